@@ -1,0 +1,17 @@
+"""Pictures of a posterior over graphs. Matplotlib only; each takes `ax=` and returns the axes."""
+
+from bayesstruct.plots.calibration import plot_calibration
+from bayesstruct.plots.evidence import plot_evidence
+from bayesstruct.plots.forest import plot_edges
+from bayesstruct.plots.heatmap import plot_matrix
+from bayesstruct.plots.network import plot_graph
+from bayesstruct.plots.positions import layout
+
+__all__ = [
+    "layout",
+    "plot_calibration",
+    "plot_edges",
+    "plot_evidence",
+    "plot_graph",
+    "plot_matrix",
+]

@@ -1,0 +1,244 @@
+"""The checks that a table of continuous variables goes through, one per function.
+
+A ``problem`` is a sentence for a `TableError`, a ``remark`` one for a `TableWarning`; each names
+the columns and says what to do. Columns are checked together, so that all is reported at once.
+"""
+
+import hashlib
+
+import numpy as np
+
+from bayesstruct.data.errors import column_list, listing
+from bayesstruct.data.intake import Intake
+
+__all__ = [
+    "MAX_EDGES",
+    "MAX_MISSING_CELLS",
+    "MAX_MISSING_COLUMN",
+    "max_columns",
+    "remarks",
+    "shape_problems",
+    "value_problems",
+]
+
+#: The longest edge vector that is served; 1,000 draws of it take 2 GB.
+MAX_EDGES = 2_000_000
+#: Above this share of missing cells the table is served with a warning.
+MAX_MISSING_CELLS = 0.2
+#: Above this share of missing values in one column the table is served with a warning.
+MAX_MISSING_COLUMN = 0.5
+#: Residual variance, as a share of its variance, below which a column adds nothing to others.
+COLLINEAR = 1e-10
+#: Range, relative to the largest magnitude, below which a column varies by rounding only.
+ROUNDING = 1e-12
+
+_REFUSALS = {
+    "text": "text (for example {example!r}): convert it with pandas.to_numeric if it is numeric, "
+    "otherwise leave it out or use a model for discrete variables",
+    "category": "categories (for example {example!r}): leave them out, or use a model for discrete "
+    "variables",
+    "date": "dates or times (for example {example}): convert them to numbers, such as days since "
+    "the first date, or leave them out",
+    "complex": "complex numbers (for example {example}): use the real and imaginary parts, or the "
+    "modulus, as columns",
+    "object": "Python objects that are not numbers (for example {example!r:.60}): leave them out "
+    "or convert them",
+}
+
+
+def max_columns() -> int:
+    """Return the number of columns whose pairs still fit into `MAX_EDGES`."""
+    return int((1 + np.sqrt(1 + 8 * MAX_EDGES)) // 2)
+
+
+def shape_problems(intake: Intake) -> list[str]:
+    """Say what is wrong with the size and the names, before any value is looked at."""
+    names, n, p = intake.names, len(intake.values), len(intake.names)
+    if p == 0:
+        return ["the table is empty, it has no column: pass at least 2 columns and 2 rows"]
+    if p > max_columns():
+        return [
+            f"the table has {p:,} columns, which means {p * (p - 1) // 2:,} possible edges; at "
+            f"most {MAX_EDGES:,} edges ({max_columns():,} columns) are served: select columns "
+            "(for example those that vary most) or learn one block of variables at a time"
+        ]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        return [f"the name of {column_list(repeated)} occurs more than once: rename all but one"]
+    problems = []
+    if p == 1:
+        problems.append(f"the table has 1 column ({names[0]!r}); at least 2 are needed for an edge")
+    if n == 0:
+        problems.append("the table is empty, it has 0 rows; at least 2 are needed: add rows")
+    if n == 1:
+        problems.append("the table has 1 row; at least 2 are needed: add rows")
+    return problems
+
+
+def value_problems(intake: Intake) -> list[str]:
+    """Say what is wrong with the contents."""
+    numeric = np.ones(len(intake.names), dtype=bool)
+    problems = []
+    for kind, columns in intake.refused.items():
+        positions = [j for j, _ in columns]
+        numeric[positions] = False
+        verb = "holds" if len(columns) == 1 else "hold"
+        what = _REFUSALS[kind].format(example=columns[0][1])
+        problems.append(f"{column_list([intake.names[j] for j in positions])} {verb} {what}")
+    names = [name for name, kept in zip(intake.names, numeric, strict=True) if kept]
+    values = intake.values[:, numeric]
+    problems += _infinite(names, values) + _uninformative(names, values)
+    problems += _duplicates(names, values)
+    if numeric.all():
+        problems += _empty_rows(values)
+    return problems
+
+
+def remarks(names: list[str], values: np.ndarray) -> list[str]:
+    """Say what the owner of a valid table should know."""
+    return _missing(names, values) + _binary(names, values) + _collinear(names, values)
+
+
+def _infinite(names: list[str], values: np.ndarray) -> list[str]:
+    infinite = np.isinf(values)
+    return [
+        f"column {names[j]!r} holds an infinite value, first in row {infinite[:, j].argmax()} "
+        "(counting from 0): correct it, or set it to NaN to treat it as missing"
+        for j in np.flatnonzero(infinite.any(axis=0))
+    ]
+
+
+def _uninformative(names: list[str], values: np.ndarray) -> list[str]:
+    finite = np.isfinite(values)
+    count = finite.sum(axis=0)
+    low = np.where(finite, values, np.inf).min(axis=0)
+    high = np.where(finite, values, -np.inf).max(axis=0)
+    complete = ~np.isinf(values).any(axis=0)
+    # Halves: the range of values near the largest float would overflow.
+    with np.errstate(invalid="ignore"):
+        spread, size = high / 2 - low / 2, np.maximum(abs(high), abs(low)) / 2
+        flat = complete & (count > 1) & (spread <= ROUNDING * size)
+    problems = []
+    if (empty := np.flatnonzero(np.isnan(values).all(axis=0))).size:
+        columns = column_list([names[j] for j in empty])
+        problems.append(f"{columns}: all values are missing; remove what was never observed")
+    if (single := np.flatnonzero(complete & (count == 1))).size:
+        columns = column_list([names[j] for j in single])
+        problems.append(f"{columns}: a single observed value, 2 are needed; remove or complete it")
+    if (constant := np.flatnonzero(flat)).size:
+        columns, verb = (
+            column_list([names[j] for j in constant]),
+            "is" if flat.sum() == 1 else "are",
+        )
+        rounding = " up to rounding" if spread[constant].any() else ""
+        problems.append(
+            f"{columns} {verb} constant{rounding} ({names[constant[0]]!r} is always "
+            f"{low[constant[0]]:g}): remove it, what does not vary has no edges"
+        )
+    return problems
+
+
+def _duplicates(names: list[str], values: np.ndarray) -> list[str]:
+    # One hash per column, not one comparison per pair; + 0.0 makes -0.0 equal to 0.0.
+    canonical = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values).T + 0.0)
+    varies = (np.isfinite(canonical).sum(axis=1) > 1) & _differs(canonical)
+    groups: dict[bytes, list[str]] = {}
+    for j in np.flatnonzero(varies):
+        key = hashlib.blake2b(canonical[j].tobytes(), digest_size=16).digest()
+        groups.setdefault(key, []).append(names[j])
+    return [
+        f"columns {listing(group)} are exact duplicates: keep one of them"
+        for group in groups.values()
+        if len(group) > 1
+    ]
+
+
+def _differs(columns: np.ndarray) -> np.ndarray:
+    """Return which rows of `columns` have two different observed values."""
+    observed = ~np.isnan(columns)
+    low = np.where(observed, columns, np.inf).min(axis=1)
+    return low < np.where(observed, columns, -np.inf).max(axis=1)
+
+
+def _empty_rows(values: np.ndarray) -> list[str]:
+    empty = np.flatnonzero(np.isnan(values).all(axis=1)).tolist()
+    if not empty or len(empty) == len(values):
+        return []
+    which = f"row{'s' if len(empty) > 1 else ''} {listing(empty)}"
+    return [
+        f"{which} (counting from 0): all values are missing; remove what says nothing, for "
+        "example with data.dropna(how='all')"
+    ]
+
+
+def _missing(names: list[str], values: np.ndarray) -> list[str]:
+    missing = np.isnan(values)
+    total, share = missing.mean(), missing.mean(axis=0)
+    columns = [names[j] for j in np.flatnonzero(share > MAX_MISSING_COLUMN)]
+    found = []
+    if total > MAX_MISSING_CELLS:
+        found.append(f"{total:.0%} of the cells are missing")
+    if columns:
+        found.append(f"more than {MAX_MISSING_COLUMN:.0%} is missing in {column_list(columns)}")
+    if not found:
+        return []
+    return [
+        f"{' and '.join(found)}: the edges there rest on the prior and on the assumption that "
+        "values are missing at random; consider leaving out what is hardly observed"
+    ]
+
+
+def _binary(names: list[str], values: np.ndarray) -> list[str]:
+    binary = (np.isnan(values) | (values == 0) | (values == 1)).all(axis=0)
+    if not binary.any():
+        return []
+    columns = column_list([names[j] for j in np.flatnonzero(binary)])
+    return [
+        f"{columns}: binary (0 and 1 only), treated as continuous here; consider a model for "
+        "discrete variables"
+    ]
+
+
+def _collinear(names: list[str], values: np.ndarray) -> list[str]:
+    complete = values[~np.isnan(values).any(axis=1)]
+    if len(complete) <= values.shape[1]:
+        return []
+    correlation, kept = _correlation(complete)
+    if _is_definite(correlation):
+        return []
+    involved = [names[j] for j in kept[_dependent(correlation)]]
+    return [
+        f"{column_list(involved)}: at least one is an exact linear combination of the others, so "
+        "their edges with one another rest on the prior, which keeps the posterior proper; "
+        "consider removing totals, differences or a share that completes 100 %"
+    ]
+
+
+def _correlation(complete: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the correlations and the positions of the columns that vary in `complete`."""
+    size = abs(complete).max(axis=0)
+    scaled = complete / np.where(size > 0, size, 1.0)
+    scaled -= scaled.mean(axis=0)
+    norm = np.linalg.norm(scaled, axis=0)
+    kept = np.flatnonzero(norm > ROUNDING)
+    scaled = scaled[:, kept] / norm[kept]
+    return scaled.T @ scaled, kept
+
+
+def _is_definite(correlation: np.ndarray) -> bool:
+    try:
+        # A squared pivot is what a column adds to those before it.
+        return np.diag(np.linalg.cholesky(correlation)).min() ** 2 > COLLINEAR
+    except np.linalg.LinAlgError:
+        return False
+
+
+def _dependent(correlation: np.ndarray) -> np.ndarray:
+    """Return the columns that take part in a linear dependence, by QR of a square root."""
+    eigenvalues, vectors = np.linalg.eigh(correlation)
+    root = np.linalg.qr(np.sqrt(np.maximum(eigenvalues, 0))[:, None] * vectors.T, mode="r")
+    spare = np.diag(root) ** 2 <= COLLINEAR
+    basis, *_ = np.linalg.lstsq(root[:, ~spare], root[:, spare])
+    involved = spare.copy()
+    involved[np.flatnonzero(~spare)] = (abs(basis) > 1e-4).any(axis=1)
+    return np.flatnonzero(involved)

@@ -1,0 +1,91 @@
+"""Prior edge probabilities in the shape that a model needs: one symmetric matrix."""
+
+import numpy as np
+
+from bayesstruct.data.errors import TableError
+
+__all__ = ["edge_probability_matrix", "fixed_edges"]
+
+
+def fixed_edges(names, required=(), forbidden=()):
+    """Matrix with 1 for required, 0 for forbidden and 0.5 for free edges.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Variables, in the order of the table.
+    required, forbidden : iterable of pairs of str
+        Edges by the names of their ends.
+
+    Returns
+    -------
+    numpy.ndarray
+        (p, p), symmetric.
+
+    Raises
+    ------
+    TableError
+        For an unknown name, a loop, or an edge both required and forbidden.
+    """
+    matrix = np.full((len(names), len(names)), 0.5)
+    for label, pairs, value in (("required", required, 1.0), ("forbidden", forbidden, 0.0)):
+        for pair in pairs:
+            i, j = _ends(names, pair, label)
+            if matrix[i, j] not in (0.5, value):
+                raise TableError(f"edge {names[i]} -- {names[j]} is both required and forbidden")
+            matrix[i, j] = matrix[j, i] = value
+    return matrix
+
+
+def _ends(names, pair, label):
+    try:
+        a, b = pair
+        i, j = names.index(a), names.index(b)
+    except (ValueError, TypeError):
+        raise TableError(
+            f"{label} edge {pair!r} is not a pair of columns; the columns are {', '.join(names)}"
+        ) from None
+    if i == j:
+        raise TableError(f"{label} edge {pair!r} joins a column with itself")
+    return i, j
+
+
+def edge_probability_matrix(names, probability, required=(), forbidden=()):
+    """Nominal probability of each edge as a symmetric matrix.
+
+    Parameters
+    ----------
+    names : sequence of str
+    probability : float, (p, p) array_like or DataFrame
+        A DataFrame is aligned by its row and column names.
+    required, forbidden : iterable of pairs of str
+
+    Returns
+    -------
+    numpy.ndarray
+        (p, p); 0 forbids and 1 requires an edge.
+
+    Raises
+    ------
+    TableError
+        If a value is no probability, or the matrix has another shape or is not symmetric.
+    """
+    p = len(names)
+    if hasattr(probability, "loc"):
+        missing = set(names) - (set(probability.index) & set(probability.columns))
+        if missing:
+            raise TableError(f"edge_probability has no row and column for {sorted(missing)}")
+        probability = probability.loc[list(names), list(names)]
+    values = np.asarray(probability, dtype="float64")
+    if values.shape not in ((), (p, p)):
+        raise TableError(
+            f"edge_probability has shape {values.shape}; give a number or a {p} x {p} matrix"
+        )
+    matrix = np.broadcast_to(values, (p, p)).copy()
+    np.fill_diagonal(matrix, 0.5)
+    if not ((matrix >= 0) & (matrix <= 1)).all():
+        raise TableError("edge_probability has values that are not between 0 and 1")
+    if not np.allclose(matrix, matrix.T):
+        raise TableError("edge_probability is not symmetric; an undirected edge has one probability")
+    fixed = fixed_edges(names, required, forbidden)
+    return np.where(fixed == 0.5, matrix, fixed)

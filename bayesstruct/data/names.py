@@ -1,0 +1,22 @@
+"""Unknown names, answered with the nearest known one."""
+
+import difflib
+
+from collections.abc import Iterable
+
+__all__ = ["nearest"]
+
+
+def nearest(kind: str, name, known: Iterable[str]) -> str:
+    """Return a message for an unknown name: the nearest known one, and all of them.
+
+    Examples
+    --------
+    >>> nearest("prior", "laplase", ["laplace", "spike_slab"])
+    "unknown prior 'laplase'; did you mean 'laplace'? There are: laplace, spike_slab"
+    """
+    known = list(known)
+    near = difflib.get_close_matches(str(name).lower(), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    text = f"unknown {kind} {name!r}; {hint}There are: {', '.join(known)}"
+    return text if near else text.replace("; There", "; there")

@@ -1,0 +1,244 @@
+"""Reading a table from a file, for the command line."""
+
+import csv
+import difflib
+import gzip
+import io
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesstruct.data.errors import TableError, column_list, listing, warn
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["read_table"]
+
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+_PARQUET = (".parquet", ".pq")
+_FOREIGN = (".xlsx", ".xls", ".ods", ".sav", ".dta", ".rds", ".rdata", ".feather", ".h5", ".nc")
+_INDEX_NAMES = ("", "unnamed: 0", "index", "id", "rownames", "row", "...1")
+
+
+def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFrame":
+    r"""Read a table from a CSV, TSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Parquet if it ends in ``.parquet`` or ``.pq``, otherwise text with one header line and
+        fields separated by comma, semicolon or tab (found out from the file); text may be
+        compressed by gzip. Between semicolons or tabs numbers may have a decimal comma. Empty
+        fields, ``NA``, ``NaN`` and what else pandas takes for missing are missing.
+    encoding : str, default "utf-8"
+        Encoding of a text file.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Not yet checked: see `Table.continuous`.
+
+    Raises
+    ------
+    TableError
+        If the file does not exist (with near names of its folder), is a folder, is empty, has a
+        header only, is in another encoding, has lines of unequal length, has repeated or empty
+        column names, or is of a kind that is not read.
+
+    Warns
+    -----
+    TableWarning
+        If the first column has no name, or counts the rows (from 0 or 1) under a name such as
+        ``id`` or ``index``: it then labels the rows and is no variable. If the header line
+        consists of numbers, which suggests that it is missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "cells.csv"
+    >>> _ = path.write_text("Raf;Mek\n26,4;13,2\n35,9;16,5\n")
+    >>> read_table(path)["Raf"].tolist()
+    [26.4, 35.9]
+    """
+    path = Path(path)
+    _check_path(path)
+    if path.suffix.lower() in _PARQUET:
+        return _read_parquet(path)
+    return _read_text(_decode(path, encoding), path)
+
+
+def _check_path(path: Path) -> None:
+    if path.is_dir():
+        raise TableError(f"{path} is a folder: give the path of a file in it.")
+    if not path.exists():
+        raise TableError(f"{path} does not exist.{_near(path)}")
+    if path.suffix.lower() in _FOREIGN:
+        kind = path.suffix.lower()
+        raise TableError(f"{path} is a {kind} file, which is not read: save it as CSV or Parquet.")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path} is empty: it has 0 bytes. Export it again.")
+
+
+def _near(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f" Neither does the folder {path.parent}: check the path."
+    present = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    near = difflib.get_close_matches(path.name, present, n=3, cutoff=0.6)
+    if near:
+        return f" Did you mean {' or '.join(map(repr, near))}?"
+    return f" Check the name; the folder is {path.parent.resolve()}."
+
+
+def _read_parquet(path: Path) -> "pandas.DataFrame":
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except ImportError as error:
+        message = f"{path}: Parquet needs pyarrow (pip install pyarrow), or save the table as CSV."
+        raise TableError(message) from error
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path} is not a readable Parquet file: {error}") from error
+
+
+def _decode(path: Path, encoding: str) -> str:
+    raw = path.read_bytes()
+    if raw.startswith(b"\x1f\x8b"):
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError) as error:
+            raise TableError(f"{path} is a damaged gzip file: {error}") from error
+    try:
+        text = raw.decode(encoding)
+    except LookupError as error:
+        message = f"There is no encoding {encoding!r}: try utf-8, latin-1 or utf-16."
+        raise TableError(message) from error
+    except UnicodeDecodeError as error:
+        raise TableError(_not_decodable(path, raw, encoding, error.start)) from error
+    if "\0" in text[:10_000]:
+        raise TableError(f"{path} is not a text file: save the table as CSV or Parquet.")
+    return text.removeprefix("\ufeff")
+
+
+def _not_decodable(path: Path, raw: bytes, encoding: str, start: int) -> str:
+    wide = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
+    where = f"byte {start} (line {raw.count(b'\n', 0, start) + 1}, value 0x{raw[start]:02x})"
+    remedy = "utf-16" if wide else "latin-1"
+    return (
+        f"{path} is not {encoding} at {where}: give its encoding, for example --encoding {remedy}"
+    )
+
+
+def _read_text(text: str, path: Path) -> "pandas.DataFrame":
+    lines = [line for line in text[:1_000_000].splitlines()[:20] if line.strip()]
+    if not lines:
+        raise TableError(f"{path} is empty: it has blank lines only. Export it again.")
+    delimiter = _delimiter(lines, path)
+    header, labelled = _check_lines(text, delimiter, path)
+    frame = _parse(text, delimiter, ["", *header] if labelled else header)
+    _check_header(header, path)
+    return _set_index(frame, path)
+
+
+def _delimiter(lines: list[str], path: Path) -> str:
+    """Return the delimiter that cuts the first lines into the most, equally many, fields."""
+    counts = {d: [len(row) for row in csv.reader(lines, delimiter=d)] for d in _DELIMITERS}
+    fields = {d: count[0] for d, count in counts.items() if max(count) > 1}
+    if not fields:
+        raise TableError(
+            f"{path} has no comma, semicolon or tab in its first lines ({lines[0]!r:.60}): save it "
+            "as CSV, with at least 2 columns."
+        )
+    # The header may be one short: R writes row labels without a name.
+    even = [d for d in fields if len(set(counts[d][1:])) <= 1 and fields[d] > 1]
+    return max(even or fields, key=fields.__getitem__)
+
+
+def _check_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], bool]:
+    """Return the header, and whether each line has one more field than it."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        rows = ((reader.line_num, len(row)) for row in reader if row)
+        header = [name.strip() for name in next(row for row in reader if row)]
+        first = next(rows, None)
+        if first is None:
+            raise TableError(f"{path} has a header line only: at least 2 rows are needed.")
+        labelled = first[1] == len(header) + 1
+        expected = len(header) + labelled
+        uneven = [(line, n) for line, n in (first, *rows) if n != expected]
+    except csv.Error as error:
+        raise TableError(f"{path} is not a CSV file: line {reader.line_num}: {error}") from error
+    if uneven:
+        line, found = uneven[0]
+        more = f" (and {len(uneven) - 1:,} more lines)" if len(uneven) > 1 else ""
+        raise TableError(
+            f"{path} is ragged: line {line} has {found} fields, {expected} are expected{more}. "
+            f"The delimiter was taken to be a {_DELIMITERS[delimiter]}; quote fields that contain it."
+        )
+    return header, labelled
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        columns = column_list(repeated)
+        raise TableError(
+            f"{path}: the name of {columns} occurs more than once: rename all but one."
+        )
+    if nameless := [j + 1 for j, name in enumerate(header) if j and not name]:
+        raise TableError(f"{path}: no name for column number {listing(nameless)}: add one.")
+    if all(map(_is_number, header)) and not _counts(list(map(float, header))):
+        warn(
+            f"the first line of {path} ({', '.join(header):.60}) was taken for column names; if it "
+            "holds measurements, add a header line above it"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _counts(values: list[float]) -> bool:
+    return values == list(range(len(values))) or values == list(range(1, len(values) + 1))
+
+
+def _parse(text: str, delimiter: str, names: list[str]) -> "pandas.DataFrame":
+    import pandas as pd
+
+    def read(decimal: str) -> pd.DataFrame:
+        frame = pd.read_csv(
+            io.StringIO(text), sep=delimiter, decimal=decimal, header=0, index_col=False,
+            names=range(len(names)), skipinitialspace=True, low_memory=False,
+        )  # fmt: skip
+        return frame.set_axis(names, axis=1)
+
+    frame = read(".")
+    if delimiter == "," or _numeric(frame) == len(names):
+        return frame
+    with_comma = read(",")
+    return with_comma if _numeric(with_comma) > _numeric(frame) else frame
+
+
+def _numeric(frame: "pandas.DataFrame") -> int:
+    return frame.select_dtypes("number").shape[1]
+
+
+def _set_index(frame: "pandas.DataFrame", path: Path) -> "pandas.DataFrame":
+    """Turn a first column that only labels the rows into the index, and say so."""
+    name = str(frame.columns[0])
+    nameless = name.lower() in ("", "unnamed: 0", "...1")
+    counts = name.lower() in _INDEX_NAMES and _counts(frame.iloc[:, 0].tolist())
+    if frame.shape[1] < 2 or not (nameless or counts):
+        return frame
+    reason = "has no name of its own" if nameless else "counts the rows"
+    warn(
+        f"{path}: the first column ({name!r}) {reason} and was taken as row labels, not as a "
+        "variable; to keep it, give it another name in the file"
+    )
+    return frame.set_index(frame.columns[0]).rename_axis(None)

@@ -1,0 +1,158 @@
+"""The table that every model starts from: checked once, with names and coordinates."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bayesstruct.data.checks import max_columns, remarks, shape_problems, value_problems
+from bayesstruct.data.errors import TableError, TableWarning, raise_problems, warn
+from bayesstruct.data.intake import read_columns
+
+__all__ = ["Table", "TableError", "TableWarning"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """A checked table: n observations of p named variables.
+
+    Make one with :meth:`Table.continuous`. The arrays are read-only.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n, p)
+        Float64, in the original units, NaN where missing.
+    names : tuple of str
+        The p column names.
+    location : ndarray, shape (p,)
+        Means of the observed values if standardised, else zeros.
+    scale : ndarray, shape (p,)
+        Standard deviations (``ddof=1``) of the observed values if standardised, else ones.
+    """
+
+    values: np.ndarray
+    names: tuple[str, ...]
+    location: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def continuous(cls, data, *, standardize: bool = True) -> "Table":
+        """Check a table of continuous variables.
+
+        Parameters
+        ----------
+        data : DataFrame, ndarray, DataArray or list of lists
+            n rows (observations) and p columns (variables). pandas and polars frames, and all
+            others that narwhals knows, keep their column names; so does an xarray array with a
+            coordinate along its second dimension. Otherwise the columns are ``x0``, ``x1``, ...
+            Missing values are NaN, None or the null of the library. Fewer rows than columns are
+            fine.
+        standardize : bool, default True
+            Remember the mean and standard deviation of the observed values of each column, so
+            that :attr:`standardized` has mean 0 and standard deviation 1. The columns may then be
+            in any units.
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        TableError
+            With everything that is wrong in one message: fewer than 2 rows or columns, more
+            columns than 2,000,000 edges allow (2,000), repeated names, text, categories, dates,
+            complex or infinite values, columns that are constant, duplicates of one another,
+            never observed or observed once, rows never observed.
+
+        Warns
+        -----
+        TableWarning
+            If more than 20 % of the cells or more than half of a column is missing, if a column is
+            binary, or if some columns are exact linear combinations of others. The last is looked
+            for in the complete rows, if there are more of them than columns.
+
+        Examples
+        --------
+        >>> table = Table.continuous([[1.0, 10.0], [2.0, 30.0], [3.0, 20.0]])
+        >>> table.edge_names
+        ['x0 -- x1']
+        >>> table.standardized[:, 1].round(3).tolist()
+        [-1.0, 1.0, 0.0]
+        """
+        intake = read_columns(data, max_columns())
+        raise_problems(shape_problems(intake))
+        raise_problems(value_problems(intake))
+        for remark in remarks(intake.names, intake.values):
+            warn(remark)
+        location, scale = _moments(intake.values) if standardize else _identity(intake.values)
+        for array in (intake.values, location, scale):
+            array.flags.writeable = False
+        return cls(intake.values, tuple(intake.names), location, scale)
+
+    def __repr__(self) -> str:
+        share = f", {self.missing_share:.1%} missing" if self.missing_share else ""
+        return f"Table({self.n:,} observations, {self.p:,} variables{share})"
+
+    @property
+    def n(self) -> int:
+        """Number of observations (rows)."""
+        return self.values.shape[0]
+
+    @property
+    def p(self) -> int:
+        """Number of variables (columns)."""
+        return self.values.shape[1]
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """Which cells are missing; bool, shape (n, p)."""
+        return np.isnan(self.values)
+
+    @cached_property
+    def missing_share(self) -> float:
+        """Share of the n p cells that are missing, between 0 and 1."""
+        return float(self.missing.mean())
+
+    @cached_property
+    def standardized(self) -> np.ndarray:
+        """``(values - location) / scale``, shape (n, p), NaN where missing."""
+        return (self.values - self.location) / self.scale
+
+    @property
+    def edge_index(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two ends of every possible edge, i < j, row by row; two int arrays (p (p-1) / 2,)."""
+        return np.triu_indices(self.p, k=1)
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """The pairs of :attr:`edge_index`, as a list."""
+        i, j = self.edge_index
+        return list(zip(i.tolist(), j.tolist(), strict=True))
+
+    @cached_property
+    def edge_names(self) -> list[str]:
+        """The label ``"A -- B"`` of every possible edge, in the order of :attr:`edge_index`."""
+        names = self.names
+        return [f"{a} -- {b}" for i, a in enumerate(names) for b in names[i + 1 :]]
+
+    @property
+    def coords(self) -> dict:
+        """Coordinates for ``pm.Model(coords=...)``: observation, variable, variable_ and edge."""
+        return {
+            "observation": np.arange(self.n),
+            "variable": list(self.names),
+            "variable_": list(self.names),
+            "pair": self.edge_names,
+        }
+
+
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and standard deviations of the observed values, without overflow."""
+    size = np.nanmax(abs(values), axis=0)
+    scaled = values / size
+    return np.nanmean(scaled, axis=0) * size, np.nanstd(scaled, axis=0, ddof=1) * size
+
+
+def _identity(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    p = values.shape[1]
+    return np.zeros(p), np.ones(p)

@@ -1,0 +1,72 @@
+"""One number for each sampled graph, so that a chain of graphs can be looked at as any chain."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.structure._posterior import SAMPLE_DIMS, EdgePosterior, read_posterior
+from bayesstruct.structure.comparison import edges_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["graph_distance", "n_edges"]
+
+
+def n_edges(idata, *, group: str = "posterior") -> "xr.DataArray":
+    """Count the edges of each sampled graph.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+    group : {"posterior", "prior"}
+        Group that holds the draws.
+
+    Returns
+    -------
+    xarray.DataArray, dims (chain, draw)
+
+    Examples
+    --------
+    >>> az.plot_rank(n_edges(idata))  # doctest: +SKIP
+    """
+    posterior = read_posterior(idata, group)
+    return _over_draws(posterior, posterior.indicators.sum(axis=-1), "n_edges")
+
+
+def graph_distance(idata, reference=None) -> "xr.DataArray":
+    """Distance of each sampled graph to a reference graph.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+    reference : known graph, optional
+        In any form that `structure.compare` takes; by default the graph of the edges that were in
+        at least half of the draws.
+
+    Returns
+    -------
+    xarray.DataArray, dims (chain, draw)
+        Number of edges in which the two differ (Hamming distance).
+
+    Raises
+    ------
+    ValueError
+        For a reference with unknown names.
+    """
+    posterior = read_posterior(idata)
+    drawn = posterior.indicators
+    if reference is None:
+        present = drawn.mean(axis=(0, 1)) >= 0.5
+    else:
+        present = edges_of(reference, posterior)
+    return _over_draws(posterior, (drawn != present).sum(axis=-1), "graph_distance")
+
+
+def _over_draws(posterior: EdgePosterior, values: np.ndarray, name: str) -> "xr.DataArray":
+    import xarray as xr
+
+    coords = {d: posterior.draws[d] for d in SAMPLE_DIMS if d in posterior.draws.coords}
+    return xr.DataArray(values, dims=SAMPLE_DIMS, coords=coords, name=name)

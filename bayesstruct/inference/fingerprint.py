@@ -1,0 +1,117 @@
+"""What a checkpoint remembers of a model, to refuse to be continued with another one."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zlib
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["describe_model", "differences", "versions"]
+
+
+def describe_model(model) -> dict[str, dict[str, Any]]:
+    """Summarise a PyMC model in a few checksums, quickly and without compiling anything.
+
+    Returns
+    -------
+    dict of dict
+        `variables` (value variables: dtype and static shape), `observed` and `data` (checksums of
+        the arrays), `formulas` (one checksum for each random variable, potential and deterministic,
+        over all operations and constants that it is computed from).
+
+    Notes
+    -----
+    The formulas are hashed on the generative graph as the user wrote it, which is built in the same
+    order in every process; the log-density graph passes through rewrites and need not be.
+    """
+    from pymc.backends.arviz import find_constants, find_observations
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a symbolic observation has no data to compare
+        observed, constants = find_observations(model), find_constants(model)
+    return {
+        "variables": {v.name: [str(v.dtype), list(v.type.shape)] for v in model.value_vars},
+        "observed": {name: _array_digest(value) for name, value in observed.items()},
+        "data": {name: _array_digest(value) for name, value in constants.items()},
+        "formulas": _formulas(model),
+    }
+
+
+def _array_digest(value) -> str:
+    values = np.ma.getdata(value)
+    if values.dtype.hasobject:
+        return _digest(repr(values.tolist()))
+    mask = np.ma.getmaskarray(value) if np.ma.isMaskedArray(value) else np.zeros(0, bool)
+    head = f"{values.dtype.str}{values.shape}".encode()
+    return _digest(head, np.ascontiguousarray(values).tobytes(), mask.tobytes())
+
+
+def _digest(*parts: str | bytes) -> str:
+    crc = 0
+    for part in parts:
+        crc = zlib.crc32(part.encode() if isinstance(part, str) else part, crc)
+    return f"{crc:08x}"
+
+
+def _formulas(model) -> dict[str, str]:
+    from pytensor.graph.traversal import explicit_graph_inputs, io_toposort
+
+    roots = [*model.basic_RVs, *model.potentials, *model.deterministics]
+    known: dict[Any, str] = {}
+    for node in io_toposort(list(explicit_graph_inputs(roots)), roots):
+        inputs = [known.get(v) or known.setdefault(v, _leaf(v)) for v in node.inputs]
+        operation = _operation(node.op)
+        for i, output in enumerate(node.outputs):
+            known[output] = _digest(operation, *inputs, str(i))
+    return {v.name: known.get(v) or _leaf(v) for v in roots}
+
+
+def _operation(op) -> str:
+    options = [f"{key}={getattr(op, key, None)!r}" for key in getattr(op, "__props__", None) or ()]
+    # Addresses of functions inside a name change from process to process.
+    return re.sub(r"0x[0-9a-fA-F]+", "", f"{type(op).__name__} {op} {options}")
+
+
+def _leaf(variable) -> str:
+    from pytensor.compile.sharedvalue import SharedVariable
+    from pytensor.graph.basic import Constant
+
+    value = None
+    if isinstance(variable, Constant):
+        value = variable.data
+    elif isinstance(variable, SharedVariable):
+        value = variable.get_value(borrow=True)
+    if isinstance(value, np.ndarray | np.generic | int | float):
+        return _array_digest(np.asarray(value))
+    return _digest(str(variable.type))  # slices, types, random generators
+
+
+def versions() -> dict[str, str]:
+    """Versions on which the draws depend."""
+    import pymc
+    import pytensor
+
+    return {"pymc": pymc.__version__, "pytensor": pytensor.__version__, "numpy": np.__version__}
+
+
+def differences(stored: dict, asked: dict, *, same_versions: bool = True) -> list[str]:
+    """Say in words how two descriptions (`describe_model`) differ; an empty list if they agree."""
+    phrases = {
+        "variables": "the free variable {} has another type or shape",
+        "observed": "the observed values of {} are others",
+        "data": "the data {} are others",
+        "formulas": "the definition of {} is another",
+    }
+    if not same_versions:
+        phrases.pop("formulas")  # operations may have been renamed between versions
+    found = []
+    for group, phrase in phrases.items():
+        old, new = stored.get(group, {}), asked[group]
+        found += [f"{name!r} is in only one of the models" for name in sorted(set(old) ^ set(new))]
+        changed = [name for name in new if name in old and old[name] != new[name]]
+        found += [phrase.format(repr(name)) for name in changed]
+    return list(dict.fromkeys(found))

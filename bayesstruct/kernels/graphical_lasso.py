@@ -1,0 +1,529 @@
+r"""Inner loops of the graphical lasso and of its derivative.
+
+The objective, minimised over positive-definite :math:`K`, is
+
+.. math:: f(K) = -\log\det K + \operatorname{tr}(SK) + \sum_{ij} \lambda_{ij} |K_{ij}|
+
+for one connected component, rescaled so that :math:`S_{ii} + \lambda_{ii} = 1`. The algorithm that
+strings these loops together is in `bayesstruct.solvers.graphical_lasso`; it is kept in Python
+because each Numba function compiles everything it calls again.
+
+Arrays are C-contiguous float64 unless said otherwise. The *free set* is the set of entries with
+:math:`K_{ij} \ne 0` or :math:`|S_{ij} - W_{ij}| > \lambda_{ij}`, :math:`W = K^{-1}`, and the
+diagonal; it is stored by rows (both triangles) as ``rows`` (offsets), ``columns`` and ``values``
+(S, lam, W and K there).
+"""
+
+import numpy as np
+
+from numba import njit
+
+# Re-association lets sums vectorise; NaN and infinity keep their meaning, unlike full fastmath.
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+}
+
+# Above one free entry in this many, matrix products beat sparse loops.
+_DENSE = 8
+
+
+@njit(**_OPTIONS)
+def _factor_panel(P, m, inverse):
+    """Overwrite the lower triangle of ``P[:m, :m]`` by its Cholesky factor; False if not PD."""
+    for j in range(m):
+        for i in range(j, m):
+            s = P[i, j]
+            for k in range(j):
+                s -= P[i, k] * P[j, k]
+            if i > j:
+                P[i, j] = s / P[j, j]
+            elif s > 0.0:
+                P[j, j] = np.sqrt(s)
+            else:
+                return False
+    for i in range(m):
+        for j in range(m):
+            inverse[i, j] = 0.0
+        for k in range(i):
+            for j in range(k + 1):
+                inverse[i, j] += P[i, k] * inverse[k, j]
+        scale = 1.0 / P[i, i]
+        for j in range(i):
+            inverse[i, j] *= -scale
+        inverse[i, i] = scale
+    return True
+
+
+@njit(**_OPTIONS)
+def factor(K, L, blocks):
+    """Blocked Cholesky factor of ``K`` into the lower triangle of ``L``.
+
+    Written on top of matrix products so that a failure is a flag (an exception would leak inside
+    Numba) and `invert` can follow at two thirds of the time of LAPACK's ``potri``.
+
+    Returns
+    -------
+    positive : bool
+    logdet : float
+    """
+    p = K.shape[0]
+    size = blocks.shape[1]
+    logdet = 0.0
+    for b in range(blocks.shape[0]):
+        lo = b * size
+        hi = min(p, lo + size)
+        m = hi - lo
+        P = K[lo:, lo:hi].copy()
+        if lo > 0:
+            left = L[lo:, :lo].copy()
+            P -= np.dot(left, left[:m].T)
+        if not _factor_panel(P, m, blocks[b]):
+            return False, -np.inf
+        for i in range(m):
+            logdet += 2.0 * np.log(P[i, i])
+            for j in range(i + 1):
+                L[lo + i, lo + j] = P[i, j]
+        if hi < p:
+            L[hi:, lo:hi] = np.dot(P[m:], np.ascontiguousarray(blocks[b, :m, :m]).T)
+    return np.isfinite(logdet), logdet
+
+
+@njit(**_OPTIONS)
+def invert(L, blocks, W):
+    """Inverse of ``L L'`` into ``W``, growing from the last diagonal block to the first."""
+    p = L.shape[0]
+    size = blocks.shape[1]
+    for b in range(blocks.shape[0] - 1, -1, -1):
+        lo = b * size
+        hi = min(p, lo + size)
+        m = hi - lo
+        D = np.ascontiguousarray(blocks[b, :m, :m])
+        corner = np.dot(D.T, D)
+        if hi < p:
+            Y = np.dot(L[hi:, lo:hi].copy(), D)
+            X = np.dot(W[hi:, hi:].copy(), Y)
+            corner += np.dot(Y.T, X)
+            for i in range(p - hi):
+                for j in range(m):
+                    W[hi + i, lo + j] = -X[i, j]
+                    W[lo + j, hi + i] = -X[i, j]
+        for i in range(m):
+            for j in range(i + 1):
+                W[lo + i, lo + j] = corner[i, j]
+                W[lo + j, lo + i] = corner[i, j]
+
+
+@njit(**_OPTIONS)
+def _soft(z, threshold):
+    if z > threshold:
+        return z - threshold
+    if z < -threshold:
+        return z + threshold
+    return 0.0
+
+
+@njit(**_OPTIONS)
+def _gather(j, S, lam, W, beta, r, active):
+    """Compute ``r = W beta`` and list the active set of column ``j``; return its size."""
+    p = S.shape[0]
+    r[:] = 0.0
+    for k in range(p):
+        if beta[k] != 0.0:
+            b = np.float32(beta[k])
+            for l in range(p):
+                r[l] += b * W[k, l]
+    count = 0
+    for k in range(p):
+        if k != j and (beta[k] != 0.0 or abs(S[j, k] - r[k]) > lam[j, k]):
+            active[count] = k
+            count += 1
+    return count
+
+
+@njit(**_OPTIONS)
+def _regress(j, S, lam, W, beta, r, active, floor):
+    """Coordinate sweeps of the lasso of variable ``j`` on the others; keeps ``r = W beta``.
+
+    Two sweeps, or as many as bring the residual variance above ``floor``: it is there at the
+    exact solution, and a smaller one would cost ``W`` its positive definiteness.
+
+    Returns
+    -------
+    change : float
+        Summed squares of the changes in ``beta``.
+    variance : float
+        Residual variance ``1 - beta' W beta``.
+    """
+    p = S.shape[0]
+    count = _gather(j, S, lam, W, beta, r, active)
+    change = 0.0
+    variance = 1.0
+    for sweep in range(50):
+        for q in range(count):
+            k = active[q]
+            new = _soft(beta[k] + (S[j, k] - r[k]), lam[j, k])
+            if new != beta[k]:
+                change += (new - beta[k]) ** 2
+                step = np.float32(new - beta[k])
+                beta[k] = new
+                for l in range(p):
+                    r[l] += step * W[k, l]
+        if sweep > 0:
+            variance = 1.0
+            for q in range(count):
+                variance -= beta[active[q]] * r[active[q]]
+            if variance > floor:
+                break
+    return change, variance
+
+
+@njit(**_OPTIONS)
+def _largest_shrinkage(S, lam):
+    """Largest ``t`` for which ``(1 - t) S`` off the diagonal stays within ``lam`` of ``S``."""
+    p = S.shape[0]
+    shrinkage = 1.0
+    for i in range(p):
+        for j in range(p):
+            if i != j and lam[i, j] < shrinkage * abs(S[i, j]):
+                shrinkage = lam[i, j] / abs(S[i, j])
+    return shrinkage
+
+
+@njit(**_OPTIONS)
+def block_ascent(S, lam, K, W, target, passes):
+    """Block-coordinate ascent on the dual from a shrunken ``S``; a symmetric guess into ``K``.
+
+    ``W`` is a single-precision work array: the result is only a starting point.
+
+    Returns
+    -------
+    bool
+        False when a column could not be solved well enough to go on.
+    """
+    p = S.shape[0]
+    r = np.empty(p, np.float32)
+    active = np.empty(p, np.int64)
+    diagonal = np.empty(p)
+    K[:] = 0.0
+    shrinkage = _largest_shrinkage(S, lam)
+    floor = max(0.5 * shrinkage, 1e-6)
+    for i in range(p):
+        for j in range(p):
+            W[i, j] = np.float32((1.0 - shrinkage) * S[i, j])
+        W[i, i] = np.float32(1.0)
+    previous = np.inf
+    for iteration in range(passes):
+        total = 0.0
+        for j in range(p):
+            change, variance = _regress(j, S, lam, W, K[j], r, active, floor)
+            if not variance > 0.5 * floor:
+                return False
+            for k in range(p):
+                if k != j:
+                    W[j, k] = r[k]
+                    W[k, j] = r[k]
+            diagonal[j] = 1.0 / variance
+            total += 2.0 * diagonal[j] * change
+        norm = np.sqrt(total)
+        if norm < target or (iteration > 3 and norm > 0.95 * previous):
+            break
+        previous = norm
+    for j in range(p):
+        K[j, j] = diagonal[j]
+        for k in range(j):
+            K[j, k] = -0.5 * (K[j, k] * diagonal[j] + K[k, j] * diagonal[k])
+            K[k, j] = K[j, k]
+    return True
+
+
+@njit(**_OPTIONS)
+def free_set(S, lam, W, K):
+    """Rows of the free set (both triangles, diagonal included) in compressed form."""
+    p = S.shape[0]
+    rows = np.empty(p + 1, np.int64)
+    rows[0] = 0
+    for i in range(p):
+        count = 0
+        for j in range(p):
+            count += (K[i, j] != 0.0) | (abs(S[i, j] - W[i, j]) > lam[i, j]) | (i == j)
+        rows[i + 1] = rows[i] + count
+    columns = np.empty(rows[p], np.int32)
+    values = np.empty((4, rows[p]))
+    for i in range(p):
+        n = rows[i]
+        for j in range(p):
+            if K[i, j] != 0.0 or abs(S[i, j] - W[i, j]) > lam[i, j] or i == j:
+                columns[n] = j
+                values[0, n] = S[i, j]
+                values[1, n] = lam[i, j]
+                values[2, n] = W[i, j]
+                values[3, n] = K[i, j]
+                n += 1
+    return rows, columns, values
+
+
+@njit(**_OPTIONS)
+def _scatter(rows, columns, X):
+    """Dense form of ``X`` stored on the free set."""
+    p = rows.shape[0] - 1
+    dense = np.zeros((p, p))
+    for i in range(p):
+        for n in range(rows[i], rows[i + 1]):
+            dense[i, columns[n]] = X[n]
+    return dense
+
+
+@njit(**_OPTIONS)
+def _sparse_sandwich(rows, columns, K, X, out):
+    """``K X K`` on the free set, for ``K`` and ``X`` stored on it."""
+    p = rows.shape[0] - 1
+    if _DENSE * X.shape[0] > p * p:
+        full = np.dot(
+            np.dot(_scatter(rows, columns, K), _scatter(rows, columns, X)),
+            _scatter(rows, columns, K),
+        )
+        for i in range(p):
+            for n in range(rows[i], rows[i + 1]):
+                out[n] = full[i, columns[n]]
+        return
+    row = np.empty(p)
+    for i in range(p):
+        row[:] = 0.0
+        for n in range(rows[i], rows[i + 1]):
+            if K[n] != 0.0:
+                k = columns[n]
+                for m in range(rows[k], rows[k + 1]):
+                    row[columns[m]] += K[n] * X[m]
+        for n in range(rows[i], rows[i + 1]):
+            k = columns[n]
+            inner = 0.0
+            for m in range(rows[k], rows[k + 1]):
+                inner += row[columns[m]] * K[m]
+            out[n] = inner
+
+
+@njit(**_OPTIONS)
+def _times_dense(rows, columns, X, W, U):
+    """``U = X W`` for ``X`` on the free set."""
+    p = W.shape[0]
+    U[:] = 0.0
+    for i in range(p):
+        for n in range(rows[i], rows[i + 1]):
+            x = W.dtype.type(X[n])
+            k = columns[n]
+            if x != 0.0:
+                for l in range(p):
+                    U[i, l] += x * W[k, l]
+
+
+@njit(**_OPTIONS)
+def _dense_sandwich(rows, columns, W, X, U, out):
+    """``W X W`` on the free set, for ``X`` stored on it; ``U`` is scratch."""
+    p = W.shape[0]
+    if _DENSE * X.shape[0] > p * p:
+        U[:] = 0.0
+        for i in range(p):
+            for n in range(rows[i], rows[i + 1]):
+                U[i, columns[n]] = W.dtype.type(X[n])
+        product = np.dot(np.dot(W, U), W)
+        for i in range(p):
+            for n in range(rows[i], rows[i + 1]):
+                out[n] = product[i, columns[n]]
+        return
+    _times_dense(rows, columns, X, W, U)
+    column = np.empty(p, W.dtype)
+    for i in range(p):
+        for k in range(p):
+            column[k] = U[k, i]
+        for n in range(rows[i], rows[i + 1]):
+            j = columns[n]
+            dot = W.dtype.type(0.0)
+            for k in range(p):
+                dot += W[j, k] * column[k]
+            out[n] = dot
+
+
+@njit(**_OPTIONS)
+def solve_active(rows, columns, K, active, W, U, rhs, tol):
+    """Symmetric ``X`` on the active entries with ``(W X W) = rhs`` there.
+
+    Conjugate gradients preconditioned by ``R -> K R K``, the exact inverse if all is active.
+    """
+    size = rhs.shape[0]
+    X = np.zeros(size)
+    residual = rhs * active
+    first = np.sqrt(np.sum(residual * residual))
+    z = np.empty(size)
+    image = np.empty(size)
+    direction = np.zeros(size)
+    rho = 1.0
+    for it in range(10 * size):
+        norm = np.sqrt(np.sum(residual * residual))
+        if not norm > tol * first:
+            break
+        _sparse_sandwich(rows, columns, K, residual, z)
+        z *= active
+        new = np.sum(z * residual)
+        direction = z + (new / rho) * direction if it > 0 else z.copy()
+        rho = new
+        _dense_sandwich(rows, columns, W, direction, U, image)
+        image *= active
+        step = rho / np.sum(direction * image)
+        X += step * direction
+        residual -= step * image
+    return X
+
+
+@njit(**_OPTIONS)
+def residual_norm(rows, columns, values):
+    r"""Norm of :math:`F`: ``sqrt(tr(K E K E))``, ``E`` the move from ``W`` to the dual point."""
+    S, lam, W, K = values[0], values[1], values[2], values[3]
+    E = np.empty(K.shape[0])
+    for n in range(K.shape[0]):
+        slack = W[n] - S[n]
+        if K[n] > 0.0 or (K[n] == 0.0 and slack > lam[n]):
+            slack = lam[n]
+        elif K[n] < 0.0 or slack < -lam[n]:
+            slack = -lam[n]
+        E[n] = S[n] + slack - W[n]
+    image = np.empty(K.shape[0])
+    _sparse_sandwich(rows, columns, K, E, image)
+    return np.sqrt(max(np.sum(E * image), 0.0))
+
+
+@njit(**_OPTIONS)
+def sweep(rows, columns, values, D, W, U, column):
+    """One coordinate-descent sweep over the Newton model; returns the decrease it achieved.
+
+    ``D`` is the step on the free set (upper triangle) and ``U = D W``; ``W``, ``U`` and the
+    scratch ``column`` share one precision.
+    """
+    p = rows.shape[0] - 1
+    decrease = 0.0
+    for i in range(p):
+        for k in range(p):
+            column[k] = U[k, i]
+        for n in range(rows[i], rows[i + 1]):
+            j = columns[n]
+            if j < i:
+                continue
+            dot = W.dtype.type(0.0)
+            for k in range(p):
+                dot += W[j, k] * column[k]
+            w = values[2, n]
+            gradient = values[0, n] - w + np.float64(dot)
+            current = values[3, n] + D[n]
+            if i == j:
+                curvature = w * w
+                step = -(gradient + values[1, n]) / curvature
+                weight = 0.5
+            else:
+                curvature = w * w + np.float64(W[i, i]) * np.float64(W[j, j])
+                new = _soft(current - gradient / curvature, values[1, n] / curvature)
+                step = new - current
+                weight = 1.0
+            if step == 0.0:
+                continue
+            D[n] += step
+            decrease += weight * curvature * step * step
+            s = W.dtype.type(step)
+            for k in range(p):
+                U[i, k] += s * W[j, k]
+            if i != j:
+                for k in range(p):
+                    U[j, k] += s * W[i, k]
+            column[i] = U[i, i]
+            column[j] = U[j, i]
+    return decrease
+
+
+@njit(**_OPTIONS)
+def _mirror(rows, columns, D):
+    """Copy the upper triangle of ``D``, which sweeps keep, to the lower."""
+    for i in range(rows.shape[0] - 1):
+        for n in range(rows[i], rows[i + 1]):
+            j = columns[n]
+            if j < i:
+                D[n] = D[rows[j] + np.searchsorted(columns[rows[j] : rows[j + 1]], i)]
+
+
+@njit(**_OPTIONS)
+def _model(values, D, image):
+    """Newton model at ``D``, with ``image = W D W``."""
+    total = 0.0
+    for n in range(D.shape[0]):
+        total += (values[0, n] - values[2, n] + 0.5 * image[n]) * D[n]
+        total += values[1, n] * abs(values[3, n] + D[n])
+    return total
+
+
+@njit(**_OPTIONS)
+def accelerate(rows, columns, values, D, W, U):
+    """Move ``D`` towards the minimiser of the Newton model with the present signs.
+
+    Entries that would change sign stop at zero; the step is halved until the model decreases.
+    Leaves ``U = D W``.
+    """
+    size = D.shape[0]
+    _mirror(rows, columns, D)
+    current = values[3] + D
+    active = np.empty(size)
+    rhs = np.empty(size)
+    image = np.empty(size)
+    _dense_sandwich(rows, columns, W, D, U, image)
+    start = _model(values, D, image)
+    for n in range(size):
+        active[n] = 1.0 if current[n] != 0.0 else 0.0
+        rhs[n] = -(values[0, n] - values[2, n] + values[1, n] * np.sign(current[n]) + image[n])
+    X = solve_active(rows, columns, values[3], active, W, U, rhs, 1e-3)
+    trial = np.empty(size)
+    step = 1.0
+    while step > 1e-3:
+        for n in range(size):
+            new = current[n] + step * X[n]
+            trial[n] = (new if new * current[n] > 0.0 else 0.0) - values[3, n]
+        _dense_sandwich(rows, columns, W, trial, U, image)
+        if _model(values, trial, image) < start:
+            D[:] = trial
+            break
+        step *= 0.5
+    _times_dense(rows, columns, D, W, U)
+
+
+@njit(**_OPTIONS)
+def move(rows, columns, D, K, step):
+    """Add ``step D`` (upper triangle) to ``K``, symmetrically."""
+    for i in range(K.shape[0]):
+        for n in range(rows[i], rows[i + 1]):
+            j = columns[n]
+            if j >= i:
+                K[i, j] += step * D[n]
+                K[j, i] = K[i, j]
+
+
+@njit(**_OPTIONS)
+def penalised_trace(rows, columns, values, K):
+    """Return ``tr(S K) + sum lam |K|`` for ``K`` supported on the free set."""
+    total = 0.0
+    for i in range(K.shape[0]):
+        for n in range(rows[i], rows[i + 1]):
+            k = K[i, columns[n]]
+            total += values[0, n] * k + values[1, n] * abs(k)
+    return total
+
+
+@njit(**_OPTIONS)
+def slope(rows, columns, values, D):
+    """Decrease promised by a full step to first order (negative)."""
+    total = 0.0
+    for i in range(rows.shape[0] - 1):
+        for n in range(rows[i], rows[i + 1]):
+            if columns[n] >= i:
+                k = values[3, n]
+                slope = (values[0, n] - values[2, n]) * D[n]
+                slope += values[1, n] * (abs(k + D[n]) - abs(k))
+                total += slope if columns[n] == i else 2.0 * slope
+    return total

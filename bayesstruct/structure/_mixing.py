@@ -1,0 +1,89 @@
+"""Effective sample size and R-hat of 0/1 draws, constants included.
+
+Kept in `structure` because the edge table shows them; `diagnostics` is the public face.
+"""
+
+import numpy as np
+
+MIN_DRAWS = 4  # below this ArviZ has nothing to split
+
+
+def indicator_ess(indicators: np.ndarray) -> np.ndarray:
+    """Effective sample size of the mean of each indicator.
+
+    Parameters
+    ----------
+    indicators : ndarray of bool, shape (chain, draw, edge)
+
+    Returns
+    -------
+    ndarray, shape (edge,)
+        NaN for an indicator that never changed: how fast something mixes cannot be read from a
+        thing that did not move.
+
+    Notes
+    -----
+    Rank normalisation is an affine map of a 0/1 variable, so the bulk ESS *is* the ESS of the mean,
+    at a third of the cost.
+    """
+    import arviz as az
+
+    ess = np.full(indicators.shape[-1], np.nan)
+    moved = ~_constant(indicators)
+    if moved.any() and indicators.shape[1] >= MIN_DRAWS:
+        ess[moved] = az.ess(indicators[..., moved].astype(float), method="mean")
+    return ess
+
+
+def indicator_rhat(indicators: np.ndarray) -> np.ndarray:
+    """Split R-hat of each indicator.
+
+    Parameters
+    ----------
+    indicators : ndarray of bool, shape (chain, draw, edge)
+
+    Returns
+    -------
+    ndarray, shape (edge,)
+        1.0 for an indicator that is constant and equal in all chains (they agree), infinity for one
+        that is constant in each chain but not the same in all (no within-chain variance), NaN
+        everywhere for a single chain or fewer than four draws.
+
+    Notes
+    -----
+    Equal to the rank-normalised, folded R-hat: for a 0/1 variable ranking and folding are affine
+    maps, which R-hat does not see.
+    """
+    import arviz as az
+
+    n_chains, n_draws, n_edges = indicators.shape
+    if n_chains < 2 or n_draws < MIN_DRAWS:
+        return np.full(n_edges, np.nan)
+    rhat = np.ones(n_edges)
+    stuck = _constant_in_each_half(indicators)
+    rhat[stuck & ~_constant(indicators)] = np.inf
+    if not stuck.all():
+        rhat[~stuck] = az.rhat(indicators[..., ~stuck].astype(float), method="split")
+    return rhat
+
+
+def typical_ess(ess: np.ndarray, n_draws: int) -> float:
+    """Typical number of independent graphs that the draws are worth.
+
+    Median ESS over the edges that moved, at least 1 and at most the number of draws; the number of
+    draws when no edge moved.
+    """
+    if np.isnan(ess).all():
+        return float(n_draws)
+    return float(np.clip(np.nanmedian(ess), 1, n_draws))
+
+
+def _constant(indicators: np.ndarray) -> np.ndarray:
+    return indicators.all(axis=(0, 1)) | ~indicators.any(axis=(0, 1))
+
+
+def _constant_in_each_half(indicators: np.ndarray) -> np.ndarray:
+    """R-hat splits chains in two: without variance in any half it would divide by zero."""
+    half = indicators.shape[1] // 2
+    parts = np.concatenate([indicators[:, :half], indicators[:, -half:]])
+    return (parts.all(axis=1) | ~parts.any(axis=1)).all(axis=0)

@@ -1,0 +1,186 @@
+"""The one place that knows what a graph model of ours puts into its result.
+
+Everything else in `structure`, `diagnostics` and `plots` asks an `EdgePosterior` and never opens
+the tree itself, so a change of names is a change of this file.
+
+PyMC and xarray refuse a variable that has the name of its own dimension, so the dimension over which
+`edge` runs cannot be called `edge` too. Its name is therefore taken from the variable.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SAMPLE_DIMS = ("chain", "draw")
+INDICATOR = "edge"
+
+
+@dataclass(frozen=True)
+class EdgePosterior:
+    """Draws of an undirected graph, with what is needed to read them.
+
+    Attributes
+    ----------
+    draws : xarray.Dataset
+        The group that was read (`posterior` or `prior`).
+    constants : xarray.Dataset
+        The group `constant_data`.
+    source, target : ndarray of int, shape (n_edges,)
+        Positions in `variables` of the two ends of each edge. Labels are never parsed: a column
+        may be called "A -- B".
+    variables : list of str, length p
+        Column names in the order of the table.
+    """
+
+    draws: "xr.Dataset"
+    constants: "xr.Dataset"
+    source: np.ndarray
+    target: np.ndarray
+    variables: list[str]
+
+    @property
+    def dim(self) -> str:
+        """Name of the dimension over the edges."""
+        return next(d for d in self.draws[INDICATOR].dims if d not in SAMPLE_DIMS)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels "A -- B" of the edges, shape (n_edges,)."""
+        return self.draws[self.dim].values
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return self.draws.sizes["chain"]
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws over all chains."""
+        return self.draws.sizes["chain"] * self.draws.sizes["draw"]
+
+    @cached_property
+    def indicators(self) -> np.ndarray:
+        """Inclusion indicators, boolean, shape (chain, draw, edge)."""
+        values = self.draws[INDICATOR].transpose(*SAMPLE_DIMS, self.dim).values
+        if not np.isin([values.min(), values.max()], (0, 1)).all() or (
+            values.dtype.kind == "f" and (values != np.round(values)).any()
+        ):
+            raise ValueError("`edge` must hold 0 (absent) and 1 (present) only.")
+        return values.astype(bool)
+
+    @property
+    def weights(self) -> "xr.DataArray":
+        """Partial correlations (or couplings), over chain, draw and edge."""
+        return self._draw("weight").transpose(*SAMPLE_DIMS, self.dim)
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Prior probability of each edge that the model implies, shape (n_edges,)."""
+        prior = self._constant("edge_prior").values.astype(float)
+        if not ((prior >= 0) & (prior <= 1)).all():
+            raise ValueError("`edge_prior` must hold probabilities between 0 and 1.")
+        return prior
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Names of the two ends of each edge."""
+        names = np.array(self.variables, dtype=object)
+        return names[self.source], names[self.target]
+
+    def over_edges(self, values, name: str) -> "xr.DataArray":
+        """Put a vector over edges back under its labels."""
+        import xarray as xr
+
+        return xr.DataArray(values, dims=self.dim, coords={self.dim: self.labels}, name=name)
+
+    def _draw(self, name: str) -> "xr.DataArray":
+        if name not in self.draws.data_vars:
+            raise ValueError(_missing(name, self.draws))
+        return self.draws[name]
+
+    def _constant(self, name: str) -> "xr.DataArray":
+        if name not in self.constants:
+            raise ValueError(f"`constant_data` of this result has no `{name}`. {_ORIGIN}")
+        return self.constants[name]
+
+
+def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
+    """Check a result once and give access to its parts.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree or EdgePosterior
+        What `pm.sample()` returned for a graph model of bayesstruct, or that, already read.
+    group : {"posterior", "prior"}
+        Group that holds the draws.
+
+    Returns
+    -------
+    EdgePosterior
+
+    Raises
+    ------
+    TypeError
+        When `idata` is not a DataTree.
+    ValueError
+        When a group or a variable is missing, with a sentence that says which.
+    """
+    import xarray as xr
+
+    if isinstance(idata, EdgePosterior):  # already read
+        return idata
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            "Expected the xarray.DataTree that pm.sample() returns, "
+            f"got {type(idata).__module__}.{type(idata).__name__}."
+        )
+    draws, constants = _group(idata, group), _group(idata, "constant_data")
+    if INDICATOR not in draws.data_vars:
+        raise ValueError(_missing(INDICATOR, draws))
+    absent = [name for name in ("edge_source", "edge_target") if name not in constants]
+    if absent or "variable" not in constants.coords:
+        what = absent[0] if absent else "variable"
+        raise ValueError(f"`constant_data` of this result has no `{what}`. {_ORIGIN}")
+    return _checked(
+        EdgePosterior(
+            draws=draws,
+            constants=constants,
+            source=constants["edge_source"].values.astype(int),
+            target=constants["edge_target"].values.astype(int),
+            variables=[str(name) for name in constants["variable"].values],
+        )
+    )
+
+
+_ORIGIN = "Was it sampled from a bayesstruct graph model?"
+
+
+def _missing(name: str, draws: "xr.Dataset") -> str:
+    found = ", ".join(str(v) for v in draws.data_vars) or "nothing"
+    return f"This result has no `{name}`; it holds {found}. {_ORIGIN}"
+
+
+def _group(idata: "xr.DataTree", group: str) -> "xr.Dataset":
+    if group not in idata.children:
+        found = ", ".join(idata.children) or "none"
+        raise ValueError(f"This result has no group `{group}` (its groups: {found}). {_ORIGIN}")
+    return idata[group].to_dataset()
+
+
+def _checked(posterior: EdgePosterior) -> EdgePosterior:
+    dims = posterior.draws[INDICATOR].dims
+    if len(dims) != 3 or not {*SAMPLE_DIMS} <= {*dims}:
+        raise ValueError(f"`{INDICATOR}` must have chain, draw and one more dim, found {dims}.")
+    n_edges = posterior.draws.sizes[posterior.dim]
+    if not len(posterior.source) == len(posterior.target) == n_edges:
+        raise ValueError(
+            f"`edge_source` and `edge_target` describe {len(posterior.source)} and "
+            f"{len(posterior.target)} edges, but `edge` holds {n_edges}."
+        )
+    if posterior.n_draws == 0:
+        raise ValueError("This result holds no draws.")
+    return posterior

@@ -1,0 +1,120 @@
+"""A known graph, in whatever form people have it, as a matrix in the order of the variables."""
+
+from collections import Counter
+
+import numpy as np
+
+
+def adjacency(truth, variables: list[str]) -> np.ndarray:
+    """Turn a known undirected graph into a boolean matrix.
+
+    Parameters
+    ----------
+    truth : networkx.Graph, pandas.DataFrame, array of shape (p, p) or iterable of pairs
+        Graph on names; square table with names on both sides; matrix in the order of `variables`;
+        or the edges as (name, name). In tables and matrices whatever is not zero off the diagonal
+        is an edge, so a precision matrix will do. Variables that a graph or a list does not mention
+        have no edges.
+    variables : list of str
+        Names, in the order wanted.
+
+    Returns
+    -------
+    ndarray of bool, shape (p, p)
+        Symmetric, False on the diagonal.
+
+    Raises
+    ------
+    TypeError
+        When the form is not one of the above.
+    ValueError
+        For unknown or missing names, a directed graph, a loop, or a matrix that is not square or
+        symmetric.
+    """
+    import networkx as nx
+    import pandas as pd
+
+    if isinstance(truth, nx.Graph):
+        return _from_graph(truth, variables)
+    if isinstance(truth, pd.DataFrame):
+        return _from_matrix(_reordered(truth, variables), variables)
+    if isinstance(truth, np.ndarray):
+        return _from_matrix(truth, variables)
+    return _from_pairs(_as_pairs(truth), variables)
+
+
+def _from_graph(graph, variables: list[str]) -> np.ndarray:
+    if graph.is_directed():
+        raise ValueError(
+            "The known graph is directed; these models learn undirected ones. "
+            "Compare with its moral graph: networkx.moral_graph(graph)."
+        )
+    _refuse_unknown(graph.nodes, variables)
+    loopless = [(a, b) for a, b in graph.edges() if a != b]
+    return _from_pairs(loopless, variables)
+
+
+def _reordered(table, variables: list[str]) -> np.ndarray:
+    for names in (table.index, table.columns):
+        _refuse_unknown(names, variables)
+        repeated = [str(name) for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise ValueError(f"Repeated in the known graph: {', '.join(repeated)}.")
+        absent = [name for name in variables if name not in set(map(str, names))]
+        if absent:
+            raise ValueError(f"Not in the known graph: {', '.join(absent)}.")
+    table = table.rename(index=str, columns=str)
+    return table.loc[variables, variables].to_numpy()
+
+
+def _from_matrix(matrix: np.ndarray, variables: list[str]) -> np.ndarray:
+    import pandas as pd
+
+    p = len(variables)
+    if matrix.shape != (p, p):
+        raise ValueError(f"Expected a matrix of shape {(p, p)}, got {matrix.shape}.")
+    if pd.isna(matrix).any():
+        raise ValueError("The known graph has missing values.")
+    present = matrix != 0
+    if (present != present.T).any():
+        i, j = np.argwhere(present != present.T)[0]
+        raise ValueError(
+            f"The known graph is not symmetric: it differs between {variables[i]!r} and "
+            f"{variables[j]!r}. These models learn undirected graphs."
+        )
+    return present & ~np.eye(p, dtype=bool)
+
+
+def _as_pairs(truth) -> list[tuple]:
+    try:
+        pairs = [tuple(pair) for pair in truth]
+    except TypeError:
+        raise TypeError(
+            "A known graph is a networkx.Graph, a DataFrame or array of shape (p, p), or a list of "
+            f"pairs of names; got {type(truth).__name__}."
+        ) from None
+    wrong = [pair for pair in pairs if len(pair) != 2]
+    if wrong:
+        raise ValueError(f"An edge is a pair of names, got {wrong[0]!r}.")
+    return pairs
+
+
+def _from_pairs(pairs: list[tuple], variables: list[str]) -> np.ndarray:
+    _refuse_unknown((name for pair in pairs for name in pair), variables)
+    position = {name: i for i, name in enumerate(variables)}
+    matrix = np.zeros((len(variables), len(variables)), dtype=bool)
+    for a, b in pairs:
+        if a == b:
+            raise ValueError(f"An edge joins two variables, got {a!r} twice.")
+        i, j = position[str(a)], position[str(b)]
+        matrix[i, j] = matrix[j, i] = True
+    return matrix
+
+
+def _refuse_unknown(names, variables: list[str]) -> None:
+    known = set(variables)
+    unknown = sorted({str(name) for name in names} - known)
+    if unknown:
+        shown = ", ".join(repr(name) for name in unknown[:5]) + (", ..." if unknown[5:] else "")
+        few = ", ".join(variables[:5]) + (", ..." if variables[5:] else "")
+        raise ValueError(f"Unknown variables in the known graph: {shown}. The model has {few}.")

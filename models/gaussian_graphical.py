@@ -1,0 +1,184 @@
+"""Gaussian graphical model: which variables depend on each other, given all the rest?
+
+x = location + scale * z          the table in its units, and standardised
+z_i | mean, K ~ Normal(mean, K^-1)                      one row of the table
+K             ~ GraphicalSpikeSlab or GraphicalLasso    positive definite, most off-diagonals small
+edge | K      ~ Bernoulli                               1 where K_jk came from the slab
+weight        = partial correlations of K
+"""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct import ops
+from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
+from bayesstruct.data.names import nearest
+from bayesstruct.data.table import Table
+from bayesstruct.distributions import (
+    ColumnMeans,
+    GraphicalLasso,
+    GraphicalSpikeSlab,
+    edges,
+    implied_edge_probability,
+    implied_nonnegligible_probability,
+    partial_correlations,
+)
+from bayesstruct.models.parts import observe_rows, record_edges, regression, register
+
+__all__ = ["gaussian_graphical"]
+
+_MATRIX = ("variable", "variable_")
+
+
+def gaussian_graphical(
+    data,
+    *,
+    prior="spike_slab",
+    edge_probability=0.5,
+    required=(),
+    forbidden=(),
+    spike_scale=0.02,
+    slab_scale=1.0,
+    rate=1.0,
+    diagonal_rate=None,
+    negligible=0.1,
+    covariates=None,
+    standardize=True,
+):
+    r"""Learn which columns of a table depend on each other once all the others are known.
+
+    Each row is multivariate normal; two columns are joined by an edge when their partial
+    correlation given all the others is not negligible. Missing cells are imputed inside the model.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, p) table of numbers, one row for each observation; NaN marks a missing cell.
+    prior : {"spike_slab", "laplace"}
+        ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"laplace"`` (Wang 2012) only
+        shrinks, and an edge is then a partial correlation beyond ``negligible``.
+    edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
+        Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
+        forbids and 1 requires an edge; a beta distribution is learned from the table.
+    required, forbidden : iterable of pairs of column names
+        Edges known to be present or absent: pure slab or pure spike.
+    spike_scale, slab_scale : float
+        Standard deviations of an off-diagonal precision element without and with an edge, on the
+        standardised scale. The defaults find the graph over p = 10 to 100 and n = p to 10 p
+        (``benchmarks/spike_slab_sensitivity.py``).
+    rate : float or unregistered distribution, default 1
+        Laplace rate of the off-diagonal elements (``prior="laplace"``), the penalty
+        :math:`\lambda` of a summed log-likelihood; ``pm.Gamma.dist(1, 0.1)`` has it learned.
+    diagonal_rate : float, optional
+        Exponential rate of the diagonal elements; 0.5 for the spike and slab, ``rate / 2`` for the
+        Laplace prior unless given.
+    negligible : float, default 0.1
+        Absolute partial correlation up to which ``prior="laplace"`` counts a pair as not connected.
+    covariates : DataFrame or array_like, optional
+        (n, q) table without missing cells; the mean of a row is then a linear function of it.
+    standardize : bool, default True
+        Put the priors on the scale of standardised columns. Draws of the table stay in its units.
+
+    Returns
+    -------
+    pymc.Model
+        With ``precision``, ``weight`` (partial correlations), ``edge``, ``mean``, ``x`` (the
+        table), and ``x_missing`` where cells are missing.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    ValueError
+        For an unknown prior.
+
+    References
+    ----------
+    Wang, H. (2012). Bayesian graphical lasso models and efficient posterior computation. *Bayesian
+    Analysis* 7(4), 867-886.
+
+    Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models.
+    *Bayesian Analysis* 10(2), 351-377.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.gaussian_graphical(bs.load_dataset("sachs")):
+            idata = pm.sample()
+        bs.edge_table(idata)
+    """
+    if prior not in _PRIORS:
+        raise ValueError(nearest("prior", prior, _PRIORS))
+    table = Table.continuous(data, standardize=standardize)
+    with pm.Model(coords=table.coords) as model:
+        mean = ColumnMeans("mean", 0.0, 1.0, dims="variable")
+        if covariates is not None:
+            mean = regression(table, covariates, mean)
+        if prior == "spike_slab":
+            scales = {
+                "spike_scale": spike_scale,
+                "slab_scale": slab_scale,
+                "diagonal_rate": 0.5 if diagonal_rate is None else diagonal_rate,
+            }
+            precision = _spike_slab(table, edge_probability, required, forbidden, scales)
+        else:
+            precision = _laplace(table, rate, diagonal_rate, negligible)
+        observe_rows(table, mean, precision)
+    return model
+
+
+def _spike_slab(table, probability, required, forbidden, scales):
+    """Precision matrix and indicators under the spike-and-slab prior."""
+    beta = _beta_shapes(probability)
+    if beta is None:
+        nominal = edge_probability_matrix(table.names, probability, required, forbidden)
+        arguments = {"edge_probability": nominal}
+    else:
+        nominal = fixed_edges(table.names, required, forbidden)
+        arguments = {"edge_probability": probability, "fixed": nominal}
+    start = ops.graphical_spike_slab_mode(
+        ops.bootstrap_scatter(table.standardized), table.n, ops.log_odds(nominal), **scales,
+        tol=1e-3, max_iter=30,
+    )  # fmt: skip
+    precision = GraphicalSpikeSlab(
+        "precision", table.p, **arguments, **scales, dims=_MATRIX, initval=start
+    )
+    edges("edge", precision, dims="pair")
+    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    implied = implied_edge_probability(table.p, nominal, beta=beta, **scales)
+    record_edges(table, implied, nominal, scales)
+    return precision
+
+
+def _laplace(table, rate, diagonal_rate, negligible):
+    """Precision matrix under the graphical-lasso prior; an edge is a partial correlation."""
+    learned = hasattr(rate, "owner")
+    first = 1.0 if learned else rate
+    start = ops.graphical_lasso_mode(
+        ops.bootstrap_scatter(table.standardized), table.n, first, diagonal_rate, tol=1e-3
+    )
+    rate = register("rate", rate) if learned else rate
+    precision = GraphicalLasso(
+        "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, initval=start
+    )
+    weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    present = pt.gt(pt.abs(weight), negligible).astype("int64")
+    pm.Deterministic("edge", present, dims="pair")
+    implied = implied_nonnegligible_probability(
+        table.p, negligible, first, diagonal_rate=diagonal_rate
+    )
+    record_edges(table, implied)
+    return precision
+
+
+_PRIORS = {"spike_slab": _spike_slab, "laplace": _laplace}
+
+
+def _beta_shapes(probability):
+    """Shapes of an unregistered beta distribution, or None for numbers."""
+    if not hasattr(probability, "owner"):
+        return None
+    shapes = probability.owner.op.dist_params(probability.owner)
+    return tuple(float(np.asarray(s.eval()).item()) for s in shapes)

@@ -1,0 +1,53 @@
+"""The bundled tables are those of the paper."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from bayesstruct.data import Table, datasets, load_dataset, load_network, networks
+
+PROTEINS = ["Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk"]
+
+
+def test_observational_cells():
+    cells = load_dataset("sachs")
+    assert cells.shape == (853, 11)
+    assert cells.columns.tolist() == PROTEINS
+    assert cells.iloc[0].tolist() == [26.4, 13.2, 8.82, 18.3, 58.8, 6.61, 17, 414, 17, 44.9, 40]
+    assert (cells > 0).all(axis=None)
+    assert Table.continuous(np.log(cells)).names == tuple(PROTEINS)
+
+
+def test_conditions():
+    cells = load_dataset("sachs_interventions")
+    assert cells.shape == (7466, 13)
+    counts = cells["condition"].value_counts(sort=False).tolist()
+    assert counts == [853, 902, 911, 723, 810, 799, 848, 913, 707]
+    assert cells["intervention"].value_counts().to_dict() == {
+        "none": 1755, "PKC": 1636, "Akt": 911, "PI3K": 848, "PIP2": 810, "Mek": 799, "PKA": 707,
+    }  # fmt: skip
+    # U0126 stops Mek from phosphorylating Erk; psitectorigenin empties PIP2.
+    medians = cells.groupby("condition")[PROTEINS].median()
+    assert medians["Erk"].idxmin() == "cd3cd28+u0126"
+    assert medians["PIP2"].idxmin() == "cd3cd28+psitect"
+
+
+def test_networks():
+    found, literature = load_network("sachs"), load_network("sachs_literature")
+    assert list(found) == list(literature) == PROTEINS
+    assert found.number_of_edges() == 17
+    assert nx.is_directed_acyclic_graph(found)
+    assert literature.number_of_edges() == 18
+    assert list(nx.simple_cycles(literature))
+    missed = {("PIP2", "PKC"), ("Plcg", "PKC"), ("PIP3", "Akt")}
+    reversed_arcs = {("PIP3", "Plcg"), ("PIP2", "PIP3")}
+    assert set(literature.edges) - set(found.edges) == missed | reversed_arcs
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match=r"'sahcs'.*'sachs'.*Available: 'sachs', "):
+        load_dataset("sahcs")
+    with pytest.raises(ValueError, match="Available: 'sachs', 'sachs_literature'"):
+        load_network("alarm")
+    assert datasets() == ["sachs", "sachs_interventions"]
+    assert networks() == ["sachs", "sachs_literature"]

@@ -1,0 +1,181 @@
+import arviz as az
+import numpy as np
+import pytest
+import xarray as xr
+
+from scipy.stats import norm
+from tools.posteriors import bernoulli_posterior, posterior, spike_slab_posterior
+
+from bayesstruct.structure import (
+    bayes_factors,
+    credible_edges,
+    edge_table,
+    inclusion_matrix,
+    inclusion_probabilities,
+    partial_correlations,
+)
+
+COLUMNS = [
+    "source",
+    "target",
+    "probability",
+    "bayes_factor",
+    "mean",
+    "hdi_low",
+    "hdi_high",
+    "ess",
+    "r_hat",
+]
+
+
+def test_columns_order_and_values():
+    tree = bernoulli_posterior([0.2, 0.9, 0.5, 0.0, 1.0, 0.05])
+    table = edge_table(tree)
+    assert list(table) == COLUMNS
+    assert table.probability.is_monotonic_decreasing
+    assert table.index.tolist() == list(range(6))
+    row = table.set_index(["source", "target"]).loc[("v0", "v2")]
+    weight = tree["posterior"]["weight"].values[..., 1]
+    assert row["mean"] == pytest.approx(weight.mean())
+    np.testing.assert_allclose(row[["hdi_low", "hdi_high"]].tolist(), az.hdi(weight.ravel(), 0.94))
+
+
+def test_ties_go_to_the_larger_weight_then_to_table_order():
+    weight = np.zeros((2, 10, 6))
+    weight[..., 4] = -0.5
+    table = edge_table(posterior(np.ones((2, 10, 6), int), weight=weight))
+    assert table.target[0] == "v3" and table.source[0] == "v1"
+    rest = list(zip(table.source, table.target, strict=True))[1:]
+    assert rest == [("v0", "v1"), ("v0", "v2"), ("v0", "v3"), ("v1", "v2"), ("v2", "v3")]
+
+
+def test_hdi_prob_widens_the_interval():
+    tree = bernoulli_posterior([0.5, 0.5, 0.5])
+    narrow, wide = edge_table(tree, hdi_prob=0.5), edge_table(tree, hdi_prob=0.99)
+    assert (wide.hdi_high - wide.hdi_low > narrow.hdi_high - narrow.hdi_low).all()
+    with pytest.raises(ValueError, match="hdi_prob"):
+        edge_table(tree, hdi_prob=1)
+
+
+def test_rao_blackwell_is_the_formula():
+    tree = spike_slab_posterior(spike=0.05, slab=1.0, edge_probability=0.4)
+    k = tree["posterior"]["precision"].values[..., *np.triu_indices(4, 1)]
+    slab, spike = 0.4 * norm.pdf(k, 0, 1.0), 0.6 * norm.pdf(k, 0, 0.05)
+    expected = (slab / (slab + spike)).mean(axis=(0, 1))
+    found = inclusion_probabilities(tree)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert found.attrs["estimator"] == "rao-blackwell"
+
+
+def test_rao_blackwell_with_a_drawn_probability_keeps_fixed_edges():
+    drawn = np.random.default_rng(0).beta(2, 5, size=(2, 100))
+    nominal = [1.0, 0.0, 0.3, 0.3, 0.3, 0.3]
+    tree = spike_slab_posterior(edge_probability=nominal, drawn_probability=drawn)
+    k = tree["posterior"]["precision"].values[..., *np.triu_indices(4, 1)]
+    pi = drawn[..., None]
+    slab, spike = pi * norm.pdf(k, 0, 1.0), (1 - pi) * norm.pdf(k, 0, 0.05)
+    expected = (slab / (slab + spike)).mean(axis=(0, 1))
+    expected[:2] = [1, 0]
+    np.testing.assert_allclose(inclusion_probabilities(tree), expected, rtol=1e-12)
+
+
+def test_counted_when_the_precision_is_not_kept():
+    tree = bernoulli_posterior([0.2, 0.9, 0.5], edge_probability=0.5, spike_scale=0.1, slab_scale=1)
+    found = inclusion_probabilities(tree)
+    assert found.attrs["estimator"] == "frequency"
+    np.testing.assert_allclose(found, tree["posterior"]["edge"].mean(("chain", "draw")))
+
+
+def test_bayes_factor_uses_the_implied_prior():
+    tree = spike_slab_posterior(edge_probability=0.4, edge_prior=0.2)
+    p = inclusion_probabilities(tree).values
+    np.testing.assert_allclose(bayes_factors(tree), p / (1 - p) / (0.2 / 0.8), rtol=1e-9)
+
+
+def test_bayes_factor_of_the_prior_is_one():
+    tree = bernoulli_posterior(np.full(6, 0.3), draws=2000, edge_prior=0.3)
+    # standard error of a log odds: 1 / sqrt(8000 * .3 * .7) = .024
+    np.testing.assert_allclose(np.log(bayes_factors(tree)), 0, atol=0.12)
+
+
+def test_certain_edges_get_finite_bounds():
+    drawn = np.zeros((4, 100, 3), int)
+    drawn[..., 0] = 1
+    drawn[:, ::2, 2] = 1
+    table = edge_table(posterior(drawn, edge_prior=0.2))
+    assert np.isfinite(table.bayes_factor).all()
+    assert table.probability.tolist() == [1.0, 0.5, 0.0]
+    assert table.attrs["bayes_factor_bounds"] == [0, 2]
+    assert "2 Bayes factors are bounds" in table.attrs["notes"][0]
+    # only one edge moved, faster than independent draws: its ESS is cut to the 400 draws
+    np.testing.assert_allclose(table.bayes_factor, [400 * 4, 4, 4 / 400])
+
+
+def test_nothing_moved_uses_the_number_of_draws():
+    factor = bayes_factors(posterior(np.ones((2, 50, 3), int)))
+    np.testing.assert_allclose(factor, 100)
+    assert factor["bound"].all()
+
+
+def test_overwhelming_evidence_is_finite():
+    precision = np.zeros((2, 20, 3, 3)) + np.eye(3)
+    precision[..., 0, 1] = precision[..., 1, 0] = 5.0  # log Bayes factor above 30,000
+    tree = posterior(
+        np.ones((2, 20, 3), int),
+        precision=precision,
+        edge_probability=0.5,
+        spike_scale=0.02,
+        slab_scale=1.0,
+    )
+    factor = bayes_factors(tree)
+    assert np.isfinite(factor).all()
+    assert factor["bound"].values.tolist() == [True, False, False]
+
+
+def test_fixed_edges_are_not_tested():
+    tree = bernoulli_posterior([1.0, 0.0, 0.5], edge_prior=[1.0, 0.0, 0.5])
+    table = edge_table(tree)
+    assert table.bayes_factor.isna().tolist() == [True, False, True]
+    assert table.attrs["bayes_factor_bounds"] == []
+
+
+def test_one_chain_is_said():
+    table = edge_table(bernoulli_posterior([0.3, 0.4, 0.5], chains=1))
+    assert table.r_hat.isna().all()
+    assert any("only one" in note for note in table.attrs["notes"])
+
+
+def test_prior_group():
+    tree = bernoulli_posterior([0.9, 0.9, 0.9])
+    prior = bernoulli_posterior([0.1, 0.1, 0.1], seed=3)["posterior"]
+    tree["prior"] = xr.DataTree(prior.to_dataset())
+    assert edge_table(tree, group="prior").probability.max() < 0.2
+
+
+@pytest.mark.parametrize("fdr", [0.01, 0.05, 0.3])
+def test_credible_edges_are_the_largest_set(fdr):
+    tree = bernoulli_posterior(np.random.default_rng(0).beta(0.5, 0.5, 45))
+    error = np.sort(1 - inclusion_probabilities(tree).values)
+    chosen = credible_edges(tree, fdr=fdr)
+    n = len(chosen)
+    assert (1 - chosen.probability).mean() <= fdr
+    assert error[: n + 1].mean() > fdr  # one more edge would be too many
+    np.testing.assert_allclose(chosen.fdr.iloc[-1], error[:n].mean())
+
+
+def test_credible_edges_may_be_none_or_all():
+    tree = bernoulli_posterior([0.5, 0.5, 0.5])
+    assert len(credible_edges(tree, fdr=0.05)) == 0
+    assert len(credible_edges(tree, fdr=0.9)) == 3
+    for wrong in (0, 1, -0.1):
+        with pytest.raises(ValueError, match="fdr"):
+            credible_edges(tree, fdr=wrong)
+
+
+def test_matrices():
+    tree = bernoulli_posterior([0.2, 0.9, 0.5])
+    matrix = partial_correlations(tree)
+    mean = tree["posterior"]["weight"].mean(("chain", "draw")).values
+    assert matrix.loc["v0", "v2"] == matrix.loc["v2", "v0"] == pytest.approx(mean[1])
+    assert (np.diag(matrix) == 1).all()
+    assert (np.diag(inclusion_matrix(tree)) == 0).all()
