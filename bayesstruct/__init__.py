@@ -1,0 +1,94 @@
+"""Bayesian structure learning in PyMC.
+
+A table goes in, a function of :mod:`bayesstruct.models` makes an ordinary ``pm.Model`` of it, plain
+``pm.sample()`` draws from the posterior of its structure, and a handful of functions read that
+posterior as graphs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+# Importing the steps registers them with PyMC, so that pm.sample assigns them unasked.
+from bayesstruct import distributions, steps
+from bayesstruct.distributions import (
+    Edges,
+    GraphicalLasso,
+    GraphicalNormal,
+    GraphicalSpikeSlab,
+    edges,
+    implied_edge_probability,
+    partial_correlations,
+)
+
+if TYPE_CHECKING:
+    from bayesstruct import (
+        data,
+        diagnostics,
+        inference,
+        models,
+        ops,
+        plots,
+        simulate,
+        solvers,
+        structure,
+    )
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "data": ("TableError", "TableWarning", "datasets", "load_dataset", "load_network"),
+    "diagnostics": ("check",),
+    "inference": ("find_MAP", "load_checkpoint", "sample"),
+    "models": (),
+    "ops": (),
+    "plots": (
+        "plot_calibration",
+        "plot_edges",
+        "plot_evidence",
+        "plot_graph",
+        "plot_matrix",
+    ),
+    "simulate": (),
+    "solvers": (),
+    "structure": (
+        "compare",
+        "credible_edges",
+        "edge_table",
+        "expected_shd",
+        "graph_probabilities",
+        "inclusion_probabilities",
+        "map_graph",
+        "median_graph",
+        "to_networkx",
+        "write_edge_list",
+        "write_graphml",
+    ),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "Edges",
+    "GraphicalLasso",
+    "GraphicalNormal",
+    "GraphicalSpikeSlab",
+    "distributions",
+    "edges",
+    "implied_edge_probability",
+    "partial_correlations",
+    "steps",
+    *_ROOMS,
+    *_HOME,
+]
+
+
+def __getattr__(name):
+    """Load a room when it is first asked for, so that importing the package stays fast."""
+    if name in _ROOMS:
+        return import_module(f"bayesstruct.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"bayesstruct.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'bayesstruct' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*__all__, "__version__"])

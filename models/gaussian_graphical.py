@@ -7,6 +7,8 @@ edge | K      ~ Bernoulli                               1 where K_jk came from t
 weight        = partial correlations of K
 """
 
+from functools import partial
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -29,6 +31,7 @@ from bayesstruct.models.parts import observe_rows, record_edges, regression, reg
 __all__ = ["gaussian_graphical"]
 
 _MATRIX = ("variable", "variable_")
+_ROUGH = {"tol": 1e-2, "max_iter": 10}  # a start need not be the mode to the last digit
 
 
 def gaussian_graphical(
@@ -138,12 +141,12 @@ def _spike_slab(table, probability, required, forbidden, scales):
     else:
         nominal = fixed_edges(table.names, required, forbidden)
         arguments = {"edge_probability": probability, "fixed": nominal}
-    start = ops.graphical_spike_slab_mode(
-        ops.bootstrap_scatter(table.standardized), table.n, ops.log_odds(nominal), **scales,
-        tol=1e-3, max_iter=30,
-    )  # fmt: skip
+    mode = partial(
+        ops.graphical_spike_slab_mode, log_odds=ops.log_odds(nominal), **scales, **_ROUGH
+    )
+    start = ops.BootstrapStart(table.standardized, mode)
     precision = GraphicalSpikeSlab(
-        "precision", table.p, **arguments, **scales, dims=_MATRIX, initval=start
+        "precision", table.p, **arguments, **scales, dims=_MATRIX, start=start
     )
     edges("edge", precision, dims="pair")
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
@@ -156,12 +159,11 @@ def _laplace(table, rate, diagonal_rate, negligible):
     """Precision matrix under the graphical-lasso prior; an edge is a partial correlation."""
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
-    start = ops.graphical_lasso_mode(
-        ops.bootstrap_scatter(table.standardized), table.n, first, diagonal_rate, tol=1e-3
-    )
+    mode = partial(ops.graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
+    start = ops.BootstrapStart(table.standardized, mode)
     rate = register("rate", rate) if learned else rate
     precision = GraphicalLasso(
-        "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, initval=start
+        "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, start=start
     )
     weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
     present = pt.gt(pt.abs(weight), negligible).astype("int64")

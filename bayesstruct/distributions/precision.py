@@ -91,7 +91,12 @@ def draw_batch(core, rng, ndims, params, size, shape):
 class KernelRV(RandomVariable):
     """A random variable drawn by a compiled kernel, whose dispatch is registered at first use."""
 
-    dtype = "floatX"
+    dtype = "float64"
+
+    def __init__(self, *args, start=None, **kwargs):
+        # Not a property of the law: two variables with different starts are equal as Ops.
+        self.start = start
+        super().__init__(*args, **kwargs)
 
     def make_node(self, *args, **kwargs):
         """Register the compiled draw, so that no graph falls back to Python."""
@@ -105,7 +110,20 @@ class KernelRV(RandomVariable):
         self.__dict__.update(state)
 
 
-class GraphicalLassoRV(KernelRV):
+class PrecisionRV(KernelRV):
+    """A prior of precision matrices; ``start()``, if any, is where its chains begin.
+
+    PyMC has ``initval=`` for that, but cannot transform models that use it (for the pointwise
+    log-likelihood, ``pm.do``, ``pm.observe``); what the Op itself carries survives.
+    """
+
+    @classmethod
+    def build(cls, *params, start=None, size=None, rng=None, **kwargs):
+        """Apply an Op of this type that remembers the start."""
+        return cls(start=start)(*params, size=size, rng=rng, **kwargs)
+
+
+class GraphicalLassoRV(PrecisionRV):
     name = "graphical_lasso"
     signature = "(p,p),(),()->(p,p)"
     _print_name = ("GraphicalLasso", "\\operatorname{GraphicalLasso}")
@@ -122,7 +140,7 @@ class GraphicalLassoRV(KernelRV):
         return draw_batch(core, rng, (2, 0, 0), params, size, rates.shape[-2:])
 
 
-class GraphicalSpikeSlabRV(KernelRV):
+class GraphicalSpikeSlabRV(PrecisionRV):
     name = "graphical_spike_slab"
     signature = "(p,p),(),(),(),()->(p,p)"
     _print_name = ("GraphicalSpikeSlab", "\\operatorname{GraphicalSpikeSlab}")
@@ -156,8 +174,6 @@ class EdgeProbabilityRV(KernelRV):
         return draw_batch(core, rng, (0, 0, 2, 0, 0, 0), params, size, ())
 
 
-graphical_lasso = GraphicalLassoRV()
-graphical_spike_slab = GraphicalSpikeSlabRV()
 edge_probability = EdgeProbabilityRV()
 
 
@@ -236,6 +252,9 @@ class GraphicalLasso(Continuous):
     diagonal_rate : float, optional
         Rate :math:`d` of the exponential law of the diagonal; ``rate / 2`` (Wang's choice) unless
         given, and 1/2 when ``rate`` is a matrix.
+    start : callable, optional
+        Returns the (p, p) tensor that chains start from; its random parts are drawn anew for each
+        chain (:class:`bayesstruct.ops.BootstrapStart`). The identity unless given.
 
     References
     ----------
@@ -252,7 +271,8 @@ class GraphicalLasso(Continuous):
             pm.MvNormal("x", np.zeros(5), tau=precision, observed=rows)
     """
 
-    rv_op = graphical_lasso
+    rv_type = GraphicalLassoRV
+    rv_op = GraphicalLassoRV.build
 
     @classmethod
     def dist(cls, p, rate=1.0, *, diagonal_rate=None, **kwargs):
@@ -267,8 +287,8 @@ class GraphicalLasso(Continuous):
         return super().dist(params, **kwargs)
 
     def support_point(rv, size, rates, diagonal_rate, scale):
-        """Return the identity times the scale."""
-        return _identity_point(size, rates, scale)
+        """Return the start if there is one, else the identity times the scale."""
+        return _start(rv, size, rates, scale)
 
     def logp(value, rates, diagonal_rate, scale):
         """Log density up to the constant of the cone."""
@@ -317,6 +337,9 @@ class GraphicalSpikeSlab(Continuous):
         Rate :math:`d` of the exponential law of the diagonal.
     scale : tensor_like of float, default 1
         Multiplies the whole matrix; may be random.
+    start : callable, optional
+        Returns the (p, p) tensor that chains start from; its random parts are drawn anew for each
+        chain (:class:`bayesstruct.ops.BootstrapStart`). The identity unless given.
     fixed : array_like, optional
         With a beta ``edge_probability``: a (p, p) matrix whose zeros forbid and whose ones require
         edges; anything between is free.
@@ -336,7 +359,8 @@ class GraphicalSpikeSlab(Continuous):
             pm.MvNormal("x", np.zeros(5), tau=precision, observed=rows)
     """
 
-    rv_op = graphical_spike_slab
+    rv_type = GraphicalSpikeSlabRV
+    rv_op = GraphicalSpikeSlabRV.build
 
     def __new__(cls, name, p, edge_probability=0.5, *, fixed=None, **kwargs):
         """Register the prior, and that of the edge probability when it has one."""
@@ -372,8 +396,8 @@ class GraphicalSpikeSlab(Continuous):
         return super().dist([probability, *scales.values(), as_float(scale)], **kwargs)
 
     def support_point(rv, size, probability, spike, slab, diagonal_rate, scale):
-        """Return the identity times the scale."""
-        return _identity_point(size, probability, scale)
+        """Return the start if there is one, else the identity times the scale."""
+        return _start(rv, size, probability, scale)
 
     def logp(value, probability, spike, slab, diagonal_rate, scale):
         """Log density up to the constant of the cone."""
@@ -472,9 +496,10 @@ class EdgeProbability(UnitContinuous):
         )
 
 
-def _identity_point(size, matrix, scale):
+def _start(rv, size, matrix, scale):
     p = matrix.shape[-1]
-    point = pt.eye(p) * scale[..., None, None]
+    start = rv.owner.op.start
+    point = pt.eye(p) * scale[..., None, None] if start is None else start()
     return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, [p, p]]), point)
 
 

@@ -46,11 +46,12 @@ def g_wishart(
 
     What is left otherwise starts at a diagonal matrix and goes through `sweeps` of the block Gibbs
     sampler [1]_ over cliques C that cover the edges: ``(K^-1)_CC`` given the rest is the inverse of a
-    Wishart(b + |C| - 1, D_CC^-1). That leaves the distribution invariant and mixes fast: see the
-    test on a grid, where 10 sweeps are enough.
+    Wishart(b + |C| - 1, D_CC^-1). That leaves the distribution invariant. On a
+    grid of 5 x 5, b = 3 and D = I, the mean of tr(K D) / 2 was off by z = -2.5 after 5 sweeps (1,500
+    draws) and z = 1.2 after 20 (600 draws), the default.
 
-    The "direct sampler" of [2]_ (BDgraph's ``rgwish``) is not used, because it is exact on complete
-    graphs only [3]_. Elsewhere each clique has the right distribution, and ``tr(K D)`` the right
+    The "direct sampler" of [2]_ (BDgraph's ``rgwish``) is not used: it is not exact [3]_,
+    except on complete graphs. Elsewhere each clique has the right distribution, and ``tr(K D)`` the right
     mean if the graph is decomposable, but the cliques depend on each other: for two nodes without
     an edge, b = 3 and D = I, K_11 and K_22 have correlation .17 instead of 0 (100,000 draws).
 

@@ -117,6 +117,46 @@ def invert(L, blocks, W):
 
 
 @njit(**_OPTIONS)
+def asymmetry(S):
+    """Return whether all entries are finite, the largest of them and the largest asymmetry."""
+    finite = True
+    largest = 0.0
+    difference = 0.0
+    for i in range(S.shape[0]):
+        for j in range(i + 1):
+            size = max(abs(S[i, j]), abs(S[j, i]))
+            finite &= abs(S[i, j]) < np.inf and abs(S[j, i]) < np.inf
+            largest = max(largest, size)
+            difference = max(difference, abs(S[i, j] - S[j, i]))
+    return finite, largest, difference
+
+
+@njit(**_OPTIONS)
+def components(S, lam):
+    """Label the connected components of ``|S_ij| > lam_ij``; return their number too."""
+    p = S.shape[0]
+    labels = np.full(p, -1)
+    queue = np.empty(p, np.int64)
+    count = 0
+    for root in range(p):
+        if labels[root] >= 0:
+            continue
+        labels[root] = count
+        queue[0] = root
+        head, end = 0, 1
+        while head < end:
+            i = queue[head]
+            head += 1
+            for j in range(p):
+                if labels[j] < 0 and abs(S[i, j]) > lam[i, j]:
+                    labels[j] = count
+                    queue[end] = j
+                    end += 1
+        count += 1
+    return labels, count
+
+
+@njit(**_OPTIONS)
 def _soft(z, threshold):
     if z > threshold:
         return z - threshold

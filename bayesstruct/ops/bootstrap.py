@@ -1,9 +1,12 @@
-"""Scatter matrix of a table under random weights of its rows: a start for each chain."""
+"""Modes of randomly reweighted tables: a different start for each chain."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pytensor.tensor as pt
 
-__all__ = ["bootstrap_scatter"]
+__all__ = ["BootstrapStart", "bootstrap_scatter"]
 
 
 def bootstrap_scatter(rows):
@@ -34,3 +37,23 @@ def bootstrap_scatter(rows):
     _, weights = pt.random.dirichlet(np.ones(n), rng=rng, return_next_rng=True)
     centred = pt.as_tensor_variable(rows) - weights @ rows
     return n * (centred.T * weights) @ centred
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapStart:
+    """Start of a precision matrix: the mode under Bayesian-bootstrap weights of the rows.
+
+    Attributes
+    ----------
+    rows : array_like
+        (n, p), standardised.
+    mode : callable
+        Maps a scatter matrix and a number of rows to the mode, a tensor.
+    """
+
+    rows: np.ndarray
+    mode: Callable
+
+    def __call__(self):
+        """Build the tensor."""
+        return self.mode(bootstrap_scatter(self.rows), float(len(self.rows)))

@@ -20,8 +20,6 @@ from functools import cache
 import numpy as np
 
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from bayesstruct.solvers.solution import PrecisionSolution
 
@@ -140,11 +138,11 @@ def graphical_lasso(
     """
     S = _covariance(S)
     lam = _penalty(lam, S.shape[0], penalize_diagonal)
-    _check_bounded(S, lam)
+    _check_diagonal(S, lam)
     start = None if init is None else _start(init, S.shape)
     K, W, gap, iterations, objective = solve(S, lam, start, tol, max_iter, screen)
     if not np.isfinite(gap):
-        _check_attained(S, lam)
+        _check_bounded(S, lam)
     converged = bool(gap <= tol * len(S))
     solution = PrecisionSolution(float(objective), float(gap), iterations, converged, K, W)
     solution.warn_unless_converged(
@@ -199,7 +197,7 @@ def graphical_lasso_gap(
     """
     S = _covariance(S)
     lam = _penalty(lam, len(S), penalize_diagonal)
-    _check_bounded(S, lam)
+    _check_diagonal(S, lam)
     scale = np.sqrt(S.diagonal() + lam.diagonal())
     component = _Component(_rescale(S, 1 / scale), _rescale(lam, 1 / scale))
     if not component._accept(_rescale(_start(precision, S.shape), scale)):
@@ -223,46 +221,59 @@ def solve(S, lam, start, tol, max_iter, screen=True):
         Maximised objective.
     """
     scale = np.sqrt(S.diagonal() + lam.diagonal())
+    parts = _components(S, lam) if screen else [np.arange(len(S))]
+    if len(parts) == 1:
+        return _solve_component(S, lam, start, scale, tol, max_iter)
     K, W = np.diag(scale**-2.0), np.diag(scale**2)
-    size = len(S)
-    gap, iterations, objective = 0.0, 0, -size - 2.0 * np.log(scale).sum()
-    for nodes in _components(S, lam) if screen else [np.arange(size)]:
-        if len(nodes) == 1:
-            continue
-        whole = len(nodes) == size
-        block = slice(None) if whole else np.ix_(nodes, nodes)
-        unit = scale[nodes]
-        component = _Component(_rescale(S[block], 1 / unit), _rescale(lam[block], 1 / unit))
-        warm = None if start is None else _rescale(start[block], unit)
-        component.solve(warm, tol, max_iter)
-        gap += component.gap
-        iterations = max(iterations, component.iterations)
-        objective += component.objective + len(nodes)
-        K[block] = _rescale(component.K, 1 / unit)
-        W[block] = _rescale(component.W, unit)
+    singles = np.concatenate([nodes for nodes in parts if len(nodes) == 1] or [[]]).astype(int)
+    objective = -len(singles) - 2.0 * np.log(scale[singles]).sum()
+    gap, iterations = 0.0, 0
+    for nodes in parts:
+        if len(nodes) > 1:
+            block = np.ix_(nodes, nodes)
+            warm = None if start is None else start[block]
+            K[block], W[block], part_gap, steps, value = _solve_component(
+                S[block], lam[block], warm, scale[nodes], tol, max_iter
+            )
+            gap += part_gap
+            iterations = max(iterations, steps)
+            objective += value
     return K, W, gap, iterations, objective
 
 
+def _solve_component(S, lam, start, scale, tol, max_iter):
+    component = _Component(_rescale(S, 1 / scale), _rescale(lam, 1 / scale))
+    component.solve(None if start is None else _rescale(start, scale), tol, max_iter)
+    objective = component.objective - 2.0 * np.log(scale).sum()
+    K, W = _rescale(component.K, 1 / scale), _rescale(component.W, scale)
+    return K, W, component.gap, component.iterations, objective
+
+
 def _rescale(matrix, unit):
-    return np.ascontiguousarray(matrix * unit * unit[:, None])
+    # Near enough to one, and a correlation matrix is used in place.
+    if np.abs(unit - 1.0).max() < 1e-6:
+        return np.ascontiguousarray(matrix)
+    scaled = matrix * unit
+    scaled *= unit[:, None]
+    return scaled
 
 
 def _components(S, lam):
     """Nodes of each connected component of ``|S_ij| > lam_ij``."""
-    count, labels = connected_components(csr_array(np.abs(S) > lam), directed=False)
+    labels, count = kernel().components(S, lam)
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
 
 
 class _Component:
-    """One component while it is solved; ``S_ii + lam_ii = 1``."""
+    """One component while it is solved; ``S_ii + lam_ii`` is 1, or nearly."""
 
     def __init__(self, S, lam):
         p = len(S)
         self.S, self.lam = S, lam
         self.K, self.W = np.empty((p, p)), np.empty((p, p))
         # Factor of K; free while a Newton step is computed, when it serves as scratch.
-        self.L = np.zeros((p, p))
+        self.L = np.empty((p, p))
         size = min(p, 64 if p < 1500 else 128)
         self.blocks = np.empty((-(-p // size), size, size))
         # Search directions are computed in single precision until that is not enough.
@@ -274,7 +285,7 @@ class _Component:
     @property
     def objective(self):
         """Maximised objective at the present K."""
-        return self.logdet - np.sum(self.S * self.K) - np.sum(self.lam * np.abs(self.K))
+        return self.logdet - kernel().penalised_trace(*self.free, self.K)
 
     def solve(self, start, tol, max_iter):
         """Run the three steps of the module's docstring."""
@@ -316,12 +327,13 @@ class _Component:
     def _invert_dual(self):
         """Only the diagonal is penalised: the dual has a single point."""
         self.W[:] = self.S
-        np.fill_diagonal(self.W, 1.0)
+        np.fill_diagonal(self.W, self.S.diagonal() + self.lam.diagonal())
         if self._factor(self.W):
             kernel().invert(self.L, self.blocks, self.K)
             self.logdet, self.gap = -self.logdet, 0.0
         else:
-            self.K[:] = np.eye(len(self.S))
+            self.logdet, self.K[:] = 0.0, np.eye(len(self.S))
+        self.free = kernel().free_set(self.S, self.lam, self.W, self.K)
 
     def _cold_start(self):
         done = kernel().block_ascent(
@@ -394,7 +406,7 @@ class _Component:
         """Duality gap at the clipped dual point; infinite if that is not positive definite."""
         logdet = self.logdet
         point = self.S + np.clip(self.W - self.S, -self.lam, self.lam)
-        np.fill_diagonal(point, 1.0)
+        np.fill_diagonal(point, self.S.diagonal() + self.lam.diagonal())
         value = self.objective
         positive = self._factor(point)
         dual, self.logdet = self.logdet, logdet
@@ -429,11 +441,11 @@ def _square(name, matrix):
     matrix = np.ascontiguousarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}.")
-    largest = np.abs(matrix).max()
-    if not np.isfinite(largest):
+    finite, largest, difference = kernel().asymmetry(matrix)
+    if not finite:
         raise ValueError(f"{name} contains NaN or infinity.")
     # Products X'X are symmetric up to rounding only.
-    if np.abs(matrix - matrix.T).max() > 1e-8 * largest:
+    if difference > 1e-8 * largest:
         raise ValueError(f"{name} must be symmetric.")
     return matrix
 
@@ -468,28 +480,26 @@ def _start(init, shape):
     return precision
 
 
-def _check_bounded(S, lam):
-    """Raise where one variable, or a pair, alone makes the objective unbounded."""
+def _check_diagonal(S, lam):
     diagonal = S.diagonal() + lam.diagonal()
     if diagonal.min() <= 0:
         raise ValueError(
             f"Unbounded: S has a zero on the diagonal at index {diagonal.argmin()} (a constant "
             "variable) and its diagonal is not penalised. Drop the variable or penalise it."
         )
-    # No dual point is positive definite if some |W_ij| must exceed sqrt(W_ii W_jj).
-    scale = np.sqrt(diagonal)
+
+
+def _check_bounded(S, lam):
+    """Raise if nothing guarantees that the objective is bounded, and say why."""
+    scale = np.sqrt(S.diagonal() + lam.diagonal())
     excess = (np.abs(S) - lam) / scale / scale[:, None]
     np.fill_diagonal(excess, 0.0)
     if excess.max() >= 1:
         i, j = np.unravel_index(excess.argmax(), S.shape)
         raise ValueError(
-            f"Unbounded: variables {i} and {j} are perfectly correlated and lam does not reach "
-            "them. Raise lam there or drop one."
+            f"Unbounded: variables {i} and {j} are perfectly correlated and lam does not make up "
+            "for it. Raise lam there or drop one."
         )
-
-
-def _check_attained(S, lam):
-    """Raise if nothing guarantees that the objective is bounded."""
     dual = S + np.diag(lam.diagonal())
     smallest = np.linalg.eigvalsh(dual)[0]
     rounding = 1e-10 * dual.diagonal().max()
