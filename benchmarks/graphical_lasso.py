@@ -65,11 +65,8 @@ def scikit_learn(S, lam, tol):
 def skglm(S, lam, tol):
     from skglm.covariance import GraphicalLasso as Dual
 
-    return (
-        Dual(alpha=lam, algo="dual", tol=tol, inner_tol=min(1e-4, tol), max_iter=1000)
-        .fit(S)
-        .precision_
-    )
+    model = Dual(lam, algo="dual", tol=tol, inner_tol=min(1e-4, tol), max_iter=1000)
+    return model.fit(S, mode="precomputed").precision_
 
 
 def loosest(peer, S, lam):

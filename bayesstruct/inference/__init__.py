@@ -1,0 +1,7 @@
+"""Inference: posterior modes, and sampling that survives interruptions."""
+
+from bayesstruct.inference.checkpoint import load_checkpoint
+from bayesstruct.inference.find_map import find_MAP
+from bayesstruct.inference.sample import sample
+
+__all__ = ["find_MAP", "load_checkpoint", "sample"]

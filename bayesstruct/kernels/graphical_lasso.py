@@ -274,7 +274,7 @@ def block_ascent(S, lam, K, W, target, passes):
     for j in range(p):
         K[j, j] = diagonal[j]
         for k in range(j):
-            K[j, k] = -0.5 * (K[j, k] * diagonal[j] + K[k, j] * diagonal[k])
+            K[j, k] = 0.0 - 0.5 * (K[j, k] * diagonal[j] + K[k, j] * diagonal[k])
             K[k, j] = K[j, k]
     return True
 

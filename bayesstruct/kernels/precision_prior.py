@@ -263,3 +263,16 @@ def laplace_exceedance(rng, p, bound, diagonal_rate, sweeps):
                     scale = precision[i, i] * precision[j, j]
                     count += precision[i, j] ** 2 > bound * bound * scale
     return count / (sweeps * 0.5 * p * (p - 1))
+
+
+@numba.njit(cache=True, nogil=True)
+def edge_probabilities(precision, log_odds, spike, slab):
+    """Probability of each edge given the precision matrix, (p, p) with a zero diagonal."""
+    p = precision.shape[0]
+    out = np.zeros((p, p))
+    for i in range(p):
+        for j in range(p):
+            if i != j:
+                odds = edge_log_odds(precision[i, j], log_odds[i, j], spike, slab)
+                out[i, j] = 1.0 / (1.0 + math.exp(-odds))
+    return out

@@ -5,13 +5,16 @@ from bayesstruct.solvers.graphical_lasso import (
     graphical_lasso_gap,
     graphical_lasso_path,
 )
+from bayesstruct.solvers.graphical_spike_slab import SpikeSlabSolution, graphical_spike_slab
 from bayesstruct.solvers.solution import ConvergenceWarning, PrecisionSolution, Solution
 
 __all__ = [
     "ConvergenceWarning",
     "PrecisionSolution",
     "Solution",
+    "SpikeSlabSolution",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",
+    "graphical_spike_slab",
 ]

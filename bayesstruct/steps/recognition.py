@@ -84,7 +84,7 @@ def _unpad(variable):
         if inner is None or inner.type.ndim > variable.type.ndim:
             break
         # A broadcast along the columns would change what a row of means is.
-        if inner.type.ndim > 0 and inner.type.shape[-1] != variable.type.shape[-1]:
+        if inner.type.ndim > 0 and inner.type.shape[-1] == 1 != variable.type.shape[-1]:
             break
         variable = inner
     return variable
