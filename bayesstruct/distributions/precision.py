@@ -120,7 +120,8 @@ class PrecisionRV(KernelRV):
     @classmethod
     def build(cls, *params, start=None, size=None, rng=None, **kwargs):
         """Apply an Op of this type that remembers the start."""
-        return cls(start=start)(*params, size=size, rng=rng, **kwargs)
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        return cls(start=start)(*params, size=size, rng=rng, return_next_rng=True, **kwargs)[1]
 
 
 class GraphicalLassoRV(PrecisionRV):

@@ -285,7 +285,7 @@ def _conditional(mean, precision, location, scale, table, missing):
 
 
 class ColumnMeansRV(NormalRV):
-    name = "column_means"
+    """A normal by another type; the name stays, since compilers go by it."""
 
 
 class ColumnMeans(Normal):

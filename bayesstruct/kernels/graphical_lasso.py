@@ -28,6 +28,7 @@ _OPTIONS = {
 
 # Above one free entry in this many, matrix products beat sparse loops.
 _DENSE = 8
+_MAX_SWEEPS = 50
 
 
 @njit(**_OPTIONS)
@@ -187,8 +188,8 @@ def _gather(j, S, lam, W, beta, r, active):
 def _regress(j, S, lam, W, beta, r, active, floor):
     """Coordinate sweeps of the lasso of variable ``j`` on the others; keeps ``r = W beta``.
 
-    Two sweeps, or as many as bring the residual variance above ``floor``: it is there at the
-    exact solution, and a smaller one would cost ``W`` its positive definiteness.
+    Two sweeps, or as many as bring the residual variance above ``floor``: it is at the exact
+    solution, and ``W`` would stop being positive definite.
 
     Returns
     -------
@@ -201,7 +202,7 @@ def _regress(j, S, lam, W, beta, r, active, floor):
     count = _gather(j, S, lam, W, beta, r, active)
     change = 0.0
     variance = 1.0
-    for sweep in range(50):
+    for sweep in range(_MAX_SWEEPS):
         for q in range(count):
             k = active[q]
             new = _soft(beta[k] + (S[j, k] - r[k]), lam[j, k])
@@ -233,10 +234,36 @@ def _largest_shrinkage(S, lam):
 
 
 @njit(**_OPTIONS)
-def block_ascent(S, lam, K, W, target, passes):
-    """Block-coordinate ascent on the dual from a shrunken ``S``; a symmetric guess into ``K``.
+def shrink(S, lam, W):
+    """Fill single-precision ``W`` with a positive-definite dual point; return its shrinkage."""
+    p = S.shape[0]
+    shrinkage = _largest_shrinkage(S, lam)
+    for i in range(p):
+        for j in range(p):
+            W[i, j] = np.float32((1.0 - shrinkage) * S[i, j])
+        W[i, i] = np.float32(1.0)
+    return shrinkage
 
-    ``W`` is a single-precision work array: the result is only a starting point.
+
+@njit(**_OPTIONS)
+def block_ascent(S, lam, beta, W, variances, floor, target, passes):
+    """Block-coordinate ascent on the dual, one lasso regression for each column in turn.
+
+    Parameters
+    ----------
+    S, lam : (p, p) array
+    beta : (p, p) array
+        Row j: coefficients of variable j on the others. Updated.
+    W : (p, p) array of float32
+        Dual point. Updated; single precision will do, as the result is only a start.
+    variances : (p,) array
+        Residual variances. Updated.
+    floor : float
+        Smallest residual variance to accept.
+    target : float
+        Stop when the estimated norm of the residual is below this, or stalls.
+    passes : int
+        Most passes.
 
     Returns
     -------
@@ -246,37 +273,35 @@ def block_ascent(S, lam, K, W, target, passes):
     p = S.shape[0]
     r = np.empty(p, np.float32)
     active = np.empty(p, np.int64)
-    diagonal = np.empty(p)
-    K[:] = 0.0
-    shrinkage = _largest_shrinkage(S, lam)
-    floor = max(0.5 * shrinkage, 1e-6)
-    for i in range(p):
-        for j in range(p):
-            W[i, j] = np.float32((1.0 - shrinkage) * S[i, j])
-        W[i, i] = np.float32(1.0)
     previous = np.inf
     for iteration in range(passes):
         total = 0.0
         for j in range(p):
-            change, variance = _regress(j, S, lam, W, K[j], r, active, floor)
+            change, variance = _regress(j, S, lam, W, beta[j], r, active, floor)
             if not variance > 0.5 * floor:
                 return False
             for k in range(p):
                 if k != j:
                     W[j, k] = r[k]
                     W[k, j] = r[k]
-            diagonal[j] = 1.0 / variance
-            total += 2.0 * diagonal[j] * change
+            variances[j] = variance
+            total += 2.0 * change / variance
         norm = np.sqrt(total)
         if norm < target or (iteration > 3 and norm > 0.95 * previous):
             break
         previous = norm
-    for j in range(p):
-        K[j, j] = diagonal[j]
-        for k in range(j):
-            K[j, k] = 0.0 - 0.5 * (K[j, k] * diagonal[j] + K[k, j] * diagonal[k])
-            K[k, j] = K[j, k]
     return True
+
+
+@njit(**_OPTIONS)
+def assemble(beta, variances, K):
+    """Symmetric precision matrix of all the regressions."""
+    for j in range(K.shape[0]):
+        K[j, j] = 1.0 / variances[j]
+        for k in range(j):
+            mean = beta[j, k] / variances[j] + beta[k, j] / variances[k]
+            K[j, k] = 0.0 - 0.5 * mean
+            K[k, j] = K[j, k]
 
 
 @njit(**_OPTIONS)

@@ -44,9 +44,8 @@ def _open_column(covariance, j, column, product):
 @numba.njit(cache=True, nogil=True, fastmath=True)
 def _shift(covariance, column, product, i, delta, ratio):
     """Add ``delta`` times column i of ``A`` to ``product``."""
-    row = covariance[i]
-    for k in range(row.shape[0]):
-        product[k] += delta * (row[k] - ratio * column[k])
+    for k in range(product.shape[0]):
+        product[k] += delta * (covariance[i, k] - ratio * column[k])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
@@ -62,10 +61,9 @@ def _close_column(precision, covariance, j, v, column, product, pivot):
     down, up = 1.0 / pivot, 1.0 / v
     for i in range(p):
         if i != j:
-            row = covariance[i]
             lost, won = down * column[i], up * product[i]
             for k in range(p):
-                row[k] += won * product[k] - lost * column[k]
+                covariance[i, k] += won * product[k] - lost * column[k]
     for k in range(p):
         covariance[j, k] = -up * product[k]
         covariance[k, j] = -up * product[k]

@@ -34,9 +34,9 @@ def test_equals_the_solver(mode):
     ]
     f = pytensor.function([s, scalar, matrix], outputs, mode=mode)
     expected = [
-        solvers.graphical_lasso(S, 0.3, tol=1e-14),
-        solvers.graphical_lasso(S, 0.3, penalize_diagonal=True, tol=1e-14),
-        solvers.graphical_lasso(S, lam, tol=1e-14),
+        solvers.graphical_lasso(S, 0.3, tol=1e-18),
+        solvers.graphical_lasso(S, 0.3, penalize_diagonal=True, tol=1e-18),
+        solvers.graphical_lasso(S, lam, tol=1e-18),
     ]
     for value, solution in zip(f(S, 0.3, lam), expected, strict=True):
         np.testing.assert_allclose(value, solution.precision, rtol=1e-10)
@@ -98,7 +98,7 @@ def test_batches(mode):
     values = f(S, lam, lam_matrices)
 
     def one(S, lam):
-        return solvers.graphical_lasso(S, lam, tol=1e-14).precision
+        return solvers.graphical_lasso(S, lam, tol=1e-18).precision
 
     for i in range(3):
         np.testing.assert_allclose(values[0][i], one(S[i], lam[i]), rtol=1e-9)

@@ -110,13 +110,9 @@ def _uniformity(r):
     }
 
 
-def assert_calibrated(
-    simulate, fit, names=None, *, simulations, alpha=1e-3, seed=0, ess_floor=20
-):
+def assert_calibrated(simulate, fit, names=None, *, simulations, alpha=1e-3, seed=0, ess_floor=20):
     """Fail unless the ranks of :func:`ranks` are uniform; see there and :func:`assert_uniform`."""
-    ranked = ranks(
-        simulate, fit, names, simulations=simulations, seed=seed, ess_floor=ess_floor
-    )
+    ranked = ranks(simulate, fit, names, simulations=simulations, seed=seed, ess_floor=ess_floor)
     return assert_uniform(ranked, alpha=alpha)
 
 

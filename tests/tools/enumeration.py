@@ -3,7 +3,6 @@
 import numpy as np
 
 from scipy import stats
-
 from tools.batches import batch_means
 
 _RARE = 10.0  # expected effective visits below which a state is judged in a group only
@@ -19,7 +18,8 @@ def assert_matches_enumeration(
     of the autocorrelation time of the indicator of the state (batch means). And all together, so
     that many small differences are seen: Pearson's statistic, divided by its expectation under that
     autocorrelation and referred to a chi-square law whose degrees of freedom match its variance
-    (Rao and Scott 1981). States with fewer than ten expected effective visits are put together.
+    (Rao and Scott 1981). States with fewer than ten expected effective visits are put together,
+    and one of probability zero must not be visited at all.
 
     Parameters
     ----------
@@ -54,8 +54,10 @@ def assert_matches_enumeration(
     indicators = (numbers[..., None] == np.arange(len(probabilities))).astype(float)
     frequencies = indicators.mean(axis=(0, 1))
     times = _autocorrelation_times(indicators, batches)
-    rare = probabilities * total / times < _RARE
-    groups = [[s] for s in np.flatnonzero(~rare)] + ([np.flatnonzero(rare)] if rare.any() else [])
+    impossible = (probabilities == 0) & (errors == 0)
+    if frequencies[impossible].any():
+        raise AssertionError(f"{what}s of probability zero were visited: {frequencies[impossible]}")
+    groups = _groups(probabilities * total / times, impossible)
 
     p = np.array([probabilities[g].sum() for g in groups])
     error = np.array([np.sqrt((errors[g] ** 2).sum()) for g in groups])
@@ -92,6 +94,19 @@ def assert_matches_enumeration(
 def binary_states(d):
     """All 0/1 vectors of length ``d`` in counting order, (2**d, d)."""
     return (np.arange(2**d)[:, None] >> np.arange(d)[::-1]) & 1
+
+
+def _groups(visits, impossible):
+    """States one by one, those with few expected effective visits together."""
+    order = np.argsort(-visits)
+    order = order[~impossible[order]].tolist()
+    groups = [[s] for s in order if visits[s] >= _RARE]
+    rest = [s for s in order if visits[s] < _RARE]
+    if rest and (visits[rest].sum() >= _RARE or not groups):
+        groups.append(rest)
+    elif rest:
+        groups[-1] += rest
+    return groups
 
 
 def _numbers(draws, states, size):
@@ -134,9 +149,9 @@ def _degrees_of_freedom(grouped, p, batches):
 
 def _labels(groups, states):
     if states is None:
-        return [str(g[0]) if len(g) == 1 else f"{len(g)} rare ones" for g in groups]
+        return [str(g[0]) if len(g) == 1 else f"{len(g)} together" for g in groups]
     states = np.asarray(states)
     return [
-        "".join(map(str, np.ravel(states[g[0]]))) if len(g) == 1 else f"{len(g)} rare ones"
+        "".join(map(str, np.ravel(states[g[0]]))) if len(g) == 1 else f"{len(g)} together"
         for g in groups
     ]

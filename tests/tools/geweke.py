@@ -3,7 +3,6 @@
 import numpy as np
 
 from scipy import stats
-
 from tools.batches import batch_means
 
 

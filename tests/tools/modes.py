@@ -81,7 +81,9 @@ def assert_is_mode(
         if change > gain:
             gain, where = change, (name, size)
     if gain > slack:
-        raise AssertionError(f"log density rises by {gain:.3g} when {where[0]!r} moves by {where[1]}")
+        raise AssertionError(
+            f"log density rises by {gain:.3g} when {where[0]!r} moves by {where[1]}"
+        )
     residual = max(_residual(logp, point, name, base) for name in variables)
     if residual > gradient_tol:
         raise AssertionError(f"ascent direction: {residual:.3g} standard deviations from the mode")

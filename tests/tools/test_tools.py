@@ -65,7 +65,9 @@ def test_enumeration_false_alarms_are_rare():
     alarms = 0
     for _ in range(200):
         try:
-            assert_matches_enumeration(rng.choice(6, size=2_000, p=PROBABILITIES), PROBABILITIES, z=3)
+            assert_matches_enumeration(
+                rng.choice(6, size=2_000, p=PROBABILITIES), PROBABILITIES, z=3
+            )
         except AssertionError:
             alarms += 1
     assert alarms <= 5  # nominally 0.0054 * 200 = 1.1
@@ -136,7 +138,9 @@ def test_calibration_fails_a_wrong_posterior(wrong):
 
 def test_ranks_are_uniform_for_any_number_of_draws_and_ties():
     rng = np.random.default_rng(0)
-    values = [rank(rng.integers(3), rng.integers(3, size=rng.integers(5, 50)), rng) for _ in range(4000)]
+    values = [
+        rank(rng.integers(3), rng.integers(3, size=rng.integers(5, 50)), rng) for _ in range(4000)
+    ]
     counts = np.histogram(values, 10, (0, 1))[0]
     # Expected 400 each with standard deviation 19.
     assert np.abs(counts - 400).max() < 80
@@ -172,7 +176,8 @@ def test_mode_passes_the_mode_in_natural_units():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"spread": np.array(1.5)}, {"sparse": np.array(1e-3)}, {"location": np.r_[1, 1, 1.01]}]
+    "wrong",
+    [{"spread": np.array(1.5)}, {"sparse": np.array(1e-3)}, {"location": np.r_[1, 1, 1.01]}],
 )
 def test_mode_fails_another_point(wrong):
     # 1.5 is the mean of the gamma law and the mode on the logarithmic scale.
