@@ -37,12 +37,13 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "data": ("TableError", "TableWarning", "datasets", "load_dataset", "load_network"),
-    "diagnostics": ("check",),
+    "diagnostics": ("check", "predictive_correlations"),
     "inference": ("find_MAP", "load_checkpoint", "sample"),
     "models": (),
     "ops": (),
     "plots": (
         "plot_calibration",
+        "plot_correlations",
         "plot_edges",
         "plot_evidence",
         "plot_graph",

@@ -29,6 +29,7 @@ def observe_rows(table, mean, precision):
     filled = np.where(table.missing, table.location, table.values)
     cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
     pm.modelcontext(None).add_coord("missing", cells)
+    pm.Data("cell_missing", table.missing.astype("int64"), dims=_ROWS)
     MissingCells("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
     IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
 

@@ -6,10 +6,12 @@ from bayesstruct.plots.forest import plot_edges
 from bayesstruct.plots.heatmap import plot_matrix
 from bayesstruct.plots.network import plot_graph
 from bayesstruct.plots.positions import layout
+from bayesstruct.plots.predictive import plot_correlations
 
 __all__ = [
     "layout",
     "plot_calibration",
+    "plot_correlations",
     "plot_edges",
     "plot_evidence",
     "plot_graph",

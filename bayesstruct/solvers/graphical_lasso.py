@@ -348,18 +348,14 @@ class _Component:
             kernel().assemble(beta, variances, self.K)
             if self._factor(self.K):
                 return
-        self._invert_start(dual)
-
-    def _invert_start(self, dual):
-        """Start from the inverse of a dual point or from the identity, whichever is better."""
-        p = len(dual)
-        self.W[:] = dual
-        if self._factor(self.W):
-            kernel().invert(self.L, self.blocks, self.K)
-            trace = np.sum(self.S * self.K) + np.sum(self.lam * np.abs(self.K))
-            if self._factor(self.K) and trace - self.logdet < p:
-                return
-        self.K[:] = np.eye(p)
+        else:
+            # The passes went through, so their dual point is a good one: start from its inverse.
+            self.W[:] = dual
+            if self._factor(self.W):
+                kernel().invert(self.L, self.blocks, self.K)
+                if self._factor(self.K):
+                    return
+        self.K[:] = np.eye(len(dual))
         self._factor(self.K)
 
     def _measure(self):
