@@ -6,7 +6,6 @@ posterior as graphs.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 # Importing the steps registers them with PyMC, so that pm.sample assigns them unasked.
 from bayesstruct import distributions, steps
@@ -19,19 +18,6 @@ from bayesstruct.distributions import (
     implied_edge_probability,
     partial_correlations,
 )
-
-if TYPE_CHECKING:
-    from bayesstruct import (
-        data,
-        diagnostics,
-        inference,
-        models,
-        ops,
-        plots,
-        simulate,
-        solvers,
-        structure,
-    )
 
 __version__ = "0.1.0"
 
@@ -77,9 +63,9 @@ __all__ = [
     "implied_edge_probability",
     "partial_correlations",
     "steps",
-    *_ROOMS,
-    *_HOME,
 ]
+__all__ += list(_ROOMS)
+__all__ += list(_HOME)
 
 
 def __getattr__(name):

@@ -214,7 +214,9 @@ def _check_options(options: dict) -> None:
         if not 0 < options["rate"] < float("inf"):
             raise click.UsageError(f"--rate must be positive, got {options['rate']:g}")
         if prior != "laplace":
-            raise click.UsageError(f"--rate belongs to --prior laplace, not to {prior}: leave it out")
+            raise click.UsageError(
+                f"--rate belongs to --prior laplace, not to {prior}: leave it out"
+            )
 
 
 def _refuse_options(context: typer.Context) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Summary", "console_table", "write"]
 
 STRONG = 10  # Bayes factor from which an edge counts as found, or below 1 / STRONG as excluded
+LARGEST = 1_000_000  # no Bayes factor is written beyond it: nothing depends on the rest
 SHOWN = 20  # edges in the report
 _PAPERS = {
     "spike_slab": "Wang, H. (2015). Scaling it up: stochastic search structure learning in "
@@ -204,8 +205,8 @@ def _results(summary) -> list[str]:
         "",
         f"The {len(rows)} most probable of {len(summary.edges)} possible edges; all are in "
         "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
-        "the data changed the odds of that; `>` and `<` mark bounds, where the draws were always "
-        "(never) connected. *Weight*: partial correlation, posterior mean.",
+        "the data changed the odds of that; `>` and `<` mark bounds: the draws cannot tell the "
+        "probability from 1 (from 0). *Weight*: partial correlation, posterior mean.",
         "",
     ]
 
@@ -290,6 +291,8 @@ def _rows(edges, count: int) -> list[list[str]]:
 def _factor(value: float, bound: bool) -> str:
     if np.isnan(value):
         return "not tested"
+    if value > LARGEST:
+        return f"> {LARGEST:,}"
     text = f"{value:,.0f}" if value >= STRONG else f"{value:.2g}"
     return f"{'>' if value > 1 else '<'} {text}" if bound else text
 

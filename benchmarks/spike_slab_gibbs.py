@@ -150,7 +150,12 @@ def accuracy(p, n, tables, seconds, long, peer):
         if peer:
             probability, cpu = bdgraph(data, DENSITY[p], 10_000 if p >= 50 else 5_000)
             peers.append(
-                [auc(probability, truth), probability[truth].mean(), probability[~truth].mean(), cpu]
+                [
+                    auc(probability, truth),
+                    probability[truth].mean(),
+                    probability[~truth].mean(),
+                    cpu,
+                ]
             )
     m = np.mean(rows, axis=0)
     print(

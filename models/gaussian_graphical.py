@@ -26,7 +26,7 @@ from bayesstruct.distributions import (
     implied_nonnegligible_probability,
     partial_correlations,
 )
-from bayesstruct.models.parts import observe_rows, record_edges, regression, register
+from bayesstruct.models.parts import observe_rows, record_edges, register, regression
 
 __all__ = ["gaussian_graphical"]
 

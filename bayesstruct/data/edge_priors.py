@@ -86,6 +86,8 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()):
     if not ((matrix >= 0) & (matrix <= 1)).all():
         raise TableError("edge_probability has values that are not between 0 and 1")
     if not np.allclose(matrix, matrix.T):
-        raise TableError("edge_probability is not symmetric; an undirected edge has one probability")
+        raise TableError(
+            "edge_probability is not symmetric; an undirected edge has one probability"
+        )
     fixed = fixed_edges(names, required, forbidden)
     return np.where(fixed == 0.5, matrix, fixed)

@@ -5,4 +5,13 @@ from bayesstruct.diagnostics.indicators import edge_ess, edge_rhat
 from bayesstruct.diagnostics.predictive import predictive_correlations
 from bayesstruct.diagnostics.summaries import graph_distance, n_edges
 
-__all__ = ["Check", "Row", "check", "edge_ess", "edge_rhat", "graph_distance", "n_edges", "predictive_correlations"]
+__all__ = [
+    "Check",
+    "Row",
+    "check",
+    "edge_ess",
+    "edge_rhat",
+    "graph_distance",
+    "n_edges",
+    "predictive_correlations",
+]

@@ -368,7 +368,9 @@ class GraphicalSpikeSlab(Continuous):
         if _is_beta(edge_probability):
             edge_probability = _beta_edge_probability(name, p, edge_probability, fixed, kwargs)
         elif fixed is not None:
-            raise ValueError("`fixed` goes with a beta `edge_probability`; put 0 and 1 in its matrix")
+            raise ValueError(
+                "`fixed` goes with a beta `edge_probability`; put 0 and 1 in its matrix"
+            )
         return super().__new__(cls, name, p, edge_probability, **kwargs)
 
     @classmethod
@@ -404,10 +406,13 @@ class GraphicalSpikeSlab(Continuous):
         """Log density up to the constant of the cone."""
         scaled = value / scale[..., None, None]
         mixture = pt.logaddexp(
-            _log(probability) + _normal(scaled, slab), _log(1.0 - probability) + _normal(scaled, spike)
+            _log(probability) + _normal(scaled, slab),
+            _log(1.0 - probability) + _normal(scaled, spike),
         )
         total = (
-            _upper_sum(mixture) + _exponential(scaled, diagonal_rate) + _scale_jacobian(value, scale)
+            _upper_sum(mixture)
+            + _exponential(scaled, diagonal_rate)
+            + _scale_jacobian(value, scale)
         )
         return check_parameters(
             _inside_cone(total, value),

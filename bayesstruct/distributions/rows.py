@@ -84,9 +84,9 @@ class GraphicalNormalRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         params = (mean, precision, location, scale)
-        return cls(
-            inputs=[rng, size, *params], outputs=[*_draw_rows(rng, size, *params)]
-        )(rng, size, *params)
+        return cls(inputs=[rng, size, *params], outputs=[*_draw_rows(rng, size, *params)])(
+            rng, size, *params
+        )
 
 
 class GraphicalNormal(Continuous):
@@ -254,7 +254,7 @@ def _row_params(mean, precision, location, scale):
 
 
 def _vector(value, precision):
-    """A scalar as a vector over the variables; a constant stays a constant."""
+    """Spread a scalar over the variables; a constant stays a constant."""
     value, p = as_float(value), precision.type.shape[-1]
     if value.type.ndim > 0:
         return value

@@ -16,7 +16,7 @@ __all__ = ["find_MAP"]
 _log = logging.getLogger("bayesstruct")
 
 
-def find_MAP(model=None, *, tol=1e-9, max_rounds=500):  # noqa: N802  PyMC's name
+def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     r"""Find the posterior mode with the solvers of this package.
 
     For a precision matrix with a prior of :mod:`bayesstruct.distributions` it is the mode of
@@ -121,7 +121,7 @@ class PartMode(PartGibbs):
         point[name] = pack_cholesky(self.last)
 
     def _expect_cells(self, precision, point):
-        """Expected missing cells; returns the sum of their conditional covariances."""
+        """Fill in the expected missing cells; return the sum of their conditional covariances."""
         from bayesstruct.kernels.missing_cells import expect_missing
 
         spread = np.zeros((self.p, self.p))

@@ -1,4 +1,4 @@
-"""Gibbs sweeps over a precision matrix under element-wise priors, one column at a time.
+r"""Gibbs sweeps over a precision matrix under element-wise priors, one column at a time.
 
 Write ``u`` for the off-diagonal part of column ``j`` of the precision matrix ``K``, ``K11`` for
 ``K`` without row and column ``j``, ``A = inv(K11)`` and ``v = K_jj - u' A u``. For ``n`` rows of
@@ -6,8 +6,8 @@ data with scatter matrix ``S`` and an exponential prior of rate ``d`` on the dia
 
 .. math::
 
-    p(u, v \\mid K_{11}) \\propto v^{n/2} e^{-a v / 2}
-        \\exp(-\\tfrac{a}{2} u' A u - s' u) \\prod_i p(u_i), \\qquad a = S_{jj} + 2 d,
+    p(u, v \mid K_{11}) \propto v^{n/2} e^{-a v / 2}
+        \exp(-\tfrac{a}{2} u' A u - s' u) \prod_i p(u_i), \qquad a = S_{jj} + 2 d,
 
 so ``v`` is gamma whatever ``u`` is (Wang 2012, section 2.3), and ``K`` stays positive definite
 because ``v > 0``. Wang draws ``u`` as a block, which costs a factorisation, O(p^3), for each column.
@@ -24,7 +24,6 @@ The functions change ``precision`` and ``covariance`` (its inverse) in place and
 import math
 
 import numba
-import numpy as np
 
 _SQRT_HALF = math.sqrt(0.5)
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -178,9 +177,7 @@ def laplace_normal(rng, b, h, rate):
     """Draw u from the density proportional to ``exp(b u - h u^2 / 2 - rate |u|)`` (Hans 2009)."""
     root = math.sqrt(h)
     right, left = (b - rate) / root, (-b - rate) / root
-    odds = (
-        log_normal_cdf(right) + 0.5 * right * right - log_normal_cdf(left) - 0.5 * left * left
-    )
+    odds = log_normal_cdf(right) + 0.5 * right * right - log_normal_cdf(left) - 0.5 * left * left
     if rng.random() * (1.0 + math.exp(-odds)) < 1.0:
         return positive_normal(rng, right) / root
     return -positive_normal(rng, left) / root

@@ -110,9 +110,7 @@ def draw_spike_slab(rng, probability, spike, slab, rate):
 
 
 @numba.njit(cache=True, nogil=True)
-def sweep_prior(
-    rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, sweeps
-):
+def sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, sweeps):
     """Run spike-and-slab sweeps without data; ``inclusion`` collects the edge probabilities."""
     p = precision.shape[0]
     nothing, work = np.zeros((p, p)), np.empty((2, p))

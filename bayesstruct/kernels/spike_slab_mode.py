@@ -1,13 +1,13 @@
-"""Mode of a precision matrix under a spike-and-slab prior, and its implicit derivatives.
+r"""Mode of a precision matrix under a spike-and-slab prior, and its implicit derivatives.
 
 The columns are opened and closed as in :mod:`bayesstruct.kernels.precision_gibbs`; where the sampler
 draws from a conditional, the mode takes its maximum. So each update raises the log posterior
 
 .. math::
 
-    F(K) = \\tfrac{n}{2} \\log|K| - \\tfrac12 \\mathrm{tr}(S K)
-        + \\sum_{i<j} \\log m_{ij}(k_{ij}) - d \\sum_i k_{ii}, \\qquad
-    m = \\pi N(0, v_1^2) + (1 - \\pi) N(0, v_0^2).
+    F(K) = \tfrac{n}{2} \log|K| - \tfrac12 \mathrm{tr}(S K)
+        + \sum_{i<j} \log m_{ij}(k_{ij}) - d \sum_i k_{ii}, \qquad
+    m = \pi N(0, v_1^2) + (1 - \pi) N(0, v_0^2).
 """
 
 import math
@@ -141,9 +141,7 @@ def spike_slab_mode(scatter, n, log_odds, spike, slab, rate, start, tol, max_ite
         residual = mode_residual(precision, covariance, scatter, n, log_odds, spike, slab, rate)
         if residual <= tol or sweeps % 20 == 0:
             covariance = np.linalg.inv(precision)
-            residual = mode_residual(
-                precision, covariance, scatter, n, log_odds, spike, slab, rate
-            )
+            residual = mode_residual(precision, covariance, scatter, n, log_odds, spike, slab, rate)
         if residual <= tol:
             break
     return precision, residual, sweeps
@@ -151,7 +149,7 @@ def spike_slab_mode(scatter, n, log_odds, spike, slab, rate, start, tol, max_ite
 
 @numba.njit(cache=True, nogil=True)
 def _slopes(k, share, spike, slab):
-    """Derivatives of ``g = (log m)'`` at k: in k, in the log odds, in the spike, in the slab."""
+    """Differentiate ``g = (log m)'`` at k: in k, in the log odds, in the spike, in the slab."""
     t0, t1 = 1.0 / (spike * spike), 1.0 / (slab * slab)
     by_odds = k * (t0 - t1) * share * (1.0 - share)
     by_k = -(share * t1 + (1.0 - share) * t0) + by_odds * k * (t0 - t1)

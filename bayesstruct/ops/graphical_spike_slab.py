@@ -77,7 +77,7 @@ class GraphicalSpikeSlabPullback(SolverOp):
     gufunc_signature = "(p,p),(),(p,p),(),(),(p,p)->(p,p),(),(p,p),(),(),()"
 
     def make_node(self, *inputs):
-        """Outputs are shaped like the inputs of the mode."""
+        """Shape the outputs like the inputs of the mode."""
         self.register()
         inputs = [_float(x) for x in inputs]
         matrix = pt.tensor(dtype="float64", shape=inputs[0].type.shape).type

@@ -219,9 +219,7 @@ class PartGibbs:
         factor = np.linalg.cholesky(n * precision + np.diag(1.0 / sd**2))
         target = precision @ total + centre / sd**2
         half, _ = lapack.dtrtrs(factor, target, lower=1)
-        draw, _ = lapack.dtrtrs(
-            factor, half + rng.standard_normal(self.p), lower=1, trans=1
-        )
+        draw, _ = lapack.dtrtrs(factor, half + rng.standard_normal(self.p), lower=1, trans=1)
         return draw
 
     def _draw_cells(self, rng, precision, means, point):

@@ -34,7 +34,7 @@ from bayesstruct.distributions.rows import (
 PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV)
 
 
-class NotRecognized(Exception):  # noqa: N818
+class NotRecognized(Exception):
     """The model has a part that keeps the precision matrix from being drawn exactly."""
 
 

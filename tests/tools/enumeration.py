@@ -9,7 +9,7 @@ _RARE = 10.0  # expected effective visits below which a state is judged in a gro
 
 
 def assert_matches_enumeration(
-    draws, probabilities, *, states=None, errors=None, z=4.0, batches=60, what="state"
+    draws, probabilities, *, states=None, errors=None, z=4.0, batches=60
 ):
     """Fail unless a chain visits the states of a discrete space as often as it should.
 

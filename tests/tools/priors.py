@@ -1,0 +1,46 @@
+"""Independent draws from the element-wise priors by plain rejection, in NumPy."""
+
+import numpy as np
+
+
+def spike_slab_prior(rng, size, p, *, probability=0.5, beta=None, spike, slab, diagonal_rate):
+    """Precision matrices, indicators (upper triangle row by row) and edge probabilities.
+
+    Independent elements, kept when they form a positive definite matrix.
+    """
+    pairs = np.triu_indices(p, 1)
+    nominal = np.broadcast_to(probability, (p, p))[pairs]
+
+    def propose(m):
+        share = rng.beta(*beta, size=m) if beta is not None else np.full(m, np.nan)
+        chance = nominal if beta is None else share[:, None]
+        edge = rng.random((m, len(nominal))) < chance
+        return edge, share, rng.normal(size=edge.shape) * np.where(edge, slab, spike)
+
+    return _rejection(rng, size, p, propose, diagonal_rate)
+
+
+def laplace_prior(rng, size, p, *, rate=1.0, diagonal_rate=None):
+    """Precision matrices from the graphical-lasso prior."""
+    diagonal_rate = rate / 2 if diagonal_rate is None else diagonal_rate
+    pairs = np.triu_indices(p, 1)
+    scale = 1.0 / np.broadcast_to(rate, (p, p))[pairs]
+
+    def propose(m):
+        return np.zeros(m), np.zeros(m), rng.laplace(size=(m, len(scale))) * scale
+
+    return _rejection(rng, size, p, propose, diagonal_rate)[0]
+
+
+def _rejection(rng, size, p, propose, diagonal_rate):
+    i, j = np.triu_indices(p, 1)
+    kept, found = [], 0
+    while found < size:
+        edge, share, values = propose(100_000)
+        matrices = np.zeros((len(values), p, p))
+        matrices[:, i, j] = matrices[:, j, i] = values
+        matrices[:, range(p), range(p)] = rng.exponential(1 / diagonal_rate, size=(len(values), p))
+        inside = np.linalg.eigvalsh(matrices)[:, 0] > 0
+        kept.append((matrices[inside], edge[inside], share[inside]))
+        found += inside.sum()
+    return tuple(np.concatenate(parts)[:size] for parts in zip(*kept, strict=True))
