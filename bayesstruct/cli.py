@@ -3,12 +3,12 @@
 Only what ``--help`` needs is imported here; everything else is imported by the command that uses it.
 """
 
+import math
 import sys
 
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from typer.core import TyperGroup
@@ -16,6 +16,9 @@ from typer.core import TyperGroup
 from bayesstruct.cli_catalogue import MODELS, PRIORS
 
 __all__ = ["app", "main"]
+
+# Typer comes with a click of its own in some versions, and uses the package in others.
+ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 #: Options that may stand next to ``--resume``: they have no influence on the draws.
@@ -31,10 +34,10 @@ class OneLineErrors(TyperGroup):
             return super().main(*args, standalone_mode=False, **extra)
         try:
             status = super().main(*args, standalone_mode=False, **extra)
-        except click.ClickException as error:
+        except ClickException as error:
             _complain(error.format_message())
             sys.exit(error.exit_code)
-        except click.Abort:
+        except typer.Abort:
             _complain("interrupted.")
             sys.exit(INTERRUPTED)
         sys.exit(status if isinstance(status, int) else 0)
@@ -163,11 +166,13 @@ def learn(
         "log": log,
         "encoding": encoding,
     }
-    if resume is None:
-        _check_options(options)
-    else:
-        _refuse_options(context)
-    sys.exit(_learn(table, out, options, resume, overwrite, {"cores": cores, "show": progress}))
+    problem = _wrong_options(options) if resume is None else _surplus_options(context)
+    if problem:
+        _complain(problem)
+        raise typer.Exit(BAD_INPUT)
+    raise typer.Exit(
+        _learn(table, out, options, resume, overwrite, {"cores": cores, "show": progress})
+    )
 
 
 def _learn(table, out, options, resume, overwrite, running) -> int:
@@ -188,45 +193,45 @@ def _learn(table, out, options, resume, overwrite, running) -> int:
         _complain(f"interrupted{f' ({error})' if str(error) else ''}; {again}")
         return INTERRUPTED
     except (OSError, MemoryError, cli_learn.sampling_errors()) as error:
-        _complain(f"{error or type(error).__name__}; what was saved is kept, {again}")
+        _complain(f"{str(error) or type(error).__name__}; what was saved is kept, {again}")
         return FAILED
 
 
-def _check_options(options: dict) -> None:
-    """Refuse unknown names and numbers out of range before anything heavy is loaded."""
+def _wrong_options(options: dict) -> str | None:
+    """Say what is wrong with names and numbers, before anything heavy is loaded."""
     from bayesstruct.data.names import nearest
 
-    model, prior, probability = options["model"], options["prior"], options["edge_probability"]
+    model, prior = options["model"], options["prior"]
     if model not in MODELS:
-        raise click.UsageError(nearest("model", model, MODELS))
+        return nearest("model", model, MODELS)
     if not MODELS[model].ready:
         ready = ", ".join(name for name, entry in MODELS.items() if entry.ready)
-        raise click.UsageError(f"the model {model!r} is planned, not written yet; ready: {ready}")
+        return f"the model {model!r} is planned, not written yet; ready: {ready}"
     if prior not in MODELS[model].priors:
-        raise click.UsageError(nearest("prior", prior, MODELS[model].priors))
-    if probability is not None and not 0 < probability < 1:
-        raise click.UsageError(f"--edge-probability must be between 0 and 1, got {probability:g}")
-    if probability is not None and prior != "spike_slab":
-        raise click.UsageError(
-            f"--edge-probability belongs to --prior spike_slab, not to {prior}: leave it out"
-        )
-    if options["rate"] is not None:
-        if not 0 < options["rate"] < float("inf"):
-            raise click.UsageError(f"--rate must be positive, got {options['rate']:g}")
-        if prior != "laplace":
-            raise click.UsageError(
-                f"--rate belongs to --prior laplace, not to {prior}: leave it out"
-            )
+        return nearest("prior", prior, MODELS[model].priors)
+    return _wrong_number(
+        "--edge-probability", options["edge_probability"], 1, "spike_slab", prior
+    ) or (_wrong_number("--rate", options["rate"], math.inf, "laplace", prior))
 
 
-def _refuse_options(context: typer.Context) -> None:
-    """Refuse what would change a run that is continued."""
+def _wrong_number(name: str, value: float | None, below: float, owner: str, prior: str):
+    """Say what is wrong with an option of one prior that must be positive and below a bound."""
+    if value is None:
+        return None
+    if prior != owner:
+        return f"{name} belongs to --prior {owner}, not to {prior}: leave it out"
+    if not 0 < value < below:
+        return f"{name} must be between 0 and {below:g}, got {value:g}"
+    return None
+
+
+def _surplus_options(context: typer.Context) -> str | None:
+    """Say which options would change a run that is continued."""
     given = [
         f"--{name.replace('_', '-')}" if name != "table" else "the table"
         for name in context.params
         if name not in WITH_RESUME and context.get_parameter_source(name).name == "COMMANDLINE"
     ]
-    if given:
-        raise click.UsageError(
-            f"--resume takes the table and the settings from its folder: leave out {', '.join(given)}"
-        )
+    if not given:
+        return None
+    return f"--resume takes table and settings from its folder: leave out {', '.join(given)}"

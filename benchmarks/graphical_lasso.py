@@ -85,7 +85,7 @@ def loosest(peer, S, lam):
 def report(p, peers, repeats, rows):
     """Print one line for each solver."""
     S = problem(p, rows_per_variable=rows if p < 5000 else 0.5)
-    lam = PENALTY.get(p, 0.1) if p < 5000 else 0.2
+    lam = PENALTY.get(p, 0.1) if p < 5000 else 0.15
     seconds, solution = cpu_seconds(lambda: graphical_lasso(S, lam, tol=TARGET), repeats)
     edges = np.count_nonzero(np.triu(solution.precision, 1))
     line = f"{p:5d} {lam:5.2f} {edges:7d}"

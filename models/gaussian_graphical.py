@@ -26,12 +26,12 @@ from bayesstruct.distributions import (
     implied_nonnegligible_probability,
     partial_correlations,
 )
-from bayesstruct.models.parts import observe_rows, record_edges, register, regression
+from bayesstruct.models.parts import observe_rows, record_edges, register, regression, warn_size
 
 __all__ = ["gaussian_graphical"]
 
 _MATRIX = ("variable", "variable_")
-_ROUGH = {"tol": 1e-2, "max_iter": 10}  # a start need not be the mode to the last digit
+_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be the mode to the last digit
 
 
 def gaussian_graphical(
@@ -115,6 +115,7 @@ def gaussian_graphical(
     if prior not in _PRIORS:
         raise ValueError(nearest("prior", prior, _PRIORS))
     table = Table.continuous(data, standardize=standardize)
+    warn_size(table)
     with pm.Model(coords=table.coords) as model:
         mean = ColumnMeans("mean", 0.0, 1.0, dims="variable")
         if covariates is not None:

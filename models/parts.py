@@ -1,9 +1,12 @@
 """Parts that models share: rows of a table, regressions, and the record of the edge prior."""
 
+import os
+
 import numpy as np
 import pymc as pm
 
 from bayesstruct.data.covariates import standardized_covariates
+from bayesstruct.data.errors import warn
 from bayesstruct.distributions import GraphicalNormal, IncompleteGraphicalNormal, MissingCells
 
 _ROWS = ("observation", "variable")
@@ -32,6 +35,24 @@ def observe_rows(table, mean, precision):
     pm.Data("cell_missing", table.missing.astype("int64"), dims=_ROWS)
     MissingCells("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
     IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
+
+
+def warn_size(table, draws=4000):
+    """Warn when a usual number of draws will not fit into half of the memory.
+
+    A draw holds the matrix, its unconstrained vector, and two numbers for each pair.
+    """
+    bytes_ = 8 * draws * 5 * table.p**2 // 2
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not told on this system
+        return
+    if bytes_ > memory / 2:
+        warn(
+            f"{draws:,} draws of {table.p} columns take {bytes_ / 2**30:.0f} GiB of memory; ask for "
+            'fewer draws, keep them on disk with bs.sample(checkpoint="run"), or keep only the '
+            'graph with pm.sample(var_names=["edge", "weight"])'
+        )
 
 
 def regression(table, covariates, intercept):

@@ -43,7 +43,9 @@ class EdgesRV(KernelRV):
 def upper(matrix):
     """Upper triangle of a (..., p, p) tensor as a vector, row by row."""
     p = matrix.type.shape[-1]
-    rows, columns = pt.triu_indices(matrix.shape[-1], 1) if p is None else np.triu_indices(p, 1)
+    indices = pt.triu_indices(matrix.shape[-1], 1) if p is None else np.triu_indices(p, 1)
+    # As tensors: PyTensor looks at a NumPy index element by element.
+    rows, columns = (pt.as_tensor_variable(i) for i in indices)
     return matrix[..., rows, columns]
 
 

@@ -61,7 +61,7 @@ def _implied(p, nominal, shapes, scales):
     exchangeable = values.size > 0 and (
         np.ptp(values) == 0 or (shapes is not None and bool(free.all()))
     )
-    sweeps = int(np.clip(_DRAWS // max(values.size, 1), 100, _SWEEPS)) if exchangeable else _SWEEPS
+    sweeps = int(np.clip(_DRAWS // max(values.size, 1), 10, _SWEEPS)) if exchangeable else _SWEEPS
     if shapes is None:
         out = kernel.implied_inclusion(rng, matrix, *scales, sweeps)
     else:
@@ -101,6 +101,6 @@ def implied_nonnegligible_probability(p, negligible, rate=1.0, *, diagonal_rate=
 def _nonnegligible(p, negligible, ratio):
     from bayesstruct.kernels.precision_prior import laplace_exceedance
 
-    sweeps = int(np.clip(_DRAWS // (p * (p - 1) // 2), 100, _SWEEPS))
+    sweeps = int(np.clip(_DRAWS // (p * (p - 1) // 2), 10, _SWEEPS))
     rng = np.random.default_rng(_SEED)
     return laplace_exceedance(rng, p, negligible, ratio, sweeps)

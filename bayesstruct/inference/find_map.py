@@ -72,7 +72,7 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
         _log.warning("find_MAP: %s. Handing the model to pm.find_MAP.", reasons)
         return _pymc_mode(model)
     point = model.initial_point()
-    modes = [PartMode(model, part) for part in known]
+    modes = [PartMode(model, part, point) for part in known]
     others = _other_variables(model, known)
     climb = _Climb(model, known, others) if others else None
     change, rounds = np.inf, 0
@@ -93,8 +93,8 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
 class PartMode(PartGibbs):
     """Mode of one recognised part: a round of expectation and maximisation at a time."""
 
-    def __init__(self, model, part):
-        super().__init__(model, part, set(part.variables))
+    def __init__(self, model, part, point):
+        super().__init__(model, part, set(part.variables), point)
         self.spike_slab = is_op(part.precision, GraphicalSpikeSlabRV)
         self.last = None
         cells = any(t.missing_rv is not None for t in part.tables)

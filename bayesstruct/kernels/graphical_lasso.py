@@ -483,16 +483,17 @@ def sweep(rows, columns, values, D, W, U, column):
             current = values[3, n] + D[n]
             if i == j:
                 curvature = w * w
-                step = -(gradient + values[1, n]) / curvature
+                new = current - (gradient + values[1, n]) / curvature
                 weight = 0.5
             else:
                 curvature = w * w + np.float64(W[i, i]) * np.float64(W[j, j])
                 new = _soft(current - gradient / curvature, values[1, n] / curvature)
-                step = new - current
                 weight = 1.0
+            step = new - current
             if step == 0.0:
                 continue
-            D[n] += step
+            # Not D + step, which would leave rounding where the entry becomes zero.
+            D[n] = new - values[3, n]
             decrease += weight * curvature * step * step
             s = W.dtype.type(step)
             for k in range(p):
@@ -516,12 +517,16 @@ def _mirror(rows, columns, D):
 
 
 @njit(**_OPTIONS)
-def _model(values, D, image):
-    """Newton model at ``D``, with ``image = W D W``."""
+def _model_change(values, D, image, trial, trial_image):
+    """Newton model at ``trial`` minus at ``D``, signs alike; ``image`` is ``W D W``.
+
+    Summed from differences: near the solution the model itself is rounded.
+    """
     total = 0.0
     for n in range(D.shape[0]):
-        total += (values[0, n] - values[2, n] + 0.5 * image[n]) * D[n]
-        total += values[1, n] * abs(values[3, n] + D[n])
+        slope = values[0, n] - values[2, n] + 0.5 * (image[n] + trial_image[n])
+        slope += values[1, n] * np.sign(values[3, n] + D[n])
+        total += slope * (trial[n] - D[n])
     return total
 
 
@@ -539,19 +544,19 @@ def accelerate(rows, columns, values, D, W, U):
     rhs = np.empty(size)
     image = np.empty(size)
     _dense_sandwich(rows, columns, W, D, U, image)
-    start = _model(values, D, image)
     for n in range(size):
         active[n] = 1.0 if current[n] != 0.0 else 0.0
         rhs[n] = -(values[0, n] - values[2, n] + values[1, n] * np.sign(current[n]) + image[n])
     X = solve_active(rows, columns, values[3], active, W, U, rhs, 1e-3)
     trial = np.empty(size)
+    trial_image = np.empty(size)
     step = 1.0
     while step > 1e-3:
         for n in range(size):
             new = current[n] + step * X[n]
             trial[n] = (new if new * current[n] > 0.0 else 0.0) - values[3, n]
-        _dense_sandwich(rows, columns, W, trial, U, image)
-        if _model(values, trial, image) < start:
+        _dense_sandwich(rows, columns, W, trial, U, trial_image)
+        if _model_change(values, D, image, trial, trial_image) < 0.0:
             D[:] = trial
             break
         step *= 0.5

@@ -3,7 +3,7 @@
 The prior is that of independent elements, conditioned on the matrix being positive definite. In a
 few dimensions rejection gives exact independent draws; beyond, the Gibbs sweeps of
 :mod:`bayesstruct.kernels.precision_gibbs` are run without data from a diagonal start. Without data
-the elements are nearly independent, so that fifty sweeps forget the start.
+the elements are nearly independent, so that twenty sweeps forget the start.
 """
 
 import math
@@ -15,7 +15,7 @@ from bayesstruct.kernels.precision_gibbs import laplace_sweep, spike_slab_sweep
 
 REJECTION_SIZE = 8  # variables up to which rejection is tried
 REJECTION_TRIES = 4000
-SWEEPS = 50
+SWEEPS = 20
 
 
 @numba.njit(cache=True, nogil=True)

@@ -14,7 +14,7 @@ from bayesstruct.solvers.graphical_lasso import solve, solve_on_support
 __all__ = ["GraphicalLasso", "graphical_lasso"]
 
 
-def graphical_lasso(S, lam, *, penalize_diagonal: bool = False, tol=1e-18, max_iter: int = 100):
+def graphical_lasso(S, lam, *, penalize_diagonal: bool = False, tol=1e-22, max_iter: int = 100):
     r"""Precision matrix that maximises an :math:`\ell_1`-penalised Gaussian log-likelihood.
 
     Same problem, prior and references as `bayesstruct.solvers.graphical_lasso`.
@@ -29,7 +29,8 @@ def graphical_lasso(S, lam, *, penalize_diagonal: bool = False, tol=1e-18, max_i
     penalize_diagonal : bool
         Whether scalar penalties apply to the diagonal.
     tol : float
-        Duality gap divided by p. The error of the precision goes with its square root.
+        Duality gap divided by p. The error of the precision goes with its square root: the
+        default leaves about 1e-10, so that finite differences work too.
     max_iter : int
         Most Newton steps.
 
@@ -122,7 +123,7 @@ class GraphicalLasso(_MatrixOp):
     __props__ = ("tol", "max_iter")
     function = staticmethod(mode)
 
-    def __init__(self, tol=1e-18, max_iter=100):
+    def __init__(self, tol=1e-22, max_iter=100):
         self.tol = float(tol)
         self.max_iter = int(max_iter)
 

@@ -290,7 +290,7 @@ class _Component:
 
     def solve(self, start, tol, max_iter):
         """Run the three steps of the module's docstring."""
-        if not np.any(self.lam[~np.eye(len(self.S), dtype=bool)]):
+        if np.count_nonzero(self.lam) == np.count_nonzero(self.lam.diagonal()):
             self._invert_dual()
             return
         warm = start is not None and self._accept(start)
@@ -419,7 +419,7 @@ class _Component:
         value = self.objective
         positive = self._factor(point)
         dual, self.logdet = self.logdet, logdet
-        return -value - dual - len(self.S) if positive else np.inf
+        return max(-value - dual - len(self.S), 0.0) if positive else np.inf
 
 
 def solve_on_support(K, G, tol):

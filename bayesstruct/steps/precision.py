@@ -129,10 +129,12 @@ class PartGibbs:
     part : PrecisionPart
     drawn : set of TensorVariable
         Random variables to draw; the others are moved by other samplers.
+    initial_point : dict, optional
+        A point of the model, looked at for the number of variables.
     compile_kwargs : dict, optional
     """
 
-    def __init__(self, model, part: PrecisionPart, drawn, compile_kwargs=None):
+    def __init__(self, model, part: PrecisionPart, drawn, initial_point=None, compile_kwargs=None):
         roles = {"precision": part.precision, "edge": part.edge, "share": part.share}
         roles["mean"] = part.mean
         names = {k: model.rvs_to_values[v].name for k, v in roles.items() if v is not None}
@@ -143,8 +145,8 @@ class PartGibbs:
             for t in part.tables
         ]
         self.draws_cells = [t.missing_rv in drawn for t in part.tables]
-        self.p = model.initial_point()[names["precision"]].size
-        self.p = round((np.sqrt(8 * self.p + 1) - 1) / 2)
+        start = model.initial_point() if initial_point is None else initial_point
+        self.p = round((np.sqrt(8 * start[names["precision"]].size + 1) - 1) / 2)
         kind = SpikeSlabUpdate if is_op(part.precision, GraphicalSpikeSlabRV) else LaplaceUpdate
         self.prior = kind(part, names, self.p)
         self.scale_at = 4 if kind is SpikeSlabUpdate else 2
@@ -282,7 +284,8 @@ class PrecisionGibbs(BlockedStep):
         self.rng = get_random_generator(rng)
         drawn = {model.values_to_rvs[v] for v in self.vars}
         parts = _parts_to_draw(model, drawn)
-        self.parts = [PartGibbs(model, part, drawn, compile_kwargs) for part in parts]
+        extra = (initial_point, compile_kwargs)
+        self.parts = [PartGibbs(model, part, drawn, *extra) for part in parts]
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain and forget the tables of the last one."""

@@ -173,7 +173,7 @@ def test_a_wrong_diagonal_is_noticed(kind, wrong, full, monkeypatch):
         n_at = 3 if kind == "spike_slab" else 1
         rate_at = 7 if kind == "spike_slab" else 3
         if wrong == "shape":
-            args[n_at] -= 2.0  # the shape n/2 instead of n/2 + 1
+            args[n_at] += 2.0  # the shape n/2 + 2 instead of n/2 + 1 (n/2 soon leaves the cone)
         else:
             args[rate_at] *= 1.25
         return right(rng, precision, covariance, *args)

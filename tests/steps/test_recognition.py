@@ -5,13 +5,13 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from bayesstruct.models import gaussian_graphical
 from pymc.sampling.mcmc import assign_step_methods
 from tools.calibration import assigned_step
 
 import bayesstruct as bs
 
 from bayesstruct.distributions import ColumnMeans, GraphicalNormal
+from bayesstruct.models import gaussian_graphical
 from bayesstruct.steps import EdgesGibbs, PrecisionGibbs
 
 ROWS = np.random.default_rng(0).normal(size=(6, 3))

@@ -56,7 +56,7 @@ def assert_matches_enumeration(
     times = _autocorrelation_times(indicators, batches)
     impossible = (probabilities == 0) & (errors == 0)
     if frequencies[impossible].any():
-        raise AssertionError(f"{what}s of probability zero were visited: {frequencies[impossible]}")
+        raise AssertionError(f"states of probability zero were visited: {frequencies[impossible]}")
     groups = _groups(probabilities * total / times, impossible)
 
     p = np.array([probabilities[g].sum() for g in groups])
@@ -84,7 +84,7 @@ def assert_matches_enumeration(
         )
         raise AssertionError(
             f"worst z {worst:.2f} (bound {bound:.2f}), joint p-value {p_value:.2g} "
-            f"(bound {alpha:.2g})\n{what:>24} probability  frequency         se        z\n{rows}\n"
+            f"(bound {alpha:.2g})\n{'state':>24} probability  frequency         se        z\n{rows}\n"
             f"({total} draws, {len(groups)} groups of states, total variation "
             f"{0.5 * np.abs(frequencies - probabilities).sum():.4f})"
         )
