@@ -8,6 +8,7 @@ from pathlib import Path
 __all__ = ["TableError", "TableWarning"]
 
 _PACKAGE = str(Path(__file__).parents[1])
+_MODELS = str(Path(__file__).parents[2] / "models")  # where they live in a checkout
 _SHOWN = 10
 
 
@@ -44,4 +45,4 @@ def raise_problems(problems: Sequence[str]) -> None:
 def warn(message: str) -> None:
     """Issue a `TableWarning` that points at the first caller outside the package."""
     text = message[0].upper() + message[1:]
-    warnings.warn(text, TableWarning, stacklevel=2, skip_file_prefixes=(_PACKAGE,))
+    warnings.warn(text, TableWarning, stacklevel=2, skip_file_prefixes=(_PACKAGE, _MODELS))

@@ -10,9 +10,9 @@ from bayesstruct.distributions.precision import (
     GraphicalSpikeSlabRV,
 )
 from bayesstruct.kernels import precision_gibbs, precision_prior
-from bayesstruct.kernels.version import source_version
+from bayesstruct.ops.numba_dispatch import source_version
 
-_VERSION = source_version(precision_gibbs, precision_prior)
+_VERSION = source_version(precision_gibbs.__file__, precision_prior.__file__)
 _draw_laplace = precision_prior.draw_laplace
 _draw_spike_slab = precision_prior.draw_spike_slab
 _draw_edge_probability = precision_prior.draw_edge_probability

@@ -150,7 +150,7 @@ class PartMode(PartGibbs):
         penalty = 0.5 * (penalty + penalty.T)
         np.fill_diagonal(penalty, 2.0 * float(diagonal_rate) / n)
         # The gap is of second order in the error of the matrix.
-        return graphical_lasso(scatter / n, penalty, tol=max(tol**2, 1e-14), init=start).precision
+        return graphical_lasso(scatter / n, penalty, tol=max(tol**2, 1e-22), init=start).precision
 
     def _solve_spike_slab(self, scatter, n, values, point, tol, start):
         from bayesstruct.kernels.precision_prior import log_odds_matrix

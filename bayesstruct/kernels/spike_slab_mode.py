@@ -17,8 +17,7 @@ import numpy as np
 
 from bayesstruct.kernels.precision_gibbs import _close_column, _open_column, _shift
 
-_EM_STEPS = 50
-_EM_TOL = 1e-13
+_EM_STEPS = 3
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -47,29 +46,31 @@ def _log_mixture(value, log_odds, spike, slab):
     return top + math.log(math.exp(a - top) + math.exp(b - top))
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _softplus(x):
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
 @numba.njit(cache=True, nogil=True)
-def _climb(start, b, h, log_odds, spike, slab):
-    """Expectation-maximisation in one coordinate from a start."""
-    t0, t1 = 1.0 / (spike * spike), 1.0 / (slab * slab)
-    value = start
+def _best_coordinate(old, b, h, odds, t0, t1):
+    """Raise ``b u - h u^2 / 2 + log m(u)``; ``odds`` are those of slab against spike at u = 0.
+
+    The best of the present value and of the maxima under either component is moved by a few steps
+    of expectation-maximisation; none of this lowers the objective.
+    """
+    if math.isinf(odds):
+        return b / (h + (t1 if odds > 0.0 else t0))
+    half = 0.5 * (t0 - t1)
+    best, top = old, -math.inf
+    for value in (old, b / (h + t0), b / (h + t1)):
+        square = value * value
+        height = b * value - 0.5 * (h + t0) * square + _softplus(odds + half * square)
+        if height > top:
+            best, top = value, height
     for _ in range(_EM_STEPS):
-        share = _slab_share(value, log_odds, spike, slab)
-        new = b / (h + share * t1 + (1.0 - share) * t0)
-        done = abs(new - value) <= _EM_TOL * (1.0 + abs(new))
-        value = new
-        if done:
-            break
-    return value
-
-
-@numba.njit(cache=True, nogil=True)
-def _best_coordinate(b, h, log_odds, spike, slab):
-    """Maximise ``b u - h u^2 / 2 + log m(u)``: the better of the climbs from either component."""
-    low = _climb(b / (h + 1.0 / (spike * spike)), b, h, log_odds, spike, slab)
-    high = _climb(b / (h + 1.0 / (slab * slab)), b, h, log_odds, spike, slab)
-    value_low = b * low - 0.5 * h * low * low + _log_mixture(low, log_odds, spike, slab)
-    value_high = b * high - 0.5 * h * high * high + _log_mixture(high, log_odds, spike, slab)
-    return low if value_low >= value_high else high
+        share = 1.0 / (1.0 + math.exp(-odds - half * best * best))
+        best = b / (h + share * t1 + (1.0 - share) * t0)
+    return best
 
 
 @numba.njit(cache=True, nogil=True)
@@ -77,6 +78,7 @@ def mode_sweep(precision, covariance, scatter, n, log_odds, spike, slab, rate, w
     """Maximise over every column of K once, in place."""
     p = precision.shape[0]
     column, product = work[0], work[1]
+    t0, t1, ratio_of_scales = 1.0 / (spike * spike), 1.0 / (slab * slab), math.log(spike / slab)
     for j in range(p):
         pivot = _open_column(covariance, j, column, product)
         a = scatter[j, j] + 2.0 * rate
@@ -87,7 +89,7 @@ def mode_sweep(precision, covariance, scatter, n, log_odds, spike, slab, rate, w
             h = a * (covariance[i, i] - ratio * column[i])
             old = precision[j, i]
             b = h * old - a * product[i] - scatter[j, i]
-            new = _best_coordinate(b, h, log_odds[j, i], spike, slab)
+            new = _best_coordinate(old, b, h, log_odds[j, i] + ratio_of_scales, t0, t1)
             _shift(covariance, column, product, i, new - old, ratio)
             precision[j, i] = new
             precision[i, j] = new

@@ -7,7 +7,7 @@ from bayesstruct.ops.graphical_lasso import graphical_lasso
 __all__ = ["graphical_lasso_mode"]
 
 
-def graphical_lasso_mode(scatter, n, rate=1.0, diagonal_rate=None, *, tol=1e-14):
+def graphical_lasso_mode(scatter, n, rate=1.0, diagonal_rate=None, *, tol=1e-22):
     r"""Mode of a precision matrix under normal rows and :class:`bayesstruct.GraphicalLasso`.
 
     The graphical lasso of :math:`S/n` with the penalties that equal the prior: :math:`\lambda / n`

@@ -6,6 +6,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from pytensor.graph.replace import clone_replace
 from scipy import stats
 from tools.priors import laplace_prior, spike_slab_prior
 
@@ -42,7 +43,7 @@ def test_draws_given_a_matrix():
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.3, spike_scale=0.2, slab_scale=1.1)
         bs.edges("edge", K)
-    edge = pytensor.clone_replace(model["edge"], {K: pt.as_tensor(K3)})
+    edge = clone_replace(model["edge"], {K: pt.as_tensor(K3)})
     draws = pm.draw(edge, 6_000, random_seed=1)
     p = chances(K3, 0.3, 0.2, 1.1)
     assert (np.abs(draws.mean(0) - p) < 4 * np.sqrt(p * (1 - p) / 6_000)).all()

@@ -96,7 +96,7 @@ def test_moments_of_draws():
 
 
 def test_draws_of_incomplete_rows_are_complete():
-    rv = IncompleteGraphicalNormal.dist(MEAN, K, LOCATION, SCALE, missing=MISSING)
+    rv = IncompleteGraphicalNormal.dist(MEAN, K, LOCATION, SCALE, missing=MISSING, shape=(6, 3))
     draws = pm.draw(rv, 3_000, random_seed=1)
     assert draws.shape == (3_000, 6, 3)
     flat = draws.reshape(-1, 3)

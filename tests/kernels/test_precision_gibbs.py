@@ -23,7 +23,7 @@ def table(n, p, seed=0):
 
 
 @numba.njit
-def spike_slab_chain(rng, scatter, n, log_odds, spike, slab, rate, sweeps, burn):  # noqa: PLR0917
+def spike_slab_chain(rng, scatter, n, log_odds, spike, slab, rate, sweeps, burn):
     p = scatter.shape[0]
     K, W = np.eye(p), np.eye(p)
     edges, inclusion, work = np.zeros((p, p), np.int8), np.zeros((p, p)), np.empty((2, p))
@@ -43,7 +43,7 @@ def spike_slab_chain(rng, scatter, n, log_odds, spike, slab, rate, sweeps, burn)
 
 
 @numba.njit
-def laplace_chain(rng, scatter, n, rates, rate, sweeps, burn):  # noqa: PLR0917
+def laplace_chain(rng, scatter, n, rates, rate, sweeps, burn):
     p = scatter.shape[0]
     K, W, work = np.eye(p), np.eye(p), np.empty((2, p))
     matrices = np.empty((sweeps, p, p))

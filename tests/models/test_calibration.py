@@ -1,0 +1,121 @@
+"""Simulation-based calibration of the whole model."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from tools.calibration import assert_calibrated
+from tools.priors import laplace_prior, spike_slab_prior
+
+from bayesstruct.models import gaussian_graphical
+from bayesstruct.steps import PrecisionGibbs
+from bayesstruct.steps.precision import unpack_cholesky
+
+P, N = 5, 20
+PAIRS = np.triu_indices(P, 1)
+SCALES = {"spike_scale": 0.1, "slab_scale": 0.8}
+BETA = (1.5, 3.0)
+MISSING = np.zeros((N, P), bool)
+MISSING[0, 1] = MISSING[3, 2] = MISSING[3, 4] = MISSING[11, 0] = True
+
+
+def weights(K):
+    return -K[..., PAIRS[0], PAIRS[1]] / np.sqrt(
+        K[..., PAIRS[0], PAIRS[0]] * K[..., PAIRS[1], PAIRS[1]]
+    )
+
+
+def build(kind, rows):
+    if kind == "laplace":
+        return gaussian_graphical(rows, prior="laplace", rate=1.5, standardize=False)
+    probability = pm.Beta.dist(*BETA) if kind == "beta" else 0.3
+    return gaussian_graphical(rows, edge_probability=probability, standardize=False, **SCALES)
+
+
+def simulator(kind):
+    """The prior by plain rejection, so that it is not the package's own."""
+    pool = []
+
+    def simulate(rng):
+        if not pool:
+            if kind == "laplace":
+                pool.extend((k, None, None) for k in laplace_prior(rng, 500, P, rate=1.5))
+            else:
+                draws = spike_slab_prior(
+                    rng, 500, P, probability=0.3, beta=BETA if kind == "beta" else None,
+                    spike=0.1, slab=0.8, diagonal_rate=0.5,
+                )  # fmt: skip
+                pool.extend(zip(*draws, strict=True))
+        K, edge, share = pool.pop()
+        mean = rng.normal(size=P)
+        rows = rng.multivariate_normal(mean, np.linalg.inv(K), size=N)
+        truth = {"weight": weights(K), "mean": mean, "log_det": np.linalg.slogdet(K)[1]}
+        if edge is not None:
+            truth |= {"edges": edge.sum(), "edge": edge.astype(int)}
+        if kind == "beta":
+            truth["edge_probability"] = share
+        if kind != "laplace":
+            truth["cell"] = rows[MISSING][:2]
+            rows[MISSING] = np.nan
+        return truth, rows
+
+    return simulate
+
+
+def fitter(kind, tune=60, draws=400):
+    """The step alone, on the very model that users get (built anew: its table is a constant)."""
+
+    def fit(rows, rng):
+        model = build(kind, rows)
+        with model:
+            step = PrecisionGibbs(model.free_RVs)
+        step.setup_chain(rng, tune, draws)
+        point, kept = model.initial_point(int(rng.integers(2**31))), []
+        for t in range(tune + draws):
+            point, _ = step.step(point)
+            if t >= tune:
+                kept.append(point)
+        K = np.array([unpack_cholesky(q["precision_cholesky-cov__"], P)[0] for q in kept])
+        out = {"weight": weights(K), "mean": np.array([q["mean"] for q in kept])}
+        out["log_det"] = np.linalg.slogdet(K)[1]
+        if "edge" in kept[0]:
+            out["edge"] = np.array([q["edge"] for q in kept])
+            out["edges"] = out["edge"].sum(axis=1)
+            out["cell"] = np.array([q["x_missing"][:2] for q in kept])
+        if kind == "beta":
+            out["edge_probability"] = np.array(
+                [1 / (1 + np.exp(-q["edge_probability_logodds__"])) for q in kept]
+            )
+        return out
+
+    return fit
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("kind", ["spike_slab", "beta", "laplace"])
+def test_the_model_is_calibrated(kind, full):
+    simulations = 500 if full else 25
+    assert_calibrated(simulator(kind), fitter(kind), simulations=simulations, seed=1)
+
+
+@pytest.mark.calibration
+def test_simuk_agrees(full):
+    if not full:
+        pytest.skip("the cross-check compiles the model for every simulation")
+    import warnings
+
+    import simuk
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = simulator("laplace")(np.random.default_rng(0))[1]
+        sbc = simuk.SBC(
+            build("laplace", rows), num_simulations=60, seed=1, progress_bar=False,
+            sample_kwargs={"draws": 200, "tune": 50, "chains": 2, "cores": 1},
+        )  # fmt: skip
+        sbc.run_simulations()
+    ranks = sbc.simulations["prior_sbc"]["weight"].values.reshape(-1, 10)
+    assert len(ranks) >= 60
+    # The mean normalised rank of each weight within four standard errors of one half.
+    z = (ranks.mean(0) / ranks.max() - 0.5) * np.sqrt(12 * len(ranks))
+    assert np.abs(z).max() < 4.5

@@ -1,0 +1,252 @@
+"""The contract of the model: names, units, groups, priors, starts, transforms."""
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+from scipy import stats
+
+import bayesstruct as bs
+
+from bayesstruct.distributions import implied_edge_probability
+from bayesstruct.models import gaussian_graphical
+
+NAMES = ["mood", "sleep", "worry", "energy"]
+PAIRS = [f"{a} -- {b}" for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
+QUIET = {"progressbar": False, "chains": 2, "cores": 1}
+
+
+def frame(n=30, gaps=False):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(n, 4))
+    z[:, 1] += z[:, 0]
+    table = pd.DataFrame([100.0, -5.0, 0.0, 1e3] + z * [10.0, 0.1, 1.0, 50.0], columns=NAMES)
+    if gaps:
+        table.iloc[3, 1] = table.iloc[7, 0] = table.iloc[7, 3] = np.nan
+    return table
+
+
+def sample(model, draws=60, **kwargs):
+    with model:
+        return pm.sample(draws, tune=40, random_seed=1, **QUIET, **kwargs)
+
+
+@pytest.fixture(scope="module", params=["spike_slab", "laplace"])
+def fitted(request):
+    model = gaussian_graphical(frame(), prior=request.param)
+    return model, sample(model)
+
+
+def test_names_dims_and_coordinates(fitted):
+    _, idata = fitted
+    posterior = idata["posterior"]
+    assert set(posterior.data_vars) == {"precision", "mean", "edge", "weight"}
+    assert posterior["precision"].dims == ("chain", "draw", "variable", "variable_")
+    assert posterior["mean"].dims == ("chain", "draw", "variable")
+    assert posterior["edge"].dims == posterior["weight"].dims == ("chain", "draw", "pair")
+    assert posterior["pair"].values.tolist() == PAIRS
+    assert posterior["variable"].values.tolist() == posterior["variable_"].values.tolist() == NAMES
+    assert set(np.unique(posterior["edge"])) <= {0, 1}
+    assert idata["observed_data"]["x"].dims == ("observation", "variable")
+
+
+def test_weights_are_partial_correlations(fitted):
+    _, idata = fitted
+    K = idata["posterior"]["precision"].values
+    i, j = np.triu_indices(4, 1)
+    expected = -K[..., i, j] / np.sqrt(K[..., i, i] * K[..., j, j])
+    np.testing.assert_allclose(idata["posterior"]["weight"].values, expected, rtol=1e-12)
+    assert np.linalg.eigvalsh(K).min() > 0
+
+
+def test_what_the_posterior_is_read_with(fitted):
+    _, idata = fitted
+    constant = idata["constant_data"]
+    i, j = np.triu_indices(4, 1)
+    np.testing.assert_array_equal(constant["edge_source"], i)
+    np.testing.assert_array_equal(constant["edge_target"], j)
+    assert ((constant["edge_prior"] > 0) & (constant["edge_prior"] < 1)).all()
+    if "spike_scale" in constant:
+        np.testing.assert_allclose(constant["edge_prior"], implied_edge_probability(4), atol=1e-12)
+        np.testing.assert_allclose(constant["edge_nominal"], 0.5)
+    assert len(bs.edge_table(idata)) == 6
+
+
+def test_predictive_draws_are_in_the_units_of_the_table(fitted):
+    model, idata = fitted
+    with model:
+        predictive = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
+    x = predictive["posterior_predictive"]["x"]
+    assert x.dims == ("chain", "draw", "observation", "variable")
+    table = frame()
+    # 3,600 replicated cells a column: the posterior is wide, a third of its spread is allowed.
+    z = (x.mean(("chain", "draw", "observation")) - table.mean().values) / table.std().values
+    assert np.abs(z).max() < 0.35
+    ratio = x.std(("chain", "draw", "observation")).values / table.std().values
+    assert ((ratio > 0.7) & (ratio < 1.8)).all()
+
+
+def test_log_likelihood_and_loo(fitted):
+    model, idata = fitted
+    with model:
+        pm.compute_log_likelihood(idata, progressbar=False)
+    pointwise = idata["log_likelihood"]["x"]
+    assert pointwise.dims == ("chain", "draw", "observation")
+    draw = idata["posterior"].isel(chain=0, draw=0)
+    location, scale = frame().mean().values, frame().std().values
+    law = stats.multivariate_normal(
+        location + scale * draw["mean"].values,
+        np.linalg.inv(draw["precision"].values) * np.outer(scale, scale),
+    )
+    np.testing.assert_allclose(
+        pointwise.isel(chain=0, draw=0), law.logpdf(frame().values), rtol=1e-8
+    )
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few draws have high Pareto shapes
+        assert np.isfinite(az.loo(idata).elpd)
+
+
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+def test_missing_cells(prior):
+    model = gaussian_graphical(frame(gaps=True), prior=prior)
+    idata = sample(model, draws=300)
+    cells = idata["posterior"]["x_missing"]
+    assert cells.dims == ("chain", "draw", "missing")
+    assert cells["missing"].values.tolist() == ["sleep[3]", "mood[7]", "energy[7]"]
+    truth = frame()
+    spread = truth.std()[["sleep", "mood", "energy"]].values
+    centre = truth.mean()[["sleep", "mood", "energy"]].values
+    assert (np.abs(cells.mean(("chain", "draw")) - centre) < 3 * spread).all()
+    assert (cells.std(("chain", "draw")) > 0.1 * spread).all()
+    with model:
+        pm.compute_log_likelihood(idata, progressbar=False)
+        predictive = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
+    assert idata["log_likelihood"]["x"].sizes["observation"] == 30
+    assert np.isfinite(idata["log_likelihood"]["x"]).all()
+    assert np.isfinite(predictive["posterior_predictive"]["x"]).all()
+
+
+def test_prior_predictive():
+    with gaussian_graphical(frame(gaps=True), edge_probability=pm.Beta.dist(1, 3)):
+        prior = pm.sample_prior_predictive(50, random_seed=1)
+    assert prior["prior"]["precision"].shape == (1, 50, 4, 4)
+    assert {"edge", "weight", "mean", "edge_probability"} <= set(prior["prior"].data_vars)
+    assert prior["prior_predictive"]["x"].shape == (1, 50, 30, 4)
+    # Centred at the table's location.
+    median = prior["prior_predictive"]["x"].median(("chain", "draw", "observation")).values
+    assert (np.abs(median - frame(gaps=True).mean()) < 1.5 * frame(gaps=True).std()).all()
+
+
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+def test_chains_start_apart_and_near_the_mode(prior):
+    model = gaussian_graphical(frame(n=60), prior=prior)
+    name = "precision_cholesky-cov__"
+    one, two, again = (model.initial_point(random_seed=s)[name] for s in (1, 2, 1))
+    np.testing.assert_array_equal(one, again)
+    assert np.abs(one - two).max() > 1e-3
+    logp = model.compile_logp()
+    point = model.initial_point(random_seed=1)
+    assert logp(point) > logp(point | {name: np.zeros_like(one)}) + 5  # better than the identity
+
+
+def test_covariates():
+    table = frame()
+    design = pd.DataFrame({"age": np.linspace(20, 60, 30)})
+    table["mood"] += 2.0 * (design["age"] - 40)
+    model = gaussian_graphical(table, covariates=design)
+    idata = sample(model, draws=100, nuts_sampler="pymc")
+    coefficients = idata["posterior"]["coefficients"]
+    assert coefficients.dims == ("chain", "draw", "covariate", "variable")
+    assert coefficients["covariate"].values.tolist() == ["age"]
+    effect = coefficients.mean(("chain", "draw")).sel(covariate="age")
+    assert effect.sel(variable="mood") > 0.5
+    assert abs(effect.sel(variable="worry")) < 0.5
+
+
+def test_required_and_forbidden_edges():
+    model = gaussian_graphical(
+        frame(), required=[("worry", "energy")], forbidden=[("sleep", "mood")]
+    )
+    idata = sample(model, draws=40)
+    edge = idata["posterior"]["edge"]
+    assert (edge.sel(pair="worry -- energy") == 1).all()
+    assert (edge.sel(pair="mood -- sleep") == 0).all()
+    prior = idata["constant_data"]["edge_prior"]
+    assert prior.sel(pair="worry -- energy") == 1
+    assert prior.sel(pair="mood -- sleep") == 0
+
+
+def test_edge_probability_matrix_and_beta():
+    nominal = np.full((4, 4), 0.2)
+    nominal[0, 1] = nominal[1, 0] = 0.9
+    constants = sample(gaussian_graphical(frame(), edge_probability=nominal), 10)["constant_data"]
+    np.testing.assert_allclose(constants["edge_nominal"], [0.9, 0.2, 0.2, 0.2, 0.2, 0.2])
+    model = gaussian_graphical(
+        frame(), edge_probability=pm.Beta.dist(1, 4), forbidden=[("mood", "sleep")]
+    )
+    posterior = sample(model, 40)["posterior"]
+    assert posterior["edge_probability"].dims == ("chain", "draw")
+    assert (posterior["edge"].sel(pair="mood -- sleep") == 0).all()
+
+
+def test_a_learned_rate():
+    model = gaussian_graphical(frame(), prior="laplace", rate=pm.Gamma.dist(1, 0.1))
+    posterior = sample(model, 60, nuts_sampler="pymc")["posterior"]
+    assert (posterior["rate"] > 0).all()
+    assert float(posterior["rate"].std()) > 0
+
+
+def test_laplace_options():
+    model = gaussian_graphical(
+        frame(), prior="laplace", rate=3.0, diagonal_rate=0.4, negligible=0.2
+    )
+    posterior = sample(model, 30)["posterior"]
+    expected = np.abs(posterior["weight"].values) > 0.2
+    np.testing.assert_array_equal(posterior["edge"].values, expected)
+
+
+def test_unknown_prior_suggests_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'laplace'"):
+        gaussian_graphical(frame(), prior="laplase")
+
+
+def test_bad_edges_name_the_columns():
+    from bayesstruct.data import TableError
+
+    with pytest.raises(TableError, match="required edge"):
+        gaussian_graphical(frame(), required=[("mood", "slept")])
+    with pytest.raises(TableError, match="both required and forbidden"):
+        gaussian_graphical(frame(), required=[("mood", "sleep")], forbidden=[("sleep", "mood")])
+
+
+def test_standardize_off_leaves_the_units_alone():
+    model = gaussian_graphical(frame(), standardize=False)
+    np.testing.assert_array_equal(model["scale"].get_value(), 1.0)
+    np.testing.assert_array_equal(model["location"].get_value(), 0.0)
+
+
+def test_it_prints_and_its_graph_has_every_variable():
+    model = gaussian_graphical(frame(gaps=True))
+    text = model.str_repr()
+    for name in ("precision", "edge", "mean", "x", "x_missing"):
+        assert name in text
+    from pymc.model_graph import ModelGraph
+
+    nodes = {node.var.name for plate in ModelGraph(model).get_plates() for node in plate.variables}
+    assert {"precision", "edge", "mean", "weight", "x"} <= nodes
+
+
+def test_do_and_observe():
+    model = gaussian_graphical(frame())
+    fixed = pm.do(model, {"mean": np.zeros(4)})
+    idata = sample(fixed, 20)
+    assert "mean" not in idata["posterior"]
+    K = np.eye(4)
+    known = pm.observe(model, {"precision": K})
+    assert "precision" in {v.name for v in known.observed_RVs}
+    with known:
+        pm.sample_prior_predictive(5, random_seed=1)
