@@ -1,0 +1,88 @@
+import logging
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from tools.modes import assert_is_mode
+
+import bayesstruct as bs
+
+from bayesstruct.solvers import ConvergenceWarning
+
+
+def rows(n=60, p=4, seed=3):
+    return bs.simulate.gaussian_graphical(n, p, edge_probability=0.5, random_seed=seed).data
+
+
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+def test_mode_of_the_model(prior):
+    model = bs.models.gaussian_graphical(rows(), prior=prior)
+    mode = bs.find_MAP(model)
+    assert_is_mode(model, mode, ["precision", "mean"], terms=["precision", "mean", "x"])
+
+
+def test_mode_with_a_learned_edge_probability():
+    model = bs.models.gaussian_graphical(rows(), edge_probability=pm.Beta.dist(2, 3))
+    mode = bs.find_MAP(model)
+    names = ["precision", "mean", "edge_probability"]
+    assert_is_mode(model, mode, names, terms=[*names, "x"])
+
+
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+def test_mode_with_missing_cells_is_that_of_the_observed_ones(prior):
+    data = rows().mask(np.random.default_rng(0).random((60, 4)) < 0.15)
+    model = bs.models.gaussian_graphical(data, prior=prior)
+    mode = bs.find_MAP(model)
+    assert_is_mode(model, mode, ["precision", "mean"], terms=["precision", "mean", "x"])
+    assert mode["x_missing"].shape == (int(data.isna().to_numpy().sum()),)
+
+
+def test_mode_with_covariates_and_a_random_rate():
+    design = np.random.default_rng(1).normal(size=(60, 1))
+    data = rows() + design * [1.0, 0.0, -2.0, 0.0]
+    model = bs.models.gaussian_graphical(
+        data, prior="laplace", rate=pm.Gamma.dist(2.0, 1.0), covariates=design
+    )
+    mode = bs.find_MAP(model)
+    names = ["precision", "mean", "coefficients", "rate"]
+    assert_is_mode(model, mode, names, terms=[*names, "x"], gradient_tol=1e-3)
+
+
+def test_find_map_takes_the_model_on_the_stack_and_its_mode_starts_chains():
+    with bs.models.gaussian_graphical(rows()):
+        mode = bs.find_MAP()
+        idata = pm.sample(
+            5,
+            tune=0,
+            chains=2,
+            cores=1,
+            initvals=mode,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    assert set(mode) == {"mean", "precision", "edge", "weight"}
+    assert idata.posterior["edge"].shape == (2, 5, 6)
+
+
+def test_edges_of_the_mode_are_the_probable_ones():
+    mode = bs.find_MAP(bs.models.gaussian_graphical(rows(n=2000, p=5)))
+    strong = np.abs(mode["weight"]) > 0.2
+    assert mode["edge"][strong].all()
+
+
+def test_a_model_without_a_known_prior_goes_to_pymc(caplog):
+    with pm.Model() as model:
+        pm.Normal("a", 3.0, 1.0)
+    with caplog.at_level(logging.WARNING, logger="bayesstruct"):
+        mode = bs.find_MAP(model)
+    assert mode["a"] == pytest.approx(3.0, abs=1e-4)
+    assert "no structure prior found" in caplog.text
+
+
+def test_too_few_rounds_are_said():
+    data = rows().mask(np.random.default_rng(0).random((60, 4)) < 0.3)
+    with pytest.warns(bs.TableWarning):
+        model = bs.models.gaussian_graphical(data)
+    with pytest.warns(ConvergenceWarning, match="raise max_rounds"):
+        bs.find_MAP(model, max_rounds=1)
