@@ -1,6 +1,6 @@
 """The folder of one `bayesstruct learn`: its table and settings, the draws, the results.
 
-Everything that a run needs is in it, so that it can be continued anywhere: ``settings.json`` and
+Everything that a run needs to be continued is in it: ``settings.json`` and
 ``table.npz`` (no pickle), ``run/`` (draws and states, see `bayesstruct.inference.checkpoint`).
 """
 

@@ -1,11 +1,12 @@
 """Spike-and-slab Gibbs: cost of a sweep, effective draws, and accuracy against CPU time.
 
-    uv run python benchmarks/spike_slab_gibbs.py            # about 3 minutes; with R's BDgraph 10 more
-    uv run python benchmarks/spike_slab_gibbs.py --peer     # runs BDgraph on the same tables too
+    uv run python benchmarks/spike_slab_gibbs.py            # about 8 minutes
+    uv run python benchmarks/spike_slab_gibbs.py --peer     # R's BDgraph on the same tables too, 30
 
 Recipe of Vogels et al. (2024): a random graph, K ~ G-Wishart(3, I) given it, n rows of N(0, K^-1),
-prior edge probability equal to the density of the graph. Seconds are CPU seconds of one core with
-one BLAS thread.
+prior edge probability equal to the density of the graph. Both programs see each table twice: as it
+was simulated, where the variances tell something of the degrees, and with standardised columns.
+Seconds are CPU seconds of one core with one BLAS thread.
 """
 
 import os
@@ -75,12 +76,12 @@ def sweep_times():
         print(f"p = {p:3d}   spike and slab {timings[0]:7.3f} ms   laplace {timings[1]:7.3f} ms")
 
 
-def chain(data, density, seconds, seed=0):
+def chain(data, density, seconds, seed=0, standardize=True):
     """Run the step that pm.sample assigns for some CPU seconds.
 
     Returns edge probabilities (Rao-Blackwellised), indicators and draws a second.
     """
-    model = bs.models.gaussian_graphical(data, edge_probability=density)
+    model = bs.models.gaussian_graphical(data, edge_probability=density, standardize=standardize)
     p = data.shape[1]
     with model:
         step = PrecisionGibbs([model[v] for v in ("precision", "edge", "mean")])
@@ -127,14 +128,15 @@ def bdgraph(data, density, iterations):
         return np.loadtxt(path / "p.txt"), float(run.stdout.split()[-1])
 
 
-def accuracy(p, n, tables, seconds, long, peer):
+def accuracy(p, n, tables, seconds, long, peer, standardize):
     """Mean AUC, probabilities and effective draws over tables."""
     rows, peers = [], []
+    options = {"standardize": standardize}
     chain(*(table(p, n, 0)[0], DENSITY[p]), 0.2)  # compiles
     for seed in range(tables):
         data, truth = table(p, n, seed)
-        short, indicators, speed = chain(data, DENSITY[p], seconds)
-        reference, _, _ = chain(data, DENSITY[p], long, seed=1)
+        short, indicators, speed = chain(data, DENSITY[p], seconds, **options)
+        reference, _, _ = chain(data, DENSITY[p], long, seed=1, **options)
         ess = indicator_ess(indicators[None])
         rate = np.nanmedian(ess) / (0.9 * seconds)
         rows.append(
@@ -148,7 +150,8 @@ def accuracy(p, n, tables, seconds, long, peer):
             ]
         )
         if peer:
-            probability, cpu = bdgraph(data, DENSITY[p], 10_000 if p >= 50 else 5_000)
+            seen = (data - data.mean()) / data.std() if standardize else data
+            probability, cpu = bdgraph(seen, DENSITY[p], 10_000 if p >= 50 else 5_000)
             peers.append(
                 [
                     auc(probability, truth),
@@ -159,7 +162,7 @@ def accuracy(p, n, tables, seconds, long, peer):
             )
     m = np.mean(rows, axis=0)
     print(
-        f"p = {p:3d}, n = {n}: AUC {m[0]:.3f} after {seconds} CPU s, {m[1]:.3f} after {long} CPU s"
+        f"p = {p:3d}, n = {n}, {'standardised' if standardize else 'as simulated'}: AUC {m[0]:.3f} after {seconds} CPU s, {m[1]:.3f} after {long} CPU s"
         f" (difference {m[0] - m[1]:+.3f}); P+ {m[2]:.3f}, P- {m[3]:.3f}; {m[4]:.0f} draws/s,"
         f" median ESS of indicators {m[5]:.0f}/s"
     )
@@ -176,6 +179,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", action="store_true", help="run R's BDgraph too")
     parser.add_argument("--tables", type=int, default=10)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10, 50, 100])
     parser.add_argument("--seconds", type=float, default=2.5)
     parser.add_argument("--long", type=float, default=10.0)
     options = parser.parse_args()
@@ -184,9 +188,13 @@ def main():
         print("Rscript is not installed: BDgraph is left out")
         peer = False
     sweep_times()
-    for p, n, tables in ((10, 20, 5), (50, 100, options.tables), (100, 200, 3)):
+    plan = {10: (20, 10), 50: (100, options.tables), 100: (200, 3)}
+    for p in options.sizes:
+        n, tables = plan[p]
         seconds = 0.5 if p == 10 else options.seconds
-        accuracy(p, n, tables, seconds, 4 * seconds if p == 10 else options.long, peer)
+        for standardize in (False, True):
+            long = 4 * seconds if p == 10 else options.long
+            accuracy(p, n, tables, seconds, long, peer, standardize)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,9 @@ class TableRows:
 
     def set_residuals(self, residuals, mean):
         """Take incomplete rows back from their residuals."""
-        self.incomplete = residuals + (mean if mean.ndim == 1 else mean[self.gaps])
+        # Observed cells are left alone: rounding would make them depend on the past of the chain.
+        rows = residuals + (mean if mean.ndim == 1 else mean[self.gaps])
+        self.incomplete[self.mask] = rows[self.mask]
 
     def scatter(self, mean):
         """Sum over rows of the outer products of their residuals, (p, p).

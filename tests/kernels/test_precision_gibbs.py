@@ -69,11 +69,11 @@ def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     probability = np.where(np.eye(p), 0.5, 0.4)
     states, exact, errors, weighted = spike_slab_posterior(
         rows, probability=probability, spike=SPIKE, slab=SLAB, diagonal_rate=RATE,
-        draws=400_000, seed=1,
+        draws=200_000, seed=1,
     )  # fmt: skip
     codes, matrices, _, inclusion = spike_slab_chain(
         np.random.default_rng(2), rows.T @ rows, float(n), log_odds_matrix(probability),
-        SPIKE, SLAB, RATE, 200_000, 500,
+        SPIKE, SLAB, RATE, 100_000, 500,
     )  # fmt: skip
     # The edges left by a sweep are those drawn with the last visit of each element, hence a draw
     # from their joint law with the matrix.
@@ -82,7 +82,7 @@ def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     # Rao-Blackwell estimates of the same inclusion probabilities (both visits to each pair).
     marginal = exact @ states
     upper = np.triu_indices(p, 1)
-    estimate = ((inclusion + inclusion.T) / (2 * 200_500))[upper]
+    estimate = ((inclusion + inclusion.T) / (2 * 100_500))[upper]
     np.testing.assert_allclose(estimate, marginal, atol=0.01)  # about five standard errors
 
 
@@ -107,10 +107,10 @@ def test_laplace_sweep_has_the_right_moments(n, p):
     rates = np.full((p, p), 1.5)
     rates[0, 1] = rates[1, 0] = 0.5
     weighted = laplace_posterior(
-        rows, rate=rates[np.triu_indices(p, 1)], diagonal_rate=0.75, draws=400_000, seed=1
+        rows, rate=rates[np.triu_indices(p, 1)], diagonal_rate=0.75, draws=200_000, seed=1
     )
     matrices, _ = laplace_chain(
-        np.random.default_rng(2), rows.T @ rows, float(n), rates, 0.75, 200_000, 500
+        np.random.default_rng(2), rows.T @ rows, float(n), rates, 0.75, 100_000, 500
     )
     assert_moments_agree(matrices, weighted)
 

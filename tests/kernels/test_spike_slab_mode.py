@@ -3,7 +3,6 @@
 import numpy as np
 import pymc as pm
 import pytensor
-import pytensor.tensor as pt
 import pytest
 
 from pytensor.gradient import verify_grad
@@ -126,13 +125,8 @@ def test_gradient_in_each_input():
             scatter, rows_, odds, spike_scale=spike, slab_scale=slab, diagonal_rate=rate, tol=1e-12
         )
 
-    for k in range(len(inputs)):
-        others = [pt.as_tensor(np.asarray(v, float)) for v in inputs]
-
-        def one(v, k=k, others=others):
-            return mode(*others[:k], v, *others[k + 1 :])
-
-        verify_grad(one, [np.asarray(inputs[k], float)], rng=np.random.default_rng(k), eps=1e-6)
+    # One projection of the output, differentiated in all inputs at once and compared input by input.
+    verify_grad(mode, inputs, rng=np.random.default_rng(0), eps=1e-6)
 
 
 def test_batches_and_fixed_edges():

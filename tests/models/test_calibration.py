@@ -62,7 +62,7 @@ def simulator(kind):
     return simulate
 
 
-def fitter(kind, tune=60, draws=400):
+def fitter(kind, tune=50, draws=250):
     """The step alone, on the very model that users get (built anew: its table is a constant)."""
 
     def fit(rows, rng):
@@ -94,7 +94,7 @@ def fitter(kind, tune=60, draws=400):
 @pytest.mark.calibration
 @pytest.mark.parametrize("kind", ["spike_slab", "beta", "laplace"])
 def test_the_model_is_calibrated(kind, full):
-    simulations = 500 if full else 25
+    simulations = 500 if full else 15
     assert_calibrated(simulator(kind), fitter(kind), simulations=simulations, seed=1)
 
 
