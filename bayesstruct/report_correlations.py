@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.diagnostics.predictive import correlations
+
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CorrelationCheck", "check_correlations", "correlations"]
+__all__ = ["CorrelationCheck", "check_correlations"]
 
 LEVEL = 0.95
 MAX_TABLES, MIN_TABLES = 400, 50
@@ -81,18 +83,6 @@ def check_correlations(frame: "pd.DataFrame", weights: np.ndarray, *, seed: int)
         for i in order
     ]
     return CorrelationCheck(int(known.sum()) - len(outside), int(known.sum()), outside)
-
-
-def correlations(values: np.ndarray) -> np.ndarray:
-    """Correlations over the rows in which both columns are observed, (p, p)."""
-    seen = ~np.isnan(values)
-    x = np.where(seen, values - np.nanmean(values, axis=0), 0.0)
-    m = seen.astype("float64")
-    count, total, square = m.T @ m, x.T @ m, (x * x).T @ m
-    with np.errstate(divide="ignore", invalid="ignore"):
-        product = x.T @ x - total * total.T / count
-        variance = square - total**2 / count
-        return product / np.sqrt(variance * variance.T)
 
 
 def _replicate(rng, weight, n, p, missing) -> np.ndarray:

@@ -22,8 +22,9 @@ import bayesstruct as bs
 from bayesstruct import cli_learn
 from bayesstruct.cli import app
 from bayesstruct.cli_folder import RESULTS
+from bayesstruct.diagnostics.predictive import correlations
 from bayesstruct.inference.checkpoint import iteration_of
-from bayesstruct.report_correlations import check_correlations, correlations
+from bayesstruct.report_correlations import check_correlations
 
 FEW = ["--draws", "60", "--tune", "40", "--chains", "2", "--cores", "1", "--no-progress"]
 # Of the bundled cells, some seconds of work: enough to be caught in the middle.

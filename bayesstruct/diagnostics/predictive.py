@@ -7,7 +7,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["predictive_correlations"]
+__all__ = ["correlations", "predictive_correlations"]
 
 
 def predictive_correlations(
@@ -63,12 +63,13 @@ def predictive_correlations(
             "pm.sample_posterior_predictive(idata, extend_inferencedata=True) first"
         )
     observed = idata["observed_data"]["x"]
-    mask = _observed_cells(idata, observed.shape)
+    missing = _missing_cells(idata, observed.shape)
     replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
     keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
     upper = np.triu_indices(observed.shape[1], 1)
-    simulated = np.array([_correlation(replicated[t], mask)[upper] for t in keep])
-    actual = _correlation(observed.values, mask)[upper]
+    tables = (np.where(missing, np.nan, replicated[t]) for t in keep)
+    simulated = np.array([correlations(table)[upper] for table in tables])
+    actual = correlations(np.where(missing, np.nan, observed.values))[upper]
     low, high = np.quantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
     tail = (simulated >= actual).mean(axis=0)
     names = observed["variable"].values
@@ -86,23 +87,21 @@ def predictive_correlations(
     )
 
 
-def _observed_cells(idata, shape):
-    """Return which cells were observed, or None when all were."""
+def _missing_cells(idata, shape):
+    """Cells of the table that were not observed, bool."""
     constants = idata["constant_data"] if "constant_data" in idata.children else {}
     if "cell_missing" not in constants:
-        return None
-    return constants["cell_missing"].values.reshape(shape) == 0
+        return np.zeros(shape, bool)
+    return constants["cell_missing"].values.reshape(shape) != 0
 
 
-def _correlation(rows, mask):
-    """Correlation matrix; with a mask each pair uses the rows in which both were observed."""
-    if mask is None:
-        return np.corrcoef(rows, rowvar=False)
-    kept = mask.astype(float)
-    centred = np.where(mask, rows - rows.mean(axis=0), 0.0)
-    count = kept.T @ kept
-    with np.errstate(invalid="ignore", divide="ignore"):
-        first = centred.T @ kept / count
-        covariance = centred.T @ centred / count - first * first.T
-        spread = (centred**2).T @ kept / count - first**2
-        return covariance / np.sqrt(spread * spread.T)
+def correlations(values: np.ndarray) -> np.ndarray:
+    """Correlations over the rows in which both columns are there (not NaN), (p, p)."""
+    seen = ~np.isnan(values)
+    x = np.where(seen, values - np.nanmean(values, axis=0), 0.0)
+    m = seen.astype("float64")
+    count, total, square = m.T @ m, x.T @ m, (x * x).T @ m
+    with np.errstate(divide="ignore", invalid="ignore"):
+        product = x.T @ x - total * total.T / count
+        variance = square - total**2 / count
+        return product / np.sqrt(variance * variance.T)

@@ -66,8 +66,9 @@ def _implied(p, nominal, shapes, scales):
         out = kernel.implied_inclusion(rng, matrix, *scales, sweeps)
     else:
         out = kernel.implied_shared_inclusion(rng, matrix, *shapes, *scales, _SWEEPS)
-    out = out[np.triu_indices(p, 1)]
-    return tuple(np.full_like(out, out.mean()) if exchangeable else out)
+    # Rounded far below the Monte Carlo error, so that machines agree on the value.
+    out = np.round(out[np.triu_indices(p, 1)], 6)
+    return tuple(np.full_like(out, np.round(out.mean(), 6)) if exchangeable else out)
 
 
 def implied_nonnegligible_probability(p, negligible, rate=1.0, *, diagonal_rate=None):
@@ -103,4 +104,4 @@ def _nonnegligible(p, negligible, ratio):
 
     sweeps = int(np.clip(_DRAWS // (p * (p - 1) // 2), 10, _SWEEPS))
     rng = np.random.default_rng(_SEED)
-    return laplace_exceedance(rng, p, negligible, ratio, sweeps)
+    return round(laplace_exceedance(rng, p, negligible, ratio, sweeps), 6)

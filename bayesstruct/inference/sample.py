@@ -169,14 +169,20 @@ def _pending(folder: Path, run: Run) -> list[int]:
 
 
 def _run(plan: Plan, report: Report, cores, mp_ctx) -> dict[int, tuple[int, float]]:
-    """Run the unfinished chains; return how far each chain of the run has come."""
+    """Run the unfinished chains; return how far each chain of the run has come.
+
+    BLAS gets one thread, as from `pm.sample`: the matrices are small, chains are the parallel
+    work, and a resumed run must not depend on the number of threads.
+    """
+    from threadpoolctl import threadpool_limits
+
     chains = _pending(plan.folder, plan.run)
     reached = {k: iteration_of(plan.folder, k) for k in range(plan.run.chains)}
     if any(done for done, _ in reached.values()):
         logger.info("continuing %s at iterations %s", plan.folder, [n for n, _ in reached.values()])
     cores = min(len(chains), cores or _processors())
     try:
-        with Interrupt() as interrupt:
+        with Interrupt() as interrupt, threadpool_limits(limits=1):
             if cores == 1:
                 news = run_here(plan, chains, report, interrupt)
             else:

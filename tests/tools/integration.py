@@ -1,19 +1,21 @@
 """Posteriors of small precision matrices by importance sampling, without any code of the package.
 
-The likelihood of ``n`` normal rows with mean zero and scatter ``S``, times the exponential prior
-of the diagonal, is an unnormalised Wishart density of the precision matrix,
+The matrix is built up from its first row and column. With ``S`` the scatter of ``n`` rows of mean
+zero, ``M = S + 2 d I``, ``u`` the part of column ``j`` above the diagonal, ``A`` the inverse of the
+leading block before it and ``v = k_jj - u' A u``,
 
-    |K|^(n/2) exp(-tr((S + 2 d I) K) / 2)  ~  Wishart(n + p + 1, (S + 2 d I)^-1),
+    |K|^(n/2) exp(-tr(M K) / 2) = prod_j v_j^(n/2) exp(-M_jj (v_j + u' A u) / 2 - M_<j,j' u),
 
-so that independent Wishart draws, weighted by the prior of the off-diagonal elements, follow the
-posterior; the cone takes care of itself.
+so ``v_j`` is gamma given the rest of the leading block, and ``u`` under a mixture of a spike and a slab is a mixture of 2^(j-1) normal
+laws whose weights are known. Their sum depends on the leading block and is the importance weight;
+the cone takes care of itself. Draws are independent.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from scipy.special import betaln
+from scipy.special import betaln, logsumexp, softmax
 from tools.enumeration import binary_states
 
 
@@ -31,21 +33,15 @@ class WeightedDraws:
         mean = w @ values
         return mean, np.sqrt(np.square(w) @ np.square(values - mean))
 
-
-def wishart(df, scale, draws, rng):
-    """Wishart matrices by Bartlett's decomposition, (draws, p, p)."""
-    p = len(scale)
-    factor = np.zeros((draws, p, p))
-    rows, columns = np.tril_indices(p, -1)
-    factor[:, rows, columns] = rng.normal(size=(draws, len(rows)))
-    for i in range(p):
-        factor[:, i, i] = np.sqrt(rng.chisquare(df - i, size=draws))
-    factor = np.linalg.cholesky(scale) @ factor
-    return factor @ factor.mT
+    @property
+    def ess(self):
+        """Number of independent draws without weights that these are worth."""
+        w = np.exp(self.log_weight - self.log_weight.max())
+        return w.sum() ** 2 / np.square(w).sum()
 
 
-def likelihood_draws(rows, diagonal_rate, draws, rng, *, column_means=False):
-    """Draws from the likelihood of the rows times the prior of the diagonal.
+def likelihood_draws(rows, diagonal_rate, draws, rng, *, mixture, column_means=False):
+    """Weighted draws under a spike-and-slab prior with probabilities and scales ``mixture``.
 
     Rows with missing cells (NaN) and normal means with standard normal priors (``column_means``,
     integrated out) come in through the weights.
@@ -59,18 +55,70 @@ def likelihood_draws(rows, diagonal_rate, draws, rng, *, column_means=False):
     n = len(complete)
     centre = complete.mean(axis=0) if column_means else np.zeros(p)
     scatter = (complete - centre).T @ (complete - centre)
-    df = n + p + 1 - (1 if column_means else 0)
-    precision = wishart(df, np.linalg.inv(scatter + 2 * diagonal_rate * np.eye(p)), draws, rng)
-    log_weight = np.zeros(draws)
+    power = (n - 1 if column_means else n) / 2
+    weighted = _build_up(scatter + 2 * diagonal_rate * np.eye(p), power, mixture, draws, rng)
     if column_means or gaps.any():
-        covariance = np.linalg.inv(precision)
+        covariance = np.linalg.inv(weighted.precision)
     if column_means:
         # rows' mean given K, its own mean integrated out: N(0, K^-1 / n + I)
-        log_weight += _log_normal(centre, covariance / n + np.eye(p))
+        weighted.log_weight += _log_normal(centre, covariance / n + np.eye(p))
     for row in incomplete:
         seen = np.flatnonzero(~np.isnan(row))
-        log_weight += _log_normal(row[seen], covariance[:, seen[:, None], seen])
-    return WeightedDraws(precision, log_weight)
+        weighted.log_weight += _log_normal(row[seen], covariance[:, seen[:, None], seen])
+    return weighted
+
+
+def _build_up(M, power, mixture, draws, rng):
+    """Draw column after column, with gamma laws adapted to the posterior in two pilot runs."""
+    gammas = np.stack([np.full(len(M), power + 1.0), np.diag(M) / 2], axis=1)
+    for pilot in (20_000, 20_000):
+        weighted, v = _columns(M, power, mixture, gammas, pilot, rng)
+        mean, _ = weighted.mean(v)
+        square, _ = weighted.mean(v**2)
+        variance = 1.3 * (square - mean**2)  # wider than the target
+        gammas = np.stack([mean**2 / variance, mean / variance], axis=1)
+    return _columns(M, power, mixture, gammas, draws, rng)[0]
+
+
+def _columns(M, power, mixture, gammas, draws, rng):
+    """Draws and their weights; ``gammas`` are the shapes and rates that propose the ``v``."""
+    probability, spike, slab = mixture
+    p = len(M)
+    K, log_weight = np.zeros((draws, p, p)), np.zeros(draws)
+    pivots = rng.gamma(gammas[:, 0], 1.0 / gammas[:, 1], size=(draws, p))
+    log_weight += np.log(pivots) @ (power + 1.0 - gammas[:, 0])
+    log_weight += pivots @ (gammas[:, 1] - np.diag(M) / 2)
+    for j, v in enumerate(pivots.T):
+        if j == 0:
+            K[:, 0, 0] = v
+            continue
+        A = np.linalg.inv(K[:, :j, :j])
+        states, b, pi = binary_states(j), -M[:j, j], probability[:j, j]
+        log_c, means, factors = [], [], []
+        for z in states:
+            sd = np.where(z == 1, slab, spike)
+            Q = M[j, j] * A + np.diag(sd**-2.0)
+            solved = np.linalg.solve(Q, np.broadcast_to(b, (draws, j))[..., None])[..., 0]
+            prior = _log(np.where(z == 1, pi, 1 - pi)).sum() - np.log(sd).sum()
+            log_c.append(prior + 0.5 * (solved @ b - np.linalg.slogdet(Q)[1]))
+            means.append(solved)
+            factors.append(np.linalg.cholesky(np.linalg.inv(Q)))
+        log_c = np.array(log_c)
+        top = log_c.max(axis=0)
+        c = np.exp(log_c - top)
+        log_weight += top + np.log(c.sum(axis=0))
+        z = (rng.random(draws) * c.sum(axis=0) > c.cumsum(axis=0)).sum(axis=0)
+        noise = rng.normal(size=(draws, j, 1))
+        each = np.arange(draws)
+        u = np.array(means)[z, each] + (np.array(factors)[z, each] @ noise)[..., 0]
+        K[:, j, :j] = K[:, :j, j] = u
+        K[:, j, j] = v + np.einsum("ni,nij,nj->n", u, A, u)
+    return WeightedDraws(K, log_weight), pivots
+
+
+def _log(x):
+    with np.errstate(divide="ignore"):
+        return np.log(x)
 
 
 def _log_normal(x, covariance):
@@ -93,39 +141,48 @@ def spike_slab_posterior(
     weighted : WeightedDraws
         From the posterior of K.
     """
-    rng = np.random.default_rng(seed)
-    weighted = likelihood_draws(rows, diagonal_rate, draws, rng, **kwargs)
-    p = weighted.precision.shape[-1]
-    upper = np.triu_indices(p, 1)
-    values = weighted.precision[:, upper[0], upper[1]]
-    pi = np.broadcast_to(probability, (p, p))[upper]
+    rng, p = np.random.default_rng(seed), np.shape(rows)[1]
+    nominal = np.broadcast_to(0.5 if beta is not None else probability, (p, p))
+    weighted = likelihood_draws(
+        rows, diagonal_rate, draws, rng, mixture=(nominal, spike, slab), **kwargs
+    )
+    pi = nominal[np.triu_indices(p, 1)]
     states = binary_states(len(pi))
-    log_spike = -0.5 * np.square(values / spike) - np.log(spike)
-    log_slab = -0.5 * np.square(values / slab) - np.log(slab)
-    with np.errstate(divide="ignore"):
-        if beta is None:
-            prior = np.where(states == 1, np.log(pi), np.log1p(-pi)).sum(axis=1)
-        else:
-            k = states.sum(axis=1)
-            prior = betaln(beta[0] + k, beta[1] + len(pi) - k) - betaln(*beta)
-    joint = log_spike.sum(axis=1)[:, None] + (log_slab - log_spike) @ states.T + prior
-    top = joint.max(axis=1, keepdims=True)
-    each = np.exp(joint - top)
-    total = each.sum(axis=1, keepdims=True)
-    weighted.log_weight = weighted.log_weight + top[:, 0] + np.log(total[:, 0])
-    probabilities, errors = weighted.mean(each / total)
+    log_spike, log_slab = _log_components(weighted, spike, slab)
+    proposed = _log(np.where(states == 1, pi, 1 - pi)).sum(axis=1)
+    if beta is None:
+        prior = proposed
+    else:
+        k = states.sum(axis=1)
+        prior = betaln(beta[0] + k, beta[1] + len(pi) - k) - betaln(*beta)
+    joint = log_spike.sum(axis=1)[:, None] + (log_slab - log_spike) @ states.T
+    weighted.log_weight += logsumexp(joint + prior, axis=1) - logsumexp(joint + proposed, axis=1)
+    given_matrix = softmax(joint + prior, axis=1)
+    probabilities, errors = weighted.mean(given_matrix)
     return states, probabilities, errors, weighted
 
 
-def laplace_posterior(rows, *, rate, diagonal_rate, draws, seed, **kwargs):
-    """Weighted draws from the posterior under the graphical-lasso prior."""
-    rng = np.random.default_rng(seed)
-    weighted = likelihood_draws(rows, diagonal_rate, draws, rng, **kwargs)
+def _log_components(weighted, spike, slab):
+    """Log densities (without the root of two pi) of every pair under spike and slab."""
     upper = np.triu_indices(weighted.precision.shape[-1], 1)
-    values = weighted.precision[:, upper[0], upper[1]]
-    weighted.log_weight = weighted.log_weight - (
-        np.broadcast_to(rate, values.shape) * abs(values)
-    ).sum(1)
+    u = weighted.precision[:, upper[0], upper[1]]
+    return tuple(-0.5 * np.square(u / s) - np.log(s) for s in (spike, slab))
+
+
+def laplace_posterior(rows, *, rate, diagonal_rate, draws, seed, **kwargs):
+    """Weighted draws from the posterior under the graphical-lasso prior.
+
+    A mixture of two normal laws, one narrower and one wider than the widest Laplace law, proposes.
+    """
+    rng, p = np.random.default_rng(seed), np.shape(rows)[1]
+    spike, slab = 0.7 / np.max(rate), 3.0 / np.min(rate)
+    weighted = likelihood_draws(
+        rows, diagonal_rate, draws, rng, mixture=(np.full((p, p), 0.5), spike, slab), **kwargs
+    )
+    upper = np.triu_indices(p, 1)
+    u = weighted.precision[:, upper[0], upper[1]]
+    proposed = np.logaddexp(*_log_components(weighted, spike, slab)).sum(axis=1)
+    weighted.log_weight += -(np.broadcast_to(rate, u.shape) * np.abs(u)).sum(axis=1) - proposed
     return weighted
 
 
