@@ -18,6 +18,7 @@ from bayesstruct.steps.recognition import (
     PRECISION_RVS,
     NotRecognized,
     PrecisionPart,
+    check_childless,
     is_op,
     parameters,
     parts_of,
@@ -337,7 +338,13 @@ def _parts_to_draw(model, drawn) -> list:
 
 
 class EdgesGibbs(BlockedStep):
-    """Draw the edge indicators given a precision matrix that another sampler moves."""
+    """Draw the edge indicators given a precision matrix that another sampler moves.
+
+    Raises
+    ------
+    ValueError
+        If something in the model depends on the indicators.
+    """
 
     name = "edges_gibbs"
     default_blocked = False
@@ -349,6 +356,13 @@ class EdgesGibbs(BlockedStep):
     ):
         model = pm.modelcontext(model)
         [value] = self.vars = [model.rvs_to_values.get(v, v) for v in vars]
+        try:
+            check_childless(model, model.values_to_rvs[value])
+        except NotRecognized as reason:
+            raise ValueError(
+                f"the indicators {value.name!r} cannot be drawn exactly: {reason}. Write that term "
+                "with the precision matrix or its partial correlations instead."
+            ) from None
         self.rng = get_random_generator(rng)
         self.value_name = value.name
         self.parameters = Expressions(

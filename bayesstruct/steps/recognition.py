@@ -73,8 +73,13 @@ def is_op(rv, kinds) -> bool:
 
 
 def parameters(rv) -> tuple:
-    """Distribution parameters of a random variable, without padding dimensions."""
-    return tuple(_unpad(v) for v in rv.owner.op.dist_params(rv.owner))
+    """Distribution parameters of a random variable, as they are in the graph."""
+    return tuple(rv.owner.op.dist_params(rv.owner))
+
+
+def _unpadded(rv) -> tuple:
+    """Distribution parameters without padding dimensions and broadcasts."""
+    return tuple(_unpad(v) for v in parameters(rv))
 
 
 def _unpad(variable):
@@ -120,6 +125,8 @@ def recognize(model, precision) -> PrecisionPart:
     NotRecognized
         Says which variable stands in the way.
     """
+    if precision.type.ndim != 2:
+        raise NotRecognized(f"{precision.name!r} is a batch of matrices")
     part = PrecisionPart(precision)
     cells = []
     for child in _children(model, precision):
@@ -131,6 +138,8 @@ def recognize(model, precision) -> PrecisionPart:
             part.tables.append(_table(precision, child))
     _check_transform(model, precision)
     _attach_cells(part, cells)
+    for variable in (part.edge, *cells):
+        check_childless(model, variable)
     part.share = _share(model, part)
     part.mean = _mean(model, part)
     return part
@@ -153,6 +162,14 @@ def _children(model, variable) -> list:
     return out
 
 
+def check_childless(model, variable):
+    """Refuse a variable, drawn from its law given the matrix, that something else depends on."""
+    children = [] if variable is None else _children(model, variable)
+    if children:
+        names = ", ".join(repr(child.name) for child in children)
+        raise NotRecognized(f"{names} depends on {variable.name!r}")
+
+
 def _check_transform(model, precision):
     transform = model.rvs_to_transforms.get(precision)
     if type(transform).__name__ != "CholeskyCovTransform":
@@ -171,10 +188,10 @@ def _check_edges(precision, edge):
 def _table(precision, rv) -> TablePart:
     kinds = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
     if is_op(rv, kinds):
-        mean, matrix, location, scale, *missing = parameters(rv)
+        mean, matrix, location, scale, *missing = _unpadded(rv)
         part = TablePart(rv, mean, location, scale, missing[0] if missing else None)
     elif is_op(rv, MvNormalRV):
-        mean, covariance = parameters(rv)
+        mean, covariance = _unpadded(rv)
         matrix, part = _inverted(covariance), TablePart(rv, mean)
     else:
         raise NotRecognized(
@@ -215,7 +232,7 @@ def _attach_cells(part, cells):
         if table.missing is None:
             continue
         for rv in cells:
-            mean, matrix, location, scale, _, missing = parameters(rv)
+            mean, matrix, location, scale, _, missing = _unpadded(rv)
             pairs = [
                 (mean, table.mean),
                 (matrix, part.precision),

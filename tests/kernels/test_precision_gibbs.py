@@ -69,7 +69,7 @@ def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     probability = np.where(np.eye(p), 0.5, 0.4)
     states, exact, errors, weighted = spike_slab_posterior(
         rows, probability=probability, spike=SPIKE, slab=SLAB, diagonal_rate=RATE,
-        draws=200_000, seed=1,
+        draws=60_000, seed=1,
     )  # fmt: skip
     codes, matrices, _, inclusion = spike_slab_chain(
         np.random.default_rng(2), rows.T @ rows, float(n), log_odds_matrix(probability),
@@ -91,7 +91,7 @@ def test_probabilities_of_zero_and_one_are_kept():
     probability = np.array([[0.5, 1.0, 0.0], [1.0, 0.5, 0.3], [0.0, 0.3, 0.5]])
     _, exact, errors, _ = spike_slab_posterior(
         rows, probability=probability, spike=SPIKE, slab=SLAB, diagonal_rate=RATE,
-        draws=200_000, seed=1,
+        draws=60_000, seed=1,
     )  # fmt: skip
     codes, *_ = spike_slab_chain(
         np.random.default_rng(2), rows.T @ rows, 5.0, log_odds_matrix(probability),
@@ -107,7 +107,7 @@ def test_laplace_sweep_has_the_right_moments(n, p):
     rates = np.full((p, p), 1.5)
     rates[0, 1] = rates[1, 0] = 0.5
     weighted = laplace_posterior(
-        rows, rate=rates[np.triu_indices(p, 1)], diagonal_rate=0.75, draws=200_000, seed=1
+        rows, rate=rates[np.triu_indices(p, 1)], diagonal_rate=0.75, draws=60_000, seed=1
     )
     matrices, _ = laplace_chain(
         np.random.default_rng(2), rows.T @ rows, float(n), rates, 0.75, 100_000, 500
@@ -120,7 +120,7 @@ def test_broken_sweeps_are_noticed():
     rows = table(6, 3)
     scatter, odds = rows.T @ rows, np.zeros((3, 3))
     _, exact, errors, weighted = spike_slab_posterior(
-        rows, spike=SPIKE, slab=SLAB, diagonal_rate=RATE, draws=200_000, seed=1
+        rows, spike=SPIKE, slab=SLAB, diagonal_rate=RATE, draws=60_000, seed=1
     )
     _, matrices, *_ = spike_slab_chain(
         np.random.default_rng(2), scatter, 4.0, odds, SPIKE, SLAB, RATE, 50_000, 500

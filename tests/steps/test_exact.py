@@ -54,7 +54,7 @@ def assert_agrees(matrices, weighted):
     assert np.abs(z).max() < 4.5, z
 
 
-@pytest.mark.parametrize(("n", "p", "sweeps"), [(5, 3, 5_000), (8, 4, 10_000)])
+@pytest.mark.parametrize(("n", "p", "sweeps"), [(5, 3, 4_000), (8, 4, 6_000)])
 def test_edges_with_known_mean(n, p, sweeps):
     rows = table(n, p)
     with pm.Model() as model:
@@ -62,7 +62,7 @@ def test_edges_with_known_mean(n, p, sweeps):
         bs.edges("edge", K)
         pm.MvNormal("x", np.zeros(p), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
-        rows, probability=0.4, **REFERENCE, draws=150_000, seed=1
+        rows, probability=0.4, **REFERENCE, draws=40_000, seed=1
     )
     matrices, edges, _ = run(model, sweeps)
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
@@ -77,9 +77,9 @@ def test_edges_with_column_means_in_the_units_of_the_table():
         mean = ColumnMeans("mean", 0.0, 1.0, shape=3)
         GraphicalNormal("x", mean, K, LOCATION, SCALE, observed=LOCATION + SCALE * rows)
     states, exact, errors, weighted = spike_slab_posterior(
-        rows, probability=0.4, **REFERENCE, draws=150_000, seed=1, column_means=True
+        rows, probability=0.4, **REFERENCE, draws=40_000, seed=1, column_means=True
     )
-    matrices, edges, _ = run(model, 5_000)
+    matrices, edges, _ = run(model, 4_000)
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
     assert_agrees(matrices, weighted)
 
@@ -91,9 +91,9 @@ def test_edges_with_a_beta_edge_probability():
         bs.edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
-        rows, beta=(0.8, 1.7), **REFERENCE, draws=150_000, seed=1
+        rows, beta=(0.8, 1.7), **REFERENCE, draws=40_000, seed=1
     )
-    matrices, edges, kept = run(model, 8_000)
+    matrices, edges, kept = run(model, 4_000)
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
     assert_agrees(matrices, weighted)
     share = 1 / (1 + np.exp(-np.array([q["edge_probability_logodds__"] for q in kept])))
@@ -115,9 +115,9 @@ def test_edges_and_imputations_with_missing_cells():
         MissingCells("x_missing", *args, table=values, missing=missing)
         IncompleteGraphicalNormal("x", *args, missing=missing, observed=values)
     states, exact, errors, weighted = spike_slab_posterior(
-        rows, probability=0.4, **REFERENCE, draws=150_000, seed=1
+        rows, probability=0.4, **REFERENCE, draws=40_000, seed=1
     )
-    matrices, edges, kept = run(model, 8_000)
+    matrices, edges, kept = run(model, 4_000)
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
     assert_agrees(matrices, weighted)
     # Cell (0, 1): posterior mean of its conditional mean -(K_10 x_0 + K_12 x_2) / K_11.
@@ -138,7 +138,7 @@ def test_required_and_forbidden_edges():
         bs.edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
-        rows, probability=nominal, **REFERENCE, draws=150_000, seed=1
+        rows, probability=nominal, **REFERENCE, draws=40_000, seed=1
     )
     matrices, edges, _ = run(model, 4_000)
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
@@ -158,9 +158,9 @@ def test_laplace_moments(rate, diagonal_rate):
     upper = np.triu_indices(3, 1)
     weighted = laplace_posterior(
         rows, rate=np.broadcast_to(rate, (3, 3))[upper],
-        diagonal_rate=rate / 2 if diagonal_rate is None else diagonal_rate, draws=150_000, seed=1,
+        diagonal_rate=rate / 2 if diagonal_rate is None else diagonal_rate, draws=40_000, seed=1,
     )  # fmt: skip
-    matrices, *_ = run(model, 5_000)
+    matrices, *_ = run(model, 4_000)
     assert_agrees(matrices, weighted)
 
 
@@ -172,9 +172,9 @@ def test_a_common_scale_is_that_of_the_matrix():
         bs.edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
-        rows * np.sqrt(c), probability=0.4, **REFERENCE, draws=150_000, seed=1
+        rows * np.sqrt(c), probability=0.4, **REFERENCE, draws=40_000, seed=1
     )
-    matrices, edges, _ = run(model, 5_000)
+    matrices, edges, _ = run(model, 4_000)
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
     assert_agrees(matrices / c, weighted)
 
@@ -187,9 +187,9 @@ def test_several_tables_share_one_matrix():
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows[:4])
         GraphicalNormal("y", 0.0, K, LOCATION, SCALE, observed=LOCATION + SCALE * rows[4:])
     states, exact, errors, weighted = spike_slab_posterior(
-        rows, probability=0.4, **REFERENCE, draws=150_000, seed=1
+        rows, probability=0.4, **REFERENCE, draws=40_000, seed=1
     )
-    matrices, edges, _ = run(model, 5_000)
+    matrices, edges, _ = run(model, 4_000)
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
     assert_agrees(matrices, weighted)
 

@@ -157,7 +157,7 @@ class Joint:
     ],
 )
 def test_parameters_and_tables_have_their_joint_law(kind, gaps, random, full):
-    z = Joint(kind, gaps=gaps, random=random).check(60_000 if full else 3_000)
+    z = Joint(kind, gaps=gaps, random=random).check(60_000 if full else 2_000)
     assert len(z) > 20
 
 
@@ -180,7 +180,7 @@ def test_a_wrong_diagonal_is_noticed(kind, wrong, full, monkeypatch):
 
     monkeypatch.setattr(precision_gibbs, name, broken)
     with pytest.raises(AssertionError, match="worst z"):
-        Joint(kind).check(30_000 if full else 2_000)
+        Joint(kind).check(30_000 if full else 1_500)
 
 
 @pytest.mark.calibration
@@ -194,4 +194,4 @@ def test_odds_without_the_ratio_of_scales_are_noticed(monkeypatch, full):
 
     monkeypatch.setattr(precision_gibbs, "spike_slab_sweep", broken)
     with pytest.raises(AssertionError, match="worst z"):
-        Joint("spike_slab").check(30_000 if full else 2_000)
+        Joint("spike_slab").check(30_000 if full else 1_500)

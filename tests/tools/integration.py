@@ -28,6 +28,8 @@ class WeightedDraws:
 
     def mean(self, values):
         """Posterior means of (N, k) values and their standard errors (delta method)."""
+        if self.ess < 100:
+            raise RuntimeError(f"importance weights are worth only {self.ess:.0f} draws")
         w = np.exp(self.log_weight - self.log_weight.max())
         w /= w.sum()
         mean = w @ values
@@ -69,10 +71,12 @@ def likelihood_draws(rows, diagonal_rate, draws, rng, *, mixture, column_means=F
 
 
 def _build_up(M, power, mixture, draws, rng):
-    """Draw column after column, with gamma laws adapted to the posterior in two pilot runs."""
+    """Draw column after column, with gamma laws adapted to the posterior in pilot runs."""
     gammas = np.stack([np.full(len(M), power + 1.0), np.diag(M) / 2], axis=1)
-    for pilot in (20_000, 20_000):
-        weighted, v = _columns(M, power, mixture, gammas, pilot, rng)
+    for _ in range(5):
+        weighted, v = _columns(M, power, mixture, gammas, 10_000, rng)
+        while weighted.ess < 300:  # far from the target yet: go part of the way
+            weighted.log_weight *= 0.7
         mean, _ = weighted.mean(v)
         square, _ = weighted.mean(v**2)
         variance = 1.3 * (square - mean**2)  # wider than the target

@@ -7,7 +7,9 @@ import pytest
 from tools.calibration import assert_calibrated, model_runner, rank
 from tools.enumeration import assert_matches_enumeration, binary_states
 from tools.geweke import assert_geweke
+from tools.integration import WeightedDraws, moments, spike_slab_posterior
 from tools.modes import assert_is_mode
+from tools.priors import spike_slab_prior
 
 PROBABILITIES = np.array([0.45, 0.3, 0.15, 0.08, 0.015, 0.005])
 
@@ -184,3 +186,22 @@ def test_mode_fails_another_point(wrong):
     model, mode = mode_model()
     with pytest.raises(AssertionError, match=r"rises|ascent"):
         assert_is_mode(model, mode | wrong, ["location", "spread", "sparse"])
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_importance_sampling_is_the_weighted_prior(p):
+    # An independent route: prior draws by rejection, weighted with the likelihood of three rows.
+    rows = np.array([[0.5, 1.0, -0.3], [-1.0, -0.4, 0.8], [0.2, 0.1, 1.5]])[:, :p]
+    scales = {"spike": 0.25, "slab": 1.0, "diagonal_rate": 0.5}
+    rng = np.random.default_rng(0)
+    K, edge, _ = spike_slab_prior(rng, 300_000, p, probability=0.4, **scales)
+    log_likelihood = 1.5 * np.linalg.slogdet(K)[1] - 0.5 * ((rows @ K) * rows).sum((1, 2))
+    prior = WeightedDraws(K, log_likelihood)
+    states, exact, errors, weighted = spike_slab_posterior(
+        rows, probability=0.4, **scales, draws=50_000, seed=1
+    )
+    configurations = (edge[:, None] == states).all(axis=2).astype(float)
+    mean, error = prior.mean(configurations)
+    assert (np.abs(mean - exact) < 4.5 * np.hypot(error, errors)).all()
+    (mean, error), (other, other_error) = (w.mean(moments(w.precision)) for w in (prior, weighted))
+    assert (np.abs(mean - other) < 4.5 * np.hypot(error, other_error)).all()
