@@ -94,7 +94,7 @@ def gaussian_graphical(
     TableError
         If the table cannot be used; the message names the column and the remedy.
     ValueError
-        For an unknown prior.
+        For an unknown prior, an option out of range, or one that belongs to the other prior.
 
     References
     ----------
@@ -114,6 +114,7 @@ def gaussian_graphical(
     """
     if prior not in _PRIORS:
         raise ValueError(nearest("prior", prior, _PRIORS))
+    _check_options(prior, edge_probability, required, forbidden, rate, negligible)
     table = Table.continuous(data, standardize=standardize)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
@@ -131,6 +132,19 @@ def gaussian_graphical(
             precision = _laplace(table, rate, diagonal_rate, negligible)
         observe_rows(table, mean, precision)
     return model
+
+
+def _check_options(prior, edge_probability, required, forbidden, rate, negligible):
+    """Refuse what the chosen prior would silently not look at."""
+    plain = np.ndim(edge_probability) == 0 and not hasattr(edge_probability, "owner")
+    if prior == "laplace" and not (plain and edge_probability == 0.5):
+        raise ValueError('`edge_probability` goes with prior="spike_slab"')
+    if prior == "laplace" and (len(required) or len(forbidden)):
+        raise ValueError('`required` and `forbidden` edges go with prior="spike_slab"')
+    if prior == "spike_slab" and (hasattr(rate, "owner") or rate != 1.0):
+        raise ValueError('`rate` goes with prior="laplace"')
+    if not 0 < negligible < 1:
+        raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
 
 
 def _spike_slab(table, probability, required, forbidden, scales):

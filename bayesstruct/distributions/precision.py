@@ -21,6 +21,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.distributions.transforms import CholeskyCovTransform, _default_transform
+from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV
 from pytensor.tensor.random.op import RandomVariable
@@ -32,6 +33,8 @@ _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 def as_float(value):
     """Return a float64 tensor; PyTensor keeps short constants in single precision otherwise."""
+    if isinstance(value, Constant):
+        value = value.data
     if hasattr(value, "owner"):
         return pt.as_tensor_variable(value).astype("float64")
     return pt.as_tensor_variable(np.asarray(value, dtype="float64"))
@@ -54,6 +57,19 @@ def _refuse_random(**named):
                 "without `diagonal_rate`, `scale` of GraphicalSpikeSlab), and so may the edge "
                 "probability when it is given as `pm.Beta.dist(...)`."
             )
+
+
+def _refuse_wrong(**named):
+    """Raise for constants out of range at once: a Gibbs sampler never evaluates the density."""
+    for name, value in named.items():
+        if isinstance(value, Constant) and not (np.isfinite(value.data) & (value.data > 0)).all():
+            raise ValueError(f"`{name}` must be positive and finite, it is {value.data}")
+    spike, slab = named.get("spike_scale"), named.get("slab_scale")
+    if isinstance(spike, Constant) and isinstance(slab, Constant) and spike.data >= slab.data:
+        raise ValueError(
+            f"`spike_scale` ({spike.data}) must be below `slab_scale` ({slab.data}): the spike is "
+            "the law of an absent edge"
+        )
 
 
 def as_square(value, p):
@@ -279,11 +295,13 @@ class GraphicalLasso(Continuous):
     def dist(cls, p, rate=1.0, *, diagonal_rate=None, **kwargs):
         """Create the distribution without a model."""
         rate = as_float(rate)
+        _refuse_wrong(rate=rate)
         if rate.type.ndim == 0 and diagonal_rate is None:
             params = [as_square(1.0, p), as_float(0.5), 1.0 / rate]
         else:
             diagonal_rate = as_float(0.5 if diagonal_rate is None else diagonal_rate)
             _refuse_random(rate=rate, diagonal_rate=diagonal_rate)
+            _refuse_wrong(diagonal_rate=diagonal_rate)
             params = [as_square(rate, p), diagonal_rate, as_float(1.0)]
         return super().dist(params, **kwargs)
 
@@ -393,6 +411,12 @@ class GraphicalSpikeSlab(Continuous):
         }
         probability = as_square(edge_probability, p)
         _refuse_random(**scales)
+        _refuse_wrong(**scales)
+        if (
+            isinstance(probability, Constant)
+            and not ((probability.data >= 0) & (probability.data <= 1)).all()
+        ):
+            raise ValueError("`edge_probability` must be between 0 and 1")
         sources = random_ancestors(probability)
         if not all(isinstance(v.owner.op, EdgeProbabilityRV) for v in sources):
             _refuse_random(edge_probability=probability)
@@ -479,6 +503,7 @@ class EdgeProbability(UnitContinuous):
             "diagonal_rate": as_float(diagonal_rate),
         }
         _refuse_random(**constants)
+        _refuse_wrong(**{name: v for name, v in constants.items() if name != "fixed"})
         return super().dist(list(constants.values()), **kwargs)
 
     def support_point(rv, size, alpha, beta, *_):

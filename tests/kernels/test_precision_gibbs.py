@@ -185,3 +185,34 @@ def test_log_normal_cdf_in_both_tails():
     x = np.array([-1e3, -100.0, -38.0, -20.001, -19.999, -8.0, -1.0, 0.0, 1.0, 7.0])
     value = np.array([kernel.log_normal_cdf(v) for v in x])
     np.testing.assert_allclose(value, stats.norm.logcdf(x), rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+def test_a_sweep_allocates_nothing(prior):
+    from numba.core.runtime import _nrt_python, rtsys
+
+    from bayesstruct.kernels.precision_gibbs import laplace_sweep, spike_slab_sweep
+
+    def allocations(p):
+        """Of one call: the arguments are counted too, so a column that allocates shows in p."""
+        generator, zeros = np.random.default_rng(0), np.zeros((p, p))
+        K, W, work = np.eye(p), np.eye(p), np.empty((2, p))
+        common = (generator, K, W)
+        if prior == "laplace":
+            arguments = (*common, zeros, 5.0, zeros + 1.0, 0.5, work)
+            sweep = laplace_sweep
+        else:
+            edges = np.zeros((p, p), np.int8)
+            arguments = (*common, edges, zeros.copy(), zeros, 5.0, zeros, 0.1, 1.0, 0.5, work)
+            sweep = spike_slab_sweep
+        sweep(*arguments)
+        before = rtsys.get_allocation_stats().mi_alloc
+        sweep(*arguments)
+        return rtsys.get_allocation_stats().mi_alloc - before
+
+    _nrt_python.memsys_enable_stats()
+    try:
+        small, large = allocations(3), allocations(30)
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert small == large

@@ -250,3 +250,23 @@ def test_do_and_observe():
     assert "precision" in {v.name for v in known.observed_RVs}
     with known:
         pm.sample_prior_predictive(5, random_seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"spike_scale": 2.0}, "must be below `slab_scale`"),
+        ({"slab_scale": -1.0}, "`slab_scale` must be positive"),
+        ({"diagonal_rate": 0.0}, "`diagonal_rate` must be positive"),
+        ({"edge_probability": 1.2}, "between 0 and 1"),
+        ({"edge_probability": pm.Beta.dist(-1.0, 2.0)}, "`alpha` must be positive"),
+        ({"rate": 2.0}, '`rate` goes with prior="laplace"'),
+        ({"prior": "laplace", "rate": 0.0}, "`rate` must be positive"),
+        ({"prior": "laplace", "negligible": 2.0}, "`negligible` must be between 0 and 1"),
+        ({"prior": "laplace", "edge_probability": 0.2}, "`edge_probability` goes with"),
+        ({"prior": "laplace", "required": [("x0", "x1")]}, "`required` and `forbidden`"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(options, message):
+    with pytest.raises(ValueError, match=message):
+        gaussian_graphical(np.random.default_rng(0).normal(size=(20, 3)), **options)
