@@ -14,6 +14,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct import ops
+from bayesstruct.data.covariates import check_same_rows
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
 from bayesstruct.data.table import Table
@@ -63,7 +64,9 @@ def gaussian_graphical(
         shrinks, and an edge is then a partial correlation beyond ``negligible``.
     edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
-        forbids and 1 requires an edge; a beta distribution is learned from the table.
+        forbids and 1 requires an edge; a beta distribution is learned from the table
+        (positive definite matrices favour few edges, so that the implied law of the edge
+        probability lies below the beta that is given; Bayes factors take account of it).
     required, forbidden : iterable of pairs of column names
         Edges known to be present or absent: pure slab or pure spike.
     spike_scale, slab_scale : float
@@ -120,6 +123,7 @@ def gaussian_graphical(
     with pm.Model(coords=table.coords) as model:
         mean = ColumnMeans("mean", 0.0, 1.0, dims="variable")
         if covariates is not None:
+            check_same_rows(data, covariates)
             mean = regression(table, covariates, mean)
         if prior == "spike_slab":
             scales = {

@@ -6,7 +6,26 @@ from bayesstruct.data.checks import max_columns
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.intake import read_columns
 
-__all__ = ["standardized_covariates"]
+__all__ = ["check_same_rows", "standardized_covariates"]
+
+
+def check_same_rows(data, covariates):
+    """Refuse two labelled frames whose rows carry different labels: they are matched by position.
+
+    Raises
+    ------
+    TableError
+        If both have an index and the indexes differ.
+    """
+    labels, others = getattr(data, "index", None), getattr(covariates, "index", None)
+    if not (hasattr(labels, "equals") and hasattr(others, "equals")):
+        return
+    if len(labels) == len(others) and not labels.equals(others):
+        raise TableError(
+            "The rows of the covariates are labelled differently from those of the table, and rows "
+            "are matched by position: align them with covariates.reindex(data.index), or drop both "
+            "labels with reset_index(drop=True)"
+        )
 
 
 def standardized_covariates(data, rows: int) -> tuple[list[str], np.ndarray]:

@@ -88,10 +88,22 @@ def _unpad(variable):
         inner = _padded(variable)
         if inner is None or inner.type.ndim > variable.type.ndim:
             break
-        # A broadcast along the columns would change what a row of means is.
+        # A broadcast along the columns would change what a row of means is, unless it is a number.
         if inner.type.ndim > 0 and inner.type.shape[-1] == 1 != variable.type.shape[-1]:
-            break
+            inner = _number(inner)
+            if inner is None:
+                break
         variable = inner
+    return variable
+
+
+def _number(variable):
+    """Return the scalar of which a tensor is the padding, or None."""
+    while variable.type.ndim > 0:
+        owner = variable.owner
+        if owner is None or not isinstance(owner.op, DimShuffle):
+            return None
+        variable = owner.inputs[0]
     return variable
 
 
@@ -141,6 +153,9 @@ def recognize(model, precision) -> PrecisionPart:
     for variable in (part.edge, *cells):
         check_childless(model, variable)
     part.share = _share(model, part)
+    for variable in part.variables:
+        if variable not in model.free_RVs:
+            raise NotRecognized(f"{variable.name!r} is observed")
     part.mean = _mean(model, part)
     return part
 
@@ -276,7 +291,8 @@ def _mean(model, part):
     users = {t.rv for t in part.tables} | {t.missing_rv for t in part.tables}
     if not is_op(mean, ColumnMeansRV) or random_ancestors(*parameters(mean)):
         return None
-    return mean if set(_children(model, mean)) <= users else None
+    known = mean in model.free_RVs and set(_children(model, mean)) <= users
+    return mean if known else None
 
 
 def parts_of(model) -> dict:

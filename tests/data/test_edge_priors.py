@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from bayesstruct.data import TableError
-from bayesstruct.data.covariates import standardized_covariates
+from bayesstruct.data.covariates import check_same_rows, standardized_covariates
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
 
@@ -80,3 +80,11 @@ def test_wrong_covariates(column, rows, message):
 def test_nearest_name():
     assert "did you mean 'laplace'" in nearest("prior", "laplase", ["laplace", "spike_slab"])
     assert "did you mean" not in nearest("prior", "zzz", ["laplace"])
+
+
+def test_rows_with_other_labels_are_refused():
+    data = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=list("abc"))
+    check_same_rows(data, data[["x"]])
+    check_same_rows(data, np.ones(3))
+    with pytest.raises(TableError, match="reindex"):
+        check_same_rows(data, data.iloc[::-1])

@@ -57,11 +57,15 @@ def test_a_learned_rate_and_coefficients_go_to_nuts():
 
 
 @pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
-@pytest.mark.parametrize("mean", ["zero", "vector", "column_means", "regression", "deterministic"])
+@pytest.mark.parametrize(
+    "mean", ["number", "zero", "vector", "column_means", "regression", "deterministic"]
+)
 def test_tables_with_any_mean_are_recognised(kind, mean):
     with pm.Model() as model:
         K = prior(kind=kind)
-        if mean == "zero":
+        if mean == "number":
+            mu = 0
+        elif mean == "zero":
             mu = np.zeros(3)
         elif mean == "vector":
             mu = pm.Normal("mu", shape=3)
@@ -265,3 +269,15 @@ def test_graphical_normal_with_random_scale_is_left_to_nuts():
         K = prior()
         GraphicalNormal("x", np.zeros(3), K, 0.0, pm.HalfNormal("s", shape=3), observed=ROWS)
     assert assigned(model) == {"NUTS": ["K", "s"]}
+
+
+@pytest.mark.parametrize("name", ["edge", "mean"])
+def test_an_observed_variable_is_not_drawn(name):
+    model = gaussian_graphical(ROWS)
+    values = {"edge": np.array([1, 0, 0]), "mean": np.zeros(3)}
+    observed = pm.observe(model, {name: values[name]})
+    steps = assigned(observed)
+    if name == "edge":
+        assert "precision" in steps["NUTS"]
+    else:
+        assert steps == {"PrecisionGibbs": ["edge", "precision"]}
