@@ -207,8 +207,12 @@ def test_a_registered_beta_is_refused():
 def test_invalid_parameters_are_named(kwargs, message):
     from pymc.logprob.utils import ParameterValueError
 
+    # Constants are refused when the distribution is made; data can change later.
+    with pytest.raises(ValueError, match="must be"):
+        bs.GraphicalSpikeSlab.dist(3, **kwargs)
+    data = {name: pytensor.shared(value) for name, value in kwargs.items()}
     with pytest.raises(ParameterValueError, match=message):
-        value_of(bs.GraphicalSpikeSlab.dist(3, **kwargs))(np.eye(3))
+        value_of(bs.GraphicalSpikeSlab.dist(3, **data))(np.eye(3))
 
 
 # Draws. -------------------------------------------------------------------------------------------
