@@ -1,6 +1,7 @@
 """`bayesstruct learn`: take in a table, draw from the posterior, write the results."""
 
 import contextlib
+import re
 import secrets
 import sys
 import warnings
@@ -13,10 +14,17 @@ import typer
 from bayesstruct import cli_folder
 from bayesstruct.cli_folder import InputError, Job
 from bayesstruct.data import Table, TableError, TableWarning, load_dataset, read_table
+from bayesstruct.data.errors import count
 
 __all__ = ["InputError", "begin", "run", "sampling_errors"]
 
 BUNDLED = "sachs (bundled)"
+# matplotlib says this for each character, each time that it looks at it.
+_MISSING_GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
+_GLYPHS = (
+    "some characters of the column names are not in the font of graph.png, which shows boxes for "
+    "them; they are right in all other files"
+)
 #: With more columns the p x p matrix of each draw is not stored: it repeats the weights.
 MAX_STORED_MATRIX = 100
 
@@ -177,8 +185,8 @@ def _say_plan(folder: Path, job: Job) -> None:
     options, (n, p) = job.options, job.frame.shape
     logs = ", logarithms" if options["log"] else ""
     typer.echo(
-        f"{options['source']}: {n:,} observations x {p} variables{logs}; {options['model']}, "
-        f"{options['prior']} prior, {options['chains']} chains of {options['draws']:,} draws, "
+        f"{options['source']}: {count(n, 'observation')} x {p} variables{logs}; {options['model']}, "
+        f"{options['prior']} prior, {count(options['chains'], 'chain')} of {options['draws']:,} draws, "
         f"seed {options['seed']}. Draws go to {folder}/."
     )
 
@@ -192,10 +200,12 @@ def _notes_to(notes: list[str], *, show: bool = False):
     """Collect the remarks of the package on the table; with `show`, print all others of its own."""
 
     def take(message, category, *unused, **also_unused):
+        text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else str(message)
+        if text in notes:
+            return
+        notes.append(text)
         if show:
-            _say(f"Note: {message}")
-        else:
-            notes.append(str(message))
+            _say(f"Note: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.errors import count
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["STRONG", "edge_rows", "page"]
 
 STRONG = 10  # Bayes factor from which an edge counts as found, or below 1 / STRONG as excluded
-LARGEST = 1_000_000  # no Bayes factor is written beyond it: nothing depends on the rest
+LARGEST = 6  # no Bayes factor is written beyond 10 to its power: nothing depends on the rest
 SHOWN = 20  # edges in the report
+_NOT_TESTED = (
+    "*not tested* (an empty cell in `edges.csv`): the edge was required or forbidden, so there were no "
+    "odds that the data could change. "
+)
 _PAPERS = {
     "spike_slab": "Wang, H. (2015). Scaling it up: stochastic search structure learning in "
     "graphical models. *Bayesian Analysis* 10(2), 351-377.",
@@ -47,7 +53,7 @@ def page(folder: Path, job: "Job", summary: "Summary", partial: bool) -> str:
 def _asked(job, summary) -> list[str]:
     options, (n, p) = job.options, job.frame.shape
     missing = int(job.frame.isna().to_numpy().sum())
-    cells = f"{missing:,} missing cells ({missing / (n * p):.1%}), imputed inside the model"
+    cells = f"{count(missing, 'missing cell')} ({missing / (n * p):.1%}), imputed inside the model"
     low, high = summary.prior.min(), summary.prior.max()
     implied = f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
     nominal = options["edge_probability"] or 0.5
@@ -55,14 +61,14 @@ def _asked(job, summary) -> list[str]:
     return [
         "## What was asked",
         "",
-        f"- Table: {options['source']}, {n:,} observations of {p} variables"
+        f"- Table: {options['source']}, {count(n, 'observation')} of {p} variables"
         f"{', logarithms taken' if options['log'] else ''}; "
         f"{cells if missing else 'no missing cells'}.",
         f"- Model: `{options['model']}`: which variables depend on each other, given all others?",
         f"- Prior: `{options['prior']}`, {spike}which leaves each edge a prior probability of "
         f"{implied}. Bayes factors are relative to it.",
-        f"- Draws: {summary.sizes['chain']} chains of {summary.sizes['draw']:,}, after "
-        f"{options['tune']:,} warm-up iterations each.",
+        f"- Draws: {count(summary.sizes['chain'], 'chain')} of {summary.sizes['draw']:,}, after "
+        f"{count(options['tune'], 'warm-up iteration')} each.",
         *(f"- Note: {note}" for note in options["notes"]),
         "",
     ]
@@ -82,7 +88,9 @@ def _results(summary) -> list[str]:
         f"The {len(rows)} most probable of {len(summary.edges)} possible edges; all are in "
         "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
         "the data changed the odds of that; `>` and `<` mark bounds: the draws cannot tell the "
-        "probability from 1 (from 0). *Weight*: partial correlation, posterior mean.",
+        f"probability from 1 (from 0), or the value is beyond 1e{LARGEST}, where it rests on the shape "
+        f"of the prior. {_NOT_TESTED if summary.fixed else ''}*Weight*: partial correlation, posterior "
+        "mean.",
         "",
     ]
 
@@ -147,7 +155,7 @@ def _command(options) -> str:
     return " ".join(words)
 
 
-def edge_rows(edges: "pd.DataFrame", count: int) -> list[list[str]]:
+def edge_rows(edges: "pd.DataFrame", shown: int) -> list[list[str]]:
     """Return the first rows of an edge table as text."""
     bounds = set(edges.attrs["bayes_factor_bounds"])
     return [
@@ -158,15 +166,15 @@ def edge_rows(edges: "pd.DataFrame", count: int) -> list[list[str]]:
             f"{row.mean:.3f}",
             f"{row.hdi_low:.3f} to {row.hdi_high:.3f}",
         ]
-        for row in edges.head(count).itertuples()
+        for row in edges.head(shown).itertuples()
     ]
 
 
 def _factor(value: float, bound: bool) -> str:
     if np.isnan(value):
         return "not tested"
-    if value > LARGEST:
-        return f"> {LARGEST:,}"
+    if abs(np.log10(value)) > LARGEST:
+        return f"> 1e{LARGEST}" if value > 1 else f"< 1e-{LARGEST}"
     text = f"{value:,.0f}" if value >= STRONG else f"{value:.2g}"
     return f"{'>' if value > 1 else '<'} {text}" if bound else text
 

@@ -27,11 +27,12 @@ from bayesstruct.distributions import (
     implied_nonnegligible_probability,
     partial_correlations,
 )
+from bayesstruct.distributions.precision import is_beta
 from bayesstruct.models.parts import observe_rows, record_edges, register, regression, warn_size
 
 __all__ = ["gaussian_graphical"]
 
-_MATRIX = ("variable", "variable_")
+_MATRIX = ("node", "node_")
 _ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be the mode to the last digit
 
 
@@ -82,7 +83,8 @@ def gaussian_graphical(
     negligible : float, default 0.1
         Absolute partial correlation up to which ``prior="laplace"`` counts a pair as not connected.
     covariates : DataFrame or array_like, optional
-        (n, q) table without missing cells; the mean of a row is then a linear function of it.
+        (n, q) table without missing cells, of columns that are not in `data`; the mean of a row is
+        then a linear function of it.
     standardize : bool, default True
         Put the priors on the scale of standardised columns. Draws of the table stay in its units.
 
@@ -121,7 +123,7 @@ def gaussian_graphical(
     table = Table.continuous(data, standardize=standardize)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
-        mean = ColumnMeans("mean", 0.0, 1.0, dims="variable")
+        mean = ColumnMeans("mean", 0.0, 1.0, dims="node")
         if covariates is not None:
             check_same_rows(data, covariates)
             mean = regression(table, covariates, mean)
@@ -201,5 +203,11 @@ def _beta_shapes(probability):
     """Shapes of an unregistered beta distribution, or None for numbers."""
     if not hasattr(probability, "owner"):
         return None
+    if not is_beta(probability):
+        kind = getattr(getattr(probability.owner, "op", None), "name", None) or "tensor"
+        raise ValueError(
+            "`edge_probability` can be a number, a matrix of numbers or a beta distribution such as "
+            f"pm.Beta.dist(1, 1), not a {kind}"
+        )
     shapes = probability.owner.op.dist_params(probability.owner)
     return tuple(float(np.asarray(s.eval()).item()) for s in shapes)

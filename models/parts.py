@@ -4,12 +4,13 @@ import os
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
 from bayesstruct.distributions import GraphicalNormal, IncompleteGraphicalNormal, MissingCells
 
-_ROWS = ("observation", "variable")
+_ROWS = ("observation", "node")
 
 
 def observe_rows(table, mean, precision):
@@ -23,8 +24,8 @@ def observe_rows(table, mean, precision):
     precision : TensorVariable
         (p, p), of the standardised rows.
     """
-    location = pm.Data("location", table.location, dims="variable")
-    scale = pm.Data("scale", table.scale, dims="variable")
+    location = pm.Data("location", table.location, dims="node")
+    scale = pm.Data("scale", table.scale, dims="node")
     rows = (mean, precision, location, scale)
     if not table.missing.any():
         GraphicalNormal("x", *rows, observed=table.values, dims=_ROWS)
@@ -32,7 +33,7 @@ def observe_rows(table, mean, precision):
     filled = np.where(table.missing, table.location, table.values)
     cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
     pm.modelcontext(None).add_coord("missing", cells)
-    pm.Data("cell_missing", table.missing.astype("int64"), dims=_ROWS)
+    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
     MissingCells("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
     IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
 
@@ -60,9 +61,9 @@ def regression(table, covariates, intercept):
 
     The coefficients are standard normal a priori, for standardised covariates and columns.
     """
-    names, design = standardized_covariates(covariates, table.n)
+    names, design = standardized_covariates(covariates, table.n, table.names)
     pm.modelcontext(None).add_coord("covariate", names)
-    coefficients = pm.Normal("coefficients", 0.0, 1.0, dims=("covariate", "variable"))
+    coefficients = pm.Normal("coefficients", 0.0, 1.0, dims=("covariate", "node"))
     return intercept + design @ coefficients
 
 
@@ -71,16 +72,27 @@ def register(name, distribution):
     return pm.modelcontext(None).register_rv(distribution, name)
 
 
+def record(name, value, dims=None):
+    """Keep a constant in the group ``constant_data`` of every result.
+
+    Unlike ``pm.Data`` it cannot be set: the posterior would be read with numbers that its draws
+    know nothing of.
+    """
+    model = pm.modelcontext(None)
+    constant = pt.constant(np.asarray(value), name=model.name_for(name))
+    model.register_data_var(constant, dims=dims)
+
+
 def record_edges(table, implied, nominal=None, scales=None):
     """Record what the posterior is read with: ends of the edges and their prior probabilities.
 
     They become the group ``constant_data`` of every result.
     """
     source, target = table.edge_index
-    pm.Data("edge_source", source, dims="pair")
-    pm.Data("edge_target", target, dims="pair")
-    pm.Data("edge_prior", implied, dims="pair")
+    record("edge_source", source, dims="pair")
+    record("edge_target", target, dims="pair")
+    record("edge_prior", implied, dims="pair")
     if nominal is not None:
-        pm.Data("edge_nominal", nominal[source, target], dims="pair")
+        record("edge_nominal", nominal[source, target], dims="pair")
     for name, value in (scales or {}).items():
-        pm.Data(name, float(value))
+        record(name, float(value))

@@ -19,12 +19,13 @@ from typer.testing import CliRunner
 
 import bayesstruct as bs
 
-from bayesstruct import cli_learn
+from bayesstruct import cli_folder, cli_learn, report
 from bayesstruct.cli import app
 from bayesstruct.cli_folder import RESULTS
 from bayesstruct.diagnostics.predictive import correlations
 from bayesstruct.inference.checkpoint import iteration_of
 from bayesstruct.report_correlations import check_correlations
+from bayesstruct.report_page import edge_rows
 
 FEW = ["--draws", "60", "--tune", "40", "--chains", "2", "--cores", "1", "--no-progress"]
 # Of the bundled cells, some seconds of work: enough to be caught in the middle.
@@ -109,6 +110,54 @@ def test_notes_are_sentences_on_stderr(tmp_path):
     assert "50 missing cells (15.6%), imputed" in report
     assert "missing in column 'd'" in report
     assert "Wang, H. (2012)" in report
+
+
+def test_one_is_not_many_and_boxes_are_said_once(tmp_path):
+    frame = numbers().rename(columns={"a": "心", "b": "脳"})
+    frame.iloc[3, 2] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    few = [*FEW, "--chains", "1", "--tune", "1"]
+    result = command("learn", tmp_path / "t.csv", "--out", tmp_path / "out", *few)
+    assert result.exit_code == 0, result.stderr
+    assert "1 chain of 60 draws" in result.stdout
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "1 missing cell (0.3%), imputed" in report
+    assert "1 chain of 60, after 1 warm-up iteration each" in report
+    boxes = [line for line in result.stderr.splitlines() if "font" in line or "Glyph" in line]
+    assert boxes == [f"Note: {cli_learn._GLYPHS}"]
+
+
+@pytest.mark.parametrize(
+    ("factor", "bound", "text"),
+    [
+        (1e304, False, "> 1e6"),
+        (1e-304, True, "< 1e-6"),
+        (400.0, True, "> 400"),
+        (0.0025, True, "< 0.0025"),
+        (1234.5, False, "1,234"),
+        (0.5, False, "0.5"),
+        (np.nan, False, "not tested"),
+    ],
+)
+def test_bayes_factors_are_written_with_their_bounds(factor, bound, text):
+    edges = pd.DataFrame(
+        {"source": "a", "target": "b", "probability": 0.5, "bayes_factor": [factor]}
+    ).assign(mean=0.1, hdi_low=0.0, hdi_high=0.2)
+    edges.attrs["bayes_factor_bounds"] = [0] * bound
+    assert edge_rows(edges, 1)[0][2] == text
+
+
+def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
+    folder, _ = run
+    job = cli_folder.read(folder)
+    with xr.open_datatree(folder / "posterior.nc", engine="h5netcdf") as stored:
+        idata = stored.load()
+    assert "not tested" not in (folder / "report.md").read_text()
+    idata["constant_data"]["edge_prior"].values[0] = 1.0
+    report.write(tmp_path, job, idata)
+    text = (tmp_path / "report.md").read_text()
+    assert "1 fixed beforehand" in text
+    assert "*not tested* (an empty cell in `edges.csv`): the edge was required or forbidden" in text
 
 
 def test_without_a_table_the_bundled_cells_are_used_as_logarithms(tmp_path):
@@ -292,6 +341,7 @@ BAD_TABLES = {
     "constant": (csv(b=7.0), "column 'b'", "constant", "remove"),
     "duplicate": (csv(d=lambda f: f["a"]), "'a' and 'd'", "duplicates", "keep one"),
     "strings": (csv(c="low"), "column 'c'", "text", "pandas.to_numeric"),
+    "dash": (csv(c=["1.5", "-"] * 40), "column 'c'", "example '-'", "leave a cell empty"),
     "complex": (csv(c="1+2j"), "column 'c'", "1+2j", "leave"),
     "infinite": (csv(a=np.inf), "column 'a'", "infinite", "NaN"),
     "several": (csv(b=7.0, c="low"), "column 'b'", "column 'c'", "; "),
@@ -347,6 +397,15 @@ def test_bad_options_are_refused_in_one_line(words, parts, table, tmp_path):
 def test_a_missing_file_is_answered_with_the_nearest(table, tmp_path):
     result = command("learn", table.with_name("cell.csv"), "--out", tmp_path / "out")
     assert_one_line(result, "does not exist", "Did you mean 'cells.csv'?")
+
+
+def test_an_end_in_common_does_not_make_files_near(table, tmp_path):
+    for name in ("x.csv", "Cells_2024.csv", "report.md"):
+        (tmp_path / name).touch()
+    far = command("learn", tmp_path / "y.csv", "--out", tmp_path / "out")
+    assert_one_line(far, "y.csv does not exist", "Check the name")
+    near = command("learn", tmp_path / "cells2024.tsv", "--out", tmp_path / "out")
+    assert_one_line(near, "Did you mean 'Cells_2024.csv'?")
 
 
 def test_an_unknown_command_is_one_line():

@@ -6,6 +6,8 @@ the columns and says what to do. Columns are checked together, so that all is re
 
 import hashlib
 
+from collections import Counter
+
 import numpy as np
 
 from bayesstruct.data.errors import column_list, listing
@@ -15,12 +17,17 @@ __all__ = [
     "MAX_EDGES",
     "MAX_MISSING_CELLS",
     "MAX_MISSING_COLUMN",
+    "SEPARATOR",
+    "dependent_columns",
+    "duplicates",
     "max_columns",
     "remarks",
     "shape_problems",
     "value_problems",
 ]
 
+#: Between the names of two columns in the label of their pair.
+SEPARATOR = " -- "
 #: The longest edge vector that is served; 1,000 draws of it take 2 GB.
 MAX_EDGES = 2_000_000
 #: Above this share of missing cells the table is served with a warning.
@@ -33,8 +40,9 @@ COLLINEAR = 1e-10
 ROUNDING = 1e-12
 
 _REFUSALS = {
-    "text": "text (for example {example!r}): convert it with pandas.to_numeric if it is numeric, "
-    "otherwise leave it out or use a model for discrete variables",
+    "text": "text (for example {example!r}): leave a cell empty if it is missing, convert text that "
+    "is numeric with pandas.to_numeric, otherwise leave the column out or use a model for discrete "
+    "variables",
     "category": "categories (for example {example!r}): leave them out, or use a model for discrete "
     "variables",
     "date": "dates or times (for example {example}): convert them to numbers, such as days since "
@@ -65,7 +73,7 @@ def shape_problems(intake: Intake) -> list[str]:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         return [f"the name of {column_list(repeated)} occurs more than once: rename all but one"]
-    problems = []
+    problems = _ambiguous_pairs(names)
     if p == 1:
         problems.append(f"the table has 1 column ({names[0]!r}); at least 2 are needed for an edge")
     if n == 0:
@@ -73,6 +81,23 @@ def shape_problems(intake: Intake) -> list[str]:
     if n == 1:
         problems.append("the table has 1 row; at least 2 are needed: add rows")
     return problems
+
+
+def _ambiguous_pairs(names: list[str]) -> list[str]:
+    """Two pairs can only have one label when a name has the separator, or the core of it, in it."""
+    suspects = [name for name in names if SEPARATOR.strip() in name]
+    if not suspects:
+        return []
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    count = Counter(map(SEPARATOR.join, pairs))
+    label, most = count.most_common(1)[0]
+    if most == 1:
+        return []
+    one, other, *_ = (pair for pair in pairs if SEPARATOR.join(pair) == label)
+    return [
+        f"the pairs of {column_list(one)} and of {column_list(other)} have the same label {label!r}: "
+        f"rename {column_list(suspects)} so that no name contains {SEPARATOR.strip()!r}"
+    ]
 
 
 def value_problems(intake: Intake) -> list[str]:
@@ -88,7 +113,7 @@ def value_problems(intake: Intake) -> list[str]:
     names = [name for name, kept in zip(intake.names, numeric, strict=True) if kept]
     values = intake.values[:, numeric]
     problems += _infinite(names, values) + _uninformative(names, values)
-    problems += _duplicates(names, values)
+    problems += duplicates(names, values)
     if numeric.all():
         problems += _empty_rows(values)
     return problems
@@ -138,7 +163,8 @@ def _uninformative(names: list[str], values: np.ndarray) -> list[str]:
     return problems
 
 
-def _duplicates(names: list[str], values: np.ndarray) -> list[str]:
+def duplicates(names: list[str], values: np.ndarray) -> list[str]:
+    """Say which columns are the same, one sentence for each set of them."""
     # One hash per column, not one comparison per pair; + 0.0 makes -0.0 equal to 0.0.
     canonical = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values).T + 0.0)
     varies = (np.isfinite(canonical).sum(axis=1) > 1) & _differs(canonical)
@@ -199,14 +225,19 @@ def _binary(names: list[str], values: np.ndarray) -> list[str]:
     ]
 
 
-def _collinear(names: list[str], values: np.ndarray) -> list[str]:
+def dependent_columns(names: list[str], values: np.ndarray) -> list[str]:
+    """Return the columns that take part in an exact linear dependence of the complete rows."""
     complete = values[~np.isnan(values).any(axis=1)]
     if len(complete) <= values.shape[1]:
         return []
     correlation, kept = _correlation(complete)
-    if _is_definite(correlation):
+    return [] if _is_definite(correlation) else [names[j] for j in kept[_dependent(correlation)]]
+
+
+def _collinear(names: list[str], values: np.ndarray) -> list[str]:
+    involved = dependent_columns(names, values)
+    if not involved:
         return []
-    involved = [names[j] for j in kept[_dependent(correlation)]]
     return [
         f"{column_list(involved)}: at least one is an exact linear combination of the others, so "
         "their edges with one another rest on the prior, which keeps the posterior proper; "

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bayesstruct.data.checks import max_columns
-from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.checks import dependent_columns, duplicates, max_columns
+from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.intake import read_columns
 
 __all__ = ["check_same_rows", "standardized_covariates"]
@@ -28,7 +28,7 @@ def check_same_rows(data, covariates):
         )
 
 
-def standardized_covariates(data, rows: int) -> tuple[list[str], np.ndarray]:
+def standardized_covariates(data, rows: int, columns=()) -> tuple[list[str], np.ndarray]:
     """Check covariates and standardise them.
 
     Parameters
@@ -37,6 +37,8 @@ def standardized_covariates(data, rows: int) -> tuple[list[str], np.ndarray]:
         (n, q); a vector is one covariate.
     rows : int
         Number of rows of the table, n.
+    columns : sequence of str
+        Columns of the table.
 
     Returns
     -------
@@ -48,9 +50,15 @@ def standardized_covariates(data, rows: int) -> tuple[list[str], np.ndarray]:
     Raises
     ------
     TableError
-        If the number of rows differs, a cell is missing or not a finite number, or a column is
-        constant.
+        If the number of rows differs, a cell is missing or not a finite number, a column is
+        constant, the same as another, or has the name of a column of the table.
+
+    Warns
+    -----
+    TableWarning
+        If a covariate is a linear combination of others.
     """
+    _refuse_names(data)
     if hasattr(data, "to_frame") and np.ndim(data) == 1:
         data = data.to_frame()
     elif not hasattr(data, "columns") and np.ndim(data) == 1:
@@ -59,6 +67,8 @@ def standardized_covariates(data, rows: int) -> tuple[list[str], np.ndarray]:
     names, values = [str(name) for name in intake.names], intake.values
     if len(values) != rows:
         raise TableError(f"The covariates have {len(values)} rows, the table has {rows}")
+    _refuse_columns_of_table(data, columns)
+    _refuse_text(names, intake.refused)
     broken = [name for name, v in zip(names, values.T, strict=True) if not np.isfinite(v).all()]
     if broken:
         raise TableError(
@@ -71,4 +81,46 @@ def standardized_covariates(data, rows: int) -> tuple[list[str], np.ndarray]:
         raise TableError(
             f"Covariate {column_list(constant)} is constant; leave it out, the intercept is there"
         )
+    _check_dependence(names, values)
     return names, (values - values.mean(axis=0)) / scale
+
+
+def _refuse_names(data):
+    """Refuse names of columns where the columns themselves are wanted."""
+    names = [data] if isinstance(data, str) else data
+    if isinstance(names, list | tuple) and names and all(isinstance(n, str) for n in names):
+        raise TableError(
+            f"The covariates are a table, not names of columns: pass covariates=data[{[*names]}] and "
+            f"data.drop(columns={[*names]}) as the table"
+        )
+
+
+def _refuse_columns_of_table(data, columns):
+    # Labels that are text were chosen by somebody; numbers and x0, x1, ... are given unasked.
+    own = [name for name in getattr(data, "columns", ()) if isinstance(name, str)]
+    both = [name for name in own if name in columns]
+    if both:
+        raise TableError(
+            f"Covariate {column_list(both)} has the name of a column of the table: leave it out of "
+            f"the table (data.drop(columns={both})) or of the covariates, or rename it"
+        )
+
+
+def _refuse_text(names, refused):
+    for kind, found in refused.items():
+        columns, example = column_list([names[j] for j, _ in found]), found[0][1]
+        raise TableError(
+            f"Covariate {columns} does not hold numbers ({kind}, for example {example!r}): encode it "
+            "first, for example with pandas.get_dummies(..., drop_first=True), or leave it out"
+        )
+
+
+def _check_dependence(names, values):
+    for problem in duplicates(names, values):
+        raise TableError(f"Covariates: {problem}")
+    involved = dependent_columns(names, values)
+    if involved:
+        warn(
+            f"covariates, {column_list(involved)}: at least one is an exact linear combination of "
+            "the others, so the table cannot tell their coefficients apart; leave one of them out"
+        )

@@ -76,7 +76,13 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()):
         if missing:
             raise TableError(f"edge_probability has no row and column for {sorted(missing)}")
         probability = probability.loc[list(names), list(names)]
-    values = np.asarray(probability, dtype="float64")
+    try:
+        values = np.asarray(probability, dtype="float64")
+    except (TypeError, ValueError):
+        raise TableError(
+            f"edge_probability is no number ({probability!r:.60}); give a number between 0 and 1, a "
+            f"{p} x {p} matrix, or pm.Beta.dist(1, 1) to have it learned"
+        ) from None
     if values.shape not in ((), (p, p)):
         raise TableError(
             f"edge_probability has shape {values.shape}; give a number or a {p} x {p} matrix"

@@ -28,6 +28,11 @@ def listing(items: Sequence, shown: int = _SHOWN) -> str:
     return " and ".join([", ".join(head[:-1]), head[-1]]) if len(head) > 1 else head[0]
 
 
+def count(number: int, noun: str) -> str:
+    """Write ``1 row`` or ``2,000 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def column_list(names: Sequence[str]) -> str:
     """Write ``column 'a'`` or ``columns 'a' and 'b'``."""
     return f"column{'s' if len(names) > 1 else ''} {listing(names)}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesstruct.data.errors import TableError
 
-__all__ = ["Intake", "read_columns"]
+__all__ = ["Intake", "is_number", "read_columns"]
 
 _ACCEPTED = (
     "a pandas or polars DataFrame, a two-dimensional NumPy array or xarray DataArray, "
@@ -172,7 +172,12 @@ def _numbers(column: np.ndarray) -> np.ndarray:
         raise _Refused("date", _first(column))
     if kind == "c":
         raise _Refused("complex", _first(column))
-    return np.array([_number(value) for value in column], dtype=np.float64)
+    try:
+        return np.array([_number(value) for value in column], dtype=np.float64)
+    except _Refused as why:
+        if why.kind == "text":  # "-" among "1.5" and "2.5" is what the owner has to look for
+            why.example = next((v for v in column if _is_word(v)), why.example)
+        raise
 
 
 def _number(value) -> float:
@@ -187,6 +192,19 @@ def _number(value) -> float:
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta | np.datetime64):
         raise _Refused("date", value)
     raise _Refused("object", value)
+
+
+def _is_word(value) -> bool:
+    return isinstance(value, str) and not is_number(value)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number, with a decimal point or comma."""
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def _first(items):

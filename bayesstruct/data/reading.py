@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesstruct.data.errors import TableError, column_list, listing, warn
+from bayesstruct.data.intake import is_number
 
 if TYPE_CHECKING:
     import pandas
@@ -84,11 +85,20 @@ def _check_path(path: Path) -> None:
 def _near(path: Path) -> str:
     if not path.parent.is_dir():
         return f" Neither does the folder {path.parent}: check the path."
-    present = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    near = difflib.get_close_matches(path.name, present, n=3, cutoff=0.6)
+    # By the names without their ends, which all tables of a folder share.
+    present = {}
+    for entry in sorted(path.parent.iterdir()):
+        if entry.is_file():
+            present.setdefault(_stem(entry), []).append(entry.name)
+    stems = difflib.get_close_matches(_stem(path), present, n=3, cutoff=0.6)
+    near = [name for stem in stems for name in present[stem]][:3]
     if near:
         return f" Did you mean {' or '.join(map(repr, near))}?"
     return f" Check the name; the folder is {path.parent.resolve()}."
+
+
+def _stem(path: Path) -> str:
+    return path.name.partition(".")[0].lower()
 
 
 def _read_parquet(path: Path) -> "pandas.DataFrame":
@@ -189,19 +199,11 @@ def _check_header(header: list[str], path: Path) -> None:
         )
     if nameless := [j + 1 for j, name in enumerate(header) if j and not name]:
         raise TableError(f"{path}: no name for column number {listing(nameless)}: add one.")
-    if all(map(_is_number, header)) and not _counts(list(map(float, header))):
+    if all(map(is_number, header)) and not _counts(list(map(float, header))):
         warn(
             f"the first line of {path} ({', '.join(header):.60}) was taken for column names; if it "
             "holds measurements, add a header line above it"
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def _counts(values: list[float]) -> bool:

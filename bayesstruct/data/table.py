@@ -5,7 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesstruct.data.checks import max_columns, remarks, shape_problems, value_problems
+from bayesstruct.data.checks import (
+    SEPARATOR,
+    max_columns,
+    remarks,
+    shape_problems,
+    value_problems,
+)
 from bayesstruct.data.errors import TableError, TableWarning, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 
@@ -60,7 +66,8 @@ class Table:
         ------
         TableError
             With everything that is wrong in one message: fewer than 2 rows or columns, more
-            columns than 2,000,000 edges allow (2,000), repeated names, text, categories, dates,
+            columns than 2,000,000 edges allow (2,000), repeated names, names that give two pairs
+            the same label, text, categories, dates,
             complex or infinite values, columns that are constant, duplicates of one another,
             never observed or observed once, rows never observed.
 
@@ -133,15 +140,15 @@ class Table:
     def edge_names(self) -> list[str]:
         """The label ``"A -- B"`` of every possible edge, in the order of :attr:`edge_index`."""
         names = self.names
-        return [f"{a} -- {b}" for i, a in enumerate(names) for b in names[i + 1 :]]
+        return [f"{a}{SEPARATOR}{b}" for i, a in enumerate(names) for b in names[i + 1 :]]
 
     @property
     def coords(self) -> dict:
-        """Coordinates for ``pm.Model(coords=...)``: observation, variable, variable_ and edge."""
+        """Coordinates for ``pm.Model(coords=...)``: observation, node, node_ and pair."""
         return {
             "observation": np.arange(self.n),
-            "variable": list(self.names),
-            "variable_": list(self.names),
+            "node": list(self.names),
+            "node_": list(self.names),
             "pair": self.edge_names,
         }
 

@@ -120,7 +120,8 @@ def check(idata) -> Check:
     Notes
     -----
     A quantity has converged when its R-hat is at most 1.01 and its bulk and tail ESS are at least
-    100 a chain [1]_. A quantity that never changed in any chain passes: there is nothing to check
+    100 a chain [1]_. Where the chains agree and only the ESS falls short, the verdict is "too few
+    draws", with the number that should do at this rate. A quantity that never changed in any chain passes: there is nothing to check
     (R-hat 1, ESS undefined). The edge that is shown is the one with the largest Monte Carlo standard
     error :math:`\sqrt{p(1-p)/ESS}`; ESS counts disagreement of chains too. An edge that was in for
     a handful of draws has a poor R-hat and a probability known well all the same. Tail ESS
@@ -167,9 +168,9 @@ def _parameters(posterior: EdgePosterior):
 def _diagonal(precision: "xr.DataArray") -> "xr.DataArray":
     import xarray as xr
 
-    index = xr.DataArray(np.arange(precision.sizes["variable"]), dims="variable")
-    out = precision.isel(variable=index, variable_=index)
-    return out.assign_coords(variable=precision["variable"].values)
+    index = xr.DataArray(np.arange(precision.sizes["node"]), dims="node")
+    out = precision.isel(node=index, node_=index)
+    return out.assign_coords(node=precision["node"].values)
 
 
 def _edge_row(posterior: EdgePosterior) -> Row:
@@ -283,11 +284,21 @@ def _verdict(r_hat, bulk, tail, shape: tuple[int, int]) -> tuple[str, bool]:
         problems.append(f"r_hat {r_hat:.3f} > {MAX_R_HAT}")
     if ess < needed:
         problems.append(f"ess {ess:.0f} < {needed}")
+    # So few draws could not pass, however well they mix; and a low ESS alone is no disagreement.
+    if ess < needed and (n_chains * n_draws < needed or not r_hat > MAX_R_HAT):
+        wanted = _round_up(n_draws * needed / max(ess, 1))
+        return f"too few draws: draw {wanted:,} a chain ({', '.join(problems)})", False
     if problems:
         return f"not converged: run longer ({', '.join(problems)})", False
     if n_chains == 1:
         return "cannot tell: one chain (r_hat compares chains)", False
     return "converged", True
+
+
+def _round_up(number: float) -> int:
+    """Round up to two digits."""
+    step = 10 ** max(int(np.log10(number)) - 1, 0)
+    return int(np.ceil(number / step)) * step
 
 
 def _divergences(idata) -> list[Row]:

@@ -72,7 +72,7 @@ def predictive_correlations(
     actual = correlations(np.where(missing, np.nan, observed.values))[upper]
     low, high = np.quantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
     tail = (simulated >= actual).mean(axis=0)
-    names = observed["variable"].values
+    names = observed["node"].values
     return pd.DataFrame(
         {
             "source": names[upper[0]],

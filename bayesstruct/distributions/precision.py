@@ -383,7 +383,7 @@ class GraphicalSpikeSlab(Continuous):
 
     def __new__(cls, name, p, edge_probability=0.5, *, fixed=None, **kwargs):
         """Register the prior, and that of the edge probability when it has one."""
-        if _is_beta(edge_probability):
+        if is_beta(edge_probability):
             edge_probability = _beta_edge_probability(name, p, edge_probability, fixed, kwargs)
         elif fixed is not None:
             raise ValueError(
@@ -534,7 +534,7 @@ def _start(rv, size, matrix, scale):
     return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, [p, p]]), point)
 
 
-def _is_beta(value) -> bool:
+def is_beta(value) -> bool:
     """Whether a value is an unregistered beta distribution, the way to ask for a beta prior."""
     owner = getattr(value, "owner", None)
     return owner is not None and isinstance(owner.op, BetaRV)

@@ -55,15 +55,15 @@ def _log_det(matrix):
     return 2.0 * pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
 
 
-def _draw_rows(rng, size, mean, precision, location, scale):
-    """Draw complete rows; returns the next generator and the rows."""
+def _draw_rows(rng, size, mean, precision, location, scale, *others):
+    """Draw complete rows, as many as the parameters; returns the next generator and the rows."""
     precision = _core(precision)
     inverse_factor = pt.linalg.solve_triangular(
         pt.linalg.cholesky(precision), pt.eye(precision.shape[-1]), lower=True
     )
     if rv_size_is_none(size):
-        parts = (mean[..., 0], precision[..., 0, 0], location[..., 0], scale[..., 0])
-        size = pt.broadcast_shape(*parts)
+        vectors = (mean, precision[..., 0], location, scale, *others)
+        size = pt.broadcast_shape(*(v[..., 0] for v in vectors))
     shape = (*size, precision.shape[-1])
     next_rng, noise = pt.random.normal(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
     rows = location + scale * (mean + _rows_times(noise, inverse_factor))
@@ -135,7 +135,7 @@ class IncompleteGraphicalNormalRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         params = (mean, precision, location, scale)
-        outputs = _draw_rows(rng, size, *params)
+        outputs = _draw_rows(rng, size, *params, missing)
         return cls(inputs=[rng, size, *params, missing], outputs=[*outputs])(
             rng, size, *params, missing
         )
@@ -165,8 +165,8 @@ class IncompleteGraphicalNormal(Continuous):
         return super().dist(params, **kwargs)
 
     def support_point(rv, size, mean, precision, location, scale, missing):
-        """Return the mean row."""
-        return _mean_rows(size, mean, location, scale)
+        """Return the mean row, for each row of the table."""
+        return _mean_rows(size, mean, location, scale) + pt.zeros_like(missing)
 
     def logp(value, mean, precision, location, scale, missing):
         """Log density of the observed cells of each row."""

@@ -68,8 +68,7 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     parts = parts_of(model)
     known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
     if not known:
-        reasons = "; ".join(str(part) for part in parts.values()) or "no structure prior found"
-        _log.warning("find_MAP: %s. Handing the model to pm.find_MAP.", reasons)
+        _log.warning("find_MAP: %s", _why_not(parts))
         return _pymc_mode(model)
     point = model.initial_point()
     modes = [PartMode(model, part, point) for part in known]
@@ -88,6 +87,19 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
             break
     _warn_unless(change <= tol or rounds < max_rounds, rounds, change)
     return _natural(model, point)
+
+
+def _why_not(parts) -> str:
+    """Say why no solver of this package serves a model, and what is done instead."""
+    reasons = [
+        f"the solver for the precision matrix {rv.name!r} does not fit this model, because {reason}"
+        for rv, reason in parts.items()
+    ]
+    nothing = "the model has no precision matrix with a prior of bayesstruct"
+    return (
+        f"{'; '.join(reasons) or nothing}. Using pm.find_MAP, a general optimiser: slower, on the "
+        "continuous variables only, and without a check that its end is a mode."
+    )
 
 
 class PartMode(PartGibbs):
@@ -230,7 +242,10 @@ def _other_variables(model, parts) -> list:
     others = [v for v in model.free_RVs if v not in known]
     fixed = [v.name for v in others if v.dtype.startswith(("int", "bool", "uint"))]
     if fixed:
-        _log.warning("find_MAP: %s kept at the initial value.", ", ".join(fixed))
+        _log.warning(
+            "find_MAP: %s: discrete and not the edges of a known prior, so the initial value is kept.",
+            ", ".join(map(repr, fixed)),
+        )
     return [v for v in others if v.name not in fixed]
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SAMPLE_DIMS = ("chain", "draw")
 INDICATOR = "edge"
+NODE = "node"
+CONSTANTS = "constant_data"
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,11 @@ class EdgePosterior:
         return xr.DataArray(values, dims=self.dim, coords={self.dim: self.labels}, name=name)
 
     def _draw(self, name: str) -> "xr.DataArray":
-        if name not in self.draws.data_vars:
-            raise ValueError(_missing(name, self.draws))
+        _refuse_absent([name], self.draws, self.constants)
         return self.draws[name]
 
     def _constant(self, name: str) -> "xr.DataArray":
-        if name not in self.constants:
-            raise ValueError(f"`constant_data` of this result has no `{name}`. {_ORIGIN}")
+        _refuse_absent([name], self.draws, self.constants)
         return self.constants[name]
 
 
@@ -136,32 +136,66 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
     if not isinstance(idata, xr.DataTree):
         raise TypeError(
             "Expected the xarray.DataTree that pm.sample() returns, "
-            f"got {type(idata).__module__}.{type(idata).__name__}."
+            f"got {type(idata).__module__}.{type(idata).__name__}.{_WHOLE * _is_group(idata)}"
         )
-    draws, constants = _group(idata, group), _group(idata, "constant_data")
-    if INDICATOR not in draws.data_vars:
-        raise ValueError(_missing(INDICATOR, draws))
-    absent = [name for name in ("edge_source", "edge_target") if name not in constants]
-    if absent or "variable" not in constants.coords:
-        what = absent[0] if absent else "variable"
-        raise ValueError(f"`constant_data` of this result has no `{what}`. {_ORIGIN}")
+    if group not in idata.children and _is_group(idata):
+        raise ValueError(f"This is one group of a result, not the whole.{_WHOLE}")
+    draws = _group(idata, group)
+    constants = _group(idata, CONSTANTS) if CONSTANTS in idata.children else xr.Dataset()
+    _refuse_absent([INDICATOR, "edge_source", "edge_target", NODE], draws, constants)
     return _checked(
         EdgePosterior(
             draws=draws,
             constants=constants,
             source=constants["edge_source"].values.astype(int),
             target=constants["edge_target"].values.astype(int),
-            variables=[str(name) for name in constants["variable"].values],
+            variables=[
+                str(name)
+                for name in (constants if NODE in constants.coords else draws)[NODE].values
+            ],
         )
     )
 
 
 _ORIGIN = "Was it sampled from a bayesstruct graph model?"
+_WHOLE = (
+    " Pass the whole tree, idata instead of idata.posterior: the group constant_data is needed too."
+)
+#: What a model of one's own has to hold besides the precision matrix, and how it gets it.
+_TO_ADD = {
+    NODE: 'pm.Model(coords={"node": names, "node_": names, "pair": [f"{a} -- {b}" for a, b in '
+    'itertools.combinations(names, 2)]}), and dims=("node", "node_") of the precision',
+    INDICATOR: 'bs.edges("edge", precision, dims="pair")',
+    "weight": 'pm.Deterministic("weight", bs.partial_correlations(precision), dims="pair")',
+    "edge_source": 'pm.Data("edge_source", np.triu_indices(p, 1)[0], dims="pair")',
+    "edge_target": 'pm.Data("edge_target", np.triu_indices(p, 1)[1], dims="pair")',
+    "edge_prior": 'pm.Data("edge_prior", bs.implied_edge_probability(p, 0.5), dims="pair")',
+}
 
 
-def _missing(name: str, draws: "xr.Dataset") -> str:
-    found = ", ".join(str(v) for v in draws.data_vars) or "nothing"
-    return f"This result has no `{name}`; it holds {found}. {_ORIGIN}"
+def _is_group(thing) -> bool:
+    """Whether this is the group of the draws and not the result that holds it."""
+    return INDICATOR in getattr(thing, "data_vars", ())
+
+
+def _has(name: str, draws: "xr.Dataset", constants: "xr.Dataset") -> bool:
+    if name == NODE:
+        return NODE in draws.coords or NODE in constants.coords
+    return name in (constants if name.startswith("edge_") else draws).data_vars
+
+
+def _refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Dataset") -> None:
+    """Raise, when something wanted is absent, with all that is and how to add it."""
+    absent = [name for name in _TO_ADD if not _has(name, draws, constants)]
+    lacking = [name for name in wanted if name in absent]
+    if not lacking:
+        return
+    found = ", ".join(map(str, draws.data_vars)) or "nothing"
+    lines = "".join(f"\n    {_TO_ADD[name]}" for name in absent)
+    raise ValueError(
+        f"This result has no {' and no '.join(f'`{name}`' for name in lacking)}; it holds {found}. "
+        f"{_ORIGIN} In a model of your own, with p columns called names, add{lines}"
+    )
 
 
 def _group(idata: "xr.DataTree", group: str) -> "xr.Dataset":

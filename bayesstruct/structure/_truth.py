@@ -34,6 +34,11 @@ def adjacency(truth, variables: list[str]) -> np.ndarray:
     import networkx as nx
     import pandas as pd
 
+    if isinstance(truth, str):
+        raise TypeError(
+            f"The known graph is given as the text {truth!r}; pass the graph itself, for example "
+            'bayesstruct.load_network("sachs").to_undirected(), or a list of pairs of names.'
+        )
     if isinstance(truth, nx.Graph):
         return _from_graph(truth, variables)
     if isinstance(truth, pd.DataFrame):
@@ -87,7 +92,7 @@ def _from_matrix(matrix: np.ndarray, variables: list[str]) -> np.ndarray:
 
 def _as_pairs(truth) -> list[tuple]:
     try:
-        pairs = [tuple(pair) for pair in truth]
+        pairs = [(pair,) if isinstance(pair, str) else tuple(pair) for pair in truth]
     except TypeError:
         raise TypeError(
             "A known graph is a networkx.Graph, a DataFrame or array of shape (p, p), or a list of "

@@ -28,7 +28,7 @@ def as_matrix(values, idata, *, diagonal: float = 0.0) -> "xr.DataArray":
 
     Returns
     -------
-    xarray.DataArray, dims (..., variable, variable_)
+    xarray.DataArray, dims (..., node, node_)
 
     Raises
     ------
@@ -57,8 +57,8 @@ def as_matrix(values, idata, *, diagonal: float = 0.0) -> "xr.DataArray":
     names = posterior.variables
     return xr.DataArray(
         matrix,
-        dims=(*dims, "variable", "variable_"),
-        coords={**coords, "variable": names, "variable_": names},
+        dims=(*dims, "node", "node_"),
+        coords={**coords, "node": names, "node_": names},
     )
 
 

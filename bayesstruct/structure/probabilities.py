@@ -171,7 +171,7 @@ def _rao_blackwell(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray]:
     from scipy.special import expit
 
     spike, slab = (float(posterior.constants[name].item()) for name in _NEEDED_CONSTANTS)
-    precision = posterior.draws["precision"].transpose("chain", "draw", "variable", "variable_")
+    precision = posterior.draws["precision"].transpose("chain", "draw", "node", "node_")
     present, absent = [], []
     for chain in range(posterior.n_chains):  # one chain at a time: p = 200 would not fit otherwise
         k = precision.isel(chain=chain).values[:, posterior.source, posterior.target]

@@ -37,7 +37,9 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
             Posterior probability that the edge is in the graph (`inclusion_probabilities`).
         bayes_factor
             Posterior odds over prior odds (`bayes_factors`): above 1 for the edge, below 1 against.
-            NaN for required and forbidden edges, where nothing is tested. Always finite otherwise.
+            NaN for required and forbidden edges: their prior probability is 1 or 0, so that there
+            are no odds for the data to change. Always finite otherwise; values beyond some 1e6
+            say no more than "overwhelming", since they rest on the shape of the prior.
         mean, hdi_low, hdi_high
             Of the weight (partial correlation), over all draws, those without the edge included.
         ess, r_hat
@@ -108,5 +110,10 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
         notes.append(
             f"{len(bounds)} Bayes factors are bounds: the draws cannot tell these probabilities "
             "from 0 or 1 (rows in attrs['bayes_factor_bounds'])."
+        )
+    if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
+        notes.append(
+            f"{fixed} Bayes factors are NaN: these edges were required or forbidden, so there were "
+            "no odds that the data could change."
         )
     return notes

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesstruct.data import TableError
+from bayesstruct.data import TableError, TableWarning
 from bayesstruct.data.covariates import check_same_rows, standardized_covariates
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
@@ -45,6 +45,7 @@ def test_probabilities_are_aligned_by_name():
     ("probability", "message"),
     [
         (1.5, "between 0 and 1"),
+        ("beta", r"no number \('beta'\).*pm.Beta.dist"),
         (np.full((2, 2), 0.5), "3 x 3"),
         (np.array([[0.5, 0.1, 0.5], [0.9, 0.5, 0.5], [0.5, 0.5, 0.5]]), "not symmetric"),
         (pd.DataFrame(np.full((2, 2), 0.5), list("ab"), list("ab")), "'c'"),
@@ -69,12 +70,38 @@ def test_covariates_are_standardised():
         ([1.0, 2.0], 3, "2 rows, the table has 3"),
         ([1.0, np.nan, 2.0], 3, "'dose' has cells that are missing"),
         ([1.0, 1.0, 1.0], 3, "'dose' is constant"),
-        (["x", "y", "z"], 3, "'dose'"),
+        (["x", "y", "z"], 3, "'dose' does not hold numbers .text, for example 'x'.*get_dummies"),
     ],
 )
 def test_wrong_covariates(column, rows, message):
     with pytest.raises(TableError, match=message):
         standardized_covariates(pd.DataFrame({"dose": column}), rows=rows)
+
+
+@pytest.mark.parametrize("names", [["age"], ("age",), "age"])
+def test_names_are_no_covariates(names):
+    with pytest.raises(TableError, match=r"data\[\['age'\]\].*data.drop\(columns=\['age'\]\)"):
+        standardized_covariates(names, rows=3)
+
+
+def test_covariates_are_no_columns_of_the_table():
+    ages = pd.DataFrame({"age": [1.0, 2.0, 6.0], "dose": [1.0, 0.0, 2.0]})
+    with pytest.raises(TableError, match=r"'age' has the name.*data.drop\(columns=\['age'\]\)"):
+        standardized_covariates(ages, 3, ["age", "mood"])
+    # Names that nobody chose are no names.
+    assert standardized_covariates(np.eye(3)[:, :1], 3, ["x0", "x1"])[0] == ["x0"]
+    assert standardized_covariates(pd.DataFrame(np.eye(3)[:, :1]), 3, ["0", "1"])[0] == ["0"]
+
+
+def test_dependent_covariates():
+    dose = np.array([1.0, 2.0, 6.0, 4.0, 0.0])
+    with pytest.raises(TableError, match="'dose' and 'again' are exact duplicates: keep one"):
+        standardized_covariates(pd.DataFrame({"dose": dose, "again": dose}), rows=5)
+    scaled = pd.DataFrame({"years": dose, "months": 12 * dose})
+    with pytest.warns(TableWarning, match="'years' and 'months'.*leave one of them out"):
+        names, design = standardized_covariates(scaled, rows=5)
+    assert names == ["years", "months"]
+    np.testing.assert_allclose(design[:, 0], design[:, 1], rtol=1e-12)  # up to rounding
 
 
 def test_nearest_name():

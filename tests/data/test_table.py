@@ -29,12 +29,18 @@ def _with_cell(row, column, value):
     return frame
 
 
+def _named(*names):
+    values = np.random.default_rng(1).normal(size=(30, len(names)))
+    return pd.DataFrame(values, columns=names)
+
+
 PROBLEMS = {
     "all missing": (_with(b=np.nan), ["'b'", "missing", "remove"]),
     "constant": (_with(b=3), ["'b'", "constant", "remove"]),
     "constant up to rounding": (_with(b=[0.3, 0.1 + 0.2] * 15), ["'b'", "up to rounding"]),
     "duplicates": (_with(d=lambda d: d.a), ["'a' and 'd'", "exact duplicates", "keep one"]),
     "text": (_with(b="high"), ["'b'", "'high'", "pandas.to_numeric"]),
+    "text among numbers": (_with(b=["1.5", "-", "2,5"] * 10), ["'b'", "example '-'", "empty"]),
     "category": (_with(b=pd.Categorical(["u", "v"] * 15)), ["'b'", "'u'", "discrete"]),
     "date": (_with(b=pd.Timestamp("2020-01-01")), ["'b'", "2020-01-01", "days since"]),
     "duration": (_with(b=pd.Timedelta("1h")), ["'b'", "dates or times", "convert"]),
@@ -50,6 +56,8 @@ PROBLEMS = {
     "empty list": ([], ["empty", "2 columns"]),
     "repeated name": (_with().set_axis(["a", "a", "b"], axis=1), ["'a'", "rename"]),
     "name as text": (_with().set_axis([1, "1", "b"], axis=1), ["'1'", "rename"]),
+    "one label": (_named("A -- B", "C", "A", "B -- C"), ["'A -- B' and 'C'", "rename"]),
+    "overlap": (_named("x --", "y", "x", "-- y"), ["'x --' and 'y'", "'x -- -- y'", "rename"]),
     "too wide": (np.zeros((2, 10_000)), ["49,995,000", "2,000 columns", "select"]),
     "ragged": ([[1, 2], [3]], ["different lengths"]),
     "one dimension": (np.arange(3.0), ["(3,)", "two dimensions"]),
@@ -168,9 +176,13 @@ def test_edges_and_coords(frame):
     assert table.edges == [(0, 1), (0, 2), (1, 2)]
     assert [index.tolist() for index in table.edge_index] == [[0, 0, 1], [1, 2, 2]]
     assert table.edge_names == ["a -- b", "a -- c", "b -- c"]
-    assert list(table.coords) == ["observation", "variable", "variable_", "pair"]
-    assert table.coords["variable_"] == ["a", "b", "c"]
+    assert list(table.coords) == ["observation", "node", "node_", "pair"]
+    assert table.coords["node_"] == ["a", "b", "c"]
     assert repr(table) == "Table(30 observations, 3 variables)"
+
+
+def test_the_separator_is_welcome_in_names_where_it_confuses_nothing():
+    assert Table.continuous(_named("A -- B", "C", "D")).edge_names[0] == "A -- B -- C"
 
 
 def test_names_of_several_levels_are_joined(frame):

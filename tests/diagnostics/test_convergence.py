@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -37,6 +39,18 @@ def test_small_effective_sample_is_said_with_its_number():
     walk = np.repeat(rng.normal(size=(4, 25)), 20, axis=1)
     frame = check(bernoulli_posterior(PROBABILITIES, draws=500, mean=walk)).to_frame()
     assert "< 400)" in frame.set_index("quantity").loc["mean"].verdict
+
+
+@pytest.mark.parametrize(("draws", "chains"), [(60, 4), (60, 1), (300, 2)])
+def test_too_few_draws_say_how_many_are_needed(draws, chains):
+    rng = np.random.default_rng(5)
+    values = np.repeat(rng.normal(size=(1, draws // 4)), 4, axis=1)
+    values = np.concatenate([np.roll(values, 12 * c) for c in range(chains)])  # chains that agree
+    tree = bernoulli_posterior(PROBABILITIES, draws=draws, chains=chains, mean=values)
+    verdict = check(tree).to_frame().set_index("quantity").loc["mean"].verdict
+    wanted = re.match(r"too few draws: draw ([\d,]+) a chain \(.*ess \d+ < \d00\)", verdict)
+    # A fourth of the draws is independent: 100 a chain take 400, as far as so few can tell.
+    assert 200 < int(wanted[1].replace(",", "")) < 1200, verdict
 
 
 def test_chains_stuck_at_different_graphs():

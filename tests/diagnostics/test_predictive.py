@@ -8,11 +8,11 @@ from bayesstruct.diagnostics import predictive_correlations
 
 def tree(observed, replicated, missing=None):
     names = [f"c{j}" for j in range(observed.shape[1])]
-    dims = ("observation", "variable")
+    dims = ("observation", "node")
     groups = {
-        "observed_data": xr.Dataset({"x": (dims, observed)}, {"variable": names}),
+        "observed_data": xr.Dataset({"x": (dims, observed)}, {"node": names}),
         "posterior_predictive": xr.Dataset(
-            {"x": (("chain", "draw", *dims), replicated[None])}, {"variable": names}
+            {"x": (("chain", "draw", *dims), replicated[None])}, {"node": names}
         ),
     }
     if missing is not None:

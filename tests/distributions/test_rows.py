@@ -104,6 +104,18 @@ def test_draws_of_incomplete_rows_are_complete():
     assert (np.abs(flat.mean(0) - LOCATION - SCALE * MEAN) < 4 * error).all()
 
 
+@pytest.mark.parametrize("mean", [0.3, MEAN, MEAN + np.arange(6.0)[:, None]], ids=np.shape)
+def test_incomplete_rows_have_the_shape_of_their_table(mean):
+    args = (mean, K, LOCATION, SCALE)
+    rv = IncompleteGraphicalNormal.dist(*args, missing=MISSING)
+    assert pm.draw(rv, random_seed=1).shape == (6, 3)
+    with pm.Model() as model:
+        IncompleteGraphicalNormal("x", *args, missing=MISSING)
+    np.testing.assert_allclose(
+        model.initial_point()["x"], np.broadcast_to(LOCATION + SCALE * mean, (6, 3))
+    )
+
+
 def test_moments_of_missing_cells():
     rv = MissingCells.dist(MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
     draws = pm.draw(rv, 8_000, random_seed=1)

@@ -77,7 +77,27 @@ def test_a_model_without_a_known_prior_goes_to_pymc(caplog):
     with caplog.at_level(logging.WARNING, logger="bayesstruct"):
         mode = bs.find_MAP(model)
     assert mode["a"] == pytest.approx(3.0, abs=1e-4)
-    assert "no structure prior found" in caplog.text
+    assert "no precision matrix with a prior of bayesstruct. Using pm.find_MAP" in caplog.text
+
+
+def test_what_keeps_the_solver_away_is_said_in_a_sentence(caplog, monkeypatch):
+    monkeypatch.setattr(pm, "find_MAP", lambda **kwargs: {})
+    with bs.models.gaussian_graphical(rows()) as model:
+        pm.Normal("y", model["edge"].sum(), 1.0, observed=3.0)
+    with caplog.at_level(logging.WARNING, logger="bayesstruct"):
+        bs.find_MAP(model)
+    assert (
+        "the solver for the precision matrix 'precision' does not fit this model, because 'y' "
+        "depends on 'edge'. Using pm.find_MAP, a general optimiser" in caplog.text
+    )
+
+
+def test_discrete_variables_that_stay_are_named(caplog):
+    with bs.models.gaussian_graphical(rows()) as model:
+        pm.Poisson("k", 3.0)
+    with caplog.at_level(logging.WARNING, logger="bayesstruct"):
+        assert bs.find_MAP(model)["k"] == model.initial_point()["k"]
+    assert "'k': discrete and not the edges of a known prior" in caplog.text
 
 
 def test_too_few_rounds_are_said():

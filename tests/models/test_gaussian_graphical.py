@@ -43,13 +43,13 @@ def test_names_dims_and_coordinates(fitted):
     _, idata = fitted
     posterior = idata["posterior"]
     assert set(posterior.data_vars) == {"precision", "mean", "edge", "weight"}
-    assert posterior["precision"].dims == ("chain", "draw", "variable", "variable_")
-    assert posterior["mean"].dims == ("chain", "draw", "variable")
+    assert posterior["precision"].dims == ("chain", "draw", "node", "node_")
+    assert posterior["mean"].dims == ("chain", "draw", "node")
     assert posterior["edge"].dims == posterior["weight"].dims == ("chain", "draw", "pair")
     assert posterior["pair"].values.tolist() == PAIRS
-    assert posterior["variable"].values.tolist() == posterior["variable_"].values.tolist() == NAMES
+    assert posterior["node"].values.tolist() == posterior["node_"].values.tolist() == NAMES
     assert set(np.unique(posterior["edge"])) <= {0, 1}
-    assert idata["observed_data"]["x"].dims == ("observation", "variable")
+    assert idata["observed_data"]["x"].dims == ("observation", "node")
 
 
 def test_weights_are_partial_correlations(fitted):
@@ -79,7 +79,7 @@ def test_predictive_draws_are_in_the_units_of_the_table(fitted):
     with model:
         predictive = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
     x = predictive["posterior_predictive"]["x"]
-    assert x.dims == ("chain", "draw", "observation", "variable")
+    assert x.dims == ("chain", "draw", "observation", "node")
     table = frame()
     # 3,600 replicated cells a column: the posterior is wide, a third of its spread is allowed.
     z = (x.mean(("chain", "draw", "observation")) - table.mean().values) / table.std().values
@@ -130,6 +130,35 @@ def test_missing_cells(prior):
     assert np.isfinite(predictive["posterior_predictive"]["x"]).all()
 
 
+@pytest.fixture(scope="module")
+def with_everything():
+    """Missing cells, and an indicator that never changes."""
+    return sample(gaussian_graphical(frame(gaps=True), required=[("worry", "energy")]))
+
+
+@pytest.mark.parametrize("name", ["summary", "ess", "rhat"])
+def test_arviz_reads_the_whole_posterior(with_everything, name):
+    sizes = with_everything["posterior"].sizes
+    assert sizes["missing"] == 3
+    read = getattr(az, name)(with_everything)
+    if name == "summary":
+        assert len(read) == 4 + 6 + 6 + 16 + 3  # mean, edge, weight, precision, x_missing
+        assert {"mean[mood]", "precision[mood, sleep]", "edge[mood -- sleep]"} <= {*read.index}
+    else:
+        assert {*read.data_vars} == {*with_everything["posterior"].data_vars}
+        assert read["precision"].dims == ("node", "node_")
+
+
+@pytest.mark.parametrize("name", ["plot_forest", "plot_trace", "plot_trace_dist"])
+def test_arviz_draws_the_whole_posterior(with_everything, name):
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    getattr(az, name)(with_everything)
+    assert any(figure.axes for figure in map(plt.figure, plt.get_fignums()))
+    plt.close("all")
+
+
 def test_prior_predictive():
     with gaussian_graphical(frame(gaps=True), edge_probability=pm.Beta.dist(1, 3)):
         prior = pm.sample_prior_predictive(50, random_seed=1)
@@ -160,11 +189,33 @@ def test_covariates():
     model = gaussian_graphical(table, covariates=design)
     idata = sample(model, draws=100, nuts_sampler="pymc")
     coefficients = idata["posterior"]["coefficients"]
-    assert coefficients.dims == ("chain", "draw", "covariate", "variable")
+    assert coefficients.dims == ("chain", "draw", "covariate", "node")
     assert coefficients["covariate"].values.tolist() == ["age"]
     effect = coefficients.mean(("chain", "draw")).sel(covariate="age")
-    assert effect.sel(variable="mood") > 0.5
-    assert abs(effect.sel(variable="worry")) < 0.5
+    assert effect.sel(node="mood") > 0.5
+    assert abs(effect.sel(node="worry")) < 0.5
+
+
+def test_a_covariate_is_not_in_the_table_too():
+    with pytest.raises(bs.TableError, match="'mood' has the name of a column of the table"):
+        gaussian_graphical(frame(), covariates=frame()[["mood"]])
+
+
+RECORDED = ("edge_source", "edge_prior", "edge_nominal", "spike_scale", "slab_scale")
+
+
+@pytest.mark.parametrize("name", [*RECORDED, "diagonal_rate", "cell_missing"])
+def test_what_the_posterior_is_read_with_cannot_be_set(name):
+    model = gaussian_graphical(frame(gaps=True))
+    with model, pytest.raises(TypeError, match=f"`{name}` must be a `SharedVariable`"):
+        pm.set_data({name: 0.5})
+
+
+def test_what_the_posterior_is_read_with_survives_transformations():
+    model = pm.do(gaussian_graphical(frame()), {"mean": np.zeros(4)})
+    constant = sample(model, 10)["constant_data"]
+    assert {*RECORDED} < {*constant.data_vars}
+    np.testing.assert_allclose(constant["edge_prior"], implied_edge_probability(4), atol=1e-12)
 
 
 def test_required_and_forbidden_edges():
@@ -259,6 +310,9 @@ def test_do_and_observe():
         ({"slab_scale": -1.0}, "`slab_scale` must be positive"),
         ({"diagonal_rate": 0.0}, "`diagonal_rate` must be positive"),
         ({"edge_probability": 1.2}, "between 0 and 1"),
+        ({"edge_probability": "beta"}, "no number .'beta'"),
+        ({"edge_probability": pm.Normal.dist()}, r"pm.Beta.dist\(1, 1\), not a normal"),
+        ({"covariates": ["x0"]}, "not names of columns"),
         ({"edge_probability": pm.Beta.dist(-1.0, 2.0)}, "`alpha` must be positive"),
         ({"rate": 2.0}, '`rate` goes with prior="laplace"'),
         ({"prior": "laplace", "rate": 0.0}, "`rate` must be positive"),

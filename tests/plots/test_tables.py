@@ -55,8 +55,12 @@ def test_matrix(size, probabilities, request):
     low, high = ax.images[0].get_clim()
     assert low == -high
     assert bool(ax.texts) == (size == "small")
-    assert len(ax.get_xticklabels()) == len(tree["constant_data"]["variable"])
+    assert len(ax.get_xticklabels()) == len(tree["constant_data"]["node"])
 
 
 def test_matrix_of_an_empty_graph():
-    plot_matrix(posterior(np.zeros((2, 10, 3), int)))
+    weight = np.zeros((2, 10, 3))
+    ax = plot_matrix(posterior(np.zeros((2, 10, 3), int), weight=weight))
+    np.testing.assert_array_equal(ax.images[0].get_array(), 0)  # and no division by the largest
+    low, high = ax.images[0].get_clim()
+    assert low == -high < 0

@@ -98,6 +98,8 @@ def test_all_forms_of_truth_are_the_same(scored):
         ([("v0", "v1", "v2")], ValueError, "pair of names"),
         ([("v0", "v0")], ValueError, "'v0' twice"),
         (3, TypeError, "list of pairs"),
+        ("sachs", TypeError, r"text 'sachs'; pass the graph.*load_network.*to_undirected"),
+        (["v0", "v1"], ValueError, "pair of names, got .'v0'"),
     ],
 )
 def test_bad_truths(scored, truth, error, message):

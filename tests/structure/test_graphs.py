@@ -101,8 +101,8 @@ def test_matrix_view_of_draws():
     tree = bernoulli_posterior([0.2, 0.9, 0.5], draws=5)
     weight = tree["posterior"]["weight"]
     matrix = as_matrix(weight.transpose("pair", ...), tree, diagonal=1)
-    assert matrix.dims == ("chain", "draw", "variable", "variable_")
-    np.testing.assert_array_equal(matrix.sel(variable="v2", variable_="v0"), weight[..., 1])
-    assert as_matrix(np.arange(3), tree).sel(variable="v1", variable_="v2") == 2
+    assert matrix.dims == ("chain", "draw", "node", "node_")
+    np.testing.assert_array_equal(matrix.sel(node="v2", node_="v0"), weight[..., 1])
+    assert as_matrix(np.arange(3), tree).sel(node="v1", node_="v2") == 2
     with pytest.raises(ValueError, match="3 values"):
         as_matrix(np.arange(4), tree)

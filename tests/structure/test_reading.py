@@ -1,9 +1,15 @@
+import itertools
+
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 
 from tools.posteriors import bernoulli_posterior, posterior
 
+import bayesstruct as bs
+
+from bayesstruct.diagnostics import check
 from bayesstruct.structure import edge_table, median_graph
 from bayesstruct.structure._posterior import read_posterior
 
@@ -21,12 +27,78 @@ def drop(tree, group, name):
         ("posterior", "weight", "no `weight`; it holds edge"),
         ("constant_data", "edge_source", "no `edge_source`"),
         ("constant_data", "edge_prior", "no `edge_prior`"),
-        ("constant_data", "variable", "no `variable`"),
     ],
 )
 def test_what_is_missing_is_named(group, name, message):
     with pytest.raises(ValueError, match=message):
         edge_table(drop(bernoulli_posterior([0.5, 0.5, 0.5], draws=10), group, name))
+
+
+def test_names_come_from_the_draws_when_no_constant_has_them():
+    tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10)
+    without = drop(tree, "constant_data", "node")
+    assert read_posterior(without).variables == ["v0", "v1", "v2"]
+    with pytest.raises(ValueError, match=r"no `node`.*\n.*coords="):
+        edge_table(drop(without, "posterior", "node"))
+
+
+def own_model(rows, names, pairs):
+    """A model written by hand, with all that edge_table asks for."""
+    p = len(names)
+    coords = {"node": names, "node_": names, "pair": pairs}
+    with pm.Model(coords=coords) as model:
+        precision = bs.GraphicalSpikeSlab("precision", p, 0.5, dims=("node", "node_"))
+        bs.edges("edge", precision, dims="pair")
+        pm.Deterministic("weight", bs.partial_correlations(precision), dims="pair")
+        pm.Data("edge_source", np.triu_indices(p, 1)[0], dims="pair")
+        pm.Data("edge_target", np.triu_indices(p, 1)[1], dims="pair")
+        pm.Data("edge_prior", bs.implied_edge_probability(p, 0.5), dims="pair")
+        pm.MvNormal("x", np.zeros(p), tau=precision, observed=rows)
+    return model
+
+
+def bare_model(rows):
+    p = rows.shape[1]
+    with pm.Model() as model:
+        precision = bs.GraphicalSpikeSlab("precision", p, 0.5)
+        bs.edges("edge", precision)
+        pm.MvNormal("x", np.zeros(p), tau=precision, observed=rows)
+    return model
+
+
+def sampled(model):
+    return pm.sample(20, tune=5, chains=2, cores=1, random_seed=1, progressbar=False, model=model)
+
+
+def test_a_model_of_ones_own_is_told_what_to_add_and_then_read():
+    rng = np.random.default_rng(0)
+    rows, names = rng.normal(size=(40, 3)), ["a", "b", "c"]
+    with pytest.raises(ValueError, match="no `edge_source` and no `edge_target` and") as caught:
+        edge_table(sampled(bare_model(rows)))
+    for line in (
+        'coords={"node": names, "node_": names, "pair": [',
+        'pm.Deterministic("weight", bs.partial_correlations(precision), dims="pair")',
+        'pm.Data("edge_source", np.triu_indices(p, 1)[0], dims="pair")',
+        'pm.Data("edge_target", np.triu_indices(p, 1)[1], dims="pair")',
+        'pm.Data("edge_prior", bs.implied_edge_probability(p, 0.5), dims="pair")',
+    ):
+        assert line in str(caught.value)
+    idata = sampled(own_model(rows, names, ["a -- b", "a -- c", "b -- c"]))
+    table = edge_table(idata)
+    assert {frozenset(ends) for ends in table[["source", "target"]].to_numpy().tolist()} == {
+        frozenset(pair) for pair in itertools.combinations(names, 2)
+    }
+    assert np.isfinite(table["bayes_factor"]).all()
+    assert list(median_graph(idata).nodes) == names
+
+
+@pytest.mark.parametrize("read", [edge_table, median_graph, check])
+def test_one_group_is_not_the_result(read):
+    tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10)
+    with pytest.raises(ValueError, match="whole tree, idata instead"):
+        read(tree["posterior"])
+    with pytest.raises(TypeError, match="whole tree, idata instead"):
+        read(tree["posterior"].to_dataset())
 
 
 def test_missing_group_and_wrong_type():

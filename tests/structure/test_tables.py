@@ -136,6 +136,7 @@ def test_fixed_edges_are_not_tested():
     tree = bernoulli_posterior([1.0, 0.0, 0.5], edge_prior=[1.0, 0.0, 0.5])
     table = edge_table(tree)
     assert table.bayes_factor.isna().tolist() == [True, False, True]
+    assert table.attrs["notes"][0].startswith("2 Bayes factors are NaN: these edges were required")
     assert table.attrs["bayes_factor_bounds"] == []
 
 

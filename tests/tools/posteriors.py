@@ -28,7 +28,7 @@ def posterior(
     over_edges = ("chain", "draw", "pair")
     draws = {"edge": (over_edges, indicators), "weight": (over_edges, weight)}
     if precision is not None:
-        draws["precision"] = (("chain", "draw", "variable", "variable_"), precision)
+        draws["precision"] = (("chain", "draw", "node", "node_"), precision)
     if drawn_probability is not None:
         draws["edge_probability"] = (("chain", "draw"), drawn_probability)
     draws |= {name: (("chain", "draw"), value) for name, value in scalars.items()}
@@ -36,8 +36,8 @@ def posterior(
         "edge_source": ("pair", source),
         "edge_target": ("pair", target),
         "edge_prior": ("pair", np.broadcast_to(np.asarray(edge_prior, float), n_edges)),
-        "location": ("variable", np.zeros(p)),
-        "scale": ("variable", np.ones(p)),
+        "location": ("node", np.zeros(p)),
+        "scale": ("node", np.ones(p)),
     }
     if edge_probability is not None:
         constants["edge_nominal"] = (
@@ -46,10 +46,10 @@ def posterior(
         )
     if spike_scale is not None:
         constants |= {"spike_scale": spike_scale, "slab_scale": slab_scale}
-    coords = {"pair": labels, "variable": names}
+    coords = {"pair": labels, "node": names}
     return xr.DataTree.from_dict(
         {
-            "posterior": xr.Dataset(draws, coords | {"variable_": names}),
+            "posterior": xr.Dataset(draws, coords | {"node_": names}),
             "constant_data": xr.Dataset(constants, coords),
         }
     )
@@ -76,7 +76,7 @@ def sparse_posterior(p, *, names=None, neighbours=2.5, seed=0, **kwargs):
     probability = np.where(present, rng.beta(6, 0.7, n_edges), rng.beta(0.25, 8, n_edges))
     tree = bernoulli_posterior(probability, names=names, seed=seed, **kwargs)
     i, j = np.triu_indices(p, 1)
-    names = tree["constant_data"]["variable"].values
+    names = tree["constant_data"]["node"].values
     truth = [(names[a], names[b]) for a, b in zip(i[present], j[present], strict=True)]
     return tree, truth
 
