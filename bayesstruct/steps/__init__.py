@@ -3,9 +3,10 @@
 from pymc.step_methods import STEP_METHODS
 
 from bayesstruct.steps.precision import EdgesGibbs, PrecisionGibbs
+from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
-__all__ = ["EdgesGibbs", "PrecisionGibbs"]
+__all__ = ["EdgesGibbs", "PrecisionGibbs", "SpikeSlabRegression"]
 
-for _step in (EdgesGibbs, PrecisionGibbs):
+for _step in (EdgesGibbs, PrecisionGibbs, SpikeSlabRegression):
     if _step not in STEP_METHODS:
         STEP_METHODS.insert(0, _step)

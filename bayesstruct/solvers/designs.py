@@ -1,0 +1,180 @@
+"""Design matrices, dense or sparse, seen by the solvers through a few products."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from numpy.typing import ArrayLike
+
+_DENSER = 8  # a row of the Gram matrix beats a sparse column this much longer: it is contiguous
+
+__all__ = ["Design", "as_design"]
+
+
+class Design(ABC):
+    """An (n, p) matrix, followed by a column of ones when there is an intercept.
+
+    Attributes
+    ----------
+    n, p : int
+        Rows, and columns including the intercept.
+    intercept : bool
+        Whether the last column stands for the intercept.
+    """
+
+    def __init__(self, X, intercept: bool):
+        self.X = X
+        self.intercept = intercept
+        self.n = X.shape[0]
+        self.p = X.shape[1] + intercept
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """Linear predictor of coefficients (p,) or (p, k)."""
+        if not self.intercept:
+            return self.X @ w
+        return self.X @ w[:-1] + w[-1]
+
+    def tdot(self, g: np.ndarray) -> np.ndarray:
+        """Inner product of every column with ``g``, (n,) or (n, k)."""
+        product = self.X.T @ g
+        if not self.intercept:
+            return product
+        return np.concatenate([product, g.sum(axis=0, keepdims=True)])
+
+    def by_columns(self, k: int) -> bool:
+        """Whether ``k`` columns are swept faster one by one than through their Gram matrix."""
+        return False
+
+    def tdot_of(self, index: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Inner product of the columns in ``index`` with ``g``."""
+        return np.asarray(self.columns(index).T @ g)
+
+    @abstractmethod
+    def columns(self, index: np.ndarray):
+        """Columns as a matrix of the design's own kind."""
+
+    @abstractmethod
+    def gram(self, block, weights: np.ndarray | None) -> np.ndarray:
+        """Dense ``block' diag(weights) block`` of some columns."""
+
+    @abstractmethod
+    def cross(self, left, right) -> np.ndarray:
+        """Dense ``left' right`` of two sets of columns."""
+
+
+class _Dense(Design):
+    def columns(self, index):
+        block = np.empty((self.n, len(index)), order="F")
+        for k, j in enumerate(index):
+            block[:, k] = 1.0 if self.intercept and j == self.p - 1 else self.X[:, j]
+        return block
+
+    def gram(self, block, weights):
+        from scipy.linalg.blas import dsyrk
+
+        if weights is not None:
+            block = block * np.sqrt(weights)[:, None]
+        lower = dsyrk(1.0, block, trans=1, lower=1)
+        return (lower + np.tril(lower, -1).T).T  # rows contiguous, as the sweeps want them
+
+    def cross(self, left, right):
+        return left.T @ right
+
+
+class _Sparse(Design):
+    def by_columns(self, k):
+        return k > _DENSER * max(self.X.nnz / self.X.shape[1], 1.0)
+
+    def columns(self, index):
+        from scipy import sparse
+
+        if not self.intercept or not np.any(index == self.p - 1):
+            return self.X[:, index]
+        inner = index < self.p - 1
+        block = self.X[:, np.where(inner, index, 0)].tolil()
+        block[:, np.flatnonzero(~inner)] = 1.0
+        return sparse.csc_array(block)
+
+    def gram(self, block, weights):
+        left = block if weights is None else block.multiply(weights[:, None]).tocsc()
+        return self.cross(left, block)
+
+    def cross(self, left, right):
+        return (left.T @ right).toarray()
+
+    def tdot_of(self, index, g):
+        return self.tdot(g)[index]
+
+
+def as_design(X: ArrayLike | Design, *, intercept: bool) -> Design:
+    """Check a table or a SciPy sparse matrix of predictors and wrap it.
+
+    Dense columns are kept in Fortran order (a copy is made of anything else), in double precision.
+
+    Parameters
+    ----------
+    X : (n, p) array_like, DataFrame, or scipy.sparse matrix
+        Predictors; pandas (nullable types too) and polars tables are fine.
+    intercept : bool
+        Add a column of ones at the end, which stands for an unpenalised constant.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not a finite number, naming its column.
+    """
+    if isinstance(X, Design):
+        return X
+    from scipy import sparse
+
+    if sparse.issparse(X):
+        X = sparse.csc_array(X, dtype=float)
+        if not np.isfinite(X.data).all():
+            raise ValueError("the sparse design matrix holds values that are not finite")
+        return _Sparse(X, intercept)
+    X, names = _dense(X)
+    for j in np.flatnonzero(~np.isfinite(X.sum(axis=0))):
+        if not np.isfinite(X[:, j]).all():  # a sum may overflow without that
+            raise ValueError(
+                f"column {names(j)} has missing or infinite values; leave out or impute those rows"
+            )
+    return _Dense(X, intercept)
+
+
+def _dense(X):
+    """Double-precision Fortran array and a function that names its columns."""
+    labels = getattr(X, "columns", None)
+    if labels is not None and hasattr(X, "to_numpy"):
+        X = _frame_values(X)
+    try:
+        X = np.asarray(X)
+        if X.dtype.kind == "c":
+            raise ValueError("the design matrix is complex; give real columns")
+        X = np.asfortranarray(X, dtype=float)
+    except (TypeError, ValueError) as error:
+        if "complex" in str(error):
+            raise
+        raise ValueError(
+            f"the design matrix holds something that is not a number ({error}); "
+            "code text columns as numbers first"
+        ) from None
+    if X.ndim != 2:
+        raise ValueError(f"the design matrix must have two dimensions, it has {X.ndim}")
+    if 0 in X.shape:
+        raise ValueError(f"the design matrix is empty, its shape is {X.shape}")
+    return X, (lambda j: repr(labels[j]) if labels is not None else str(j))
+
+
+def _frame_values(frame):
+    """Values of a pandas or polars table, missing cells as NaN, naming a column of text."""
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    values = []
+    for name, column in zip(table.columns, table.iter_columns(), strict=True):
+        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+            raise ValueError(
+                f"column {name!r} is {column.dtype}, not numbers; code it as numbers first"
+            )
+        values.append(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=float))
+    return np.column_stack(values) if values else np.empty((len(table), 0))

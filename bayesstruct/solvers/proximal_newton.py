@@ -1,0 +1,481 @@
+r"""Proximal Newton steps on working sets: the fast solver for separable absolute-value penalties.
+
+.. math:: \min_w \; L(X w) + \sum_j up_j\, w_j^+ + down_j\, w_j^-
+
+Each outer iteration looks at all columns once: it certifies the point by a duality gap, and picks
+the columns nearest to violating their optimality condition. On those columns the loss is replaced
+by its quadratic model, whose minimum is found exactly, by coordinate descent on the Gram matrix
+finished by Newton steps on the present signs; a line search keeps the objective falling. A
+quadratic loss needs one such step, and its Gram matrices are kept along a path.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayesstruct.solvers.designs import Design
+from bayesstruct.solvers.losses import Loss
+
+__all__ = ["Certifier", "GramCache", "Problem", "State", "proximal_newton"]
+
+_FIRST_SIZE = 64
+_NEAR = 0.9  # of its bound: gradients below it stay out of the working set
+_PASSES = 10
+_MAX_ROUNDS = 50
+_MAX_NEWTON = 20
+_ARMIJO = 1e-4
+_LEAST_CURVATURE = 1e-9  # relative to the largest: keeps the quadratic model bounded below
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Loss, columns and rates.
+
+    Attributes
+    ----------
+    design : Design
+        Columns; the last one is the intercept if there is one.
+    loss : Loss
+        Loss of the linear predictor.
+    up, down : (p,) numpy.ndarray
+        Rates of positive and negative coefficients. Both zero: unpenalised. Both infinite: fixed
+        at zero. Infinite ``down`` only: non-negative.
+    """
+
+    design: Design
+    loss: Loss
+    up: np.ndarray
+    down: np.ndarray
+
+    @property
+    def free(self) -> np.ndarray:
+        """Unpenalised coefficients."""
+        return (self.up == 0) & (self.down == 0)
+
+    def penalty(self, w: np.ndarray) -> float:
+        """Sum of rates times absolute values."""
+        plus, minus = w > 0, w < 0
+        return float(self.up[plus] @ w[plus] - self.down[minus] @ w[minus])
+
+    def with_rates(self, up: np.ndarray, down: np.ndarray) -> "Problem":
+        """Return the same loss under other rates."""
+        return Problem(self.design, self.loss, up, down)
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a solver stands.
+
+    Attributes
+    ----------
+    w : (p,) numpy.ndarray
+        Coefficients, the intercept last.
+    objective, gap : float
+        Objective at ``w`` and a bound on its distance to the minimum.
+    gradient : (p,) numpy.ndarray
+        Gradient of the loss.
+    iterations : int
+        Looks at all columns so far.
+    """
+
+    w: np.ndarray
+    objective: float
+    gap: float
+    gradient: np.ndarray
+    iterations: int
+
+
+class Certifier:
+    """Duality gaps for one loss and set of unpenalised columns.
+
+    The dual point is minus the derivative of the loss, made orthogonal to the unpenalised columns
+    and shrunk until the penalty admits it. Where rounding leaves the domain of the dual function,
+    a little of the dual point of the model without penalised columns, which is interior, is mixed
+    in.
+
+    Attributes
+    ----------
+    null : (p,) numpy.ndarray
+        Mode of the unpenalised coefficients alone, zero elsewhere.
+    null_objective : float
+        Loss there: tolerances are relative to it.
+    null_gradient : (p,) numpy.ndarray
+        Gradient of the loss there: its size gives the largest useful rate.
+    """
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        design, loss = problem.design, problem.loss
+        free = np.flatnonzero(problem.free)
+        self.null = np.zeros(design.p)
+        self.U = self.XtU = None
+        if len(free):
+            block = design.columns(free)
+            block = block.toarray() if hasattr(block, "toarray") else block
+            self.null[free], self.U = _unpenalised_mode(block, loss)
+            self.XtU = design.tdot(self.U)
+        z = design.dot(self.null)
+        derivative = loss.derivative(z)
+        self.null_objective = max(loss.value(z), np.finfo(float).tiny)
+        self.null_gradient = design.tdot(derivative)
+        self._null_alpha = -derivative
+
+    def gap(self, problem: Problem, w, objective, derivative, gradient) -> float:
+        """Objective minus the best dual value at hand; infinite if none was found."""
+        alpha, products = -derivative, -gradient
+        if self.U is not None:
+            along = self.U.T @ alpha
+            alpha = alpha - self.U @ along
+            products = products - self.XtU @ along
+        for share in (0.0, 1e-13, 1e-10, 1e-7, 1e-4):
+            a = (1 - share) * alpha + share * self._null_alpha
+            b = (1 - share) * products - share * self.null_gradient
+            value = problem.loss.dual(a * _admissible_scale(b, problem))
+            if np.isfinite(value):
+                return max(objective - value, 0.0)
+        return np.inf
+
+
+def _admissible_scale(products, problem):
+    """Largest factor up to 1 at which the penalty's dual constraints hold."""
+    bound = ~problem.free
+    ratio = _ratios(-products, problem)[bound].max(initial=0.0)
+    return 1.0 if ratio <= 1.0 else 1.0 / ratio
+
+
+def _ratios(gradient, problem):
+    """How near each zero coefficient is to moving: above 1 it would."""
+    bound = np.where(gradient < 0, problem.up, problem.down)
+    size = np.abs(gradient)
+    full = np.where(size > 0, np.inf, 0.0)  # without a rate
+    return np.divide(size, bound, out=full, where=bound > np.finfo(float).tiny)
+
+
+def _unpenalised_mode(A, loss):
+    """Mode of a few unpenalised coefficients by Newton's method, and a basis of their columns."""
+    U, _ = _basis(A)
+    z = np.zeros(len(A))
+    value = loss.value(z)
+    for _ in range(100):
+        derivative = loss.derivative(z)
+        slope = U.T @ derivative
+        if np.abs(slope).max(initial=0.0) <= 1e-13 * np.abs(derivative).sum():
+            break
+        H = U.T @ (loss.curvature(z)[:, None] * U)
+        if np.linalg.eigvalsh(H)[0] < 1e-9:
+            raise ValueError(
+                "the unpenalised columns alone fit the responses perfectly, so their coefficients "
+                "have no finite mode; give them a rate"
+            )
+        step = -np.linalg.solve(H, slope)
+        t, move = 1.0, U @ step
+        while (new := loss.value(z + t * move)) > value + _ARMIJO * t * (slope @ step):
+            t *= 0.5
+            if t < 1e-9:
+                break
+        if t < 1e-9:
+            break
+        z, value = z + t * move, new
+    return np.linalg.lstsq(A, z, rcond=None)[0], U
+
+
+def _basis(A):
+    """Orthonormal basis of the range of a few columns."""
+    left, size, _ = np.linalg.svd(A, full_matrices=False)
+    rank = int((size > size[0] * 1e-12 * max(A.shape)).sum())
+    return left[:, :rank], rank
+
+
+@dataclass(eq=False)
+class GramCache:
+    """Columns that were looked at, and their Gram matrix if the loss is quadratic.
+
+    Attributes
+    ----------
+    problem : Problem
+        Whose columns they are.
+    """
+
+    problem: Problem
+    _place: dict = field(default_factory=dict)
+    _blocks: object = None
+    _gram: np.ndarray | None = None
+
+    def take(self, index: np.ndarray) -> np.ndarray:
+        """Gram matrix of the columns ``index``."""
+        new = np.array([j for j in index if j not in self._place], dtype=int)
+        if len(new):
+            self._grow(new)
+        at = np.array([self._place[j] for j in index])
+        return self._gram[np.ix_(at, at)]
+
+    def _grow(self, new):
+        design, old = self.problem.design, len(self._place)
+        fresh = design.columns(new)
+        size = old + len(new)
+        if self._gram is None or len(self._gram) < size:
+            larger = np.empty((max(size, 2 * old), max(size, 2 * old)))
+            if old:
+                larger[:old, :old] = self._gram[:old, :old]
+            self._gram = larger
+        at = 0
+        for block in self._blocks or ():
+            cross = design.cross(block, fresh)
+            self._gram[at : at + len(cross), old:size] = cross
+            self._gram[old:size, at : at + len(cross)] = cross.T
+            at += len(cross)
+        self._gram[old:size, old:size] = design.gram(fresh, None)
+        self._blocks = [*(self._blocks or ()), fresh]
+        self._place.update({j: old + k for k, j in enumerate(new)})
+
+
+def proximal_newton(
+    problem: Problem,
+    certifier: Certifier,
+    *,
+    start: np.ndarray,
+    tol: float,
+    max_iter: int,
+    cache: GramCache | None = None,
+) -> State:
+    """Minimise a loss plus separable absolute-value penalties.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    certifier : Certifier
+        For its loss and its unpenalised columns.
+    start : (p,) numpy.ndarray
+        Point to start from.
+    tol : float
+        Stop when the duality gap is at most this times the loss without penalised columns.
+    max_iter : int
+        Most looks at all columns.
+    cache : GramCache, optional
+        Kept between calls with the same design.
+
+    Returns
+    -------
+    State
+        The last point; converged if its ``gap`` meets the tolerance.
+    """
+    cache = GramCache(problem) if cache is None else cache
+    loss, design = problem.loss, problem.design
+    w = start.copy()
+    size = _FIRST_SIZE
+    stuck = 0
+    best = None
+    for iteration in range(1, max_iter + 1):
+        z = design.dot(w)
+        derivative = loss.derivative(z)
+        gradient = design.tdot(derivative)
+        objective = loss.value(z) + problem.penalty(w)
+        gap = certifier.gap(problem, w, objective, derivative, gradient)
+        if best is None or objective < best.objective or gap < best.gap:
+            stuck = 0
+        else:
+            stuck += 1
+        best = State(w.copy(), objective, gap, gradient, iteration)
+        if gap <= tol * certifier.null_objective or stuck >= 5:
+            break
+        working, violation = _working_set(problem, w, gradient, size)
+        size = max(size, np.count_nonzero(w))
+        _minimise_on(problem, cache, working, w, z, 0.03 * violation)
+    return best
+
+
+def _working_set(problem, w, gradient, size):
+    """Columns in the model, the free ones, and those nearest to entering; the worst violation."""
+    ratio = _ratios(gradient, problem)
+    inside = (w != 0) | problem.free
+    ratio[inside] = np.inf
+    count = min(np.count_nonzero(inside) + size, np.count_nonzero(ratio > _NEAR))
+    index = np.argpartition(-ratio, max(count - 1, 0))[:count]
+    index = np.sort(index[ratio[index] > _NEAR])
+    return index, _residual(w, gradient, problem.up, problem.down)
+
+
+def _residual(v, u, up, down):
+    """Largest distance of minus the gradient to the penalty's subdifferential."""
+    r = np.maximum(np.maximum(-u - up, u - down), 0.0)
+    plus, minus = v > 0, v < 0
+    r[plus] = np.abs(u[plus] + up[plus])
+    r[minus] = np.abs(u[minus] - down[minus])
+    return r.max(initial=0.0)
+
+
+def _minimise_on(problem, cache, index, w, z, tol):
+    """Proximal Newton steps on some columns, in place in ``w`` (``z`` is used up)."""
+    if problem.loss.quadratic:
+        derivative = problem.loss.derivative(z)
+        gradient = problem.design.tdot_of(index, derivative)
+        if problem.design.by_columns(len(index)):
+            model = ColumnModel(problem.design, index, np.ones(len(z)), derivative)
+        else:
+            model, tol = GramModel(cache.take(index), gradient), 1e-12 * np.abs(gradient).max()
+        w[index] = minimise_quadratic(model, w[index], problem.up[index], problem.down[index], tol)
+    else:
+        _newton_steps(problem, index, w, z, tol)
+
+
+def _newton_steps(problem, index, w, z, tol):
+    design, loss, up, down = problem.design, problem.loss, problem.up[index], problem.down[index]
+    block, v = design.columns(index), w[index]
+    for _ in range(_MAX_NEWTON):
+        derivative, weights = loss.derivative(z), loss.curvature(z)
+        weights = np.maximum(weights, _LEAST_CURVATURE * weights.max())
+        gradient = np.asarray(block.T @ derivative)
+        residual = _residual(v, gradient, up, down)
+        if residual <= tol:
+            break
+        if design.by_columns(len(index)):
+            model = ColumnModel(design, index, weights, derivative)
+        else:
+            model = GramModel(design.gram(block, weights), gradient)
+        new = minimise_quadratic(model, v, up, down, 1e-3 * residual)
+        t, z = _line_search(problem, index, v, new, z, gradient, np.asarray(block @ (new - v)))
+        if t == 0.0:
+            break
+        v = new if t == 1.0 else v + t * (new - v)
+    w[index] = v
+
+
+def _line_search(problem, index, v, new, z, gradient, move):
+    """Largest step in 1, 1/2, 1/4, ... that lowers the objective enough; the new predictor."""
+    up, down = problem.up[index], problem.down[index]
+    part = Problem(problem.design, problem.loss, up, down)
+    before = problem.loss.value(z) + part.penalty(v)
+    slope = gradient @ (new - v) + part.penalty(new) - part.penalty(v)
+    noise = 1e-15 * max(abs(before), float(len(z)))  # of rounding in the objective
+    if slope > noise:
+        return 0.0, z
+    t = 1.0
+    while t > 1e-10:
+        after = problem.loss.value(z + t * move) + part.penalty(v + t * (new - v))
+        if after <= before + _ARMIJO * t * slope + noise:
+            return t, z + t * move
+        t *= 0.5
+    return 0.0, z
+
+
+class GramModel:
+    """Quadratic model held as its Gram matrix and gradient."""
+
+    def __init__(self, Q: np.ndarray, gradient: np.ndarray):
+        self.Q = Q
+        self.u = np.array(gradient)
+
+    def gradient(self) -> np.ndarray:
+        """Gradient at the present point."""
+        return self.u
+
+    def sweep(self, v, up, down, passes, tol) -> None:
+        """Coordinate descent, in place."""
+        from bayesstruct.kernels.quadratic_l1 import sweep
+
+        sweep(self.Q, v, self.u, up, down, passes, tol)
+
+    def newton(self, S, slope):
+        """Step to the minimum over the coordinates ``S``, and the curvature as a product."""
+        H = self.Q[np.ix_(S, S)]
+        return _solve(H, -slope), lambda move: H @ move
+
+    def move(self, S, step) -> None:
+        """Follow a step of the coordinates ``S``."""
+        self.u += self.Q[:, S] @ step
+
+
+class ColumnModel:
+    """Quadratic model held as sparse columns and the derivative in each row."""
+
+    def __init__(self, design, index, weights, derivative):
+        self.design, self.index, self.h, self.m = design, index, weights, derivative.copy()
+        self.block = design.columns(index)
+        self.curvature = (self.block.multiply(self.block)).T @ weights
+
+    def gradient(self) -> np.ndarray:
+        """Gradient at the present point."""
+        return self.block.T @ self.m
+
+    def sweep(self, v, up, down, passes, tol) -> None:
+        """Coordinate descent, in place."""
+        from bayesstruct.kernels.quadratic_l1 import sweep_columns
+
+        X = self.design.X
+        index = np.where(self.index < X.shape[1], self.index, -1)
+        arrays = X.data, X.indices, X.indptr, index, self.h, self.m, self.curvature
+        sweep_columns(*arrays, v, up, down, passes, tol)
+
+    def newton(self, S, slope):
+        """Step towards the minimum over ``S`` by conjugate gradients, and the curvature."""
+        from scipy.sparse.linalg import LinearOperator, cg
+
+        A = self.block[:, S]
+
+        def product(move):
+            return A.T @ (self.h * (A @ move))
+
+        H = LinearOperator((len(S), len(S)), matvec=product, dtype=float)
+        scale = np.maximum(self.curvature[S], np.finfo(float).tiny)
+        M = LinearOperator(H.shape, matvec=lambda r: r / scale, dtype=float)
+        return cg(H, -slope, rtol=1e-6, maxiter=200, M=M)[0], product
+
+    def move(self, S, step) -> None:
+        """Follow a step of the coordinates ``S``."""
+        self.m += self.h * (self.block[:, S] @ step)
+
+
+def minimise_quadratic(model, w, up, down, tol):
+    r"""Minimise a quadratic model plus the penalty, from ``w``.
+
+    Passes of coordinate descent find the signs; Newton steps on them finish, however badly the
+    columns are conditioned. Both only ever descend.
+    """
+    v = w.copy()
+    for _ in range(_MAX_ROUNDS):
+        model.sweep(v, up, down, _PASSES, tol)
+        if _residual(v, model.gradient(), up, down) <= tol:
+            break
+        _newton_on_signs(model, v, up, down)
+        if _residual(v, model.gradient(), up, down) <= tol:
+            break
+    return v
+
+
+def _newton_on_signs(model, v, up, down):
+    """One Newton step within the present orthant, cut off at its boundary, in place."""
+    S = np.flatnonzero((v != 0) | ((up == 0) & (down == 0)))
+    if not len(S):
+        return
+    rates = np.where(v[S] > 0, up[S], np.where(v[S] < 0, -down[S], 0.0))
+    slope = model.gradient()[S] + rates
+    step, product = model.newton(S, slope)
+    reaches = (v[S] * step < 0) & (rates != 0)
+    first = np.min(-v[S][reaches] / step[reaches], initial=np.inf)
+    for t in (1.0, 0.5, 0.25, min(first, 1.0)):  # the last stays in the orthant
+        move = t * step
+        crosses = reaches & (np.abs(move) >= np.abs(v[S]))
+        move[crosses] = -v[S[crosses]]
+        if slope @ move + 0.5 * move @ product(move) < 0.0:
+            v[S] += move
+            v[S[crosses]] = 0.0
+            model.move(S, move)
+            return
+
+
+def _solve(H, b):
+    """Solution of a positive semi-definite system, a little regularised if it is singular."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    ridge = 0.0
+    for _ in range(6):
+        try:
+            factor = cho_factor(
+                H + ridge * np.eye(len(b)) if ridge else H, lower=True, check_finite=False
+            )
+        except LinAlgError:
+            ridge = max(100.0 * ridge, 1e-12 * np.trace(H) / len(b))
+            continue
+        return cho_solve(factor, b, check_finite=False)
+    return np.zeros(len(b))

@@ -1,0 +1,285 @@
+"""Posterior modes of regressions under sparse priors: one entry point, and paths over the rate."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from numpy.typing import ArrayLike
+
+from bayesstruct.penalties import L1, Penalty
+from bayesstruct.solvers.designs import Design, as_design
+from bayesstruct.solvers.general import GeneralRegression
+from bayesstruct.solvers.losses import Custom, Loss, Multinomial, loss_for
+from bayesstruct.solvers.proximal_newton import Certifier, GramCache, Problem, proximal_newton
+from bayesstruct.solvers.solution import Solution
+
+__all__ = ["SparseSolution", "sparse_mode", "sparse_path"]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSolution(Solution):
+    """A `Solution` whose estimate is a vector of coefficients.
+
+    Attributes
+    ----------
+    coefficients : (p,) or (p, k) numpy.ndarray
+        The mode; exact zeros off its support. One column for each category of a multinomial.
+    intercept : float or (k,) numpy.ndarray
+        The unpenalised constant, 0 without one.
+    rate : float
+        Rate of the penalty.
+    method : str
+        The solver that was chosen.
+    gradient : numpy.ndarray
+        Gradient of the loss in the coefficients.
+
+    Notes
+    -----
+    The ``gap`` is infinite for a loss of the user's own, whose dual function is not known: it
+    stops when its optimality conditions hold.
+    """
+
+    coefficients: np.ndarray
+    intercept: float | np.ndarray
+    rate: float
+    method: str
+    gradient: np.ndarray
+
+
+def sparse_mode(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    family: str | Loss = "gaussian",
+    penalty: Penalty | None = None,
+    rate: float | None = None,
+    intercept: bool = True,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    start: SparseSolution | None = None,
+) -> SparseSolution:
+    r"""Mode of a regression's coefficients under a sparse prior.
+
+    .. math:: \min_{w, b} \; \sum_i \ell(y_i, x_i' w + b) + \Omega(w)
+
+    Parameters
+    ----------
+    X : (n, p) array_like, DataFrame or scipy.sparse matrix
+        Predictors, used as they are: standardise first if one prior is to fit all.
+    y : (n,) array_like
+        Responses, see `bayesstruct.solvers.losses.loss_for`.
+    family : {"gaussian", "logistic", "multinomial", "poisson", "huber"} or Loss
+        Loss of a response. Gaussian responses have unit variance: for a standard deviation
+        :math:`\sigma` multiply the prior's rate by :math:`\sigma^2`.
+    penalty : Penalty, optional
+        Minus the log prior; ``L1(rate)`` unless given. A multinomial regression has (p, k)
+        coefficients, flattened row by row.
+    rate : float, optional
+        Rate of the penalty, in place of its own.
+    intercept : bool
+        Add an unpenalised constant.
+    tol : float
+        Stop when the duality gap is at most this times the loss of the model without penalised
+        coefficients.
+    max_iter : int, optional
+        Most looks at the whole design matrix: 200 for proximal Newton steps, 20,000 for
+        quasi-Newton steps, which are many and cheap.
+    start : SparseSolution, optional
+        Warm start, of the same problem at another rate.
+
+    Returns
+    -------
+    SparseSolution
+        The estimate, its objective, its gap, and the ``method`` that found it.
+
+    Raises
+    ------
+    ValueError
+        If the table, the responses or the penalty cannot be used; the message says what to do.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above `tol` after `max_iter` iterations.
+
+    Notes
+    -----
+    Absolute values of coefficients under a loss with a second derivative are solved by proximal
+    Newton steps on working sets, everything else by quasi-Newton soft-threshold steps.
+
+    The sum over the rows is not divided by their number, so the rate is that of the prior, not of
+    an average loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesstruct.solvers import sparse_mode
+    >>> sparse_mode(np.eye(3), [3.0, 0.2, -2.0], rate=1.0, intercept=False).coefficients
+    array([ 2.,  0., -1.])
+    """
+    problem = _problem(X, y, family, intercept)
+    penalty = _with_rate(penalty, rate)
+    solution = _solver(problem, penalty).solve(penalty, tol, max_iter, start)
+    solution.warn_unless_converged("sparse_mode", "Raise `max_iter` or `tol`.")
+    return solution
+
+
+def sparse_path(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    family: str | Loss = "gaussian",
+    penalty: Penalty | None = None,
+    rates: ArrayLike | None = None,
+    intercept: bool = True,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+) -> list[SparseSolution]:
+    """Modes at a sequence of rates, each started at the one before.
+
+    Parameters
+    ----------
+    X, y, family, penalty, intercept, tol, max_iter
+        As in `sparse_mode`; the penalty's own rate does not count.
+    rates : (k,) array_like, optional
+        Rates, best in falling order. By default 30 from the smallest at which the mode is zero
+        down to a hundredth of it.
+
+    Returns
+    -------
+    list of SparseSolution
+        One for each rate.
+    """
+    problem = _problem(X, y, family, intercept)
+    penalty = L1(1.0) if penalty is None else penalty
+    path = _solver(problem, penalty)
+    if rates is None:
+        # Where no coefficient would ever move, any rate will do.
+        rates = (path.rate_max or 1.0) * np.geomspace(1.0, 0.01, 30)
+    solutions, last = [], None
+    for rate in np.asarray(rates, dtype=float):
+        last = path.solve(penalty.with_rate(float(rate)), tol, max_iter, last)
+        solutions.append(last)
+    bad = [s for s in solutions if not s.converged]
+    if bad:
+        bad[0].warn_unless_converged(
+            f"sparse_path at {len(bad)} of {len(solutions)} rates", "Raise `max_iter` or `tol`."
+        )
+    return solutions
+
+
+def _with_rate(penalty, rate):
+    if penalty is None:
+        if rate is None:
+            raise ValueError("give a `rate`, or a `penalty` such as L1(rate)")
+        return L1(rate)
+    return penalty if rate is None else penalty.with_rate(rate)
+
+
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    design: Design
+    loss: Loss
+
+
+def _problem(X, y, family, intercept):
+    design, loss = as_design(X, intercept=intercept), loss_for(family, y)
+    if len(loss.shape) and loss.shape[0] != design.n:
+        raise ValueError(f"`X` has {design.n} rows, `y` has {loss.shape[0]}")
+    return _Regression(design, loss)
+
+
+def _solver(regression, penalty):
+    """Choose the fast solver where it applies, the general one elsewhere."""
+    smooth = not isinstance(regression.loss, Custom | Multinomial)
+    return (_Newton if smooth and isinstance(penalty, L1) else _SoftThreshold)(regression, penalty)
+
+
+class _Newton:
+    """Proximal Newton steps; the null model and Gram matrices are shared by all rates."""
+
+    def __init__(self, regression: _Regression, penalty: L1):
+        self.design, self.loss, self.penalty = regression.design, regression.loss, penalty
+        problem = self._at(penalty)
+        self.certifier = Certifier(problem)
+        self.cache = GramCache(problem)
+
+    @property
+    def rate_max(self) -> float:
+        """Smallest rate at which all penalised coefficients are zero."""
+        p = self.design.p - self.design.intercept
+        return self.penalty.rate_max(self.certifier.null_gradient[:p])
+
+    def solve(self, penalty, tol, max_iter, start) -> SparseSolution:
+        state = proximal_newton(
+            self._at(penalty),
+            self.certifier,
+            start=self.certifier.null if start is None else self._flat(start),
+            tol=tol,
+            max_iter=200 if max_iter is None else max_iter,
+            cache=self.cache,
+        )
+        p = self.design.p - self.design.intercept
+        return SparseSolution(
+            objective=state.objective,
+            gap=state.gap,
+            iterations=state.iterations,
+            converged=state.gap <= tol * self.certifier.null_objective,
+            coefficients=state.w[:p],
+            intercept=float(state.w[p]) if self.design.intercept else 0.0,
+            rate=penalty.rate,
+            method="proximal Newton",
+            gradient=state.gradient[:p],
+        )
+
+    def _at(self, penalty):
+        p = self.design.p - self.design.intercept
+        if penalty.size not in {None, p}:
+            raise ValueError(f"the penalty is for {penalty.size} coefficients, `X` has {p} columns")
+        up, down = penalty.rates(p)
+        if np.any((up == 0) & np.isinf(down)):
+            raise ValueError(
+                "a non-negative coefficient has no rate; give it a small positive weight"
+            )
+        if self.design.intercept:
+            up, down = np.append(up, 0.0), np.append(down, 0.0)
+        return Problem(self.design, self.loss, up, down)
+
+    def _flat(self, solution):
+        w = solution.coefficients
+        return np.append(w, solution.intercept) if self.design.intercept else w
+
+
+class _SoftThreshold:
+    """Quasi-Newton soft-threshold steps."""
+
+    def __init__(self, regression: _Regression, penalty: Penalty):
+        self.penalty = penalty
+        self.problem = GeneralRegression(regression.design, regression.loss, penalty)
+
+    @property
+    def rate_max(self) -> float:
+        """Smallest rate at which all penalised coefficients are zero."""
+        return self.penalty.rate_max(self.problem.null_gradient)
+
+    def solve(self, penalty, tol, max_iter, start) -> SparseSolution:
+        first = self.problem.null if start is None else self._flat(start)
+        state = self.problem.solve(
+            penalty, first, tol=tol, max_iter=20_000 if max_iter is None else max_iter
+        )
+        single = len(self.problem.loss.shape) == 1
+        return SparseSolution(
+            objective=state.objective,
+            gap=state.gap,
+            iterations=state.evaluations,
+            converged=state.converged,
+            coefficients=state.W[:, 0] if single else state.W,
+            intercept=float(state.b[0]) if single else state.b,
+            rate=penalty.rate,
+            method="quasi-Newton soft-threshold",
+            gradient=state.gradient[:, 0] if single else state.gradient,
+        )
+
+    def _flat(self, solution):
+        w = np.ravel(solution.coefficients)
+        return np.append(w, solution.intercept) if self.problem.design.intercept else w

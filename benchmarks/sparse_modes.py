@@ -1,0 +1,202 @@
+"""Time l1-penalised least squares and logistic regression at equal duality gap.
+
+    uv run --group bench python benchmarks/sparse_modes.py             # a few minutes
+    uv run --group bench python benchmarks/sparse_modes.py --saga      # scikit-learn's saga too: slow
+
+Problems: dense n = 1,000, p = 5,000, columns correlated .6 with their neighbour, 100 coefficients;
+sparse n = 10,000, p = 50,000, one entry in a hundred. No intercept. One rate, a tenth of the largest
+useful one, and a path of 30 from there down to a hundredth. Seconds are CPU seconds with one BLAS
+thread, compilation excluded. Every solver must reach a duality gap of 1e-6 times the loss at zero,
+computed by us from its coefficients; each peer gets the loosest tolerance, over powers of ten, with
+which it does.
+"""
+
+import argparse
+import os
+import time
+import warnings
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from scipy import sparse
+
+from bayesstruct.solvers.designs import as_design
+from bayesstruct.solvers.losses import loss_for
+from bayesstruct.solvers.proximal_newton import Certifier, Problem
+
+TARGET = 1e-6
+
+
+def dense(rng, n=1000, p=5000):
+    X = rng.standard_normal((n, p))
+    for j in range(1, p):
+        X[:, j] = 0.6 * X[:, j - 1] + 0.8 * X[:, j]
+    return np.asfortranarray(X)
+
+
+def scattered(rng, n=10_000, p=50_000):
+    return sparse.csc_matrix(
+        sparse.random_array((n, p), density=0.01, rng=rng, data_sampler=rng.standard_normal)
+    )
+
+
+def responses(rng, X, family):
+    w = np.zeros(X.shape[1])
+    w[rng.choice(len(w), 100, replace=False)] = rng.standard_normal(100)
+    z = X @ w
+    z *= 2.0 / z.std()
+    if family == "logistic":
+        return (rng.random(len(z)) < 1 / (1 + np.exp(-z))).astype(float)
+    y = z + rng.standard_normal(len(z))
+    return y - y.mean()
+
+
+class Judge:
+    """Duality gaps of anyone's coefficients."""
+
+    def __init__(self, X, y, family):
+        self.design, self.loss = as_design(X, intercept=False), loss_for(family, y)
+        self.plain = Problem(self.design, self.loss, np.ones(self.design.p), np.ones(self.design.p))
+        self.certifier = Certifier(self.plain)
+        self.rate_max = np.abs(self.certifier.null_gradient).max()
+
+    def gap(self, w, rate):
+        rates = np.full(self.design.p, rate)
+        problem = self.plain.with_rates(rates, rates)
+        z = self.design.dot(w)
+        slope = self.loss.derivative(z)
+        objective = self.loss.value(z) + problem.penalty(w)
+        bound = self.certifier.gap(problem, w, objective, slope, self.design.tdot(slope))
+        return bound / self.certifier.null_objective
+
+
+def ours(X, y, family, rates, tol):
+    from bayesstruct.solvers import sparse_path
+
+    solutions = sparse_path(X, y, family=family, rates=rates, tol=tol, intercept=False)
+    return [s.coefficients for s in solutions]
+
+
+def celer(X, y, family, rates, tol):
+    import celer
+
+    n = len(y)
+    if family == "gaussian":
+        return list(celer.celer_path(X, y, "lasso", alphas=rates / n, tol=tol)[1].T)
+    signs = 2 * y - 1
+    return list(celer.celer_path(X, signs, "logreg", alphas=rates, tol=tol)[1].T)
+
+
+def skglm(X, y, family, rates, tol):
+    from skglm.datafits import Logistic, Quadratic
+    from skglm.penalties import L1
+    from skglm.solvers import AndersonCD, ProxNewton
+
+    n = len(y)
+    if family == "gaussian":
+        solver, fit, response = AndersonCD(tol=tol, fit_intercept=False), Quadratic(), y
+    else:
+        solver = ProxNewton(tol=tol, fit_intercept=False)
+        fit, response = Logistic(), 2 * y - 1
+    w, out = np.zeros(X.shape[1]), []
+    for rate in rates:
+        w = solver.solve(X, response, fit, L1(rate / n), w_init=w.copy())[0]
+        out.append(w)
+    return out
+
+
+def scikit_learn(X, y, family, rates, tol):
+    n = len(y)
+    if family == "gaussian":
+        from sklearn.linear_model import lasso_path
+
+        return list(lasso_path(X, y, alphas=rates / n, tol=tol, max_iter=100_000)[1].T)
+    from sklearn.linear_model import LogisticRegression
+
+    return [
+        LogisticRegression(
+            l1_ratio=1,
+            C=1 / rate,
+            solver="liblinear",
+            tol=tol,
+            fit_intercept=False,
+            max_iter=10_000,
+        )
+        .fit(X, y)
+        .coef_[0]
+        for rate in rates
+    ]
+
+
+def saga(X, y, family, rates, tol):
+    from sklearn.linear_model import LogisticRegression
+
+    if family == "gaussian":
+        return None
+    model = LogisticRegression(
+        l1_ratio=1, solver="saga", tol=tol, fit_intercept=False, max_iter=10_000, warm_start=True
+    )
+    return [model.set_params(C=1 / rate).fit(X, y).coef_[0].copy() for rate in rates]
+
+
+def timed(solver, data, family, rates, judge, tol):
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = solver(*data, family, rates, tol)
+    seconds = time.process_time() - start
+    gap = max(judge.gap(w, rate) for w, rate in zip(found, rates, strict=True))
+    return seconds, gap
+
+
+def loosest(solver, data, family, rates, judge, limit):
+    """CPU seconds at the loosest tolerance that reaches the target."""
+    for exponent in range(2, 12):
+        seconds, gap = timed(solver, data, family, rates, judge, 10.0**-exponent)
+        if gap <= TARGET:
+            return seconds, gap
+        if seconds > limit:
+            break
+    return np.inf, gap
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--saga", action="store_true")
+    parser.add_argument("--limit", type=float, default=120.0, help="give a peer up after seconds")
+    parser.add_argument("--only", choices=["dense", "sparse"])
+    arguments = parser.parse_args()
+    peers = {"scikit-learn": scikit_learn, "celer": celer, "skglm": skglm}
+    if arguments.saga:
+        peers["saga"] = saga
+    for kind, make in {"dense": dense, "sparse": scattered}.items():
+        if arguments.only not in (None, kind):
+            continue
+        for family in ("gaussian", "logistic"):
+            rng = np.random.default_rng(1)
+            X = make(rng)
+            data = X, responses(rng, X, family)
+            judge = Judge(*data, family)
+            for name, shares in {
+                "one rate": np.array([0.1]),
+                "path of 30": np.geomspace(1.0, 0.01, 30),
+            }.items():
+                rates = shares * judge.rate_max
+                timed(ours, data, family, rates[:1], judge, TARGET)
+                seconds, gap = timed(ours, data, family, rates, judge, TARGET)
+                print(f"\n{kind} {family}, {name}: ours {seconds:.3f} s, gap {gap:.0e}", flush=True)
+                for peer, solver in peers.items():
+                    if peer == "saga" and (family == "gaussian" or len(shares) > 1):
+                        continue
+                    timed(solver, data, family, rates[:1], judge, 1e-2)
+                    theirs, gap = loosest(solver, data, family, rates, judge, arguments.limit)
+                    print(
+                        f"  {peer:12s} {theirs:8.3f} s, gap {gap:.0e}, ratio {theirs / seconds:.2f}",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    main()

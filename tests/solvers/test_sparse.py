@@ -1,0 +1,331 @@
+"""Modes of sparse regressions: certificates, independent solvers, invariances, bad input."""
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from bayesstruct.penalties import L1, Group, SparseGroup, Tree
+from bayesstruct.solvers import ConvergenceWarning, sparse_mode, sparse_path
+from bayesstruct.solvers.losses import Custom, Huber, Logistic, Poisson, loss_for
+
+FAMILIES = ("gaussian", "logistic", "poisson", "huber")
+
+
+def regression(seed, n=60, p=12, family="gaussian", correlation=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    X = np.sqrt(1 - correlation) * X + np.sqrt(correlation) * rng.standard_normal((n, 1))
+    w = rng.standard_normal(p) * (rng.random(p) < 0.5)
+    z = X @ w + 0.5
+    if family == "logistic":
+        y = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(float)
+        y[:2] = 0.0, 1.0
+        return X, y
+    if family == "poisson":
+        return X, rng.poisson(np.exp(np.clip(0.3 * z, -5, 3))).astype(float)
+    return X, z + rng.standard_t(3, n)
+
+
+def reference(X, y, family, up, down):
+    """Optimal value by an interior-point method."""
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    z = X @ w + b
+    loss = {
+        "gaussian": lambda: 0.5 * cp.sum_squares(y - z),
+        "logistic": lambda: cp.sum(cp.logistic(z)) - y @ z,
+        "poisson": lambda: cp.sum(cp.exp(z)) - y @ z,
+        "huber": lambda: 0.5 * cp.sum(cp.huber(y - z, 1.345)),
+    }[family]()
+    penalty = up @ cp.pos(w) + np.where(np.isinf(down), 0.0, down) @ cp.neg(w)
+    constraints = [w >= 0] if np.isinf(down).all() else []
+    problem = cp.Problem(cp.Minimize(loss + penalty), constraints)
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    return problem.value
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(st.integers(0, 10_000), st.floats(0.02, 0.9), st.booleans())
+@settings(max_examples=8, deadline=None, derandomize=True)
+def test_agrees_with_cvxpy(family, seed, share, nonnegative):
+    X, y = regression(seed, family=family)
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.5, 2.0, X.shape[1])
+    if not nonnegative:
+        weights[0] = 0.0
+    penalty = L1(1.0, weights=weights, nonnegative=nonnegative)
+    rate = share * sparse_path(X, y, family=family, penalty=penalty)[0].rate
+    assume(rate > 0)  # else no coefficient wants to be positive
+    found = sparse_mode(X, y, family=family, penalty=penalty, rate=rate, tol=1e-11)
+    expected = reference(X, y, family, *penalty.with_rate(rate).rates(X.shape[1]))
+    # The certified gap bounds our error; the rest is the reference's tolerance.
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-8, atol=1e-8)
+    assert found.converged
+    residual = penalty.with_rate(rate).residual(found.coefficients, found.gradient)
+    assert residual <= 1e-4 * rate
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gap_bounds_the_error_of_a_rough_solution(family):
+    X, y = regression(3, family=family)
+    exact = sparse_mode(X, y, family=family, rate=2.0, tol=1e-12)
+    rough = sparse_mode(X, y, family=family, rate=2.0, tol=0.3)
+    assert exact.objective <= rough.objective <= exact.objective + rough.gap + 1e-10
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_largest_rate_is_the_smallest_that_gives_zero(family):
+    X, y = regression(4, family=family)
+    rate = sparse_path(X, y, family=family)[0].rate
+    at, below = (sparse_mode(X, y, family=family, rate=c * rate, tol=1e-10) for c in (1.0, 0.99))
+    assert not at.coefficients.any()
+    assert below.coefficients.any()
+
+
+def test_orthogonal_design_is_soft_thresholding():
+    y = np.array([3.0, -0.2, -2.0, 0.7])
+    found = sparse_mode(np.eye(4), y, rate=0.5, intercept=False).coefficients
+    np.testing.assert_allclose(found, [2.5, 0.0, -1.5, 0.2], atol=1e-12)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+def test_sparse_matrices_give_the_same_mode(family):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((80, 300), density=0.05, rng=rng, format="csr")
+    z = X @ (rng.standard_normal(300) * (rng.random(300) < 0.3)) + 0.1 * rng.standard_normal(80)
+    y = (z > 0).astype(float) if family == "logistic" else z
+    options = {"family": family, "rate": 0.05, "tol": 1e-12}
+    one, other = sparse_mode(X, y, **options), sparse_mode(X.toarray(), y, **options)
+    np.testing.assert_allclose(one.objective, other.objective, rtol=1e-10)
+    np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-5)
+    assert np.count_nonzero(one.coefficients) > 8 * 4  # swept by columns, not by Gram matrix
+
+
+def test_weights_are_the_inverse_of_a_scale_of_the_columns():
+    X, y = regression(5)
+    c = np.linspace(0.5, 3.0, X.shape[1])
+    plain = sparse_mode(X, y, rate=3.0, tol=1e-13)
+    scaled = sparse_mode(X * c, y, penalty=L1(3.0, weights=c), tol=1e-13)
+    np.testing.assert_allclose(scaled.coefficients * c, plain.coefficients, atol=1e-8)
+
+
+def test_a_warm_start_at_the_solution_takes_one_look():
+    X, y = regression(6, family="logistic")
+    solution = sparse_mode(X, y, family="logistic", rate=1.0, tol=1e-9)
+    again = sparse_mode(X, y, family="logistic", rate=1.0, tol=1e-9, start=solution)
+    assert again.iterations == 1
+
+
+def test_path_is_the_single_solutions():
+    X, y = regression(7, family="logistic")
+    for solution in sparse_path(X, y, family="logistic", tol=1e-11)[::7]:
+        alone = sparse_mode(X, y, family="logistic", rate=solution.rate, tol=1e-11)
+        np.testing.assert_allclose(solution.coefficients, alone.coefficients, atol=1e-4)
+
+
+def test_more_columns_than_rows_and_little_penalty_interpolates():
+    X, y = regression(8, n=10, p=30)
+    solution = sparse_mode(X, y, rate=1e-4, tol=1e-9)
+    np.testing.assert_allclose(X @ solution.coefficients + solution.intercept, y, atol=1e-2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rank_deficient_designs_and_zero_columns(family):
+    X, y = regression(9, family=family)
+    X = np.column_stack([X, X[:, 0], np.zeros(len(X)), X[:, 1] + X[:, 2]])
+    solution = sparse_mode(X, y, family=family, rate=1.0, tol=1e-9)
+    assert solution.converged
+    assert solution.coefficients[-2] == 0.0
+    assert np.isfinite(solution.coefficients).all()
+
+
+def test_a_rate_of_zero_is_the_least_squares_fit():
+    X, y = regression(10)
+    solution = sparse_mode(X, y, rate=0.0, tol=1e-10)
+    A = np.column_stack([X, np.ones(len(X))])
+    expected = np.linalg.lstsq(A, y, rcond=None)[0]
+    np.testing.assert_allclose(solution.coefficients, expected[:-1], atol=1e-6)
+
+
+def test_separable_labels_have_a_mode_under_the_prior():
+    X = np.linspace(-1, 1, 20)[:, None]
+    solution = sparse_mode(X, X[:, 0] > 0, family="logistic", rate=0.1, tol=1e-9)
+    assert solution.converged
+    assert 0 < solution.coefficients[0] < 1e3
+
+
+def test_separable_labels_without_a_prior_say_so():
+    X = np.linspace(-1, 1, 20)[:, None]
+    with pytest.raises(ValueError, match="no finite mode"):
+        sparse_mode(X, X[:, 0] > 0, family="logistic", rate=0.0)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: np.asarray(X, dtype=np.float32).astype(float),
+        np.ascontiguousarray,
+        np.asfortranarray,
+        lambda X: pd.DataFrame(X).convert_dtypes(),
+        pl.DataFrame,
+        lambda X: X[::1].tolist(),
+        sparse.csr_matrix,
+    ],
+)
+def test_any_kind_of_table_gives_the_same_mode(convert):
+    X, y = regression(11)
+    X = X.astype(np.float32).astype(float)
+    expected = sparse_mode(X, y, rate=2.0, tol=1e-12).coefficients
+    found = sparse_mode(convert(X), y, rate=2.0, tol=1e-12).coefficients
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_labels_of_any_two_kinds():
+    X, y = regression(12, family="logistic")
+    expected = sparse_mode(X, y, family="logistic", rate=1.0).coefficients
+    for labels in (np.where(y > 0, "yes", "no"), y > 0, 2 * y - 1, pd.Series(y).astype("Int64")):
+        found = sparse_mode(X, labels, family="logistic", rate=1.0).coefficients
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+X0, Y0 = np.eye(3), np.array([1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": np.full((3, 2), np.nan)}, "column 0 has missing or infinite"),
+        ({"X": pd.DataFrame({"age": [1.0, np.inf, 2.0]})}, "'age' has missing or infinite"),
+        ({"X": pd.DataFrame({"sex": ["f", "m", "f"]})}, "'sex' is String"),
+        ({"X": np.eye(3) * 1j}, "complex"),
+        ({"X": np.ones(3)}, "two dimensions"),
+        ({"X": np.empty((0, 3))}, "empty"),
+        ({"X": np.eye(4)}, "`X` has 4 rows, `y` has 3"),
+        ({"y": [1.0, np.nan, 2.0]}, "response 1 is nan"),
+        ({"y": ["a", "b", "c"]}, "not numbers"),
+        ({"y": np.eye(3)}, "one column"),
+        ({"y": [1, 2, 3], "family": "logistic"}, "needs two labels, `y` has 3"),
+        ({"y": [1, 1, 1], "family": "logistic"}, "nothing to predict"),
+        ({"y": [1, None, 0], "family": "logistic"}, "response 1 is missing"),
+        ({"y": [1.5, 2, 0], "family": "poisson"}, "whole numbers"),
+        ({"y": [-1, 2, 0], "family": "poisson"}, "whole numbers"),
+        ({"y": [0, 0, 0], "family": "poisson"}, "no finite mode"),
+        ({"family": "gausian"}, "did you mean 'gaussian'"),
+        ({"rate": -1.0}, "rate"),
+        ({"rate": np.inf}, "rate"),
+        ({"rate": None}, "give a `rate`"),
+        ({"penalty": L1(1.0, weights=[1.0, 2.0])}, "2 coefficients"),
+        ({"penalty": L1(1.0, weights=[1.0, 0, 1], nonnegative=True)}, "small positive weight"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_mode(**{"X": X0, "y": Y0, "rate": 1.0, **arguments})
+
+
+def test_too_few_iterations_warn():
+    X, y = regression(13, n=100, p=200)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        assert not sparse_mode(X, y, rate=0.1, tol=1e-12, max_iter=1).converged
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        loss_for("gaussian", [1.0, -2.0, 0.3]),
+        Logistic(np.array([1.0, 0.0, 1.0])),
+        Poisson(np.array([2.0, 0.0, 1.0])),
+        Huber(np.array([1.0, -2.0, 0.3]), 0.7),
+        loss_for("multinomial", ["a", "b", "a"]),
+    ],
+)
+def test_losses_have_their_derivatives_and_duals(loss):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        z, d = 2 * rng.standard_normal(loss.shape), 1e-6 * rng.standard_normal(loss.shape)
+        slope = np.vdot(loss.derivative(z), d)
+        np.testing.assert_allclose(loss.value(z + d) - loss.value(z - d), 2 * slope, atol=1e-10)
+        alpha = -loss.derivative(z)
+        # Fenchel and Young: equality at the matching dual point, inequality at any other.
+        np.testing.assert_allclose(loss.value(z), loss.dual(alpha) - np.vdot(alpha, z), atol=1e-10)
+        other = -loss.derivative(2 * rng.standard_normal(loss.shape))
+        assert loss.value(z) >= loss.dual(other) - np.vdot(other, z) - 1e-10
+
+
+def test_a_loss_of_the_users_own():
+    X, y = regression(14, family="logistic")
+    own = Custom(lambda z: (np.logaddexp(0, z).sum() - y @ z, 1 / (1 + np.exp(-z)) - y), len(y))
+    expected = sparse_mode(X, y, family="logistic", rate=2.0, tol=1e-12)
+    found = sparse_mode(X, y, family=own, rate=2.0, tol=1e-9)
+    np.testing.assert_allclose(found.objective, expected.objective, rtol=1e-9)
+    assert found.method != expected.method
+
+
+def grouped(norm):
+    labels = [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 3]
+    return {
+        "group": lambda: Group(1.0, labels, norm=norm),
+        "sparse group": lambda: SparseGroup(1.0, labels, group_rate=0.7, norm=norm),
+        "tree": lambda: Tree(1.0, [[0, 1], [2], [0, 1, 2, 3], range(4, 12), [7, 8]], norm=norm),
+    }
+
+
+def grouped_reference(kind, norm, w):
+    """The same penalty in cvxpy's words, at rate 1."""
+    groups = [[0, 1, 2], [3, 4], [5, 6, 7], [8, 9, 10, 11]]
+    if kind == "tree":
+        groups = [[0, 1], [2], [0, 1, 2, 3], list(range(4, 12)), [7, 8]]
+    total = sum(cp.norm(w[g], norm) for g in groups)
+    return cp.norm1(w) + 0.7 * total if kind == "sparse group" else total
+
+
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+@pytest.mark.parametrize("norm", [2, np.inf])
+@pytest.mark.parametrize("kind", ["group", "sparse group", "tree"])
+def test_penalties_of_groups_agree_with_cvxpy(kind, norm, family):
+    X, y = regression(20, family=family)
+    penalty = grouped(norm)[kind]()
+    path = sparse_path(X, y, family=family, penalty=penalty, tol=1e-10)
+    assert not path[0].coefficients.any()
+    for found in path[1::9]:
+        w, b = cp.Variable(12), cp.Variable()
+        z = X @ w + b
+        loss = (
+            0.5 * cp.sum_squares(y - z) if family == "gaussian" else cp.sum(cp.logistic(z)) - y @ z
+        )
+        problem = cp.Problem(cp.Minimize(loss + found.rate * grouped_reference(kind, norm, w)))
+        problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+        np.testing.assert_allclose(found.objective, problem.value, rtol=1e-8)
+        assert found.converged
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_multinomial_agrees_with_cvxpy(rows):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 5))
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + rng.gumbel(size=(80, 3)), axis=1)]
+    penalty = Group(3.0, np.repeat(np.arange(5), 3)) if rows else L1(3.0)
+    found = sparse_mode(X, y, family="multinomial", penalty=penalty, tol=1e-10)
+    W, b = cp.Variable((5, 3)), cp.Variable(3)
+    Z = X @ W + np.ones((80, 1)) @ cp.reshape(b, (1, 3), order="C")
+    labels = np.eye(3)[np.unique(y, return_inverse=True)[1]]
+    loss = cp.sum(cp.log_sum_exp(Z, axis=1)) - cp.sum(cp.multiply(labels, Z))
+    size = cp.sum(cp.norm(W, 2, axis=1)) if rows else cp.sum(cp.abs(W))
+    problem = cp.Problem(cp.Minimize(loss + 3.0 * size))
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    np.testing.assert_allclose(found.objective, problem.value, rtol=1e-8)
+    assert found.coefficients.shape == (5, 3)
+    assert found.converged
+
+
+def test_groups_of_one_are_the_lasso():
+    X, y = regression(21)
+    lasso = sparse_mode(X, y, rate=5.0, tol=1e-12)
+    groups = sparse_mode(X, y, penalty=Group(5.0, np.arange(12)), tol=1e-12)
+    np.testing.assert_allclose(groups.coefficients, lasso.coefficients, atol=1e-6)
+    assert groups.method != lasso.method
