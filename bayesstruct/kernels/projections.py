@@ -292,7 +292,7 @@ def l2_cone(x, g, out, height):
     for r in range(x.shape[0]):
         norm = _length(x[r])
         h = g[r] if norm <= g[r] else max(0.5 * (norm + g[r]), 0.0)
-        scale = 1.0 if norm <= g[r] else h / norm
+        scale = 1.0 if norm <= g[r] else h / max(norm, np.finfo(np.float64).tiny)
         for i in range(x.shape[1]):
             out[r, i] = scale * x[r, i]
         height[r] = h

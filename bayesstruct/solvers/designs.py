@@ -22,6 +22,9 @@ class Design(ABC):
         Whether the last column stands for the intercept.
     """
 
+    #: Whether most entries are zero and not stored.
+    sparse = False
+
     def __init__(self, X, intercept: bool):
         self.X = X
         self.intercept = intercept
@@ -82,6 +85,8 @@ class _Dense(Design):
 
 
 class _Sparse(Design):
+    sparse = True
+
     def by_columns(self, k):
         return k > _DENSER * max(self.X.nnz / self.X.shape[1], 1.0)
 

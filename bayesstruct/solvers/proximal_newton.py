@@ -15,13 +15,19 @@ import numpy as np
 
 from bayesstruct.solvers.designs import Design
 from bayesstruct.solvers.losses import Loss
+from bayesstruct.solvers.quadratic import ColumnModel, GramModel, minimise_quadratic
 
-__all__ = ["Certifier", "GramCache", "Problem", "State", "proximal_newton"]
+__all__ = [
+    "Certifier",
+    "GramCache",
+    "Problem",
+    "State",
+    "nearest_to_entering",
+    "proximal_newton",
+]
 
 _FIRST_SIZE = 64
 _NEAR = 0.9  # of its bound: gradients below it stay out of the working set
-_PASSES = 10
-_MAX_ROUNDS = 50
 _MAX_NEWTON = 20
 _ARMIJO = 1e-4
 _LEAST_CURVATURE = 1e-9  # relative to the largest: keeps the quadratic model bounded below
@@ -60,6 +66,46 @@ class Problem:
     def with_rates(self, up: np.ndarray, down: np.ndarray) -> "Problem":
         """Return the same loss under other rates."""
         return Problem(self.design, self.loss, up, down)
+
+    def restricted(self, index: np.ndarray) -> "Problem":
+        """Return the penalty of some coefficients."""
+        return Problem(self.design, self.loss, self.up[index], self.down[index])
+
+    def dual_ratio(self, products: np.ndarray) -> float:
+        """How far inner products of columns and a dual point are out of bounds: at most 1 is in."""
+        return self._ratios(-products)[~self.free].max(initial=0.0)
+
+    def residual(self, v: np.ndarray, u: np.ndarray) -> float:
+        """Largest distance of minus the gradient to the penalty's subdifferential."""
+        r = np.maximum(np.maximum(-u - self.up, u - self.down), 0.0)
+        plus, minus = v > 0, v < 0
+        r[plus] = np.abs(u[plus] + self.up[plus])
+        r[minus] = np.abs(u[minus] - self.down[minus])
+        return r.max(initial=0.0)
+
+    def working_set(self, w: np.ndarray, gradient: np.ndarray, size: int) -> np.ndarray:
+        """Columns in the model, the free ones, and those nearest to entering, in order."""
+        ratio = self._ratios(gradient)
+        ratio[(w != 0) | self.free] = np.inf
+        return np.sort(nearest_to_entering(ratio, size))
+
+    def minimise(self, model, w: np.ndarray, tol: float) -> np.ndarray:
+        """Minimise a quadratic model plus the penalty, from ``w``."""
+        return minimise_quadratic(model, w, self.up, self.down, tol, self.residual)
+
+    def _ratios(self, gradient):
+        """How near each zero coefficient is to moving: above 1 it would."""
+        bound = np.where(gradient < 0, self.up, self.down)
+        size = np.abs(gradient)
+        full = np.where(size > 0, np.inf, 0.0)  # without a rate
+        return np.divide(size, bound, out=full, where=bound > np.finfo(float).tiny)
+
+
+def nearest_to_entering(ratio: np.ndarray, size: int) -> np.ndarray:
+    """Everything of infinite ratio, and at most ``size`` more of the largest ones."""
+    count = min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > _NEAR))
+    index = np.argpartition(-ratio, max(count - 1, 0))[:count]
+    return index[ratio[index] > _NEAR]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,25 +176,10 @@ class Certifier:
         for share in (0.0, 1e-13, 1e-10, 1e-7, 1e-4):
             a = (1 - share) * alpha + share * self._null_alpha
             b = (1 - share) * products - share * self.null_gradient
-            value = problem.loss.dual(a * _admissible_scale(b, problem))
+            value = problem.loss.dual(a / max(problem.dual_ratio(b), 1.0))
             if np.isfinite(value):
                 return max(objective - value, 0.0)
         return np.inf
-
-
-def _admissible_scale(products, problem):
-    """Largest factor up to 1 at which the penalty's dual constraints hold."""
-    bound = ~problem.free
-    ratio = _ratios(-products, problem)[bound].max(initial=0.0)
-    return 1.0 if ratio <= 1.0 else 1.0 / ratio
-
-
-def _ratios(gradient, problem):
-    """How near each zero coefficient is to moving: above 1 it would."""
-    bound = np.where(gradient < 0, problem.up, problem.down)
-    size = np.abs(gradient)
-    full = np.where(size > 0, np.inf, 0.0)  # without a rate
-    return np.divide(size, bound, out=full, where=bound > np.finfo(float).tiny)
 
 
 def _unpenalised_mode(A, loss):
@@ -238,7 +269,7 @@ def proximal_newton(
     max_iter: int,
     cache: GramCache | None = None,
 ) -> State:
-    """Minimise a loss plus separable absolute-value penalties.
+    """Minimise a loss plus separable penalties of entries or of groups.
 
     Parameters
     ----------
@@ -279,30 +310,10 @@ def proximal_newton(
         best = State(w.copy(), objective, gap, gradient, iteration)
         if gap <= tol * certifier.null_objective or stuck >= 5:
             break
-        working, violation = _working_set(problem, w, gradient, size)
+        working = problem.working_set(w, gradient, size)
         size = max(size, np.count_nonzero(w))
-        _minimise_on(problem, cache, working, w, z, 0.03 * violation)
+        _minimise_on(problem, cache, working, w, z, 0.03 * problem.residual(w, gradient))
     return best
-
-
-def _working_set(problem, w, gradient, size):
-    """Columns in the model, the free ones, and those nearest to entering; the worst violation."""
-    ratio = _ratios(gradient, problem)
-    inside = (w != 0) | problem.free
-    ratio[inside] = np.inf
-    count = min(np.count_nonzero(inside) + size, np.count_nonzero(ratio > _NEAR))
-    index = np.argpartition(-ratio, max(count - 1, 0))[:count]
-    index = np.sort(index[ratio[index] > _NEAR])
-    return index, _residual(w, gradient, problem.up, problem.down)
-
-
-def _residual(v, u, up, down):
-    """Largest distance of minus the gradient to the penalty's subdifferential."""
-    r = np.maximum(np.maximum(-u - up, u - down), 0.0)
-    plus, minus = v > 0, v < 0
-    r[plus] = np.abs(u[plus] + up[plus])
-    r[minus] = np.abs(u[minus] - down[minus])
-    return r.max(initial=0.0)
 
 
 def _minimise_on(problem, cache, index, w, z, tol):
@@ -313,169 +324,45 @@ def _minimise_on(problem, cache, index, w, z, tol):
         if problem.design.by_columns(len(index)):
             model = ColumnModel(problem.design, index, np.ones(len(z)), derivative)
         else:
-            model, tol = GramModel(cache.take(index), gradient), 1e-12 * np.abs(gradient).max()
-        w[index] = minimise_quadratic(model, w[index], problem.up[index], problem.down[index], tol)
+            model, tol = GramModel(cache.take(index), gradient), 0.03 * tol
+        w[index] = problem.restricted(index).minimise(model, w[index], tol)
     else:
         _newton_steps(problem, index, w, z, tol)
 
 
 def _newton_steps(problem, index, w, z, tol):
-    design, loss, up, down = problem.design, problem.loss, problem.up[index], problem.down[index]
+    design, loss, part = problem.design, problem.loss, problem.restricted(index)
     block, v = design.columns(index), w[index]
     for _ in range(_MAX_NEWTON):
         derivative, weights = loss.derivative(z), loss.curvature(z)
         weights = np.maximum(weights, _LEAST_CURVATURE * weights.max())
         gradient = np.asarray(block.T @ derivative)
-        residual = _residual(v, gradient, up, down)
+        residual = part.residual(v, gradient)
         if residual <= tol:
             break
         if design.by_columns(len(index)):
             model = ColumnModel(design, index, weights, derivative)
         else:
             model = GramModel(design.gram(block, weights), gradient)
-        new = minimise_quadratic(model, v, up, down, 1e-3 * residual)
-        t, z = _line_search(problem, index, v, new, z, gradient, np.asarray(block @ (new - v)))
+        new = part.minimise(model, v, 1e-3 * residual)
+        t, z = _line_search(part, v, new, z, gradient, np.asarray(block @ (new - v)))
         if t == 0.0:
             break
         v = new if t == 1.0 else v + t * (new - v)
     w[index] = v
 
 
-def _line_search(problem, index, v, new, z, gradient, move):
+def _line_search(part, v, new, z, gradient, move):
     """Largest step in 1, 1/2, 1/4, ... that lowers the objective enough; the new predictor."""
-    up, down = problem.up[index], problem.down[index]
-    part = Problem(problem.design, problem.loss, up, down)
-    before = problem.loss.value(z) + part.penalty(v)
+    before = part.loss.value(z) + part.penalty(v)
     slope = gradient @ (new - v) + part.penalty(new) - part.penalty(v)
     noise = 1e-15 * max(abs(before), float(len(z)))  # of rounding in the objective
     if slope > noise:
         return 0.0, z
     t = 1.0
     while t > 1e-10:
-        after = problem.loss.value(z + t * move) + part.penalty(v + t * (new - v))
+        after = part.loss.value(z + t * move) + part.penalty(v + t * (new - v))
         if after <= before + _ARMIJO * t * slope + noise:
             return t, z + t * move
         t *= 0.5
     return 0.0, z
-
-
-class GramModel:
-    """Quadratic model held as its Gram matrix and gradient."""
-
-    def __init__(self, Q: np.ndarray, gradient: np.ndarray):
-        self.Q = Q
-        self.u = np.array(gradient)
-
-    def gradient(self) -> np.ndarray:
-        """Gradient at the present point."""
-        return self.u
-
-    def sweep(self, v, up, down, passes, tol) -> None:
-        """Coordinate descent, in place."""
-        from bayesstruct.kernels.quadratic_l1 import sweep
-
-        sweep(self.Q, v, self.u, up, down, passes, tol)
-
-    def newton(self, S, slope):
-        """Step to the minimum over the coordinates ``S``, and the curvature as a product."""
-        H = self.Q[np.ix_(S, S)]
-        return _solve(H, -slope), lambda move: H @ move
-
-    def move(self, S, step) -> None:
-        """Follow a step of the coordinates ``S``."""
-        self.u += self.Q[:, S] @ step
-
-
-class ColumnModel:
-    """Quadratic model held as sparse columns and the derivative in each row."""
-
-    def __init__(self, design, index, weights, derivative):
-        self.design, self.index, self.h, self.m = design, index, weights, derivative.copy()
-        self.block = design.columns(index)
-        self.curvature = (self.block.multiply(self.block)).T @ weights
-
-    def gradient(self) -> np.ndarray:
-        """Gradient at the present point."""
-        return self.block.T @ self.m
-
-    def sweep(self, v, up, down, passes, tol) -> None:
-        """Coordinate descent, in place."""
-        from bayesstruct.kernels.quadratic_l1 import sweep_columns
-
-        X = self.design.X
-        index = np.where(self.index < X.shape[1], self.index, -1)
-        arrays = X.data, X.indices, X.indptr, index, self.h, self.m, self.curvature
-        sweep_columns(*arrays, v, up, down, passes, tol)
-
-    def newton(self, S, slope):
-        """Step towards the minimum over ``S`` by conjugate gradients, and the curvature."""
-        from scipy.sparse.linalg import LinearOperator, cg
-
-        A = self.block[:, S]
-
-        def product(move):
-            return A.T @ (self.h * (A @ move))
-
-        H = LinearOperator((len(S), len(S)), matvec=product, dtype=float)
-        scale = np.maximum(self.curvature[S], np.finfo(float).tiny)
-        M = LinearOperator(H.shape, matvec=lambda r: r / scale, dtype=float)
-        return cg(H, -slope, rtol=1e-6, maxiter=200, M=M)[0], product
-
-    def move(self, S, step) -> None:
-        """Follow a step of the coordinates ``S``."""
-        self.m += self.h * (self.block[:, S] @ step)
-
-
-def minimise_quadratic(model, w, up, down, tol):
-    r"""Minimise a quadratic model plus the penalty, from ``w``.
-
-    Passes of coordinate descent find the signs; Newton steps on them finish, however badly the
-    columns are conditioned. Both only ever descend.
-    """
-    v = w.copy()
-    for _ in range(_MAX_ROUNDS):
-        model.sweep(v, up, down, _PASSES, tol)
-        if _residual(v, model.gradient(), up, down) <= tol:
-            break
-        _newton_on_signs(model, v, up, down)
-        if _residual(v, model.gradient(), up, down) <= tol:
-            break
-    return v
-
-
-def _newton_on_signs(model, v, up, down):
-    """One Newton step within the present orthant, cut off at its boundary, in place."""
-    S = np.flatnonzero((v != 0) | ((up == 0) & (down == 0)))
-    if not len(S):
-        return
-    rates = np.where(v[S] > 0, up[S], np.where(v[S] < 0, -down[S], 0.0))
-    slope = model.gradient()[S] + rates
-    step, product = model.newton(S, slope)
-    reaches = (v[S] * step < 0) & (rates != 0)
-    first = np.min(-v[S][reaches] / step[reaches], initial=np.inf)
-    for t in (1.0, 0.5, 0.25, min(first, 1.0)):  # the last stays in the orthant
-        move = t * step
-        crosses = reaches & (np.abs(move) >= np.abs(v[S]))
-        move[crosses] = -v[S[crosses]]
-        if slope @ move + 0.5 * move @ product(move) < 0.0:
-            v[S] += move
-            v[S[crosses]] = 0.0
-            model.move(S, move)
-            return
-
-
-def _solve(H, b):
-    """Solution of a positive semi-definite system, a little regularised if it is singular."""
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
-    ridge = 0.0
-    for _ in range(6):
-        try:
-            factor = cho_factor(
-                H + ridge * np.eye(len(b)) if ridge else H, lower=True, check_finite=False
-            )
-        except LinAlgError:
-            ridge = max(100.0 * ridge, 1e-12 * np.trace(H) / len(b))
-            continue
-        return cho_solve(factor, b, check_finite=False)
-    return np.zeros(len(b))

@@ -6,9 +6,10 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.penalties import L1, Penalty
+from bayesstruct.penalties import L1, Group, Penalty
 from bayesstruct.solvers.designs import Design, as_design
 from bayesstruct.solvers.general import GeneralRegression
+from bayesstruct.solvers.groups import group_problem
 from bayesstruct.solvers.losses import Custom, Loss, Multinomial, loss_for
 from bayesstruct.solvers.proximal_newton import Certifier, GramCache, Problem, proximal_newton
 from bayesstruct.solvers.solution import Solution
@@ -104,8 +105,9 @@ def sparse_mode(
 
     Notes
     -----
-    Absolute values of coefficients under a loss with a second derivative are solved by proximal
-    Newton steps on working sets, everything else by quasi-Newton soft-threshold steps.
+    Absolute values of coefficients, and Euclidean norms of groups of them, under a loss with a
+    second derivative are solved by proximal Newton steps on working sets, everything else by
+    quasi-Newton soft-threshold steps.
 
     The sum over the rows is not divided by their number, so the rate is that of the prior, not of
     an average loss.
@@ -191,14 +193,20 @@ def _problem(X, y, family, intercept):
 
 def _solver(regression, penalty):
     """Choose the fast solver where it applies, the general one elsewhere."""
-    smooth = not isinstance(regression.loss, Custom | Multinomial)
-    return (_Newton if smooth and isinstance(penalty, L1) else _SoftThreshold)(regression, penalty)
+    if isinstance(regression.loss, Custom | Multinomial):
+        return _SoftThreshold(regression, penalty)
+    if isinstance(penalty, L1):
+        return _Newton(regression, penalty)
+    plain = isinstance(penalty, Group) and penalty.norm == 2
+    if plain and not regression.design.sparse:
+        return _GroupNewton(regression, penalty)
+    return _SoftThreshold(regression, penalty)
 
 
 class _Newton:
     """Proximal Newton steps; the null model and Gram matrices are shared by all rates."""
 
-    def __init__(self, regression: _Regression, penalty: L1):
+    def __init__(self, regression: _Regression, penalty: Penalty):
         self.design, self.loss, self.penalty = regression.design, regression.loss, penalty
         problem = self._at(penalty)
         self.certifier = Certifier(problem)
@@ -248,6 +256,13 @@ class _Newton:
     def _flat(self, solution):
         w = solution.coefficients
         return np.append(w, solution.intercept) if self.design.intercept else w
+
+
+class _GroupNewton(_Newton):
+    """The same for Euclidean norms of groups."""
+
+    def _at(self, penalty):
+        return group_problem(self.design, self.loss, penalty)
 
 
 class _SoftThreshold:

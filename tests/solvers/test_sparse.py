@@ -328,4 +328,3 @@ def test_groups_of_one_are_the_lasso():
     lasso = sparse_mode(X, y, rate=5.0, tol=1e-12)
     groups = sparse_mode(X, y, penalty=Group(5.0, np.arange(12)), tol=1e-12)
     np.testing.assert_allclose(groups.coefficients, lasso.coefficients, atol=1e-6)
-    assert groups.method != lasso.method
