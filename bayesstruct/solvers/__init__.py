@@ -6,6 +6,7 @@ from bayesstruct.solvers.graphical_lasso import (
     graphical_lasso_path,
 )
 from bayesstruct.solvers.graphical_spike_slab import SpikeSlabSolution, graphical_spike_slab
+from bayesstruct.solvers.neighbourhoods import NeighbourhoodSolution, neighbourhood_modes
 from bayesstruct.solvers.selection import (
     bayesian_information_criterion,
     cross_validate,
@@ -16,6 +17,7 @@ from bayesstruct.solvers.sparse import SparseSolution, sparse_mode, sparse_path
 
 __all__ = [
     "ConvergenceWarning",
+    "NeighbourhoodSolution",
     "PrecisionSolution",
     "Solution",
     "SparseSolution",
@@ -26,6 +28,7 @@ __all__ = [
     "graphical_lasso_gap",
     "graphical_lasso_path",
     "graphical_spike_slab",
+    "neighbourhood_modes",
     "sparse_mode",
     "sparse_path",
     "stability_selection",

@@ -6,6 +6,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+_FEW = 4  # gathering columns pays when at most one in so many has a coefficient
 _DENSER = 8  # a row of the Gram matrix beats a sparse column this much longer: it is contiguous
 
 __all__ = ["Design", "as_design"]
@@ -20,13 +21,16 @@ class Design(ABC):
         Rows, and columns including the intercept.
     intercept : bool
         Whether the last column stands for the intercept.
+    names : sequence
+        Labels of the columns, their numbers if they have none.
     """
 
     #: Whether most entries are zero and not stored.
     sparse = False
 
-    def __init__(self, X, intercept: bool):
+    def __init__(self, X, intercept: bool, names=None):
         self.X = X
+        self.names = range(X.shape[1]) if names is None else names
         self.intercept = intercept
         self.n = X.shape[0]
         self.p = X.shape[1] + intercept
@@ -66,6 +70,13 @@ class Design(ABC):
 
 
 class _Dense(Design):
+    def dot(self, w):
+        inside = np.flatnonzero(w[: self.X.shape[1]]) if w.ndim == 1 else None
+        if inside is None or _FEW * len(inside) > self.p:
+            return super().dot(w)
+        z = self.X[:, inside] @ w[inside]
+        return z + w[-1] if self.intercept else z
+
     def columns(self, index):
         block = np.empty((self.n, len(index)), order="F")
         for k, j in enumerate(index):
@@ -141,13 +152,13 @@ def as_design(X: ArrayLike | Design, *, intercept: bool) -> Design:
     for j in np.flatnonzero(~np.isfinite(X.sum(axis=0))):
         if not np.isfinite(X[:, j]).all():  # a sum may overflow without that
             raise ValueError(
-                f"column {names(j)} has missing or infinite values; leave out or impute those rows"
+                f"column {names[j]!r} has missing or infinite values; leave out or impute those rows"
             )
-    return _Dense(X, intercept)
+    return _Dense(X, intercept, names)
 
 
 def _dense(X):
-    """Double-precision Fortran array and a function that names its columns."""
+    """Double-precision Fortran array and the names of its columns."""
     labels = getattr(X, "columns", None)
     if labels is not None and hasattr(X, "to_numpy"):
         X = _frame_values(X)
@@ -167,7 +178,7 @@ def _dense(X):
         raise ValueError(f"the design matrix must have two dimensions, it has {X.ndim}")
     if 0 in X.shape:
         raise ValueError(f"the design matrix is empty, its shape is {X.shape}")
-    return X, (lambda j: repr(labels[j]) if labels is not None else str(j))
+    return X, list(range(X.shape[1]) if labels is None else labels)
 
 
 def _frame_values(frame):

@@ -1,0 +1,91 @@
+"""One sparse regression for each column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesstruct.solvers import neighbourhood_modes, sparse_mode
+
+
+def ising_table(rng, couplings, n, sweeps=60):
+    """Rows of a binary Markov random field, each from its own Gibbs chain."""
+    p = len(couplings)
+    fields = -couplings.sum(axis=1) / 2
+    x = (rng.random((n, p)) < 0.5).astype(float)
+    for _ in range(sweeps):
+        for j in range(p):
+            x[:, j] = rng.random(n) < 1 / (1 + np.exp(-(x @ couplings[j] + fields[j])))
+    return x
+
+
+def random_couplings(rng, p, degree):
+    """Couplings of a random graph, of size .8 to 1.2 and random sign."""
+    couplings = np.zeros((p, p))
+    ends = np.repeat(np.arange(p), degree)
+    rng.shuffle(ends)
+    for i, j in ends[: len(ends) // 2 * 2].reshape(-1, 2):
+        if i != j:
+            couplings[i, j] = couplings[j, i] = rng.choice([-1, 1]) * rng.uniform(0.8, 1.2)
+    return couplings
+
+
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+def test_each_row_is_a_regression(family):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    X[:, 1] += X[:, 0]
+    if family == "logistic":
+        X = (X > 0).astype(float)
+    found = neighbourhood_modes(X, family=family, rate=3.0, tol=1e-11)
+    for j in range(6):
+        rest = np.delete(np.arange(6), j)
+        alone = sparse_mode(X[:, rest], X[:, j], family=family, rate=3.0, tol=1e-11)
+        np.testing.assert_allclose(found.coefficients[j, rest], alone.coefficients, atol=1e-5)
+        np.testing.assert_allclose(found.intercepts[j], alone.intercept, atol=1e-5)
+    assert not found.coefficients.diagonal().any()
+    assert found.converged
+
+
+def test_population_coefficients_are_those_of_the_precision_matrix():
+    K = np.array([[2.0, 0.6, 0.0], [0.6, 1.5, -0.5], [0.0, -0.5, 1.0]])
+    rows = np.linalg.cholesky(np.linalg.inv(K)) @ np.eye(3) * np.sqrt(3)
+    X = np.vstack([rows.T, -rows.T])  # second moments are inv(K), means are zero
+    found = neighbourhood_modes(X, rate=1e-9, tol=1e-12)
+    expected = -K / K.diagonal()[:, None]
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(found.coefficients, expected, atol=1e-6)
+
+
+def test_the_and_graph_is_inside_the_or_graph_and_both_find_an_ising_graph():
+    rng = np.random.default_rng(1)
+    couplings = random_couplings(rng, 30, 3)
+    X = ising_table(rng, couplings, 3000)
+    found = neighbourhood_modes(X, family="logistic", rate=0.5 * np.sqrt(3000 * np.log(30)))
+    both, either = found.graph("and"), found.graph("or")
+    truth = couplings != 0
+    assert not (both & ~either).any()
+    for graph in (both, either):
+        hits = (graph & truth).sum()
+        assert 2 * hits / (graph.sum() + truth.sum()) > 0.9  # F1
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (np.ones((5, 1)), {}, "at least two columns"),
+        (pd.DataFrame({"a": [0, 1, 2], "b": [0, 1, 0]}), {"family": "logistic"}, "'a'.*two labels"),
+        (pd.DataFrame({"a": [1, 1, 1], "b": [0, 1, 0]}), {"family": "logistic"}, "'a'.*two labels"),
+        (np.eye(3), {"rate": 0.0}, "positive and finite"),
+        (np.eye(3), {"rate": np.nan}, "positive and finite"),
+        (np.eye(3), {"family": "logit"}, "logistic"),
+    ],
+)
+def test_bad_input(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        neighbourhood_modes(table, **{"rate": 1.0, **options})
+
+
+def test_an_unknown_rule_is_answered_with_the_known_ones():
+    found = neighbourhood_modes(np.random.default_rng(0).standard_normal((9, 3)), rate=1.0)
+    with pytest.raises(ValueError, match="and, or"):
+        found.graph("xor")
