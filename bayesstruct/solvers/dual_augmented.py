@@ -11,7 +11,6 @@ import itertools
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ __all__ = ["Step", "dal", "dual_augmented_steps"]
 
 _GROWTH = 2.0  # of the proximity
 _FREE_GROWTH = 40.0  # of that of unpenalised coefficients whose constraint does not improve
+_MOST_GROWTH = 1e6  # beyond, rounding of the products counts; the gap has closed long before
 _LARGEST_CHOLESKY = 4000  # rows; beyond, conjugate gradients
 _MAX_NEWTON = 100
 _MAX_BACKTRACKS = 60
@@ -133,6 +133,8 @@ def dal(
         raise ValueError(f"`X` has {design.n} rows, `y` has shape {loss.shape}")
     if not eta > 0:
         raise ValueError(f"`eta` must be positive, it is {eta}")
+    if max_iter < 1:
+        raise ValueError(f"`max_iter` must be at least 1, it is {max_iter}")
     problem = _problem(design, loss, penalty)
     certifier = Certifier(problem)
     p = design.p - design.intercept
@@ -143,19 +145,15 @@ def dal(
     steps = dual_augmented_steps(
         problem, w, eta=eta / penalty.rate, tol=tol, certifier=certifier, newton=newton
     )
-    step, iterations, converged = None, 0, False
+    iterations = stuck = 0
     best_gap = best_objective = np.inf
-    stuck = 0
     for step in itertools.islice(steps, max_iter):
         iterations += 1
-        converged = step.gap <= tol * step.objective
         better = step.gap < best_gap or step.objective < best_objective
         stuck = 0 if better else stuck + 1
         best_gap, best_objective = min(step.gap, best_gap), min(step.objective, best_objective)
-        if converged or stuck >= _PATIENCE:
+        if step.gap <= tol * step.objective or stuck >= _PATIENCE:
             break
-    if step is None:
-        raise ValueError(f"`max_iter` must be at least 1, it is {max_iter}")
     derivative = loss.derivative(design.dot(step.w))
     gradient = design.tdot(derivative)
     # The gradient's own dual point is a second bound, for free.
@@ -239,7 +237,7 @@ def dual_augmented_steps(
     solve = _newton_solver(newton, design.n)
     etas = np.full(design.p, float(eta))
     alpha = conjugate.interior(-loss.derivative(design.dot(w)))
-    before = np.inf
+    before, largest = np.inf, _MOST_GROWTH * eta
     for t in itertools.count():
         inner = _Inner(design, conjugate, proximal, w, etas, solve)
         alpha, products, w, used = inner.minimise(alpha)
@@ -250,9 +248,9 @@ def dual_augmented_steps(
         bound = tol * max(np.linalg.norm(alpha), np.finfo(float).tiny)
         slow = t > 0 and violation > max(0.5 * before, bound)
         before = violation
-        eta *= _GROWTH
+        eta = min(_GROWTH * eta, largest)
         etas[~free] = eta
-        etas[free] *= _FREE_GROWTH if slow else _GROWTH
+        etas[free] = np.minimum(etas[free] * (_FREE_GROWTH if slow else _GROWTH), largest)
 
 
 def _problem(design, loss, penalty):
@@ -284,13 +282,15 @@ class _Inner:
         """Newton steps until the rule (44) holds; the dual variable, its products, the next w."""
         products = self.design.tdot(alpha)
         q, new, value = self._at(alpha, products)
-        used = 0
+        used, last = 0, (np.inf, np.inf)
         while used < _MAX_NEWTON:
             slope, noise = self._slope(alpha, new)
             moved = np.sqrt(self.conjugate.gamma * ((new - self.w) ** 2 / self.etas).sum())
             size = np.linalg.norm(slope)
-            if size <= max(moved, noise):
+            at_rounding = size > 0.5 * last[0] and value >= last[1] - _rounding(value, alpha)
+            if size <= max(moved, noise) or at_rounding:
                 break
+            last = size, value
             F = self.proximal.factor(self.design, q, self.etas)
             step = -self.solve(self.conjugate.curvature(alpha), F, slope)
             found = self._search(alpha, products, step, slope @ step, value)
@@ -314,7 +314,7 @@ class _Inner:
 
     def _search(self, alpha, products, step, decrease, value):
         along = self.design.tdot(step)
-        noise = 1e-15 * max(abs(value), float(len(alpha)))
+        noise = _rounding(value, alpha)
         t = min(1.0, _TO_BOUNDARY * self.conjugate.room(alpha, step))
         for _ in range(_MAX_BACKTRACKS):
             a, b = alpha + t * step, products + t * along
@@ -323,6 +323,11 @@ class _Inner:
                 return a, b, q, new, after
             t *= 0.5
         return None
+
+
+def _rounding(value, alpha):
+    """Differences of values below it decide nothing."""
+    return 1e-15 * max(abs(value), float(len(alpha)))
 
 
 class _Conjugate(ABC):

@@ -48,8 +48,8 @@ def bayesian_information_criterion(
     Returns
     -------
     (len(path),) numpy.ndarray
-        Infinite where the estimate does not exist: more coefficients than rows, or labels that
-        the support separates perfectly.
+        Infinite with as many coefficients as rows. Where labels are separated in part, so that the
+        estimate runs away, the likelihood is the one that it approaches.
 
     References
     ----------
@@ -79,14 +79,20 @@ def _criterion(design, loss, support, intercept, gamma):
     if d + intercept >= n:
         return np.inf
     columns = design.columns(support) if d else np.zeros((n, 1))
-    try:
-        fit = sparse_mode(
-            columns, loss.y, family=loss, rate=0.0 if d else 1.0, intercept=intercept, tol=1e-9
-        )
-    except ValueError:  # the labels are separated: no finite estimate
-        return np.inf
-    twice = n * np.log(2 * fit.objective / n) if isinstance(loss, Gaussian) else 2 * fit.objective
+    value = _best_loss(columns, loss, 0.0 if d else 1.0, intercept)
+    twice = n * np.log(2 * value / n) if isinstance(loss, Gaussian) else 2 * value
     return twice + (d + intercept) * np.log(n) + 2 * gamma * d * np.log(design.p)
+
+
+def _best_loss(columns, loss, rate, intercept):
+    """Smallest loss of some columns."""
+    try:
+        return sparse_mode(
+            columns, None, family=loss, rate=rate, intercept=intercept, tol=1e-9
+        ).objective
+    except ValueError:  # no finite estimate: stop where the loss is within 1e-4 or so of its limit
+        fit = sparse_mode(columns, None, family=loss, rate=1e-6, intercept=intercept, tol=1e-9)
+        return fit.objective - 1e-6 * np.abs(fit.coefficients).sum()
 
 
 class CrossValidation(NamedTuple):

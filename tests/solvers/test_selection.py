@@ -51,13 +51,19 @@ def test_criterion_of_a_logistic_path_is_the_unpenalised_likelihood():
     np.testing.assert_allclose(found[-1], expected, rtol=1e-6)
 
 
-def test_criterion_is_infinite_where_no_estimate_exists():
+def test_criterion_of_separated_labels_is_that_of_the_limit():
     X = np.linspace(-1, 1, 30)[:, None]
     y = X[:, 0] > 0
     path = sparse_path(X, y, family="logistic")
     found = bayesian_information_criterion(X, y, path, family="logistic")
-    assert np.isfinite(found[0])
-    assert np.isinf(found[-1])
+    np.testing.assert_allclose(found[0], 2 * 30 * np.log(2) + np.log(30))  # no predictor
+    np.testing.assert_allclose(found[-1], 2 * np.log(30), atol=1e-3)  # a likelihood of one
+
+
+def test_criterion_is_infinite_with_as_many_coefficients_as_rows():
+    X, y = table(n=12)
+    path = sparse_path(X, y, rates=[1e-6], tol=1e-3)
+    assert np.isinf(bayesian_information_criterion(X, y, path))[0]
 
 
 def test_cross_validation_is_the_loss_on_rows_left_out():
