@@ -1,6 +1,8 @@
 """Distributions: priors over structures, and what a structure says about data."""
 
 from bayesstruct.distributions.edges import Edges, edges, partial_correlations
+from bayesstruct.distributions.group_laplace import GroupLaplace, SparseGroupLaplace
+from bayesstruct.distributions.horseshoe import RegularizedHorseshoe
 from bayesstruct.distributions.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -16,6 +18,13 @@ from bayesstruct.distributions.rows import (
     IncompleteGraphicalNormal,
     MissingCells,
 )
+from bayesstruct.distributions.spike_and_slab import (
+    LaplaceSpikeAndSlab,
+    NormalSpikeAndSlab,
+    SpikeAndSlab,
+    included,
+)
+from bayesstruct.distributions.tree_laplace import TreeLaplace
 
 __all__ = [
     "ColumnMeans",
@@ -24,10 +33,18 @@ __all__ = [
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
+    "GroupLaplace",
     "IncompleteGraphicalNormal",
+    "LaplaceSpikeAndSlab",
     "MissingCells",
+    "NormalSpikeAndSlab",
+    "RegularizedHorseshoe",
+    "SparseGroupLaplace",
+    "SpikeAndSlab",
+    "TreeLaplace",
     "edges",
     "implied_edge_probability",
     "implied_nonnegligible_probability",
+    "included",
     "partial_correlations",
 ]

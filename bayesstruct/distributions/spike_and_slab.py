@@ -151,7 +151,9 @@ class _Mixture(Continuous):
 
 def _logp(value, inclusion, slab_scale, log_slab):
     """Log density with respect to Lebesgue measure plus a unit mass at zero."""
-    logp = pt.switch(pt.eq(value, 0.0), _log(1.0 - inclusion), _log(inclusion) + log_slab)
+    # Without an atom zero is a value like any other: the mode of a Laplace law, for one.
+    zero = pt.and_(pt.eq(value, 0.0), pt.lt(inclusion, 1.0))
+    logp = pt.switch(zero, _log(1.0 - inclusion), _log(inclusion) + log_slab)
     return check_parameters(
         logp,
         inclusion >= 0,
@@ -209,8 +211,8 @@ class SpikeAndSlab:
 
     ``logp`` is the density with respect to Lebesgue measure plus a unit mass at zero:
     :math:`\log(1 - \pi_j)` at zero, and :math:`\log \pi_j` plus the log density of the slab
-    elsewhere. It is not differentiable in the coefficients, see
-    :mod:`bayesstruct.distributions.spike_and_slab`.
+    elsewhere (and at zero too where :math:`\pi_j = 1`: then there is no atom). It is not
+    differentiable in the coefficients, see :mod:`bayesstruct.distributions.spike_and_slab`.
 
     ========  ==========================================
     Support   real, with an atom at zero

@@ -4,6 +4,8 @@ from bayesstruct.ops.bootstrap import BootstrapStart, bootstrap_scatter
 from bayesstruct.ops.graphical_lasso import graphical_lasso
 from bayesstruct.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.ops.sparse import lasso, sparse_logistic
+from bayesstruct.ops.sparse_groups import group_lasso, tree_lasso
 
 __all__ = [
     "BootstrapStart",
@@ -11,5 +13,9 @@ __all__ = [
     "graphical_lasso",
     "graphical_lasso_mode",
     "graphical_spike_slab_mode",
+    "group_lasso",
+    "lasso",
     "log_odds",
+    "sparse_logistic",
+    "tree_lasso",
 ]

@@ -238,7 +238,9 @@ def _log_sparse_euclidean(d, ratio):
     bounds = (-math.log(1 + ratio) - 5.0, 0.5 * math.log(d + 10.0))
     peak = minimize_scalar(lambda y: -height(y), bounds=bounds, method="bounded").x
     top = height(peak)
-    low, high = peak - 50.0, 0.5 * math.log(math.exp(2 * peak) + 60.0)
+    # u^2 is at most about a gamma variable of shape (d + 1) / 2: twelve deviations and a tail.
+    last = max(math.exp(2 * peak) + 60.0, (d + 1) / 2 + 12.0 * math.sqrt(d + 9.0))
+    low, high = peak - 50.0, 0.5 * math.log(last)
     # Pieces of the range where the integrand is smooth; it falls at least like u on the left.
     cuts = [low, peak - 10.0, peak - 2.0, peak, 0.5 * (peak + high), high]
     parts = [

@@ -441,3 +441,15 @@ def test_the_exact_root_of_sparse_groups_beats_a_bracketing_method(rng):
 
             root = optimize.brentq(rest, 0, 100, xtol=1e-15, rtol=1e-14)
             np.testing.assert_allclose(penalty.dual_norm(g), root, rtol=1e-13)
+
+
+@pytest.mark.parametrize("d", [10, 300, 1000])
+def test_a_little_l1_changes_the_constant_of_a_group_by_its_mean(d):
+    # To first order in the l1 rate; under the group prior the radius has mean d and the direction
+    # is uniform. The second order is below 1e-6 here.
+    little = 1e-6
+    whole = np.zeros(d, dtype=int)
+    found = SparseGroup(little, whole, group_rate=1.0).log_normalizer()
+    mean = d * d * math.exp(math.lgamma(d / 2) - math.lgamma((d + 1) / 2)) / math.sqrt(math.pi)
+    expected = Group(1.0, whole).log_normalizer() - little * mean
+    np.testing.assert_allclose(found, expected, atol=2e-6)

@@ -1,0 +1,275 @@
+"""Priors whose modes are zero in whole groups of coefficients."""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.dist_math import check_parameters
+from pymc.distributions.distribution import Continuous
+from pymc.logprob.abstract import _logprob
+
+from bayesstruct.distributions.norms import (
+    NormRV,
+    last_dimension,
+    norms,
+    refuse_constant,
+    zero,
+)
+from bayesstruct.distributions.precision import as_float
+from bayesstruct.penalties import Group, SparseGroup
+from bayesstruct.penalties.structure import Structure
+
+__all__ = ["GroupLaplace", "SparseGroupLaplace"]
+
+
+class GroupLaplaceRV(NormRV):
+    """Groups of coefficients under a norm each."""
+
+    name = "group_laplace"
+    signature = "(g)->(p)"
+    _print_name = ("GroupLaplace", "\\operatorname{GroupLaplace}")
+
+    def kernel(self):
+        """Return the compiled draw."""
+        from bayesstruct.kernels import norm_priors
+
+        return norm_priors.draw_group_linf if self.structure.maximum else norm_priors.draw_group_l2
+
+
+class SparseGroupLaplaceRV(NormRV):
+    """Groups of coefficients under a norm each and an l1 norm together."""
+
+    name = "sparse_group_laplace"
+    signature = "(),(g)->(p)"
+    _print_name = ("SparseGroupLaplace", "\\operatorname{SparseGroupLaplace}")
+
+    def kernel(self):
+        """Return the compiled draw."""
+        from bayesstruct.kernels import norm_priors
+
+        maximum = self.structure.maximum
+        return norm_priors.draw_sparse_linf if maximum else norm_priors.draw_sparse_l2
+
+
+class GroupLaplace(Continuous):
+    r"""Group-Laplace prior, under which the mode drops whole groups of coefficients.
+
+    .. math::
+
+        p(w) = \prod_A c_A \, \lambda_A^{d_A} \, e^{-\lambda_A \|w_A\|}
+
+    with :math:`c_A = \Gamma(d_A / 2) / (2 \pi^{d_A / 2} \Gamma(d_A))` for the Euclidean and
+    :math:`c_A = 1 / (2^{d_A} d_A!)` for the maximum norm of a group of :math:`d_A` coefficients.
+    With a summed negative log-likelihood the mode is the group lasso,
+    :class:`bayesstruct.penalties.Group` with the same arguments.
+
+    ========  ==========================================
+    Support   real vectors, one entry for each label
+    ========  ==========================================
+
+    Parameters
+    ----------
+    name : str
+    groups : (p,) array_like of int, or list of array_like of int
+        Label of the group of each coefficient, or the coefficients of each group; every coefficient
+        in one. Constant.
+    rate : tensor_like of float, default 1
+        :math:`\lambda`, a number for all groups or one for each, in the order of the labels (in the
+        last dimension). May be random: the constant is exact.
+    norm : {2, numpy.inf}
+        Norm of a group. Under the maximum norm, the mode has groups of equal absolute values.
+    weights : (groups,) array_like, optional
+        Positive constants that multiply the rates, such as :math:`\sqrt{d_A}`.
+    **kwargs
+        ``dims``, ``shape`` (whose last entry is p; earlier ones make independent copies), ...
+
+    Raises
+    ------
+    ValueError
+        If a coefficient is in no group (the prior would be improper), or as
+        :class:`bayesstruct.penalties.Group`.
+
+    Notes
+    -----
+    Draws are exact: the norm of a group is Gamma(:math:`d_A`, :math:`\lambda_A`) and independent of
+    its direction, which is uniform on the sphere of the Euclidean norm. The gradient at zero, where
+    the density has a kink, is zero.
+
+    References
+    ----------
+    Schmidt, M. (2010). Graphical model structure learning with l1-regularization. PhD thesis,
+    University of British Columbia, section 5.2. -- Raman, S. et al. (2009). The Bayesian group-Lasso
+    for analyzing contingency tables. *ICML*.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model():
+            rate = pm.Gamma("rate", 2, 1)
+            w = bs.GroupLaplace("w", [0, 0, 0, 1, 1], rate)
+            pm.Normal("y", X @ w, 1, observed=y)
+    """
+
+    rv_type = GroupLaplaceRV
+    rv_op = GroupLaplaceRV.build
+
+    @classmethod
+    def dist(cls, groups, rate=1.0, *, norm=2, weights=None, **kwargs):
+        """Create the distribution without a model."""
+        penalty = Group(1.0, groups, norm=_norm(norm), weights=weights)
+        penalty.log_normalizer()  # refuses an improper prior
+        rate = as_float(rate)
+        refuse_constant("rate", rate)
+        rates = last_dimension(rate, penalty.groups.count, "rate")
+        if weights is not None:
+            rates = rates * penalty.weights
+        return super().dist([rates], structure=Structure.of(penalty), **kwargs)
+
+    support_point = zero
+
+
+@_logprob.register(GroupLaplaceRV)
+def _group_logp(op, values, rng, size, rates, **kwargs):
+    (value,) = values
+    structure = op.structure
+    sizes = np.array([len(group) for group in structure.members], dtype="float64")
+    constant = _log_integrals(structure, sizes).sum()
+    penalty = rates * norms(value, structure.members, structure.maximum)
+    logp = pt.sum(sizes * pt.log(rates) - penalty, axis=-1) - constant
+    return check_parameters(logp, rates > 0, msg="rate > 0")
+
+
+def _norm(norm):
+    if norm == "nuclear":
+        raise ValueError("norm='nuclear' is a penalty only: its prior is not implemented")
+    return norm
+
+
+def _log_integrals(structure, sizes):
+    """Log of the integral of exp(-norm) over each group."""
+    from bayesstruct.penalties.norms import Euclidean, Maximum
+
+    return (Maximum() if structure.maximum else Euclidean()).log_integrals(sizes.astype(int))
+
+
+class SparseGroupLaplace(Continuous):
+    r"""Sparse-group prior, under which the mode drops groups, and coefficients within groups.
+
+    .. math::
+
+        p(w) \propto \exp\Bigl(-\lambda \|w\|_1 - \gamma \sum_A a_A \|w_A\|\Bigr)
+
+    With a summed negative log-likelihood the mode is the sparse-group lasso,
+    :class:`bayesstruct.penalties.SparseGroup` with the same arguments.
+
+    ========  ==========================================
+    Support   real vectors, one entry for each label
+    ========  ==========================================
+
+    Parameters
+    ----------
+    name : str
+    groups : (p,) array_like of int, or list of array_like of int
+        As in :class:`GroupLaplace`.
+    rate : tensor_like of float, default 1
+        :math:`\lambda`, of the l1 norm; may be random.
+    group_rate : tensor_like of float, default 1
+        :math:`\gamma`, of the groups: a number or one for each group; may be random.
+    norm : {2, numpy.inf}
+        Norm of a group.
+    weights : (groups,) array_like, optional
+        :math:`a_A`, constants, 1 by default; a group of weight 0 has the l1 norm only.
+    **kwargs
+        ``dims``, ``shape`` and the like.
+
+    Raises
+    ------
+    ValueError
+        As :class:`GroupLaplace`.
+
+    Notes
+    -----
+    The constant depends on the ratio of the rates and is part of the density, so both may be random
+    on their own. For the maximum norm it is a beta function; for the Euclidean norm a smooth
+    one-dimensional integral, by the trapezoidal rule on a logarithmic scale with some hundred nodes
+    (tested to a relative error of 1e-10 up to groups of 1,000).
+
+    Draws are exact. Given the scale of the normal mixture that makes up the Euclidean norm (or the
+    bound that does the maximum norm), the coefficients of a group are independent.
+
+    References
+    ----------
+    Jenatton, R., Mairal, J., Obozinski, G., Bach, F. (2011). Proximal methods for hierarchical
+    sparse coding. *JMLR* 12, 2297-2334. -- Xu, X. and Ghosh, M. (2015). Bayesian variable selection
+    and estimation for group lasso. *Bayesian Analysis* 10, section 4.
+    """
+
+    rv_type = SparseGroupLaplaceRV
+    rv_op = SparseGroupLaplaceRV.build
+
+    @classmethod
+    def dist(cls, groups, rate=1.0, *, group_rate=1.0, norm=2, weights=None, **kwargs):
+        """Create the distribution without a model."""
+        penalty = SparseGroup(1.0, groups, group_rate=1.0, norm=norm, weights=weights)
+        rate, group_rate = as_float(rate), as_float(group_rate)
+        refuse_constant("rate", rate)
+        refuse_constant("group_rate", group_rate)
+        free = np.flatnonzero(~penalty.penalised())
+        if len(free):
+            raise ValueError(f"Improper prior: coefficient {free[0]} is in no group.")
+        rates = last_dimension(group_rate, penalty.groups.count, "group_rate") * penalty.weights
+        return super().dist([rate, rates], structure=Structure.of(penalty), **kwargs)
+
+    support_point = zero
+
+
+@_logprob.register(SparseGroupLaplaceRV)
+def _sparse_group_logp(op, values, rng, size, rate, group_rates, **kwargs):
+    (value,) = values
+    structure = op.structure
+    off = structure.penalty.weights == 0
+    sizes = np.array([len(group) for group in structure.members])
+    # A group of weight zero gets an arbitrary rate where its constant is computed and not used.
+    used = pt.switch(off, np.float64(1.0), group_rates)
+    ratio = rate[..., None] / used
+    integral = _log_sparse_linf if structure.maximum else _log_sparse_l2
+    constant = pt.switch(
+        off,
+        sizes * (np.log(2.0) - pt.log(rate[..., None])),
+        integral(sizes, ratio) - sizes * pt.log(used),
+    )
+    group_norms = norms(value, structure.members, structure.maximum)
+    logp = -rate * pt.sum(pt.abs(value), axis=-1)
+    logp = logp - pt.sum(group_rates * group_norms + constant, axis=-1)
+    return check_parameters(
+        logp, rate > 0, pt.or_(off, group_rates > 0), msg="rate > 0, group_rate > 0"
+    )
+
+
+def _log_sparse_linf(sizes, ratio):
+    r"""Log of the integral of :math:`\exp(-\rho \|w\|_1 - \|w\|_\infty)` over each group."""
+    inverse, above = 1.0 / ratio, sizes + 1.0
+    beta = pt.gammaln(inverse) + pt.gammaln(above) - pt.gammaln(inverse + above)
+    return sizes * (np.log(2.0) - pt.log(ratio)) - pt.log(ratio) + beta
+
+
+def _log_sparse_l2(sizes, ratio):
+    r"""Log of the integral of :math:`\exp(-\rho \|w\|_1 - \|w\|_2)` over each group.
+
+    As in :meth:`bayesstruct.penalties.norms.Euclidean.log_sparse_integral`, over log u; the
+    trapezoidal rule converges exponentially for such a smooth integrand that vanishes on both sides.
+    """
+    parts = []
+    for k, d in enumerate(sizes.tolist()):
+        # The peak is at most 1 / sqrt(2 d + 2) narrow; the left side falls at least like u.
+        high = 0.5 * np.log(0.5 * (d + 1.0) + 12.0 * np.sqrt(d + 9.0))
+        nodes, step = np.linspace(-28.0, high, 1 + _nodes(d), retstep=True)
+        u = np.exp(nodes)
+        inside = pt.log(pt.erfcx(ratio[..., k, None] * u)) * d
+        known = nodes - u * u + d * (nodes + np.log(2.0 * np.sqrt(np.pi)))
+        parts.append(pt.logsumexp(known + inside, axis=-1) + np.log(2.0 * step / np.sqrt(np.pi)))
+    return pt.stack(parts, axis=-1)
+
+
+def _nodes(d):
+    return int(np.ceil(32.0 * max(7.0, 1.25 * np.sqrt(2.0 * d + 2.0))))

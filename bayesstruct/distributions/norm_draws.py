@@ -1,0 +1,47 @@
+"""Compiled draws of the priors of norms; imported when the first one is made."""
+
+from pytensor.link.numba.dispatch import basic as numba_basic
+from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+
+from bayesstruct.distributions.group_laplace import GroupLaplaceRV, SparseGroupLaplaceRV
+from bayesstruct.distributions.tree_laplace import TreeLaplaceRV
+from bayesstruct.kernels import norm_priors
+from bayesstruct.ops.numba_dispatch import source_version
+
+_VERSION = source_version(norm_priors.__file__, __file__)
+
+
+@numba_core_rv_funcify.register(GroupLaplaceRV)
+def _(op, node):
+    kernel, size = op.kernel(), op.structure.size
+    order, start = op.structure.arrays
+
+    @numba_basic.numba_njit
+    def draw(rng, rates):
+        return kernel(rng, rates.copy(), order, start, size)
+
+    return draw, _VERSION
+
+
+@numba_core_rv_funcify.register(SparseGroupLaplaceRV)
+def _(op, node):
+    kernel, size = op.kernel(), op.structure.size
+    order, start = op.structure.arrays
+
+    @numba_basic.numba_njit
+    def draw(rng, rate, group_rates):
+        return kernel(rng, rate.item(), group_rates.copy(), order, start, size)
+
+    return draw, _VERSION
+
+
+@numba_core_rv_funcify.register(TreeLaplaceRV)
+def _(op, node):
+    kernel, size = op.kernel(), op.structure.size
+    weights, order, start, parent = op.structure.arrays
+
+    @numba_basic.numba_njit
+    def draw(rng, rate):
+        return kernel(rng, rate.item(), weights, order, start, parent, size)
+
+    return draw, _VERSION

@@ -1,0 +1,136 @@
+r"""What the priors of norms share: :math:`p(w) \propto e^{-\Omega(w)}` with a penalty's structure.
+
+Which coordinates belong together is a constant and travels on the Op; rates are parameters.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.shape_utils import rv_size_is_none
+from pytensor.graph.basic import Constant
+from pytensor.tensor.random.op import RandomVariable
+
+from bayesstruct.distributions.precision import draw_batch
+
+__all__ = ["NormRV", "last_dimension", "norms", "refuse_constant", "zero"]
+
+
+class NormRV(RandomVariable):
+    """A random variable with a `Structure`, drawn by a compiled kernel."""
+
+    dtype = "float64"
+    __props__ = (*RandomVariable.__props__, "structure")
+
+    def __init__(self, *args, structure=None, **kwargs):
+        self.structure = structure
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def build(cls, *params, structure, size=None, rng=None, **kwargs):
+        """Apply an Op of this type with this structure."""
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        op = cls(structure=structure)
+        return op(*params, size=size, rng=rng, return_next_rng=True, **kwargs)[1]
+
+    def make_node(self, *args, **kwargs):
+        """Register the compiled draw, so that no graph falls back to Python."""
+        import bayesstruct.distributions.norm_draws  # noqa: F401
+
+        return super().make_node(*args, **kwargs)
+
+    def _supp_shape_from_params(self, dist_params, param_shapes=None):
+        return [pt.constant(self.structure.size, dtype="int64")]
+
+    def kernel(self):
+        """Return the compiled function of generator, rates and arrays of the structure."""
+        raise NotImplementedError
+
+    def rng_fn(self, rng, *args):
+        """Draw in Python."""
+        *params, size = args
+        draw, tail = self.kernel(), (*self.structure.arrays, self.structure.size)
+
+        def core(rng, *rates):
+            return draw(rng, *rates, *tail)
+
+        return draw_batch(core, rng, self.ndims_params, params, size, (self.structure.size,))
+
+    def __setstate__(self, state):
+        import bayesstruct.distributions.norm_draws  # noqa: F401
+
+        self.__dict__.update(state)
+
+
+def zero(rv, size, *rates):
+    """Return the mode."""
+    shape = rv.shape if rv_size_is_none(size) else (*size, rv.shape[-1])
+    return pt.zeros(shape)
+
+
+def refuse_constant(name, value, *, zero=False):
+    """Raise at once for a constant rate that is not positive."""
+    if not isinstance(value, Constant):
+        return
+    rates = value.data
+    inside = np.isfinite(rates) & (rates >= 0 if zero else rates > 0)
+    if not inside.all():
+        bound = "must not be negative" if zero else "must be positive"
+        raise ValueError(f"`{name}` {bound}, and finite; it is {rates}")
+
+
+def norms(value, members: Sequence[np.ndarray], maximum: bool):
+    """Norm of each group of coordinates in the last dimension; the gradient at zero is zero.
+
+    Groups of similar sizes are gathered together, filled up with a zero coordinate: the graph grows
+    with the logarithm of the largest size, and is at most twice as long as the groups.
+    """
+    p = value.shape[-1]
+    batch = tuple(value.shape[k] for k in range(value.type.ndim - 1))
+    filled = pt.concatenate([value, pt.zeros((*batch, 1))], axis=-1)
+    widths = np.array([1 << (len(group) - 1).bit_length() for group in members])
+    parts, places = [], []
+    for width in np.unique(widths):
+        at = np.flatnonzero(widths == width)
+        index = np.full((len(at), width), -1)
+        for row, g in zip(index, at, strict=True):
+            row[: len(members[g])] = members[g]
+        flat = pt.as_tensor(index.ravel())
+        block = pt.take(filled, pt.switch(pt.lt(flat, 0), p, flat), axis=-1)
+        block = block.reshape((*batch, len(at), int(width)))
+        parts.append(_norm(block, maximum))
+        places.append(at)
+    together = parts[0] if len(parts) == 1 else pt.concatenate(parts, axis=-1)
+    back = np.argsort(np.concatenate(places))
+    return together if (back == np.arange(len(back))).all() else pt.take(together, back, axis=-1)
+
+
+def _norm(block, maximum):
+    if maximum:
+        return pt.max(pt.abs(block), axis=-1)
+    if block.type.shape[-1] == 1:
+        return pt.abs(block[..., 0])
+    square = pt.sum(pt.square(block), axis=-1)
+    positive = pt.gt(square, 0.0)
+    root = pt.sqrt(pt.switch(positive, square, np.float64(1.0)))
+    return pt.switch(positive, root, np.float64(0.0))
+
+
+def last_dimension(rates, count, name):
+    """Return rates as (..., count): one number stands for all groups.
+
+    Raises
+    ------
+    ValueError
+        If the last dimension is known and is another one.
+    """
+    if rates.type.ndim == 0:
+        return pt.full((count,), rates)
+    known = rates.type.shape[-1]
+    if known not in {None, 1, count}:
+        raise ValueError(f"`{name}` has {known} entries; there are {count} groups")
+    if known == count:
+        return rates
+    shape = tuple(rates.shape[k] for k in range(rates.type.ndim - 1))
+    return pt.broadcast_to(rates, (*shape, count))
