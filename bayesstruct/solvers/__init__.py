@@ -1,5 +1,6 @@
 """Posterior modes: NumPy in, NumPy out, stopped on a certified gap."""
 
+from bayesstruct.solvers.dual_augmented import dal
 from bayesstruct.solvers.graphical_lasso import (
     graphical_lasso,
     graphical_lasso_gap,
@@ -7,13 +8,23 @@ from bayesstruct.solvers.graphical_lasso import (
 )
 from bayesstruct.solvers.graphical_spike_slab import SpikeSlabSolution, graphical_spike_slab
 from bayesstruct.solvers.neighbourhoods import NeighbourhoodSolution, neighbourhood_modes
+from bayesstruct.solvers.projected import cone_mode, pqn, spg
+from bayesstruct.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
 from bayesstruct.solvers.selection import (
     bayesian_information_criterion,
     cross_validate,
     stability_selection,
 )
+from bayesstruct.solvers.soft_threshold import bbst, qnst
 from bayesstruct.solvers.solution import ConvergenceWarning, PrecisionSolution, Solution
 from bayesstruct.solvers.sparse import SparseSolution, sparse_mode, sparse_path
+from bayesstruct.solvers.stochastic import (
+    adagrad_dual_averaging,
+    adagrad_mirror_descent,
+    minibatches,
+    smidas,
+    stochastic_coordinate_descent,
+)
 
 __all__ = [
     "ConvergenceWarning",
@@ -22,14 +33,29 @@ __all__ = [
     "Solution",
     "SparseSolution",
     "SpikeSlabSolution",
+    "adagrad_dual_averaging",
+    "adagrad_mirror_descent",
     "bayesian_information_criterion",
+    "bbst",
+    "cone_mode",
     "cross_validate",
+    "dal",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",
     "graphical_spike_slab",
+    "minibatches",
     "neighbourhood_modes",
+    "owl_qn",
+    "pqn",
+    "pss_as",
+    "pss_gb",
+    "pss_sp",
+    "qnst",
+    "smidas",
     "sparse_mode",
     "sparse_path",
+    "spg",
     "stability_selection",
+    "stochastic_coordinate_descent",
 ]

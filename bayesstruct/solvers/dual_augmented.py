@@ -24,16 +24,17 @@ from bayesstruct.solvers.losses import Gaussian, Logistic, Loss, loss_for
 from bayesstruct.solvers.proximal_newton import Certifier, Problem
 from bayesstruct.solvers.sparse import SparseSolution
 
-__all__ = ["Step", "dal", "dual_augmented_steps"]
+__all__ = ["Step", "dal", "dual_augmented_steps", "l1_problem"]
 
 _GROWTH = 2.0  # of the proximity
 _FREE_GROWTH = 40.0  # of that of unpenalised coefficients whose constraint does not improve
-_MOST_GROWTH = 1e6  # beyond, rounding of the products counts; the gap has closed long before
+_MOST_GROWTH = 1e10  # beyond, rounding of the products would count
 _LARGEST_CHOLESKY = 4000  # rows; beyond, conjugate gradients
 _MAX_NEWTON = 100
 _MAX_BACKTRACKS = 60
 _PATIENCE = 5  # steps without a better gap or objective
 _ARMIJO = 1e-4
+_LEAST_SHARE = 1e-250  # of a label: its logarithm and its inverse are numbers
 _TO_BOUNDARY = 0.99  # of the way to the end of the dual function's domain
 
 
@@ -56,8 +57,9 @@ def dal(
 
     With :math:`\Omega(w) = \sum_j \lambda_j |w_j|` this is the mode under independent Laplace
     priors of rates :math:`\lambda_j`; with :math:`\sum_g \lambda_g \|w_g\|`, under group Laplace
-    priors. `sparse_mode` is the default choice, and usually faster; this method serves where it
-    struggles: columns so alike that its working sets keep changing, and groups in sparse matrices.
+    priors. `sparse_mode` is the default choice: on 1,024 rows of 16,384 independent columns it is 2
+    to 5 times faster for the l1 norm. Use this method for groups in wide tables, where it is the
+    faster one (1.7 times there, see ``benchmarks/dual_augmented.py``), and in sparse ones.
 
     Parameters
     ----------
@@ -75,7 +77,8 @@ def dal(
     start : SparseSolution, optional
         Warm start, of the same problem at another rate.
     eta : float
-        First proximity, in units of one over the penalty's rate: 1 is the source's aggressive
+        First proximity, in units of one over the penalty's rate, for predictors of mean square 1
+        (others are scaled so that the choice of units does not matter): 1 is the source's aggressive
         setting, .01 its conservative one, and at 100 the first inner problem may be as hard as the
         whole.
     tol : float
@@ -110,8 +113,8 @@ def dal(
     would not be one; the threshold of the objective with two proximities (section 7.1.4) is the
     rate times that of the penalised coefficients; the sum of theorem 2 starts at the first step.
     The second proximity serves all unpenalised coefficients, the constant being one of them, and
-    grows faster as long as their constraint is off by more than `tol`, relative to the dual
-    variable. The inner stopping rule (44) measures a coefficient's step in its own proximity.
+    grows faster as long as their constraint, with columns of mean square 1, is off by more than
+    `tol` relative to the dual variable (the source has the number .001). The inner stopping rule (44) measures a coefficient's step in its own proximity.
 
     References
     ----------
@@ -142,8 +145,15 @@ def dal(
     if start is not None:
         w[:p] = start.coefficients
         w[p:] = start.intercept
+    scale, free_scale = _scales(problem)
     steps = dual_augmented_steps(
-        problem, w, eta=eta / penalty.rate, tol=tol, certifier=certifier, newton=newton
+        problem,
+        w,
+        eta=eta / (penalty.rate * scale),
+        free_eta=eta * scale / (penalty.rate * free_scale**2),
+        tol=tol,
+        certifier=certifier,
+        newton=newton,
     )
     iterations = stuck = 0
     best_gap = best_objective = np.inf
@@ -204,6 +214,7 @@ def dual_augmented_steps(
     w: np.ndarray,
     *,
     eta: float,
+    free_eta: float | np.ndarray | None = None,
     tol: float = 1e-3,
     certifier: Certifier | None = None,
     newton: str | None = None,
@@ -218,6 +229,8 @@ def dual_augmented_steps(
         Point to start from.
     eta : float
         First proximity.
+    free_eta : float or (free,) numpy.ndarray, optional
+        First proximity of the unpenalised coefficients, the same by default.
     tol : float
         Violation of the unpenalised coefficients' constraint, relative to the dual variable, from
         which their proximity need not grow faster.
@@ -236,30 +249,33 @@ def dual_augmented_steps(
     conjugate, proximal = _conjugate(loss), _proximal(problem)
     solve = _newton_solver(newton, design.n)
     etas = np.full(design.p, float(eta))
+    etas[free] = eta if free_eta is None else free_eta
     alpha = conjugate.interior(-loss.derivative(design.dot(w)))
-    before, largest = np.inf, _MOST_GROWTH * eta
+    first, units = eta, _scales(problem)[1]
+    before, largest = np.inf, _MOST_GROWTH * etas
     for t in itertools.count():
         inner = _Inner(design, conjugate, proximal, w, etas, solve)
         alpha, products, w, used = inner.minimise(alpha)
         objective = loss.value(design.dot(w)) + problem.penalty(w)
         gap = certifier.gap(problem, w, objective, -alpha, -products)
         yield Step(w, alpha, objective, gap, float(eta), used)
-        violation = np.linalg.norm(products[free])
+        violation = np.linalg.norm(products[free] / units)
         bound = tol * max(np.linalg.norm(alpha), np.finfo(float).tiny)
         slow = t > 0 and violation > max(0.5 * before, bound)
         before = violation
-        eta = min(_GROWTH * eta, largest)
-        etas[~free] = eta
-        etas[free] = np.minimum(etas[free] * (_FREE_GROWTH if slow else _GROWTH), largest)
+        etas *= np.where(free & slow, _FREE_GROWTH, _GROWTH)
+        np.minimum(etas, largest, out=etas)
+        eta = min(_GROWTH * eta, _MOST_GROWTH * first)
 
 
-def _problem(design, loss, penalty):
-    if penalty.rate == 0:
-        raise ValueError("the rate is 0; `dal` needs a penalty")
-    if isinstance(penalty, Group) and penalty.norm == 2:
-        return group_problem(design, loss, penalty)
-    if not isinstance(penalty, L1):
-        raise ValueError(f"`dal` takes L1 or Group under the Euclidean norm, not {penalty!r}")
+def l1_problem(design: Design, loss: Loss, penalty: L1) -> Problem:
+    """Return the problem of absolute values of coefficients, the intercept without a rate.
+
+    Raises
+    ------
+    ValueError
+        If the penalty is for another number of columns, or leaves a half line without a rate.
+    """
     p = design.p - design.intercept
     if penalty.size not in {None, p}:
         raise ValueError(f"the penalty is for {penalty.size} coefficients, `X` has {p} columns")
@@ -269,6 +285,31 @@ def _problem(design, loss, penalty):
     if design.intercept:
         up, down = np.append(up, 0.0), np.append(down, 0.0)
     return Problem(design, loss, up, down)
+
+
+def _problem(design, loss, penalty):
+    if penalty.rate == 0:
+        raise ValueError("the rate is 0; `dal` needs a penalty")
+    if isinstance(penalty, Group) and penalty.norm == 2:
+        return group_problem(design, loss, penalty)
+    if not isinstance(penalty, L1):
+        raise ValueError(f"`dal` takes L1 or Group under the Euclidean norm, not {penalty!r}")
+    return l1_problem(design, loss, penalty)
+
+
+def _scales(problem):
+    """Root mean squares of the penalised columns together, and of each of the free ones."""
+    design, free = problem.design, problem.free
+    X = design.X
+    if design.sparse:
+        squares = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+    else:
+        squares = np.einsum("ij,ij->j", X, X)
+    squares = np.append(squares, design.n) if design.intercept else squares
+    roots = np.sqrt(squares / design.n)
+    scale = np.sqrt(np.mean(roots[~free] ** 2)) if not free.all() else 1.0
+    free_scale = np.where(roots[free] > 0, roots[free], 1.0)
+    return scale if scale > 0 else 1.0, free_scale
 
 
 class _Inner:
@@ -391,12 +432,16 @@ class _LogisticConjugate(_Conjugate):
         return float((xlogy(u, u) + xlogy(1.0 - u, 1.0 - u)).sum())
 
     def slope(self, alpha):
-        u = self.sign * alpha
-        return self.sign * (np.log(u) - np.log1p(-u))
+        u, v = self._shares(alpha)
+        return self.sign * (np.log(u) - np.log(v))
 
     def curvature(self, alpha):
+        u, v = self._shares(alpha)
+        return 1.0 / (u * v)
+
+    def _shares(self, alpha):
         u = self.sign * alpha
-        return 1.0 / (u * (1.0 - u))
+        return np.maximum(u, _LEAST_SHARE), np.maximum(1.0 - u, _LEAST_SHARE)
 
     def interior(self, alpha):
         return self.sign * np.clip(self.sign * alpha, 1e-12, 1.0 - 1e-12)

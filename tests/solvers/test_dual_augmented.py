@@ -310,3 +310,32 @@ def test_steps_without_a_certifier_go_on_at_rounding():
         warnings.simplefilter("error")
         last = list(itertools.islice(run, 40))[-1]
     assert last.gap <= 1e-12 * last.objective
+
+
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_units_of_the_predictors_do_not_matter(family, scale):
+    A, y, top = instance(18, m=40, n=100)
+    penalty = L1(0.02 * top, weights=np.r_[0.0, np.ones(99)])
+    one = dal(A, y, family=family, penalty=penalty, tol=1e-9)
+    two = dal(scale * A, y, family=family, penalty=penalty.scaled(scale), tol=1e-9)
+    assert one.iterations == two.iterations
+    np.testing.assert_allclose(one.objective, two.objective, rtol=1e-9)
+    np.testing.assert_allclose(one.coefficients, scale * two.coefficients, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+def test_columns_far_from_centred(family):
+    A, y, top = instance(19, m=40, n=100)
+    options = {"family": family, "penalty": L1(0.05 * top)}
+    found = dal(A + 10.0, y, tol=1e-9, **options)
+    best = sparse_mode(A + 10.0, y, tol=1e-11, **options)
+    np.testing.assert_allclose(found.objective, best.objective, rtol=1e-8)
+
+
+def test_labels_that_are_certain():
+    conjugate = _conjugate(Logistic(np.array([1.0, 0.0, 1.0])))
+    alpha = np.array([0.0, -1.0, 1e-300])
+    assert np.isfinite(conjugate.slope(alpha)).all()
+    assert np.isfinite(conjugate.curvature(alpha)).all()
+    assert conjugate.value(np.array([0.0, -1.0, 1.0])) == 0.0
