@@ -2,7 +2,39 @@
 
 import numba
 
-__all__ = ["sweep"]
+__all__ = ["sweep", "sweep_columns"]
+
+
+@numba.njit(cache=True, nogil=True)
+def _shrunk(a, up, down):
+    """Soft threshold with a rate for each sign."""
+    if a > up:
+        return a - up
+    return a + down if a < -down else 0.0
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+def _slope(data, rows, start, j, m):
+    """Inner product of a sparse column, or of the column of ones, with ``m``."""
+    total = 0.0
+    if j < 0:
+        for i in range(len(m)):
+            total += m[i]
+    else:
+        for at in range(start[j], start[j + 1]):
+            total += data[at] * m[rows[at]]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+def _move(data, rows, start, j, h, step, m):
+    """Add ``step`` times ``h`` times a column to ``m``."""
+    if j < 0:
+        for i in range(len(m)):
+            m[i] += step * h[i]
+    else:
+        for at in range(start[j], start[j + 1]):
+            m[rows[at]] += step * h[rows[at]] * data[at]
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})
@@ -40,13 +72,7 @@ def sweep(Q, v, u, up, down, passes, tol):
             old = v[j]
             if curvature <= 0.0 or (not full and old == 0.0 and up[j] + down[j] > 0.0):
                 continue
-            a = curvature * old - u[j]
-            if a > up[j]:
-                new = (a - up[j]) / curvature
-            elif a < -down[j]:
-                new = (a + down[j]) / curvature
-            else:
-                new = 0.0
+            new = _shrunk(curvature * old - u[j], up[j], down[j]) / curvature
             step = new - old
             if step != 0.0:
                 v[j] = new
@@ -91,7 +117,6 @@ def sweep_columns(data, rows, start, index, h, m, curvature, v, up, down, passes
     float
         Largest change of a gradient by its own coordinate's step, in the last full pass.
     """
-    n = len(m)
     largest = 0.0
     full = True
     for _ in range(passes):
@@ -100,30 +125,12 @@ def sweep_columns(data, rows, start, index, h, m, curvature, v, up, down, passes
             old = v[k]
             if curvature[k] <= 0.0 or (not full and old == 0.0 and up[k] + down[k] > 0.0):
                 continue
-            j = index[k]
-            slope = 0.0
-            if j < 0:
-                for i in range(n):
-                    slope += m[i]
-            else:
-                for at in range(start[j], start[j + 1]):
-                    slope += data[at] * m[rows[at]]
-            a = curvature[k] * old - slope
-            if a > up[k]:
-                new = (a - up[k]) / curvature[k]
-            elif a < -down[k]:
-                new = (a + down[k]) / curvature[k]
-            else:
-                new = 0.0
+            slope = _slope(data, rows, start, index[k], m)
+            new = _shrunk(curvature[k] * old - slope, up[k], down[k]) / curvature[k]
             step = new - old
             if step != 0.0:
                 v[k] = new
-                if j < 0:
-                    for i in range(n):
-                        m[i] += step * h[i]
-                else:
-                    for at in range(start[j], start[j + 1]):
-                        m[rows[at]] += step * h[rows[at]] * data[at]
+                _move(data, rows, start, index[k], h, step, m)
                 change = max(change, abs(step) * curvature[k])
         if full:
             largest = change
