@@ -26,7 +26,7 @@ __all__ = [
     "proximal_newton",
 ]
 
-_FIRST_SIZE = 64
+_FIRST_SIZE = 128
 _NEAR = 0.9  # of its bound: gradients below it stay out of the working set
 _MAX_NEWTON = 20
 _ARMIJO = 1e-4
@@ -300,7 +300,8 @@ def proximal_newton(
     for iteration in range(1, max_iter + 1):
         z = design.dot(w)
         derivative = loss.derivative(z)
-        gradient = design.tdot(derivative)
+        known = iteration == 1 and start is certifier.null
+        gradient = certifier.null_gradient if known else design.tdot(derivative)
         objective = loss.value(z) + problem.penalty(w)
         gap = certifier.gap(problem, w, objective, derivative, gradient)
         if best is None or objective < best.objective or gap < best.gap:
