@@ -14,8 +14,14 @@ from bayesstruct.distributions import (
     GraphicalLasso,
     GraphicalNormal,
     GraphicalSpikeSlab,
+    GroupLaplace,
+    RegularizedHorseshoe,
+    SparseGroupLaplace,
+    SpikeAndSlab,
+    TreeLaplace,
     edges,
     implied_edge_probability,
+    included,
     partial_correlations,
 )
 
@@ -24,9 +30,10 @@ __version__ = "0.1.0"
 _ROOMS = {
     "data": ("TableError", "TableWarning", "datasets", "load_dataset", "load_network"),
     "diagnostics": ("check", "predictive_correlations"),
-    "inference": ("find_MAP", "load_checkpoint", "sample"),
+    "inference": ("find_MAP", "load_checkpoint", "sample", "sample_neighbourhoods"),
     "models": (),
     "ops": (),
+    "penalties": (),
     "plots": (
         "plot_calibration",
         "plot_correlations",
@@ -38,6 +45,7 @@ _ROOMS = {
     "simulate": (),
     "solvers": (),
     "structure": (
+        "arc_table",
         "compare",
         "credible_edges",
         "edge_table",
@@ -46,6 +54,7 @@ _ROOMS = {
         "inclusion_probabilities",
         "map_graph",
         "median_graph",
+        "symmetrize",
         "to_networkx",
         "write_edge_list",
         "write_graphml",
@@ -58,9 +67,15 @@ __all__ = [
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
+    "GroupLaplace",
+    "RegularizedHorseshoe",
+    "SparseGroupLaplace",
+    "SpikeAndSlab",
+    "TreeLaplace",
     "distributions",
     "edges",
     "implied_edge_probability",
+    "included",
     "partial_correlations",
     "steps",
 ]

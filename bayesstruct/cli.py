@@ -88,9 +88,11 @@ def _options(
 def models() -> None:
     """List the models and which of them are ready."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("model", "for", "priors", "state", title="Models of bayesstruct")
+    table = Table(
+        Column("model", no_wrap=True), "for", "priors", "state", title="Models of bayesstruct"
+    )
     for name, entry in MODELS.items():
         table.add_row(name, entry.purpose, ", ".join(entry.priors), entry.state)
     Console().print(table)
@@ -204,9 +206,11 @@ def _wrong_options(options: dict) -> str | None:
     model, prior = options["model"], options["prior"]
     if model not in MODELS:
         return nearest("model", model, MODELS)
+    ready = ", ".join(name for name, entry in MODELS.items() if entry.ready and entry.command)
     if not MODELS[model].ready:
-        ready = ", ".join(name for name, entry in MODELS.items() if entry.ready)
         return f"the model {model!r} is planned, not written yet; ready: {ready}"
+    if not MODELS[model].command:
+        return f"the model {model!r} is there in Python only, as bs.models.{model}; here: {ready}"
     if prior not in MODELS[model].priors:
         return nearest("prior", prior, MODELS[model].priors)
     return _wrong_number(

@@ -17,24 +17,39 @@ class Entry:
         The table that it is for.
     priors : tuple of str
     ready : bool
+    command : bool
+        Whether ``bayesstruct learn`` runs it; otherwise it is there in Python only.
     """
 
     purpose: str
     priors: tuple[str, ...] = ()
     ready: bool = False
+    command: bool = True
 
     @property
     def state(self) -> str:
-        """``ready`` or ``planned``."""
-        return "ready" if self.ready else "planned"
+        """``ready``, ``ready (in Python)`` or ``planned``."""
+        if not self.ready:
+            return "planned"
+        return "ready" if self.command else "ready (in Python)"
 
 
 MODELS = {
     "gaussian_graphical": Entry(
         "continuous columns: who depends on whom, given all others", PRIORS, ready=True
     ),
-    "gaussian_neighbourhoods": Entry("many continuous columns, one regression each"),
-    "ising_neighbourhoods": Entry("many binary columns, one regression each"),
+    "gaussian_neighbourhoods": Entry(
+        "many continuous columns, one regression each",
+        (*PRIORS, "horseshoe"),
+        ready=True,
+        command=False,
+    ),
+    "ising_neighbourhoods": Entry(
+        "many binary columns, one regression each",
+        (*PRIORS, "horseshoe"),
+        ready=True,
+        command=False,
+    ),
     "ising": Entry("binary columns: symptoms, votes, presence or absence"),
     "pairwise_mrf": Entry("categorical and ordinal columns"),
     "bayesian_network": Entry("directed graphs: which way does it go"),

@@ -1,5 +1,7 @@
 """Models: one file for each structure-learning problem, each an ordinary ``pm.Model``."""
 
 from bayesstruct.models.gaussian_graphical import gaussian_graphical
+from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
+from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
 
-__all__ = ["gaussian_graphical"]
+__all__ = ["gaussian_graphical", "gaussian_neighbourhoods", "ising_neighbourhoods"]

@@ -370,6 +370,10 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
     [
         (["--model", "gaussian_grafical"], ["did you mean 'gaussian_graphical'?"]),
         (["--model", "ising"], ["'ising' is planned", "gaussian_graphical"]),
+        (
+            ["--model", "gaussian_neighbourhoods"],
+            ["in Python only", "bs.models.gaussian_neighbourhoods", "here: gaussian_graphical"],
+        ),
         (["--prior", "spikeslab"], ["unknown prior 'spikeslab'", "did you mean 'spike_slab'?"]),
         (["--draws", "0"], ["--draws", "20"]),
         (["--draws", "many"], ["--draws", "integer"]),

@@ -14,12 +14,14 @@ from bayesstruct.data.errors import column_list, listing
 from bayesstruct.data.intake import Intake
 
 __all__ = [
+    "ARROW",
     "MAX_EDGES",
     "MAX_MISSING_CELLS",
     "MAX_MISSING_COLUMN",
     "SEPARATOR",
     "dependent_columns",
     "duplicates",
+    "levels_problems",
     "max_columns",
     "remarks",
     "shape_problems",
@@ -28,6 +30,8 @@ __all__ = [
 
 #: Between the names of two columns in the label of their pair.
 SEPARATOR = " -- "
+#: Between source and target in the label of an arc.
+ARROW = " -> "
 #: The longest edge vector that is served; 1,000 draws of it take 2 GB.
 MAX_EDGES = 2_000_000
 #: Above this share of missing cells the table is served with a warning.
@@ -116,6 +120,21 @@ def value_problems(intake: Intake) -> list[str]:
     problems += duplicates(names, values)
     if numeric.all():
         problems += _empty_rows(values)
+    return problems
+
+
+def levels_problems(intake: Intake) -> list[str]:
+    """Say which columns have more than two values, one sentence for each."""
+    problems = []
+    for name, column in zip(intake.names, intake.values.T, strict=True):
+        levels = np.unique(column[np.isfinite(column)])
+        if len(levels) > 2:
+            shown = ", ".join(f"{level:g}" for level in levels[:3])
+            problems.append(
+                f"column {name!r} holds {len(levels):,} different values ({shown}"
+                f"{', ...' if len(levels) > 3 else ''}), a binary column has two: split it at a "
+                "threshold, leave it out, or use a model for other kinds of columns"
+            )
     return problems
 
 

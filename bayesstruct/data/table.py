@@ -6,7 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from bayesstruct.data.checks import (
+    ARROW,
     SEPARATOR,
+    duplicates,
+    levels_problems,
     max_columns,
     remarks,
     shape_problems,
@@ -22,7 +25,7 @@ __all__ = ["Table", "TableError", "TableWarning"]
 class Table:
     """A checked table: n observations of p named variables.
 
-    Make one with :meth:`Table.continuous`. The arrays are read-only.
+    Make one with :meth:`Table.continuous` or :meth:`Table.binary`. The arrays are read-only.
 
     Attributes
     ----------
@@ -31,9 +34,10 @@ class Table:
     names : tuple of str
         The p column names.
     location : ndarray, shape (p,)
-        Means of the observed values if standardised, else zeros.
+        Means of the observed values if standardised, else zeros. The lower value if binary.
     scale : ndarray, shape (p,)
-        Standard deviations (``ddof=1``) of the observed values if standardised, else ones.
+        Standard deviations (``ddof=1``) of the observed values if standardised, else ones. The
+        difference of the two values if binary.
     """
 
     values: np.ndarray
@@ -96,6 +100,41 @@ class Table:
             array.flags.writeable = False
         return cls(intake.values, tuple(intake.names), location, scale)
 
+    @classmethod
+    def binary(cls, data) -> "Table":
+        """Check a table whose columns have two values each.
+
+        Parameters
+        ----------
+        data : DataFrame, ndarray, DataArray or list of lists
+            As for :meth:`continuous`. Any two numbers, or booleans, will do; the larger counts as
+            1 in :attr:`standardized`.
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        TableError
+            As from :meth:`continuous`, and for columns with more than two values.
+
+        Examples
+        --------
+        >>> table = Table.binary([[0, 5], [1, 5], [1, 7]])
+        >>> table.standardized[:, 1].tolist()
+        [0.0, 0.0, 1.0]
+        """
+        intake = read_columns(data, max_columns())
+        raise_problems(shape_problems(intake))
+        raise_problems([*value_problems(intake), *levels_problems(intake)])
+        low, high = np.nanmin(intake.values, axis=0), np.nanmax(intake.values, axis=0)
+        coded = cls(intake.values, tuple(intake.names), low, high - low)
+        raise_problems(duplicates(intake.names, coded.standardized))
+        for array in (intake.values, low, coded.scale):
+            array.flags.writeable = False
+        return coded
+
     def __repr__(self) -> str:
         share = f", {self.missing_share:.1%} missing" if self.missing_share else ""
         return f"Table({self.n:,} observations, {self.p:,} variables{share})"
@@ -141,6 +180,18 @@ class Table:
         """The label ``"A -- B"`` of every possible edge, in the order of :attr:`edge_index`."""
         names = self.names
         return [f"{a}{SEPARATOR}{b}" for i, a in enumerate(names) for b in names[i + 1 :]]
+
+    @property
+    def arc_index(self) -> tuple[np.ndarray, np.ndarray]:
+        """Source and target of every possible arc, target by target; two int arrays (p (p-1),)."""
+        target, source = np.nonzero(~np.eye(self.p, dtype=bool))
+        return source, target
+
+    @cached_property
+    def arc_names(self) -> list[str]:
+        """The label ``"A -> B"`` of every possible arc, in the order of :attr:`arc_index`."""
+        names = self.names
+        return [f"{a}{ARROW}{b}" for b in names for a in names if a != b]
 
     @property
     def coords(self) -> dict:

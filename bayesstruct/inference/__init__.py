@@ -2,6 +2,7 @@
 
 from bayesstruct.inference.checkpoint import load_checkpoint
 from bayesstruct.inference.find_map import find_MAP
+from bayesstruct.inference.neighbourhoods import sample_neighbourhoods
 from bayesstruct.inference.sample import sample
 
-__all__ = ["find_MAP", "load_checkpoint", "sample"]
+__all__ = ["find_MAP", "load_checkpoint", "sample", "sample_neighbourhoods"]

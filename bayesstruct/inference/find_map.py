@@ -8,6 +8,8 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.distributions.precision import GraphicalSpikeSlabRV
+from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
+from bayesstruct.inference.neighbourhood_map import lasso_of, neighbourhood_mode
 from bayesstruct.steps.precision import PartGibbs, pack_cholesky, unpack_cholesky
 from bayesstruct.steps.recognition import NotRecognized, is_op, parts_of
 
@@ -25,7 +27,10 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
 
     on the natural scale, indicators and missing cells summed out: the graphical lasso for the
     Laplace prior, conditional maximisation for the spike and slab, inside an EM loop over the
-    missing cells. ``edge`` is then the more probable value of each indicator given the mode, and
+    missing cells. For :func:`bayesstruct.models.gaussian_neighbourhoods` and
+    :func:`~bayesstruct.models.ising_neighbourhoods` with the Laplace prior it is the mode of each
+    regression, the lasso, its intercept and its noise variance maximised in alternation with the
+    coefficients. ``edge`` is then the more probable value of each indicator given the mode, and
     ``x_missing`` the expected cells. Other continuous variables, such as regression coefficients
     or a random rate, are climbed in alternation with the matrix by SciPy's L-BFGS. A model without
     a matrix that a solver knows is handed to ``pm.find_MAP``, with a note in the log.
@@ -54,7 +59,9 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     Notes
     -----
     The spike-and-slab posterior has several modes; this is the one reached from the identity
-    matrix, each coordinate taking the better of its spike and slab maxima on the way.
+    matrix, each coordinate taking the better of its spike and slab maxima on the way. A Gaussian
+    regression with Laplace coefficients and random noise variance can have two modes (Park and
+    Casella 2008, section 4); this is the one reached from the variance of the response.
 
     Examples
     --------
@@ -65,10 +72,14 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
             idata = pm.sample(initvals=mode)
     """
     model = pm.modelcontext(model)
+    if (lasso := lasso_of(model)) is not None:
+        point, change = neighbourhood_mode(model, lasso, tol, max_rounds)
+        _warn_unless(change <= tol, max_rounds, change)
+        return _natural(model, point)
     parts = parts_of(model)
     known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
     if not known:
-        _log.warning("find_MAP: %s", _why_not(parts))
+        _log.warning("find_MAP: %s", _why_not(model, parts))
         return _pymc_mode(model)
     point = model.initial_point()
     modes = [PartMode(model, part, point) for part in known]
@@ -89,13 +100,19 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     return _natural(model, point)
 
 
-def _why_not(parts) -> str:
+def _why_not(model, parts) -> str:
     """Say why no solver of this package serves a model, and what is done instead."""
     reasons = [
         f"the solver for the precision matrix {rv.name!r} does not fit this model, because {reason}"
         for rv, reason in parts.items()
     ]
     nothing = "the model has no precision matrix with a prior of bayesstruct"
+    if zeros := [rv.name for rv in model.free_RVs if is_op(rv, SpikeAndSlabRV)]:
+        return (
+            f"{', '.join(map(repr, zeros))} has exact zeros, so that its density has no mode worth the "
+            "name: values at zero and elsewhere cannot be compared. What pm.find_MAP returns is a "
+            "point, no more; summarise draws instead (bs.arc_table, or the mean of bs.included)."
+        )
     return (
         f"{'; '.join(reasons) or nothing}. Using pm.find_MAP, a general optimiser: slower, on the "
         "continuous variables only, and without a check that its end is a mode."

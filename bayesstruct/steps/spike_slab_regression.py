@@ -12,6 +12,8 @@ one after the other from the one ``X' X`` that they share.
 """
 
 import copy
+import functools
+import operator
 
 from dataclasses import dataclass
 
@@ -153,7 +155,7 @@ def _split(tensor, w):
     design, rest = _split(inputs[at], w)
     others = [v for i, v in enumerate(inputs) if i != at]
     if _is_elemwise(tensor, Add):
-        return design, sum(others, start=0 if rest is None else rest)
+        return design, functools.reduce(operator.add, others if rest is None else [rest, *others])
     [other] = others
     if at == 0:
         return design, -other if rest is None else rest - other

@@ -13,12 +13,14 @@ from bayesstruct.structure.graphs import (
     to_networkx,
 )
 from bayesstruct.structure.matrices import as_matrix, inclusion_matrix, partial_correlations
+from bayesstruct.structure.neighbourhoods import arc_table, symmetrize
 from bayesstruct.structure.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.structure.selection import credible_edges
 from bayesstruct.structure.tables import edge_table
 
 __all__ = [
     "Comparison",
+    "arc_table",
     "as_matrix",
     "bayes_factors",
     "calibration_table",
@@ -33,6 +35,7 @@ __all__ = [
     "map_graph",
     "median_graph",
     "partial_correlations",
+    "symmetrize",
     "to_networkx",
     "write_edge_list",
     "write_graphml",

@@ -78,7 +78,21 @@ class EdgePosterior:
     @property
     def weights(self) -> "xr.DataArray":
         """Partial correlations (or couplings), over chain, draw and edge."""
-        return self._draw("weight").transpose(*SAMPLE_DIMS, self.dim)
+        weight = self._draw("weight")
+        if self.dim not in weight.dims:
+            weight = self._spread(weight)
+        return weight.transpose(*SAMPLE_DIMS, self.dim)
+
+    def _spread(self, weight: "xr.DataArray") -> "xr.DataArray":
+        """Put the weights of the pairs that were kept among zeros (`symmetrize`)."""
+        import xarray as xr
+
+        kept = self._constant("visited_index")
+        values = weight.transpose(*SAMPLE_DIMS, *kept.dims).values
+        out = np.zeros((*values.shape[:2], len(self.source)), values.dtype)
+        out[..., kept.values] = values
+        coords = {name: self.draws[name] for name in (*SAMPLE_DIMS, self.dim)}
+        return xr.DataArray(out, coords, (*SAMPLE_DIMS, self.dim))
 
     @property
     def prior(self) -> np.ndarray:

@@ -31,7 +31,7 @@ def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray
     Returns
     -------
     xarray.DataArray over the edges
-        Probabilities. `attrs["estimator"]` is "rao-blackwell" or "frequency".
+        Probabilities. `attrs["estimator"]` is "rao-blackwell", "frequency" or "product".
 
     Raises
     ------
@@ -50,7 +50,8 @@ def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray
 
     with :math:`k` the off-diagonal precision, :math:`v_0, v_1` the standard deviations of spike and
     slab and :math:`\pi` the nominal probability of the edge (its own draw in each iteration when
-    it has a Beta prior). Other models: the mean of the indicator.
+    it has a Beta prior). A graph from `symmetrize`: the products of the probabilities of its arcs.
+    Other models: the mean of the indicator.
 
     References
     ----------
@@ -117,8 +118,14 @@ def factors(
     ess: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bayes factors from probabilities of presence and absence, and which of them are bounds."""
-    log_odds, bound = _clipped_log_odds(present, absent, _floor(posterior, ess))
-    prior = posterior.prior
+    return bayes_factors_of(present, absent, posterior.prior, _floor(posterior, ess))
+
+
+def bayes_factors_of(
+    present: np.ndarray, absent: np.ndarray, prior: np.ndarray, floor: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bayes factors of probabilities that draws can tell from 0 and 1 down to `floor`."""
+    log_odds, bound = _clipped_log_odds(present, absent, floor)
     tested = (prior > 0) & (prior < 1)
     log_factor = np.full(len(prior), np.nan)
     log_factor[tested] = log_odds[tested] - np.log(prior[tested]) + np.log1p(-prior[tested])
@@ -136,13 +143,22 @@ def has_rao_blackwell(posterior: EdgePosterior) -> bool:
     )
 
 
+def has_product(posterior: EdgePosterior) -> bool:
+    """Whether the probabilities were put together from independent parts (`symmetrize`)."""
+    return {"edge_present", "edge_absent"} <= set(posterior.constants.data_vars)
+
+
 def estimator(posterior: EdgePosterior) -> str:
     """Name of the way in which probabilities are estimated."""
+    if has_product(posterior):
+        return "product"
     return "rao-blackwell" if has_rao_blackwell(posterior) else "frequency"
 
 
 def mean_probabilities(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities of presence and of absence, each accurate near zero, shape (n_edges,)."""
+    if has_product(posterior):
+        return tuple(posterior.constants[f"edge_{k}"].values for k in ("present", "absent"))
     if has_rao_blackwell(posterior):
         return _rao_blackwell(posterior)
     present = posterior.indicators.mean(axis=(0, 1))
@@ -198,6 +214,8 @@ def _floor(posterior: EdgePosterior, ess: np.ndarray | None) -> float:
     """Smallest probability that these draws can tell from zero."""
     if has_rao_blackwell(posterior):
         return float(np.finfo(float).tiny)
+    if "edge_resolution" in posterior.constants:
+        return float(posterior.constants["edge_resolution"].item())
     ess = indicator_ess(posterior.indicators) if ess is None else ess
     return 1 / (typical_ess(ess, posterior.n_draws) + 1)
 

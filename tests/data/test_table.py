@@ -194,3 +194,26 @@ def test_names_of_several_levels_are_joined(frame):
 def test_wide_tables_work(shape):
     table = Table.continuous(np.random.default_rng(1).normal(size=shape))
     assert (table.n, table.p) == shape
+
+
+def test_binary_columns_are_coded_by_their_larger_value():
+    table = Table.binary(pd.DataFrame({"a": [5, 7, 7], "b": [True, False, True]}))
+    np.testing.assert_array_equal(table.standardized, [[0, 1], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(table.values[:, 0], [5, 7, 7])
+    assert not table.scale.flags.writeable
+
+
+def test_binary_columns_have_two_values():
+    with pytest.raises(TableError, match="'a' holds 3 different values") as error:
+        Table.binary(pd.DataFrame({"a": [1, 2, 3], "b": [0, 1, 1], "c": [1.0, 0.5, np.inf]}))
+    assert "'c' holds an infinite value" in str(error.value)
+    missing = Table.binary(pd.DataFrame({"a": [0, 1, np.nan], "b": [0, 1, 1]}))
+    assert missing.missing.sum() == 1
+
+
+def test_arcs_are_ordered_by_their_target():
+    table = Table.continuous(pd.DataFrame({"a": [1, 2, 4], "b": [3, 1, 2], "c": [0, 2, 1]}))
+    assert table.arc_names == ["b -> a", "c -> a", "a -> b", "c -> b", "a -> c", "b -> c"]
+    source, target = table.arc_index
+    assert target.tolist() == [0, 0, 1, 1, 2, 2]
+    assert source.tolist() == [1, 2, 0, 2, 0, 1]

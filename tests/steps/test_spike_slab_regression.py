@@ -15,6 +15,7 @@ import bayesstruct as bs
 
 from bayesstruct.kernels import polya_gamma, spike_slab_regression
 from bayesstruct.steps import SpikeSlabRegression
+from bayesstruct.steps.spike_slab_regression import Design
 
 QUIET = {"chains": 2, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
 P = 8
@@ -428,6 +429,137 @@ def test_data_that_cannot_be_used(what):
         step = SpikeSlabRegression([w])
     with pytest.raises(ValueError, match="must be 0 or 1" if what == "response" else "not finite"):
         step.step(model.initial_point())
+
+
+# --- matrices: one regression for each row ---------------------------------------------------
+
+RESPONSES = np.column_stack([table(12, 3, seed)[1] for seed in (1, 2)])
+
+MATRIX_MEANS = {
+    "product": lambda X, W: X @ W.T,
+    "dot": lambda X, W: pt.dot(X, W.T),
+    "intercepts": lambda X, W: pm.Normal("a", shape=2) + X @ W.T,
+    "one intercept": lambda X, W: X @ W.T - pm.Normal("a"),
+    "rows": lambda X, W: 1.0 - (X @ W.T + pm.Normal("a", shape=(12, 1))),
+    "all": lambda X, W: pm.Deterministic("mu", X @ W.T + pm.Normal("a", shape=(12, 2))),
+}
+NOISES = {
+    "one": lambda: pm.HalfNormal("noise"),
+    "each column": lambda: pm.HalfNormal("noise", shape=2),
+    "each row": lambda: pm.HalfNormal("noise", shape=(12, 1)),
+    "each cell": lambda: pm.HalfNormal("noise", shape=(12, 2)),
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("mean", MATRIX_MEANS)
+def test_each_row_of_a_matrix_is_drawn_as_a_vector(mean, noise):
+    """The sweeps of the rows are those of one vector after the other, with the same generator."""
+    q, scale = np.array([[0.2, 0.5, 0.7], [0.6, 0.0, 1.0]]), np.array([0.5, 1.0, 2.0])
+    logistic = NOISES[noise] is None
+    observed = (RESPONSES > 0) * 1 if logistic else RESPONSES
+    with pm.Model() as model:
+        X = pm.Data("X", ROWS)
+        W = bs.SpikeAndSlab("W", q, scale, slab="laplace", shape=(2, 3))
+        mu = MATRIX_MEANS[mean](X, W)
+        sigma = None if logistic else NOISES[noise]()
+        if logistic:
+            pm.Bernoulli("y", logit_p=mu, observed=observed)
+        else:
+            pm.Normal("y", mu, sigma, observed=observed)
+        step = SpikeSlabRegression([W])
+    assert assigned(model)["SpikeSlabRegression"] == ["W"]
+    rng = np.random.default_rng(0)
+    point = {k: rng.normal(size=np.shape(v)) for k, v in model.initial_point(1).items()}
+    point["W"] = np.array([[0.5, 0.0, 2.0], [0.0, 0.0, 1.0]])
+    outputs = [mu] if logistic else [mu, sigma]
+    values = model.compile_fn(model.replace_rvs_by_values(outputs), inputs=model.value_vars,
+                              on_unused_input="ignore")(point)  # fmt: skip
+    rest = values[0] - ROWS @ point["W"].T * (-1 if mean == "rows" else 1)
+    sd = np.ones((12, 2)) if logistic else np.broadcast_to(values[1], (12, 2))
+    step.setup_chain(np.random.default_rng(3), 0, 1)
+    drawn = step.step(point)[0]["W"]
+
+    other = np.random.default_rng(3)
+    slab = np.empty((2, 3))
+    scales = np.broadcast_to(scale, (2, 3)) * 1.0
+    spike_slab_regression.draw_slab_variances(
+        other, point["W"].ravel(), scales.ravel(), slab.ravel()
+    )
+    design = -ROWS if mean == "rows" else ROWS
+    for i in range(2):
+        w = point["W"][i].copy()
+        alone = Design(design, observed[:, i], logistic)
+        equal = noise in ("one", "each column")
+        with np.errstate(divide="ignore"):
+            odds = np.log(q[i]) - np.log1p(-q[i])
+        alone.sweep(other, w, np.zeros(3), rest[:, i], sd[:1, i] if equal else sd[:, i],
+                    slab[i], odds, 10)  # fmt: skip
+        np.testing.assert_allclose(drawn[i], w, rtol=1e-8)
+    assert drawn[1, 1] == 0 != drawn[1, 2]
+
+
+def test_a_matrix_without_a_regression_has_its_prior():
+    with pm.Model() as model:
+        W = bs.SpikeAndSlab("W", np.array([[0.3], [0.6]]), 2.0, shape=(2, 4))
+        step = SpikeSlabRegression([W], rng=1)
+    point, draws = model.initial_point(), []
+    for _ in range(2_000):
+        point, _ = step.step(point)
+        draws.append(point["W"] != 0)
+    np.testing.assert_allclose(np.mean(draws, axis=(0, 2)), [0.3, 0.6], atol=0.03)
+
+
+REFUSED_MATRICES = {
+    "untransposed": (
+        lambda W: pm.Normal("y", ROWS @ W, 1.0, observed=np.ones((12, 3))),
+        "enters the mean other than by `X @ W.T`",
+    ),
+    "left": (
+        lambda W: pm.Normal("y", W @ ROWS.T, 1.0, observed=np.ones((3, 12))),
+        "enters the mean other than by `X @ W.T`",
+    ),
+    "twice": (
+        lambda W: pm.Normal("y", ROWS @ W.T + ROWS @ W.T, 1.0, observed=np.ones((12, 3))),
+        "'W' enters the mean more than once",
+    ),
+    "sum": (
+        lambda W: pm.Normal("y", (ROWS @ W.T).sum(axis=1), 1.0, observed=RESPONSE),
+        "'y' is not a matrix, as 'W' is",
+    ),
+    "latent": (lambda W: pm.Normal("y", ROWS @ W.T, 1.0, shape=(12, 3)), "'y' is not observed"),
+    "multivariate": (
+        lambda W: pm.MvNormal("y", ROWS @ W.T, np.eye(3), observed=np.ones((12, 3))),
+        "'y' is neither normal nor Bernoulli",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED_MATRICES)
+def test_other_uses_of_a_matrix_are_refused_in_words(kind):
+    add, reason = REFUSED_MATRICES[kind]
+    with pm.Model() as model:
+        add(bs.SpikeAndSlab("W", 0.5, 1.0, shape=(3, 3)))
+    with pytest.raises(ValueError, match="cannot be drawn exactly") as error:
+        assigned_step(model)
+    assert reason in str(error.value)
+
+
+def test_a_row_that_many_responses_share_is_refused():
+    with pm.Model() as model:
+        W = bs.SpikeAndSlab("W", 0.5, 1.0, shape=(pm.Data("k", 1), 3))
+        pm.Normal("y", ROWS @ W.T, 1.0, observed=RESPONSES)
+        step = SpikeSlabRegression([W])
+    with pytest.raises(ValueError, match="'W' has 1 rows and its response 2 columns"):
+        step.step(model.initial_point())
+
+
+def test_arrays_of_more_dimensions_are_refused():
+    with pm.Model() as model:
+        bs.SpikeAndSlab("W", 0.5, 1.0, shape=(2, 2, 2))
+    with pytest.raises(ValueError, match="neither a vector nor a matrix"):
+        assigned_step(model)
 
 
 # --- in pm.sample and bs.sample --------------------------------------------------------------

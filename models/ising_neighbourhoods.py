@@ -1,0 +1,144 @@
+"""Ising neighbourhoods: which other binary columns predict each column of a table?
+
+x = the table, 0 or 1
+logit P(x_i = 1 | x_-i) = intercept_i + sum_j coefficients_ij (x_j - mean_j)
+coefficients            ~ spike and slab, Laplace or horseshoe, zero on the diagonal
+arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
+"""
+
+import pymc as pm
+
+from bayesstruct.data.table import Table
+from bayesstruct.models.neighbourhood_parts import (
+    check_options,
+    neighbour_coefficients,
+    refuse_missing,
+)
+from bayesstruct.models.parts import record
+
+__all__ = ["ising_neighbourhoods"]
+
+_DEFAULTS = {
+    "spike_slab": {"slab_scale": 1.0},
+    "laplace": {"rate": 1.0, "negligible": 0.2},
+    "horseshoe": {"slab_scale": 1.0, "negligible": 0.2},
+}
+
+
+def ising_neighbourhoods(
+    data,
+    *,
+    prior="spike_slab",
+    expected_neighbours=None,
+    inclusion=None,
+    slab=None,
+    slab_scale=None,
+    rate=None,
+    negligible=None,
+    intercept_scale=2.5,
+):
+    r"""Learn which columns of a binary table predict each of its columns, one regression each.
+
+    This is a dependency network: p logistic regressions that are fitted independently of each
+    other. There need not be a joint distribution of which they are the conditionals, "A predicts
+    B" and "B predicts A" may get different answers, and the posterior is that of each regression,
+    **not a joint posterior over graphs**. In return it scales to hundreds of columns with
+    :func:`bayesstruct.sample_neighbourhoods`. :func:`bayesstruct.symmetrize` reads an undirected
+    graph from it.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, p) table without missing cells; each column has two values, the larger counts as 1.
+    prior : {"spike_slab", "laplace", "horseshoe"}
+        ``"spike_slab"`` gives each arc a probability. The others only shrink, and an arc is then a
+        coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) all alike,
+        ``"horseshoe"`` little where the coefficient is large; its global scale is common to all
+        regressions, which therefore are not quite independent.
+    expected_neighbours : float, optional
+        Prior expected number of predictors of a column (spike and slab, horseshoe). By default 3, or
+        half of the other columns if that is less.
+    inclusion : float, (p, p) array_like or DataFrame, or ``pm.Beta.dist``, optional
+        Instead of it, the prior probability of an arc; a matrix, with responses as its rows, gives
+        one to each, 0 forbids and 1 requires it; from a beta distribution each regression draws its
+        own.
+    slab : {"normal", "laplace"}, optional
+        Law of a coefficient that is not zero; normal by default.
+    slab_scale : float, optional
+        Its standard deviation (normal) or scale (Laplace), 1 by default, a log odds ratio. For the
+        horseshoe the scale of the largest coefficients, 1.
+    rate : float, optional
+        Rate of the Laplace prior, 1 by default: the penalty :math:`\lambda` of
+        :math:`\min_w -\frac1n \log L(w) + \lambda |w|_1` times n.
+    negligible : float, optional
+        Absolute coefficient up to which there is no arc (Laplace, horseshoe), 0.2 by default, an
+        odds ratio of 1.2.
+    intercept_scale : float, default 2.5
+        Standard deviation of the intercepts, the log odds of a 1 when all other columns are at
+        their means (Gelman et al. 2008 centre binary predictors too).
+
+    Returns
+    -------
+    pymc.Model
+        With ``coefficients`` (node, node\_; a row is a regression), ``intercept``, ``arc`` and
+        ``weight`` over "A -> B", A being the predictor, and ``x``, the 0/1 table.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    ValueError
+        For an unknown prior, an option out of range, or one that belongs to another prior.
+
+    Notes
+    -----
+    If the table comes from the Ising model :math:`P(x) \propto \exp(\sum_i \theta_{ii} x_i +
+    \sum_{i<j} \theta_{ij} x_i x_j)`, the coefficients are the couplings :math:`\theta_{ij}`, the
+    same in both directions, and :math:`\theta_{ii}` is the intercept less
+    :math:`\sum_j \theta_{ij} mean_j`. Unlike in that model, the intercept is not shrunk with the
+    coefficients.
+
+    References
+    ----------
+    Ravikumar, P., Wainwright, M. J. and Lafferty, J. D. (2010). High-dimensional Ising model
+    selection using l1-regularized logistic regression. *Annals of Statistics* 38(3), 1287-1319.
+
+    Heckerman, D., Chickering, D. M., Meek, C., Rounthwaite, R. and Kadie, C. (2000). Dependency
+    networks for inference, collaborative filtering, and data visualization. *JMLR* 1, 49-75.
+
+    Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly informative default prior
+    distribution for logistic and other regression models. *Annals of Applied Statistics* 2(4),
+    1360-1383.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.ising_neighbourhoods(symptoms):
+            idata = bs.sample_neighbourhoods()  # or pm.sample()
+        bs.median_graph(bs.symmetrize(idata, "or"))
+    """
+    given = check_options(
+        prior,
+        expected_neighbours=expected_neighbours,
+        inclusion=inclusion,
+        slab=slab,
+        slab_scale=slab_scale,
+        rate=rate,
+        negligible=negligible,
+    )
+    if not 0 < intercept_scale < float("inf"):
+        raise ValueError(f"`intercept_scale` must be positive and finite, it is {intercept_scale}")
+    table = Table.binary(data)
+    refuse_missing(table)
+    x = table.standardized
+    centred = x - x.mean(axis=0)
+    with pm.Model(coords=table.coords) as model:
+        coefficients = neighbour_coefficients(table, prior, _DEFAULTS[prior] | given, deviation=2.0)
+        intercept = pm.Normal("intercept", 0.0, intercept_scale, dims="node")
+        log_odds = intercept + centred @ coefficients.T
+        observed = x.astype("int64")
+        pm.Bernoulli("x", logit_p=log_odds, observed=observed, dims=("observation", "node"))
+        record("location", table.location, dims="node")
+        record("scale", table.scale, dims="node")
+    return model
