@@ -21,10 +21,10 @@ from bayesstruct.penalties import L1, Group
 from bayesstruct.solvers.designs import Design, as_design
 from bayesstruct.solvers.groups import GroupProblem, group_problem
 from bayesstruct.solvers.losses import Gaussian, Logistic, Loss, loss_for
-from bayesstruct.solvers.proximal_newton import Certifier, Problem
+from bayesstruct.solvers.proximal_newton import Certifier, Problem, l1_problem
 from bayesstruct.solvers.sparse import SparseSolution
 
-__all__ = ["Step", "dal", "dual_augmented_steps", "l1_problem"]
+__all__ = ["Step", "dal", "dual_augmented_steps"]
 
 _GROWTH = 2.0  # of the proximity
 _FREE_GROWTH = 40.0  # of that of unpenalised coefficients whose constraint does not improve
@@ -266,25 +266,6 @@ def dual_augmented_steps(
         etas *= np.where(free & slow, _FREE_GROWTH, _GROWTH)
         np.minimum(etas, largest, out=etas)
         eta = min(_GROWTH * eta, _MOST_GROWTH * first)
-
-
-def l1_problem(design: Design, loss: Loss, penalty: L1) -> Problem:
-    """Return the problem of absolute values of coefficients, the intercept without a rate.
-
-    Raises
-    ------
-    ValueError
-        If the penalty is for another number of columns, or leaves a half line without a rate.
-    """
-    p = design.p - design.intercept
-    if penalty.size not in {None, p}:
-        raise ValueError(f"the penalty is for {penalty.size} coefficients, `X` has {p} columns")
-    up, down = penalty.rates(p)
-    if np.any((up == 0) & np.isinf(down)):
-        raise ValueError("a non-negative coefficient has no rate; give it a small positive weight")
-    if design.intercept:
-        up, down = np.append(up, 0.0), np.append(down, 0.0)
-    return Problem(design, loss, up, down)
 
 
 def _problem(design, loss, penalty):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bayesstruct.penalties import L1
 from bayesstruct.solvers.designs import Design
 from bayesstruct.solvers.losses import Loss
 from bayesstruct.solvers.quadratic import ColumnModel, GramModel, minimise_quadratic
@@ -22,6 +23,7 @@ __all__ = [
     "GramCache",
     "Problem",
     "State",
+    "l1_problem",
     "nearest_to_entering",
     "proximal_newton",
 ]
@@ -101,6 +103,25 @@ class Problem:
         return np.divide(size, bound, out=full, where=bound > np.finfo(float).tiny)
 
 
+def l1_problem(design: Design, loss: Loss, penalty: L1) -> Problem:
+    """Return the problem of absolute values of coefficients, the intercept without a rate.
+
+    Raises
+    ------
+    ValueError
+        If the penalty is for another number of columns, or leaves a half line without a rate.
+    """
+    p = design.p - design.intercept
+    if penalty.size not in {None, p}:
+        raise ValueError(f"the penalty is for {penalty.size} coefficients, `X` has {p} columns")
+    up, down = penalty.rates(p)
+    if np.any((up == 0) & np.isinf(down)):
+        raise ValueError("a non-negative coefficient has no rate; give it a small positive weight")
+    if design.intercept:
+        up, down = np.append(up, 0.0), np.append(down, 0.0)
+    return Problem(design, loss, up, down)
+
+
 def nearest_to_entering(ratio: np.ndarray, size: int) -> np.ndarray:
     """Everything of infinite ratio, and at most ``size`` more of the largest ones."""
     count = min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > _NEAR))
@@ -150,7 +171,6 @@ class Certifier:
     """
 
     def __init__(self, problem: Problem):
-        self.problem = problem
         design, loss = problem.design, problem.loss
         free = np.flatnonzero(problem.free)
         self.null = np.zeros(design.p)
@@ -184,7 +204,7 @@ class Certifier:
 
 def _unpenalised_mode(A, loss):
     """Mode of a few unpenalised coefficients by Newton's method, and a basis of their columns."""
-    U, _ = _basis(A)
+    U = _basis(A)
     z = np.zeros(len(A))
     value = loss.value(z)
     for _ in range(100):
@@ -213,8 +233,7 @@ def _unpenalised_mode(A, loss):
 def _basis(A):
     """Orthonormal basis of the range of a few columns."""
     left, size, _ = np.linalg.svd(A, full_matrices=False)
-    rank = int((size > size[0] * 1e-12 * max(A.shape)).sum())
-    return left[:, :rank], rank
+    return left[:, size > size[0] * 1e-12 * max(A.shape)]
 
 
 @dataclass(eq=False)
@@ -229,7 +248,7 @@ class GramCache:
 
     problem: Problem
     _place: dict = field(default_factory=dict)
-    _blocks: object = None
+    _blocks: list = field(default_factory=list)
     _gram: np.ndarray | None = None
 
     def take(self, index: np.ndarray) -> np.ndarray:
@@ -250,13 +269,13 @@ class GramCache:
                 larger[:old, :old] = self._gram[:old, :old]
             self._gram = larger
         at = 0
-        for block in self._blocks or ():
+        for block in self._blocks:
             cross = design.cross(block, fresh)
             self._gram[at : at + len(cross), old:size] = cross
             self._gram[old:size, at : at + len(cross)] = cross.T
             at += len(cross)
         self._gram[old:size, old:size] = design.gram(fresh, None)
-        self._blocks = [*(self._blocks or ()), fresh]
+        self._blocks.append(fresh)
         self._place.update({j: old + k for k, j in enumerate(new)})
 
 

@@ -150,10 +150,7 @@ def cross_validate(
     penalty = L1(1.0) if penalty is None else penalty
     if not 2 <= folds <= design.n:
         raise ValueError(f"`folds` must be from 2 to the {design.n} rows, it is {folds}")
-    if rates is None:
-        whole = sparse_path(design, y, family=loss, penalty=penalty, intercept=intercept, tol=1e-2)
-        rates = [s.rate for s in whole]
-    rates = np.asarray(rates, dtype=float)
+    rates = _rates(design, loss, penalty, rates)
     rng = np.random.default_rng(random_seed)
     parts = np.array_split(rng.permutation(design.n), folds)
     losses = Parallel()(
@@ -168,8 +165,7 @@ def _left_out(X, loss, part, penalty, rates, intercept, tol):
     """Mean loss of the rows in ``part`` under the modes of the others."""
     rest = np.setdiff1d(np.arange(X.shape[0]), part)
     share = len(rest) / X.shape[0]
-    rows = X[rest] if isinstance(X, np.ndarray) else X.tocsr()[rest]
-    held = X[part] if isinstance(X, np.ndarray) else X.tocsr()[part]
+    rows, held = _rows(X, rest), _rows(X, part)
     path = sparse_path(
         rows, None, family=loss.take(rest), penalty=penalty, rates=share * rates,
         intercept=intercept, tol=tol,
@@ -225,10 +221,7 @@ def stability_selection(
     penalty = L1(1.0) if penalty is None else penalty
     if resamples < 2 or resamples % 2:
         raise ValueError(f"`resamples` must be an even number from 2 up, it is {resamples}")
-    if rates is None:
-        whole = sparse_path(design, y, family=loss, penalty=penalty, intercept=intercept, tol=1e-2)
-        rates = [s.rate for s in whole]
-    rates = np.asarray(rates, dtype=float)
+    rates = _rates(design, loss, penalty, rates)
     rng = np.random.default_rng(random_seed)
     halves = []
     for _ in range(resamples // 2):
@@ -241,10 +234,23 @@ def stability_selection(
 
 
 def _selected(X, loss, half, penalty, rates, intercept, tol):
-    rows = X[half] if isinstance(X, np.ndarray) else X.tocsr()[half]
-    share = len(half) / X.shape[0]
+    rows, share = _rows(X, half), len(half) / X.shape[0]
     path = sparse_path(
         rows, None, family=loss.take(half), penalty=penalty, rates=share * rates,
         intercept=intercept, tol=tol,
     )  # fmt: skip
     return np.array([s.coefficients != 0 for s in path])
+
+
+def _rates(design, loss, penalty, rates):
+    """Rates as given, or those of the default path."""
+    if rates is None:
+        whole = sparse_path(
+            design, None, family=loss, penalty=penalty, intercept=design.intercept, tol=1e-2
+        )
+        rates = [s.rate for s in whole]
+    return np.asarray(rates, dtype=float)
+
+
+def _rows(X, index):
+    return X[index] if isinstance(X, np.ndarray) else X.tocsr()[index]

@@ -11,7 +11,12 @@ from bayesstruct.solvers.designs import Design, as_design
 from bayesstruct.solvers.general import GeneralRegression
 from bayesstruct.solvers.groups import group_problem
 from bayesstruct.solvers.losses import Custom, Loss, Multinomial, loss_for
-from bayesstruct.solvers.proximal_newton import Certifier, GramCache, Problem, proximal_newton
+from bayesstruct.solvers.proximal_newton import (
+    Certifier,
+    GramCache,
+    l1_problem,
+    proximal_newton,
+)
 from bayesstruct.solvers.solution import Solution
 
 __all__ = ["SparseSolution", "sparse_mode", "sparse_path"]
@@ -241,17 +246,7 @@ class _Newton:
         )
 
     def _at(self, penalty):
-        p = self.design.p - self.design.intercept
-        if penalty.size not in {None, p}:
-            raise ValueError(f"the penalty is for {penalty.size} coefficients, `X` has {p} columns")
-        up, down = penalty.rates(p)
-        if np.any((up == 0) & np.isinf(down)):
-            raise ValueError(
-                "a non-negative coefficient has no rate; give it a small positive weight"
-            )
-        if self.design.intercept:
-            up, down = np.append(up, 0.0), np.append(down, 0.0)
-        return Problem(self.design, self.loss, up, down)
+        return l1_problem(self.design, self.loss, penalty)
 
     def _flat(self, solution):
         w = solution.coefficients

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 
 from bayesstruct.penalties import L1
 from bayesstruct.solvers.designs import Design, as_design
-from bayesstruct.solvers.dual_augmented import l1_problem
 from bayesstruct.solvers.losses import Logistic, loss_for
-from bayesstruct.solvers.proximal_newton import Certifier
+from bayesstruct.solvers.proximal_newton import Certifier, l1_problem
 from bayesstruct.solvers.sparse import SparseSolution
 
 __all__ = [

@@ -372,9 +372,10 @@ def check_stationary(model, mode, build):
 def test_a_mode_starts_chains():
     with gaussian(prior="laplace"):
         mode = bs.find_MAP()
-        pm.sample(
+        idata = pm.sample(
             3, tune=2, chains=1, cores=1, initvals=mode, nuts_sampler="pymc", quiet=True, **QUIET
         )  # fmt: skip
+    assert np.isfinite(idata.posterior["coefficients"]).all()
 
 
 @pytest.mark.filterwarnings("ignore")  # pm.find_MAP on a density without a gradient

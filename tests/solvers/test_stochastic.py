@@ -598,4 +598,5 @@ def test_import_is_light():
         "import bayesstruct.solvers.stochastic, bayesstruct.solvers.dual_augmented; "
         "assert not {'numba', 'pymc'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code, *bayesstruct.__path__], check=True)
+    run = subprocess.run([sys.executable, "-c", code, *bayesstruct.__path__], check=False)
+    assert run.returncode == 0
