@@ -312,7 +312,30 @@ def design_cotangent(X, derivative, V, weighted, W):
     return X_bar
 
 
-class _SparseMode(SolverOp):
+class ModeOp(SolverOp):
+    """Op of a design, rows of responses and rows of rates to modes and intercepts."""
+
+    def derivative_op(self):
+        """Return the Op of the cotangents, from inputs, outputs and the outputs' cotangents."""
+        raise NotImplementedError
+
+    def infer_shape(self, node, input_shapes):
+        """Rows of the responses, columns of the design."""
+        rows = input_shapes[1][0]
+        return [(rows, input_shapes[0][1]), (rows,)]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Implicit function theorem on the support of the mode."""
+        if all(isinstance(c.type, DisconnectedType) for c in cotangents):
+            return [disconnected_type() for _ in inputs]
+        filled = [
+            pt.zeros_like(out) if isinstance(c.type, DisconnectedType) else c
+            for out, c in zip(outputs, cotangents, strict=True)
+        ]
+        return list(self.derivative_op()(*inputs, *outputs, *filled))
+
+
+class _SparseMode(ModeOp):
     """Modes of several responses to one design."""
 
     __props__ = ("intercept", "tol", "max_iter")
@@ -342,20 +365,9 @@ class _SparseMode(SolverOp):
         solved = modes(type(self).loss, *inputs, self.intercept, self.tol, self.max_iter)
         output_storage[0][0], output_storage[1][0] = solved
 
-    def infer_shape(self, node, input_shapes):
-        """Rows of the responses, columns of the design."""
-        rows = input_shapes[1][0]
-        return [(rows, input_shapes[0][1]), (rows,)]
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Implicit function theorem on the active set."""
-        if all(isinstance(c.type, DisconnectedType) for c in cotangents):
-            return [disconnected_type() for _ in inputs]
-        filled = [
-            pt.zeros_like(out) if isinstance(c.type, DisconnectedType) else c
-            for out, c in zip(outputs, cotangents, strict=True)
-        ]
-        return list(type(self).derivative(self.intercept)(*inputs, *outputs, *filled))
+    def derivative_op(self):
+        """Return the Op of the cotangents."""
+        return type(self).derivative(self.intercept)
 
     def numba_function(self):
         """Call the solver through the interpreter, as the graphical lasso does."""

@@ -18,11 +18,10 @@ from dataclasses import replace
 import numpy as np
 import pytensor.tensor as pt
 
-from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply
 
 from bayesstruct.ops.numba_dispatch import SolverOp
-from bayesstruct.ops.sparse import arrange, design_cotangent, newton_solve, real
+from bayesstruct.ops.sparse import ModeOp, arrange, design_cotangent, newton_solve, real
 from bayesstruct.penalties import Group, Tree
 from bayesstruct.penalties.structure import Structure
 from bayesstruct.solvers.losses import Gaussian, Logistic
@@ -350,7 +349,7 @@ def mode_cotangents(structure, family, intercept, X, Y, rates, W, b, W_bar, b_ba
     return design_cotangent(X, derivative, V, weighted, W), Q, rates_bar
 
 
-class GroupMode(SolverOp):
+class GroupMode(ModeOp):
     """Modes of several responses to one design, under one structure of groups."""
 
     __props__ = ("structure", "family", "intercept", "max_evaluations")
@@ -379,21 +378,9 @@ class GroupMode(SolverOp):
         solved = modes(self.structure, self.family, *inputs, *options)
         output_storage[0][0], output_storage[1][0] = solved
 
-    def infer_shape(self, node, input_shapes):
-        """Rows of the responses, columns of the design."""
-        rows = input_shapes[1][0]
-        return [(rows, input_shapes[0][1]), (rows,)]
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Implicit function theorem on the support."""
-        if all(isinstance(c.type, DisconnectedType) for c in cotangents):
-            return [disconnected_type() for _ in inputs]
-        filled = [
-            pt.zeros_like(out) if isinstance(c.type, DisconnectedType) else c
-            for out, c in zip(outputs, cotangents, strict=True)
-        ]
-        op = GroupModePullback(self.structure, self.family, self.intercept)
-        return list(op(*inputs, *outputs, *filled))
+    def derivative_op(self):
+        """Return the Op of the cotangents."""
+        return GroupModePullback(self.structure, self.family, self.intercept)
 
     def numba_function(self):
         """Call the solver through the interpreter."""
