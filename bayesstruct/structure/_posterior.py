@@ -156,6 +156,11 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
         raise ValueError(f"This is one group of a result, not the whole.{_WHOLE}")
     draws = _group(idata, group)
     constants = _group(idata, CONSTANTS) if CONSTANTS in idata.children else xr.Dataset()
+    if INDICATOR not in draws and "arc" in draws:
+        raise ValueError(
+            "This result has directed arcs, not edges: read them with bs.arc_table(idata), or make "
+            'edges of them first with bs.symmetrize(idata, rule="and").'
+        )
     _refuse_absent([INDICATOR, "edge_source", "edge_target", NODE], draws, constants)
     return _checked(
         EdgePosterior(

@@ -238,3 +238,9 @@ def test_bad_input():
         bs.arc_table(bs.symmetrize(idata))
     with pytest.raises(ValueError, match=r"no `arc`.*holds nothing"):
         bs.symmetrize(xr.DataTree())
+
+
+@pytest.mark.parametrize("function", [bs.edge_table, bs.median_graph, bs.inclusion_probabilities])
+def test_functions_of_edges_say_how_to_get_edges_from_arcs(function):
+    with pytest.raises(ValueError, match=r"arc_table.*symmetrize"):
+        function(result())
