@@ -34,7 +34,8 @@ def predictive_correlations(
     -------
     pandas.DataFrame
         One row for each pair: ``source, target, observed, mean, low, high, p_value`` (share of
-        replications at least as large, two-sided), ``inside``.
+        replications at least as large, two-sided), ``inside``. For neighbourhood models one row for
+        each ordered pair, ``target`` being the replicated column.
 
     Raises
     ------
@@ -44,6 +45,10 @@ def predictive_correlations(
     Notes
     -----
     Missing cells are left out of the observed and of the replicated table alike.
+
+    A neighbourhood model predicts each cell from the observed rest of its row. Two replicated cells
+    of a row are then independent, so its replicated columns are correlated with the *observed*
+    other columns.
 
     References
     ----------
@@ -66,17 +71,23 @@ def predictive_correlations(
     missing = _missing_cells(idata, observed.shape)
     replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
     keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
-    upper = np.triu_indices(observed.shape[1], 1)
-    tables = (np.where(missing, np.nan, replicated[t]) for t in keep)
-    simulated = np.array([correlations(table)[upper] for table in tables])
-    actual = correlations(np.where(missing, np.nan, observed.values))[upper]
+    table = np.where(missing, np.nan, observed.values)
+    if "arc_source" in _constants(idata):
+        source, target = np.nonzero(~np.eye(observed.shape[1], dtype=bool))
+        simulated = [_cross_correlations(table, replicated[t])[source, target] for t in keep]
+    else:
+        source, target = np.triu_indices(observed.shape[1], 1)
+        tables = (np.where(missing, np.nan, replicated[t]) for t in keep)
+        simulated = [correlations(t)[source, target] for t in tables]
+    simulated = np.array(simulated)
+    actual = correlations(table)[source, target]
     low, high = np.quantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
     tail = (simulated >= actual).mean(axis=0)
     names = observed["node"].values
     return pd.DataFrame(
         {
-            "source": names[upper[0]],
-            "target": names[upper[1]],
+            "source": names[source],
+            "target": names[target],
             "observed": actual,
             "mean": simulated.mean(axis=0),
             "low": low,
@@ -87,12 +98,23 @@ def predictive_correlations(
     )
 
 
+def _constants(idata):
+    return idata["constant_data"] if "constant_data" in idata.children else {}
+
+
 def _missing_cells(idata, shape):
     """Cells of the table that were not observed, bool."""
-    constants = idata["constant_data"] if "constant_data" in idata.children else {}
+    constants = _constants(idata)
     if "cell_missing" not in constants:
         return np.zeros(shape, bool)
     return constants["cell_missing"].values.reshape(shape) != 0
+
+
+def _cross_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Correlations of the columns of `a` with those of `b`, both complete; NaN for constants."""
+    a, b = (x - x.mean(axis=0) for x in (a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return a.T @ b / np.sqrt(np.outer((a * a).sum(axis=0), (b * b).sum(axis=0)))
 
 
 def correlations(values: np.ndarray) -> np.ndarray:

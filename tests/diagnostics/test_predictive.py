@@ -49,6 +49,21 @@ def test_missing_cells_do_not_count(rng):
     assert row.observed == pytest.approx(np.corrcoef(observed[both].T)[0, 1], abs=0.05)
 
 
+def test_regressions_are_held_against_the_observed_predictors(rng):
+    observed = correlated(rng, 300, 0.8)
+    # Each cell anew given the observed other one: replicated columns are hardly correlated.
+    noise = rng.normal(size=(100, 300, 2))
+    replicated = 0.8 * observed[:, ::-1] + 0.6 * noise
+    result = tree(observed, replicated)
+    result["constant_data"] = xr.Dataset({"arc_source": ("ordered_pair", [1, 0])})
+    table = predictive_correlations(result)
+    assert table[["source", "target"]].values.tolist() == [["c0", "c1"], ["c1", "c0"]]
+    assert table.inside.all()
+    independent = tree(observed, noise)
+    independent["constant_data"] = result["constant_data"]
+    assert not predictive_correlations(independent).inside.any()
+
+
 def test_without_replicated_tables():
     with pytest.raises(ValueError, match="sample_posterior_predictive"):
         predictive_correlations(xr.DataTree())
