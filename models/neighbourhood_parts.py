@@ -10,7 +10,7 @@ from bayesstruct.distributions import RegularizedHorseshoe, SpikeAndSlab
 from bayesstruct.distributions.precision import is_beta
 from bayesstruct.models.parts import record
 
-__all__ = ["check_options", "neighbour_coefficients", "refuse_missing"]
+__all__ = ["check_options", "horseshoe_prior", "neighbour_coefficients", "refuse_missing"]
 
 _MATRIX = ("node", "node_")
 _NEIGHBOURS = 3.0
@@ -184,15 +184,15 @@ def _horseshoe(table, options, deviation):
     at = (pt.as_tensor_variable(target), pt.as_tensor_variable(source))
     matrix = pt.zeros((table.p, table.p), dtype="float64")[at].set(slopes)
     coefficients = pm.Deterministic("coefficients", matrix, dims=_MATRIX)
-    marginal, both = _horseshoe_prior(table, expected, scale, deviation, negligible)
+    size = table.p * (table.p - 1)
+    marginal, both = horseshoe_prior(size, table.n, expected, scale, deviation, negligible)
     return coefficients, marginal, both, negligible
 
 
-def _horseshoe_prior(table, expected, scale, deviation, negligible, draws=400_000):
-    """Prior probability that one coefficient, and that two of them, exceed `negligible`."""
+def horseshoe_prior(size, n, expected, scale, deviation, negligible, draws=400_000):
+    """Prior probability that one of `size` coefficients, and that two, exceed `negligible`."""
     rng = np.random.default_rng(0)
-    size = table.p * (table.p - 1)
-    tau = expected / (size - expected) * deviation / np.sqrt(table.n)
+    tau = expected / (size - expected) * deviation / np.sqrt(n)
     tau = tau * np.abs(rng.standard_cauchy((draws, 1)))
     c2 = 2.0 * scale**2 / rng.standard_gamma(2.0, (draws, 1))
     local = np.abs(rng.standard_cauchy((draws, 2)))

@@ -1,10 +1,64 @@
 """Prior edge probabilities in the shape that a model needs: one symmetric matrix."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bayesstruct.data.errors import TableError
 
-__all__ = ["edge_probability_matrix", "fixed_edges"]
+__all__ = ["StochasticBlock", "edge_probability_matrix", "fixed_edges"]
+
+
+@dataclass(frozen=True)
+class StochasticBlock:
+    r"""Edge probabilities that depend on hidden blocks of variables.
+
+    .. math::
+
+        \rho \sim \mathrm{Dirichlet}(a, \dots, a), \quad b_i \sim \mathrm{Categorical}(\rho), \quad
+        \pi_{kl} \sim \mathrm{Beta}(\alpha_{kl}, \beta_{kl}), \quad
+        P(\text{edge } ij) = \pi_{b_i b_j}
+
+    Parameters
+    ----------
+    blocks : int
+        Most blocks; some may stay empty.
+    concentration : float
+        :math:`a`; below 1 it favours few blocks.
+    within, between : pair of float
+        :math:`\alpha, \beta` of edges inside a block and across two.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    References
+    ----------
+    Nowicki, K. and Snijders, T. A. B. (2001). Estimation and prediction for stochastic
+    blockstructures. *JASA* 96, 1077-1087.
+    """
+
+    blocks: int = 3
+    concentration: float = 1.0
+    within: tuple[float, float] = (2.0, 1.0)
+    between: tuple[float, float] = (1.0, 4.0)
+
+    def __post_init__(self):
+        if self.blocks < 1 or self.blocks != int(self.blocks):
+            raise ValueError(f"`blocks` must be 1 or more, it is {self.blocks}")
+        shapes = (self.concentration, *self.within, *self.between)
+        if len(shapes) != 5 or not min(shapes) > 0:
+            raise ValueError(
+                "`concentration` must be positive, `within` and `between` pairs of positive numbers"
+            )
+
+    @property
+    def mean(self) -> float:
+        """Prior probability of an edge."""
+        same = (self.concentration + 1.0) / (self.blocks * self.concentration + 1.0)
+        inside, across = (a / (a + b) for a, b in (self.within, self.between))
+        return same * inside + (1.0 - same) * across
 
 
 def fixed_edges(names, required=(), forbidden=()):

@@ -7,6 +7,13 @@ from bayesstruct.distributions.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
 )
+from bayesstruct.distributions.interactions import interaction_strengths
+from bayesstruct.distributions.pairwise import (
+    IncompletePairwiseMRF,
+    Ising,
+    MissingStates,
+    PairwiseMRF,
+)
 from bayesstruct.distributions.precision import (
     EdgeProbability,
     GraphicalLasso,
@@ -35,9 +42,13 @@ __all__ = [
     "GraphicalSpikeSlab",
     "GroupLaplace",
     "IncompleteGraphicalNormal",
+    "IncompletePairwiseMRF",
+    "Ising",
     "LaplaceSpikeAndSlab",
     "MissingCells",
+    "MissingStates",
     "NormalSpikeAndSlab",
+    "PairwiseMRF",
     "RegularizedHorseshoe",
     "SparseGroupLaplace",
     "SpikeAndSlab",
@@ -46,5 +57,6 @@ __all__ = [
     "implied_edge_probability",
     "implied_nonnegligible_probability",
     "included",
+    "interaction_strengths",
     "partial_correlations",
 ]

@@ -4,6 +4,7 @@ from bayesstruct.ops.bootstrap import BootstrapStart, bootstrap_scatter
 from bayesstruct.ops.graphical_lasso import graphical_lasso
 from bayesstruct.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.ops.log_partition import log_partition
 from bayesstruct.ops.sparse import lasso, sparse_logistic
 from bayesstruct.ops.sparse_groups import group_lasso, tree_lasso
 
@@ -16,6 +17,7 @@ __all__ = [
     "group_lasso",
     "lasso",
     "log_odds",
+    "log_partition",
     "sparse_logistic",
     "tree_lasso",
 ]

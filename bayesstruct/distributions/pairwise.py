@@ -1,0 +1,553 @@
+r"""Rows of states from a pairwise Markov random field.
+
+.. math::
+
+    P(x) = \frac1Z \exp\Bigl( \sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j) \Bigr)
+
+with tables that are linear in biases and weights, see
+:class:`bayesstruct.kernels.potentials.Potentials`. Z is a sum over all joint states. Where these are
+too many, the pseudo-likelihood takes the place of the likelihood,
+
+.. math:: \prod_i P(x_i \mid x_{-i}),
+
+which is not a distribution of x: a posterior made with it is a *composite* one.
+"""
+
+from functools import cached_property
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc.distributions.distribution import Discrete, SymbolicRandomVariable
+from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.logprob.abstract import _logprob
+from pymc.pytensorf import normalize_rng_param
+from pytensor.graph.basic import Apply
+from pytensor.tensor.random.utils import normalize_size_param
+
+from bayesstruct.distributions.precision import as_float
+from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.ops.log_partition import log_partition, tables
+from bayesstruct.ops.numba_dispatch import SolverOp
+
+__all__ = [
+    "IncompletePairwiseMRF",
+    "IncompletePairwiseRV",
+    "Ising",
+    "MissingStates",
+    "PairwiseMRF",
+    "PairwiseRV",
+]
+
+SWEEPS = 200
+ENUMERATED = 2**16  # joint states up to which rows are drawn from the table of all
+PATIENCE = 2**12  # sweeps after which perfect sampling gives a row up
+LIKELIHOODS = ("exact", "pseudo")
+
+
+class DrawStates(SolverOp):
+    """Rows of states from a seed: exactly, perfectly or by Gibbs sampling, see `PairwiseMRF`.
+
+    One call draws a whole table, since what it takes to draw a row serves all of them.
+
+    Parameters
+    ----------
+    potentials : Potentials
+    sweeps : int
+    batch : int
+        Number of dimensions before that of a row.
+    """
+
+    __props__ = ("potentials", "sweeps", "batch")
+
+    def __init__(self, potentials, sweeps, batch):
+        self.potentials, self.sweeps, self.batch = potentials, sweeps, batch
+
+    def make_node(self, seed, bias, weight, size):
+        """Apply the Op; `size` is a vector with one entry for each dimension of the batch."""
+        self.register()
+        inputs = [pt.as_tensor_variable(v) for v in (seed, bias, weight, size)]
+        shape = (*(None for _ in range(self.batch)), self.potentials.p)
+        return Apply(self, inputs, [pt.tensor(dtype="int64", shape=shape)])
+
+    def infer_shape(self, node, input_shapes):
+        """Shape of the rows."""
+        size = node.inputs[3]
+        return [(*(size[d] for d in range(self.batch)), self.potentials.p)]
+
+    def perform(self, node, inputs, output_storage):
+        """Draw."""
+        output_storage[0][0] = self._compute(*inputs)
+
+    def _compute(self, seed, bias, weight, size):
+        rng, size = np.random.default_rng(int(seed)), tuple(map(int, size))
+        draw = Sampler.of(self.potentials, self.sweeps)
+        out = np.empty((*size, self.potentials.p), np.int64)
+        if bias.size == bias.shape[-1] and weight.size == weight.shape[-1]:
+            draw(rng, bias.reshape(-1), weight.reshape(-1), out.reshape(-1, self.potentials.p))
+            return out
+        bias = np.broadcast_to(bias, (*size, bias.shape[-1]))
+        weight = np.broadcast_to(weight, (*size, weight.shape[-1]))
+        for index in np.ndindex(*size):
+            draw(rng, bias[index], weight[index], out[index][None])
+        return out
+
+    def connection_pattern(self, node):
+        """No derivatives."""
+        return [[False]] * 4
+
+    def numba_function(self):
+        """Return the call through the interpreter."""
+        import numba
+
+        compute = self._compute
+        result = numba.types.Array(numba.types.int64, self.batch + 1, "C")
+
+        def draw_states(seed, bias, weight, size):
+            with numba.objmode(out=result):
+                out = compute(seed, bias, weight, size)
+            return out
+
+        return draw_states
+
+    def source_files(self):
+        """Return the files whose change makes compiled code obsolete."""
+        return (__file__,)
+
+
+class PairwiseRV(SymbolicRandomVariable):
+    """Rows of states; what the field is like travels on the Op."""
+
+    extended_signature = "[rng],[size],(b),(w)->[rng],(p)"
+    _print_name = ("PairwiseMRF", "\\operatorname{PairwiseMRF}")
+
+    def __init__(self, *args, options, **kwargs):
+        self.options = options
+        super().__init__(*args, **kwargs)
+
+    @property
+    def potentials(self) -> Potentials:
+        """Family of the potentials."""
+        return self.options["potentials"]
+
+    @property
+    def likelihood(self) -> str:
+        """``"exact"`` or ``"pseudo"``."""
+        return self.options["likelihood"]
+
+    @classmethod
+    def rv_op(cls, *params, size=None, rng=None, **options):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        bias, weight = params[:2]
+        batch = size
+        if rv_size_is_none(size):
+            batch = pt.broadcast_shape(bias[..., 0], weight[..., 0])
+        batch = [pt.as_tensor_variable(d, dtype="int64") for d in tuple(batch)]
+        next_rng, seed = pt.random.integers(0, 2**62, rng=rng, return_next_rng=True)
+        draw = DrawStates(options["potentials"], options["sweeps"], len(batch))
+        shape = pt.stack(batch) if batch else pt.constant(np.empty(0, np.int64))
+        inputs = [rng, size, *params]
+        return cls(
+            inputs=inputs, outputs=[next_rng, draw(seed, bias, weight, shape)], options=options
+        )(*inputs)
+
+    def rebuild_rv(self, *params, **kwargs):
+        """Build the graph of a draw of another size."""
+        return type(self).rv_op(*params, **kwargs, **self.options)
+
+
+class IncompletePairwiseRV(PairwiseRV):
+    """Rows of states of which some are variables of their own."""
+
+    extended_signature = "[rng],[size],(b),(w),(m)->[rng],(p)"
+    _print_name = ("IncompletePairwiseMRF", "\\operatorname{IncompletePairwiseMRF}")
+
+    @property
+    def mask(self) -> "Mask":
+        """Which cells are missing."""
+        return self.options["mask"]
+
+
+class Mask:
+    """Which cells of a table are missing; as a property of an Op, equal to itself only.
+
+    Parameters
+    ----------
+    missing : (n, p) array_like of bool
+    """
+
+    def __init__(self, missing):
+        self.missing = np.asarray(missing).astype(bool)
+        if self.missing.ndim != 2:
+            raise ValueError("`missing` is a table, true where a cell was not observed")
+        self.rows, self.columns = np.nonzero(self.missing)
+
+
+class Sampler:
+    """Draws of rows for given potentials; indices are worked out once."""
+
+    _made: dict = {}
+
+    def __init__(self, potentials: Potentials, sweeps: int):
+        self.potentials, self.sweeps = potentials, sweeps
+        self.states = np.array(potentials.states)
+
+    @classmethod
+    def of(cls, potentials, sweeps):
+        """Return the sampler of these potentials, kept from the last time."""
+        key = (potentials, sweeps)
+        if key not in cls._made:
+            cls._made.clear()  # models are drawn from one after the other
+            cls._made[key] = cls(potentials, sweeps)
+        return cls._made[key]
+
+    @cached_property
+    def enumerable(self) -> bool:
+        """Whether all joint states can be listed."""
+        return float(np.prod(self.states, dtype=float)) <= ENUMERATED
+
+    @cached_property
+    def transposed(self) -> np.ndarray:
+        """Where the cells of the transposed pair tables come from."""
+        i, j = self.potentials.ends
+        rows, columns = self.states[i], self.states[j]
+        start, size = self.potentials.pair_start, self.potentials.pair_start[-1]
+        edge = np.repeat(np.arange(len(i)), rows * columns)
+        inside = np.arange(size) - start[edge]
+        return start[edge] + (inside % rows[edge]) * columns[edge] + inside // rows[edge]
+
+    def __call__(self, rng, bias, weight, out):
+        """Fill `out`, (n, p), with rows."""
+        from bayesstruct.kernels import pairwise_states
+
+        unary, pair = self.potentials.unary(bias), self.potentials.pair(weight)
+        if not (np.isfinite(unary).all() and np.isfinite(pair).all()):
+            raise ValueError("biases and weights of a random field must be finite")
+        if self.enumerable:
+            pairwise_states.draw_exact(rng, self.states, unary, pair, out)
+            return
+        done = self._perfect(rng, unary, pair, out)
+        if done == len(out):
+            return
+        rest = out[done:]
+        rest[:] = rng.integers(0, self.states, size=rest.shape)
+        start, other, at = self._neighbours(pair)
+        table = np.concatenate([pair, pair[self.transposed]])
+        pairwise_states.draw_gibbs(
+            rng, self.states, self.potentials.unary_start, unary,
+            start, other, at, table, self.sweeps, rest,
+        )  # fmt: skip
+
+    def _neighbours(self, pair):
+        """Neighbours of each variable, and where the table with the own states as rows starts."""
+        potentials = self.potentials
+        start = potentials.pair_start[:-1]
+        on = np.flatnonzero(np.logical_or.reduceat(pair != 0, start))
+        i, j = (end[on] for end in potentials.ends)
+        own, other = np.concatenate([i, j]), np.concatenate([j, i])
+        at = np.concatenate([start[on], len(pair) + start[on]])
+        order = np.argsort(own, kind="stable")
+        counts = np.bincount(own, minlength=potentials.p)
+        return np.concatenate([[0], np.cumsum(counts)]), other[order], at[order]
+
+    def _perfect(self, rng, unary, pair, out) -> int:
+        """Draw perfectly if there are two states that attract each other; return how many rows."""
+        from bayesstruct.kernels.pairwise_states import draw_perfect
+
+        if set(self.potentials.states) != {2}:
+            return 0
+        t = pair.reshape(-1, 2, 2)
+        coupling = t[:, 1, 1] - t[:, 1, 0] - t[:, 0, 1] + t[:, 0, 0]
+        if (coupling < 0).any():
+            return 0
+        i, j = self.potentials.ends
+        threshold = np.diff(unary.reshape(-1, 2), axis=1)[:, 0]
+        np.add.at(threshold, i, t[:, 1, 0] - t[:, 0, 0])
+        np.add.at(threshold, j, t[:, 0, 1] - t[:, 0, 0])
+        start, other, at = self._neighbours(pair)
+        return draw_perfect(
+            rng, threshold, start, other, coupling[(at % len(pair)) // 4], PATIENCE, out
+        )
+
+
+class PairwiseMRF(Discrete):
+    r"""Rows of states from a pairwise Markov random field.
+
+    ========  ==========================================================
+    Support   rows of states 0, ..., k_i - 1
+    ========  ==========================================================
+
+    Parameters
+    ----------
+    name : str
+    bias, weight : tensor_like of float, shapes (biases,) and (weights,)
+        Of the potentials.
+    potentials : Potentials
+        The family, and the numbers of states.
+    likelihood : {"exact", "pseudo"}
+        ``"exact"`` sums over all joint states. ``"pseudo"`` is the product of the conditional
+        probabilities of each state given the rest of its row (Besag 1975): not a density, but of
+        any size.
+    sweeps : int, default 200
+        Of Gibbs sampling, where rows are drawn by it.
+    **kwargs
+        ``dims``, ``shape`` (whose last entry is p), ``observed``, ...
+
+    Raises
+    ------
+    ValueError
+        If there are too many joint states for the exact likelihood, or it is unknown.
+
+    Notes
+    -----
+    Rows are drawn from the table of all joint states up to 2^16 of them; beyond, exactly by coupling
+    from the past if all variables have two states and attract each other (Propp and Wilson 1996),
+    otherwise by `sweeps` Gibbs sweeps from uniform states, each row a chain of its own. A row whose
+    coupling takes more than 4,096 sweeps is drawn by Gibbs sampling too. Under ``"pseudo"`` rows are
+    drawn from the field all the same.
+
+    References
+    ----------
+    Besag, J. (1975). Statistical analysis of non-lattice data. *The Statistician* 24, 179-195.
+
+    Propp, J. G. and Wilson, D. B. (1996). Exact sampling with coupled Markov chains and
+    applications to statistical mechanics. *Random Structures & Algorithms* 9, 223-252.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        potentials = Potentials("ordinal", (3, 3, 2))
+        with pm.Model():
+            bias = pm.Normal("bias", 0, 5, shape=potentials.bias_size)
+            weight = pm.Laplace("weight", 0, 1, shape=potentials.weight_size)
+            bs.PairwiseMRF("x", bias, weight, potentials=potentials, observed=answers)
+    """
+
+    rv_type = PairwiseRV
+    rv_op = PairwiseRV.rv_op
+
+    @classmethod
+    def dist(cls, bias, weight, *, potentials, likelihood="exact", sweeps=SWEEPS, **kwargs):
+        """Create the distribution without a model."""
+        options = _options(potentials, likelihood, sweeps)
+        return super().dist(_params(bias, weight, potentials), **options, **kwargs)
+
+    def support_point(rv, size, bias, weight):
+        """Return rows of first states."""
+        return _first_states(rv, size)
+
+
+class IncompletePairwiseMRF(Discrete):
+    """Rows of states from a pairwise Markov random field, some of which were not observed.
+
+    The density is that of :class:`PairwiseMRF` for the table whose missing cells are `cells`; with
+    cells that have :class:`MissingStates` as their prior, the two are the density of observed and
+    missing cells together. Draws are complete rows.
+
+    Parameters
+    ----------
+    bias, weight, potentials, likelihood, sweeps
+        As in :class:`PairwiseMRF`.
+    cells : TensorVariable of int, shape (missing cells,)
+        Row by row.
+    missing : (n, p) array_like of bool
+        True where a cell was not observed.
+    """
+
+    rv_type = IncompletePairwiseRV
+    rv_op = IncompletePairwiseRV.rv_op
+
+    @classmethod
+    def dist(
+        cls,
+        bias,
+        weight,
+        cells,
+        *,
+        missing,
+        potentials,
+        likelihood="exact",
+        sweeps=SWEEPS,
+        **kwargs,
+    ):
+        """Create the distribution without a model."""
+        options = _options(potentials, likelihood, sweeps) | {"mask": Mask(missing)}
+        params = [*_params(bias, weight, potentials), pt.as_tensor_variable(cells)]
+        return super().dist(params, **options, **kwargs)
+
+    def support_point(rv, size, bias, weight, cells):
+        """Return rows of first states."""
+        return _first_states(rv, size)
+
+
+def Ising(name, bias, weight, *, coding="01", likelihood="exact", **kwargs):
+    r"""Rows of zeros and ones from an Ising model.
+
+    .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i b_i x_i + \sum_{i<j} w_{ij} x_i x_j\Bigr)
+
+    Parameters
+    ----------
+    name : str
+    bias : tensor_like of float, shape (p,)
+    weight : tensor_like of float, shape (p (p - 1) / 2,)
+        The upper triangle, row by row.
+    coding : {"01", "pm"}
+        Values of x in the formula: 0 and 1, or -1 and 1. The values of the variable are 0 and 1.
+    likelihood, **kwargs
+        As in :class:`PairwiseMRF`.
+
+    Returns
+    -------
+    TensorVariable
+    """
+    return PairwiseMRF(
+        name, bias, weight, potentials=_ising(bias, coding), likelihood=likelihood, **kwargs
+    )
+
+
+def _ising(bias, coding):
+    kinds = {"01": "ordinal", "pm": "spin"}
+    if coding not in kinds:
+        raise ValueError(f'`coding` is "01" or "pm", it is {coding!r}')
+    bias = pt.as_tensor_variable(bias)
+    p = bias.type.shape[-1]
+    if p is None:  # the length of a dimension of the model
+        p = int(bias.shape[-1].eval(mode="FAST_COMPILE"))
+    return Potentials(kinds[coding], (2,) * p)
+
+
+def MissingStates(name, states, **kwargs):
+    """Missing cells of a table of states, before anything is known of them: uniform.
+
+    Parameters
+    ----------
+    name : str
+    states : (missing cells,) array_like of int
+        Number of states of each cell.
+    **kwargs
+        ``dims`` and the like.
+
+    Returns
+    -------
+    TensorVariable
+    """
+    return pm.DiscreteUniform(name, 0, np.asarray(states) - 1, **kwargs)
+
+
+def _options(potentials, likelihood, sweeps):
+    if likelihood not in LIKELIHOODS:
+        raise ValueError(f"`likelihood` must be one of {LIKELIHOODS}, it is {likelihood!r}")
+    if sweeps < 1:
+        raise ValueError(f"`sweeps` must be 1 or more, it is {sweeps}")
+    if likelihood == "exact":
+        zeros = np.zeros(potentials.bias_size), np.zeros(potentials.weight_size)
+        log_partition(*zeros, potentials)  # refuses too many states
+    return {"potentials": potentials, "likelihood": likelihood, "sweeps": int(sweeps)}
+
+
+def _params(bias, weight, potentials):
+    bias, weight = as_float(bias), as_float(weight)
+    sizes = {"bias": (bias, potentials.bias_size), "weight": (weight, potentials.weight_size)}
+    for name, (value, size) in sizes.items():
+        if value.type.ndim < 1 or value.type.shape[-1] not in (None, size):
+            raise ValueError(
+                f"`{name}` has shape {value.type.shape}; {potentials.kind} potentials of "
+                f"{potentials.p} variables need ({size},)"
+            )
+    return [bias, weight]
+
+
+def _first_states(rv, size):
+    shape = rv.shape if rv_size_is_none(size) else (*size, rv.shape[-1])
+    return pt.zeros(shape, dtype="int64")
+
+
+@_logprob.register(PairwiseRV)
+def _pairwise_logp(op, values, rng, size, bias, weight, **kwargs):
+    (value,) = values
+    return _log_density(op, value, _vector(bias), _vector(weight))
+
+
+@_logprob.register(IncompletePairwiseRV)
+def _incomplete_logp(op, values, rng, size, bias, weight, cells, **kwargs):
+    (value,) = values
+    rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
+    value = value[rows, columns].set(_vector(cells).astype(value.dtype))
+    return _log_density(op, value, _vector(bias), _vector(weight))
+
+
+def _vector(parameter):
+    """Drop leading dimensions of length one."""
+    while parameter.type.ndim > 1 and parameter.type.broadcastable[0]:
+        parameter = parameter[0]
+    if parameter.type.ndim > 1:
+        raise ValueError("all rows of a random field have the same biases and weights")
+    return parameter
+
+
+def _log_density(op, value, bias, weight):
+    potentials = op.potentials
+    unary, pair = tables(bias, weight, potentials)
+    inside = pt.all((value >= 0) & (value < np.array(potentials.states)), axis=-1)
+    hot = _one_hot(value, potentials)
+    fields = _fields(value, hot, weight, pair, potentials)
+    if op.likelihood == "exact":
+        energy = hot @ unary + 0.5 * (hot * fields).sum(axis=-1)
+        logp = energy - log_partition(bias, weight, potentials)
+    else:
+        logits = unary + fields
+        logp = (hot * logits).sum(axis=-1) - _log_totals(logits, potentials).sum(axis=-1)
+    return pt.switch(inside, logp, -np.inf)
+
+
+def _one_hot(value, potentials):
+    """Which state each variable is in, (..., unary cells)."""
+    owner = np.repeat(np.arange(potentials.p), potentials.states)
+    state = np.concatenate([np.arange(k) for k in potentials.states])
+    return pt.eq(value[..., pt.as_tensor_variable(owner)], state).astype("float64")
+
+
+def _fields(value, hot, weight, pair, potentials):
+    """Sum up what the other variables of the row add to each state of each variable."""
+    if potentials.scored:
+        scores = 2.0 * value - 1.0 if potentials.kind == "spin" else value.astype("float64")
+        p = potentials.p
+        index = np.full((p, p), potentials.weight_size)
+        index[potentials.ends] = np.arange(potentials.weight_size)
+        couplings = _assembled(weight, np.minimum(index, index.T))
+        owner = np.repeat(np.arange(p), potentials.states)
+        return potentials.scores * (scores @ couplings)[..., pt.as_tensor_variable(owner)]
+    return hot @ _assembled(pair, block_index(potentials))
+
+
+def block_index(potentials: Potentials) -> np.ndarray:
+    """Cell of the pair tables for each pair of unary cells, (cells, cells); their number if none."""
+    cells, none = int(potentials.unary_start[-1]), int(potentials.pair_start[-1])
+    index = np.full((cells, cells), none)
+    start, k = potentials.unary_start, potentials.states
+    for e, (i, j) in enumerate(zip(*potentials.ends, strict=True)):
+        block = potentials.pair_start[e] + np.arange(k[i] * k[j]).reshape(k[i], k[j])
+        index[start[i] : start[i + 1], start[j] : start[j + 1]] = block
+        index[start[j] : start[j + 1], start[i] : start[i + 1]] = block.T
+    return index
+
+
+def _assembled(values, index):
+    padded = pt.concatenate([values, pt.zeros(1)])
+    return padded[pt.as_tensor_variable(index.ravel())].reshape(index.shape)
+
+
+def _log_totals(logits, potentials):
+    """Log of the sum over the states of each variable, (..., p)."""
+    widest = max(potentials.states)
+    shape = tuple(logits.shape[d] for d in range(logits.type.ndim - 1))
+    if set(potentials.states) != {widest}:
+        index = np.full((potentials.p, widest), int(potentials.unary_start[-1]))
+        for i, k in enumerate(potentials.states):
+            index[i, :k] = potentials.unary_start[i] + np.arange(k)
+        padded = pt.concatenate([logits, pt.full((*shape, 1), -np.inf)], axis=-1)
+        logits = padded[..., pt.as_tensor_variable(index.ravel())]
+    return pt.logsumexp(logits.reshape((*shape, potentials.p, widest)), axis=-1)

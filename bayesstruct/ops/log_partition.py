@@ -1,0 +1,233 @@
+r"""The exact log partition function of a pairwise Markov random field, with its derivatives.
+
+.. math::
+
+    A(u, t) = \log \sum_x \exp\Bigl( \sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j) \Bigr)
+
+Its gradient are the marginal probabilities of states and of pairs of states, its Hessian their
+covariance (Wainwright and Jordan 2008, proposition 3.1).
+"""
+
+import math
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
+from pytensor.graph.basic import Apply
+
+from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.ops.numba_dispatch import SolverOp
+
+__all__ = ["CovarianceProduct", "LogPartition", "log_partition", "tables"]
+
+
+def tables(bias, weight, potentials: Potentials):
+    """Unary and pair tables of log-potentials, flat, from biases and weights.
+
+    Parameters
+    ----------
+    bias, weight : tensor_like, shapes (biases,) and (weights,)
+    potentials : Potentials
+
+    Returns
+    -------
+    tuple of TensorVariable
+    """
+    bias, weight = pt.as_tensor_variable(bias), pt.as_tensor_variable(weight)
+    index, coefficient = potentials.unary_map
+    if (coefficient[:, 1] == 0).all():
+        unary = coefficient[:, 0] * bias[pt.as_tensor_variable(index[:, 0])]
+    else:
+        unary = (coefficient * bias[pt.as_tensor_variable(index)]).sum(axis=1)
+    index, coefficient = potentials.pair_map
+    return unary, coefficient * weight[pt.as_tensor_variable(index)]
+
+
+def log_partition(bias, weight, potentials: Potentials):
+    """Logarithm of the sum over all joint states, exactly.
+
+    Parameters
+    ----------
+    bias, weight : tensor_like, shapes (biases,) and (weights,)
+        Of the potentials.
+    potentials : Potentials
+
+    Returns
+    -------
+    TensorVariable
+        Scalar. Its derivatives, of first and second order, are exact.
+
+    Raises
+    ------
+    ValueError
+        If there are more joint states than can be gone through.
+
+    References
+    ----------
+    Wainwright, M. J. and Jordan, M. I. (2008). Graphical models, exponential families, and
+    variational inference. *Foundations and Trends in Machine Learning* 1, 1-305.
+
+    Examples
+    --------
+    Two independent fair coins:
+
+    >>> from bayesstruct.kernels.potentials import Potentials
+    >>> float(log_partition([0.0, 0.0], [0.0], Potentials("ordinal", (2, 2))).eval())
+    1.3862943611198906
+    """
+    unary, pair = tables(bias, weight, potentials)
+    return LogPartition(potentials.states)(unary, pair)[0]
+
+
+class _Exact(SolverOp):
+    """What the two operations share: the numbers of states."""
+
+    __props__ = ("states",)
+
+    def __init__(self, states):
+        self.states = tuple(map(int, states))
+
+    def source_files(self):
+        """Return the files whose change makes compiled code obsolete."""
+        from bayesstruct.kernels import pairwise_exact
+
+        return (__file__, pairwise_exact.__file__)
+
+    def _check(self, *inputs):
+        inputs = [pt.as_tensor_variable(v).astype("float64") for v in inputs]
+        if any(v.type.ndim != 1 for v in inputs):
+            raise TypeError("the tables of a random field are vectors")
+        return inputs
+
+
+class LogPartition(_Exact):
+    """Log partition function, and the marginals that are its gradient.
+
+    Parameters
+    ----------
+    states : tuple of int
+        Number of states of each variable.
+    """
+
+    def __init__(self, states):
+        from bayesstruct.kernels.pairwise_exact import MAX_STATES
+
+        super().__init__(states)
+        total = math.prod(self.states)
+        if total > MAX_STATES:
+            raise ValueError(
+                f"{len(self.states)} variables have {float(total):.3g} joint states, and the exact sum "
+                f"goes through all of them (at most {MAX_STATES:,}); use the "
+                'pseudo-likelihood (likelihood="pseudo"), or fewer variables'
+            )
+
+    def make_node(self, unary, pair):
+        """Apply the Op."""
+        self.register()
+        unary, pair = self._check(unary, pair)
+        return Apply(self, [unary, pair], [pt.dscalar(), unary.type(), pair.type()])
+
+    def infer_shape(self, node, input_shapes):
+        """Shapes of a number and of the two tables."""
+        return [(), *input_shapes]
+
+    def perform(self, node, inputs, output_storage):
+        """Sum over the states."""
+        for storage, value in zip(output_storage, self._compute(*inputs), strict=True):
+            storage[0] = value
+
+    def _compute(self, unary, pair):
+        from bayesstruct.kernels.pairwise_exact import marginals
+
+        unary, pair = np.ascontiguousarray(unary), np.ascontiguousarray(pair)
+        out_unary, out_pair = np.empty_like(unary), np.empty_like(pair)
+        if not (np.isfinite(unary).all() and np.isfinite(pair).all()):
+            out_unary[:] = out_pair[:] = np.nan
+            return np.asarray(np.nan), out_unary, out_pair
+        value = marginals(np.array(self.states), unary, pair, out_unary, out_pair)
+        return np.asarray(value), out_unary, out_pair
+
+    def connection_pattern(self, node):
+        """All outputs depend on all inputs."""
+        return [[True, True, True], [True, True, True]]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Marginals, and their covariance times the cotangents of the marginals."""
+        value, *of_marginals = cotangents
+        totals = [0.0, 0.0]
+        if not isinstance(value.type, DisconnectedType):
+            totals = [value * outputs[1], value * outputs[2]]
+        if not all(isinstance(c.type, DisconnectedType) for c in of_marginals):
+            directions = [
+                pt.zeros_like(x) if isinstance(c.type, DisconnectedType) else c
+                for c, x in zip(of_marginals, inputs, strict=True)
+            ]
+            changes = CovarianceProduct(self.states)(*inputs, *directions)
+            totals = [a + b for a, b in zip(totals, changes, strict=True)]
+        return totals
+
+    def numba_function(self):
+        """Return the call through the interpreter, which costs less than compiling it again."""
+        import numba
+
+        compute, vector = self._compute, numba.types.float64[::1]
+        result = numba.types.Tuple((numba.types.Array(numba.types.float64, 0, "C"), vector, vector))
+
+        def log_partition(unary, pair):
+            with numba.objmode(out=result):
+                out = compute(unary, pair)
+            return out
+
+        return log_partition
+
+
+class CovarianceProduct(_Exact):
+    """Derivative of the marginals in a direction of the tables."""
+
+    def make_node(self, unary, pair, d_unary, d_pair):
+        """Apply the Op."""
+        self.register()
+        inputs = self._check(unary, pair, d_unary, d_pair)
+        return Apply(self, inputs, [inputs[0].type(), inputs[1].type()])
+
+    def infer_shape(self, node, input_shapes):
+        """Shapes of the two tables."""
+        return list(input_shapes[:2])
+
+    def perform(self, node, inputs, output_storage):
+        """Sum over the states."""
+        for storage, value in zip(output_storage, self._compute(*inputs), strict=True):
+            storage[0] = value
+
+    def _compute(self, *inputs):
+        from bayesstruct.kernels.pairwise_exact import covariance_product
+
+        unary, pair, *directions = (np.ascontiguousarray(v) for v in inputs)
+        out_unary, out_pair = np.empty_like(unary), np.empty_like(pair)
+        states = np.array(self.states)
+        covariance_product(states, unary, pair, *directions, out_unary, out_pair)
+        return out_unary, out_pair
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Symmetric in the directions; derivatives of third order are not there."""
+        if all(isinstance(c.type, DisconnectedType) for c in cotangents):
+            return [disconnected_type() for _ in inputs]
+        back = CovarianceProduct(self.states)(*inputs[:2], *cotangents)
+        reason = "third derivatives of the log partition function"
+        third = [grad_not_implemented(self, i, inputs[i], reason) for i in range(2)]
+        return [*third, *back]
+
+    def numba_function(self):
+        """Return the call through the interpreter."""
+        import numba
+
+        compute, vector = self._compute, numba.types.float64[::1]
+        result = numba.types.Tuple((vector, vector))
+
+        def covariance_product(unary, pair, d_unary, d_pair):
+            with numba.objmode(out=result):
+                out = compute(unary, pair, d_unary, d_pair)
+            return out
+
+        return covariance_product

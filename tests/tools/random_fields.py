@@ -1,0 +1,41 @@
+"""All joint states of small Markov random fields, by brute force."""
+
+import itertools
+
+import numpy as np
+
+from scipy.special import logsumexp
+
+__all__ = ["all_states", "energies", "exact_law", "feature_matrix"]
+
+
+def all_states(states):
+    """Every joint state as a row, in C order."""
+    return np.array(list(itertools.product(*(range(k) for k in states))))
+
+
+def feature_matrix(potentials):
+    """Indicators of the unary and pair cells in every joint state."""
+    x = all_states(potentials.states)
+    cells = int(potentials.unary_start[-1])
+    out = np.zeros((len(x), cells + int(potentials.pair_start[-1])))
+    rows = np.arange(len(x))
+    for i in range(potentials.p):
+        out[rows, potentials.unary_start[i] + x[:, i]] = 1.0
+    for e, (i, j) in enumerate(zip(*potentials.ends, strict=True)):
+        at = potentials.pair_start[e] + x[:, i] * potentials.states[j] + x[:, j]
+        out[rows, cells + at] = 1.0
+    return out
+
+
+def energies(potentials, bias, weight):
+    """Unnormalised log probability of every joint state."""
+    tables = np.concatenate([potentials.unary(bias), potentials.pair(weight)])
+    return feature_matrix(potentials) @ tables
+
+
+def exact_law(potentials, bias, weight):
+    """Log partition function, and the probability of every joint state."""
+    energy = energies(potentials, bias, weight)
+    log_z = logsumexp(energy)
+    return log_z, np.exp(energy - log_z)
