@@ -2,6 +2,12 @@
 
 from bayesstruct.models.gaussian_graphical import gaussian_graphical
 from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
+from bayesstruct.models.ising import ising
 from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
 
-__all__ = ["gaussian_graphical", "gaussian_neighbourhoods", "ising_neighbourhoods"]
+__all__ = [
+    "gaussian_graphical",
+    "gaussian_neighbourhoods",
+    "ising",
+    "ising_neighbourhoods",
+]

@@ -18,11 +18,62 @@ from bayesstruct.data.checks import (
 from bayesstruct.data.errors import TableError, TableWarning, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 
-__all__ = ["Table", "TableError", "TableWarning"]
+__all__ = ["NamedColumns", "Table", "TableError", "TableWarning"]
+
+
+class NamedColumns:
+    """What follows from the names of the columns of a table: `names`, and its number of rows `n`."""
+
+    names: tuple[str, ...]
+    n: int
+
+    @property
+    def p(self) -> int:
+        """Number of variables (columns)."""
+        return len(self.names)
+
+    @property
+    def edge_index(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two ends of every possible edge, i < j, row by row; two int arrays (p (p-1) / 2,)."""
+        return np.triu_indices(self.p, k=1)
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """The pairs of :attr:`edge_index`, as a list."""
+        i, j = self.edge_index
+        return list(zip(i.tolist(), j.tolist(), strict=True))
+
+    @cached_property
+    def edge_names(self) -> list[str]:
+        """The label ``"A -- B"`` of every possible edge, in the order of :attr:`edge_index`."""
+        names = self.names
+        return [f"{a}{SEPARATOR}{b}" for i, a in enumerate(names) for b in names[i + 1 :]]
+
+    @property
+    def arc_index(self) -> tuple[np.ndarray, np.ndarray]:
+        """Source and target of every possible arc, target by target; two int arrays (p (p-1),)."""
+        target, source = np.nonzero(~np.eye(self.p, dtype=bool))
+        return source, target
+
+    @cached_property
+    def arc_names(self) -> list[str]:
+        """The label ``"A -> B"`` of every possible arc, in the order of :attr:`arc_index`."""
+        names = self.names
+        return [f"{a}{ARROW}{b}" for b in names for a in names if a != b]
+
+    @property
+    def coords(self) -> dict:
+        """Coordinates for ``pm.Model(coords=...)``: observation, node, node_ and pair."""
+        return {
+            "observation": np.arange(self.n),
+            "node": list(self.names),
+            "node_": list(self.names),
+            "pair": self.edge_names,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(NamedColumns):
     """A checked table: n observations of p named variables.
 
     Make one with :meth:`Table.continuous` or :meth:`Table.binary`. The arrays are read-only.
@@ -144,11 +195,6 @@ class Table:
         """Number of observations (rows)."""
         return self.values.shape[0]
 
-    @property
-    def p(self) -> int:
-        """Number of variables (columns)."""
-        return self.values.shape[1]
-
     @cached_property
     def missing(self) -> np.ndarray:
         """Which cells are missing; bool, shape (n, p)."""
@@ -163,45 +209,6 @@ class Table:
     def standardized(self) -> np.ndarray:
         """``(values - location) / scale``, shape (n, p), NaN where missing."""
         return (self.values - self.location) / self.scale
-
-    @property
-    def edge_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """The two ends of every possible edge, i < j, row by row; two int arrays (p (p-1) / 2,)."""
-        return np.triu_indices(self.p, k=1)
-
-    @property
-    def edges(self) -> list[tuple[int, int]]:
-        """The pairs of :attr:`edge_index`, as a list."""
-        i, j = self.edge_index
-        return list(zip(i.tolist(), j.tolist(), strict=True))
-
-    @cached_property
-    def edge_names(self) -> list[str]:
-        """The label ``"A -- B"`` of every possible edge, in the order of :attr:`edge_index`."""
-        names = self.names
-        return [f"{a}{SEPARATOR}{b}" for i, a in enumerate(names) for b in names[i + 1 :]]
-
-    @property
-    def arc_index(self) -> tuple[np.ndarray, np.ndarray]:
-        """Source and target of every possible arc, target by target; two int arrays (p (p-1),)."""
-        target, source = np.nonzero(~np.eye(self.p, dtype=bool))
-        return source, target
-
-    @cached_property
-    def arc_names(self) -> list[str]:
-        """The label ``"A -> B"`` of every possible arc, in the order of :attr:`arc_index`."""
-        names = self.names
-        return [f"{a}{ARROW}{b}" for b in names for a in names if a != b]
-
-    @property
-    def coords(self) -> dict:
-        """Coordinates for ``pm.Model(coords=...)``: observation, node, node_ and pair."""
-        return {
-            "observation": np.arange(self.n),
-            "node": list(self.names),
-            "node_": list(self.names),
-            "pair": self.edge_names,
-        }
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

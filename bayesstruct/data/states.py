@@ -1,0 +1,254 @@
+"""The table that models of discrete variables start from: states as codes, with their labels."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bayesstruct.data.checks import duplicates, max_columns, shape_problems
+from bayesstruct.data.errors import TableError, listing, raise_problems
+from bayesstruct.data.intake import Intake, read_columns
+from bayesstruct.data.table import NamedColumns
+
+__all__ = ["MAX_LEVELS", "StateTable"]
+
+#: A column of more different values is taken for a number or an identifier.
+MAX_LEVELS = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StateTable(NamedColumns):
+    """A checked table of discrete variables.
+
+    Make one with :meth:`StateTable.read`. The array is read-only.
+
+    Attributes
+    ----------
+    codes : ndarray, shape (n, p)
+        Int64: the position of the state among the levels of its column, -1 where missing.
+    names : tuple of str
+        The p column names.
+    levels : tuple of tuple
+        For each column the labels of its states, in order.
+    ordered : tuple of bool
+        Whether the order of the levels was given with the data: numbers, booleans and ordered
+        categories.
+    """
+
+    codes: np.ndarray
+    names: tuple[str, ...]
+    levels: tuple[tuple, ...]
+    ordered: tuple[bool, ...]
+
+    @classmethod
+    def read(cls, data) -> "StateTable":
+        """Check a table of discrete variables.
+
+        Parameters
+        ----------
+        data : DataFrame, ndarray, DataArray or list of lists
+            As for :meth:`Table.continuous`. Columns hold text, booleans, integers (also as floats,
+            which a column with gaps is in pandas) or categories. The states of a column are its
+            different values: categories in their own order, everything else sorted.
+
+        Returns
+        -------
+        StateTable
+
+        Raises
+        ------
+        TableError
+            With everything that is wrong in one message: what :meth:`Table.continuous` says of sizes,
+            names, constants, duplicates and gaps; numbers that are not whole; more than 20
+            different values; categories that never occur; dates and other things that are not
+            states.
+
+        Examples
+        --------
+        >>> table = StateTable.read([["no", 1], ["yes", 3], ["no", 3]])
+        >>> table.codes.tolist()
+        [[0, 0], [1, 1], [0, 1]]
+        >>> table.levels
+        (('no', 'yes'), (1, 3))
+        """
+        names, columns, rows = _columns(data)
+        raise_problems(shape_problems(Intake(names, np.empty((rows, len(names))))))
+        read = [_states(name, column) for name, column in zip(names, columns, strict=True)]
+        raise_problems([problem for column in read for problem in column.problems])
+        codes = np.column_stack([column.codes for column in read])
+        raise_problems(_table_problems(names, codes))
+        codes.flags.writeable = False
+        levels = tuple(column.levels for column in read)
+        return cls(codes, tuple(names), levels, tuple(column.ordered for column in read))
+
+    def __repr__(self) -> str:
+        share = f", {self.missing.mean():.1%} missing" if self.missing.any() else ""
+        return f"StateTable({self.n:,} observations, {self.p:,} variables{share})"
+
+    @property
+    def n(self) -> int:
+        """Number of observations (rows)."""
+        return self.codes.shape[0]
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """Number of states of each column."""
+        return tuple(map(len, self.levels))
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """Which cells are missing; bool, shape (n, p)."""
+        return self.codes < 0
+
+
+@dataclass(frozen=True)
+class _Column:
+    codes: np.ndarray
+    levels: tuple
+    ordered: bool
+    problems: list[str]
+
+
+def _columns(data):
+    """Names, columns as narwhals series, and number of rows of any kind of table."""
+    import narwhals as nw
+    import pandas as pd
+
+    if not (hasattr(data, "collect_schema") or hasattr(data, "columns")):
+        if isinstance(data, list | tuple) and len({len(row) for row in data}) > 1:
+            raise TableError(
+                "The rows of the list have different lengths: give each the same number."
+            )
+        names = read_columns(data, max_columns()).names  # refuses what is no table
+        values = getattr(data, "values", data)
+        if np.ma.isMaskedArray(values):
+            mask, values = np.ma.getmaskarray(values), np.array(values.data, dtype=object)
+            values[mask] = None
+        rows = values if isinstance(values, np.ndarray) else [list(row) for row in values]
+        data = pd.DataFrame(rows, columns=names if len(rows) or len(names) else None)
+        data = data.infer_objects()
+    else:
+        names = read_columns(data, max_columns()).names
+        if hasattr(data, "collect"):
+            data = data.collect()
+    if len(names) > max_columns() or len(set(names)) < len(names):
+        return names, [], 2  # refused by name alone
+    if getattr(getattr(data, "columns", None), "nlevels", 1) > 1:
+        data = data.set_axis(names, axis=1)
+    frame = nw.from_native(data, eager_only=True)
+    return names, list(frame.iter_columns()), len(frame)
+
+
+def _states(name, series) -> _Column:
+    import narwhals as nw
+
+    dtype = series.dtype
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        return _categories(name, series)
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        values = series.cast(nw.Float64).to_numpy()
+        return _numbers(name, values, boolean=dtype == nw.Boolean)
+    if dtype.is_temporal():
+        return _refused(name, "dates or times, which are not states: cut them into periods")
+    return _objects(name, series.to_list())
+
+
+def _categories(name, series):
+    labels, ordered = _declared(series)
+    values = series.to_list()
+    seen = {value for value in values if not _is_missing(value)}
+    problems = _level_problems(name, [label for label in labels if label in seen])
+    if unseen := [label for label in labels if label not in seen]:
+        problems.append(
+            f"column {name!r} never has the state{'s' if len(unseen) > 1 else ''} {listing(unseen)}, "
+            "about which the table says nothing: drop unused categories "
+            "(data[column].cat.remove_unused_categories() in pandas), or merge states"
+        )
+    return _coded(name, values, labels, ordered, problems)
+
+
+def _declared(series):
+    """Categories in their order, and whether that order means something."""
+    import narwhals as nw
+
+    categories = getattr(getattr(series.to_native(), "cat", None), "categories", None)
+    if categories is not None:  # pandas and its like
+        return list(categories), bool(series.to_native().cat.ordered)
+    if isinstance(series.dtype, nw.Enum):
+        return list(series.dtype.categories), True
+    return sorted(series.drop_nulls().unique().to_list()), False
+
+
+def _numbers(name, values, *, boolean=False):
+    finite = values[~np.isnan(values)]
+    if np.isinf(finite).any():
+        return _refused(name, "an infinite value: correct it, or set it to NaN")
+    if (broken := finite[finite != np.round(finite)]).size:
+        return _refused(
+            name,
+            f"numbers that are not whole (for example {broken[0]:g}), which are not states: cut "
+            "them into classes (pandas.cut, pandas.qcut), or use a model for continuous columns",
+        )
+    levels = np.unique(finite)
+    codes = np.where(np.isnan(values), -1, np.searchsorted(levels, values))
+    labels = [bool(v) for v in levels] if boolean else [int(v) for v in levels]
+    problems = _level_problems(name, labels)
+    return _Column(codes.astype(np.int64), tuple(labels), True, problems)
+
+
+def _objects(name, values):
+    values = [None if _is_missing(value) else value for value in values]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds and all(issubclass(kind, str) for kind in kinds):
+        labels = sorted({value for value in values if value is not None})
+        return _coded(name, values, labels, False, _level_problems(name, labels))
+    try:
+        numbers = [np.nan if value is None else float(value) for value in values]
+    except (TypeError, ValueError):
+        kinds = listing(sorted(kind.__name__ for kind in kinds))
+        return _refused(name, f"values of the kinds {kinds}: make all of them text, or numbers")
+    return _numbers(name, np.array(numbers), boolean=kinds <= {bool, np.bool})
+
+
+def _is_missing(value) -> bool:
+    nan = isinstance(value, float) and np.isnan(value)
+    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _coded(name, values, labels, ordered, problems):
+    at = {label: code for code, label in enumerate(labels)}
+    codes = np.array([-1 if _is_missing(v) else at[v] for v in values], np.int64)
+    return _Column(codes, tuple(labels), ordered, problems)
+
+
+def _refused(name, what):
+    return _Column(np.empty(0, np.int64), (), False, [f"column {name!r} holds {what}"])
+
+
+def _level_problems(name, labels):
+    if not labels:
+        return [f"column {name!r}: all values are missing; remove what was never observed"]
+    if len(labels) == 1:
+        return [
+            f"column {name!r} is constant (always {labels[0]!r}): remove it, what does not vary has "
+            "no edges"
+        ]
+    if len(labels) > MAX_LEVELS:
+        return [
+            f"column {name!r} has {len(labels):,} different values, at most {MAX_LEVELS} states are "
+            "served: merge states (pandas.cut, pandas.qcut), leave it out if it is an identifier, "
+            "or use a model for continuous columns"
+        ]
+    return []
+
+
+def _table_problems(names, codes):
+    values = np.where(codes < 0, np.nan, codes)
+    problems = duplicates(names, values)
+    empty = np.flatnonzero(np.isnan(values).all(axis=1)).tolist()
+    if empty:
+        problems.append(
+            f"row{'s' if len(empty) > 1 else ''} {listing(empty)} (counting from 0): all values are "
+            "missing; remove what says nothing, for example with data.dropna(how='all')"
+        )
+    return problems

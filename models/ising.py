@@ -1,0 +1,213 @@
+"""Ising model: which binary columns of a table depend on each other, given all the rest?
+
+P(x) = exp(sum_i bias_i x_i + sum_ij weight_ij x_i x_j) / Z     one row of the table
+weight ~ spike and slab, Laplace or horseshoe                   one for each pair of columns
+edge   = 1 where the weight is not zero (not negligible)
+"""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.data.errors import TableError
+from bayesstruct.data.states import StateTable
+from bayesstruct.distributions import RegularizedHorseshoe, SpikeAndSlab, included
+from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.models.mrf_parts import (
+    add_biases,
+    check_likelihood,
+    check_options,
+    edge_inclusion,
+    observe_states,
+    record_field,
+)
+from bayesstruct.models.neighbourhood_parts import horseshoe_prior
+
+__all__ = ["ising"]
+
+_OPTIONS = {
+    "spike_slab": {"edge_probability", "slab", "slab_scale", "required", "forbidden"},
+    "laplace": {"rate", "negligible"},
+    "horseshoe": {"expected_edges", "slab_scale", "negligible"},
+}
+_CODINGS = {"01": "ordinal", "pm": "spin"}
+_UNIT = {"01": 1.0, "pm": 0.25}  # x = -1, 1 makes the same model with a quarter of the weight
+
+
+def ising(
+    data,
+    *,
+    prior="spike_slab",
+    likelihood="pseudo",
+    coding="01",
+    edge_probability=None,
+    required=None,
+    forbidden=None,
+    slab=None,
+    slab_scale=None,
+    rate=None,
+    expected_edges=None,
+    negligible=None,
+    bias_scale=5.0,
+):
+    r"""Learn which binary columns of a table depend on each other once all the others are known.
+
+    .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i b_i x_i + \sum_{i<j} w_{ij} x_i x_j\Bigr)
+
+    Missing cells are imputed inside the model.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, p) table; each column has two values (numbers, text, categories, booleans), of which the
+        second in order counts as 1. Missing cells are allowed.
+    prior : {"spike_slab", "laplace", "horseshoe"}
+        ``"spike_slab"`` gives each edge a probability. The others only shrink, and an edge is then
+        a weight beyond `negligible`.
+    likelihood : {"pseudo", "exact"}
+        ``"pseudo"`` multiplies the conditional probabilities of each cell given the rest of its row
+        (Besag 1975). It serves any number of columns, but is **not** the likelihood: the posterior
+        is a *composite* one, whose intervals are as a rule too narrow
+        (:func:`bayesstruct.sandwich` widens them). ``"exact"`` goes through all joint states, up to
+        some 20 columns.
+    coding : {"01", "pm"}
+        The values of x in the formula: 0 and 1, or -1 and 1. It is the same family of
+        distributions, but not the same prior; the default scales of the weights are those of equal
+        log odds ratios (a quarter under ``"pm"``).
+    edge_probability : float, (p, p) array_like, ``pm.Beta.dist`` or StochasticBlock, optional
+        Prior probability of an edge (spike and slab), 0.5 by default. A matrix gives one to each
+        pair, 0 forbids and 1 requires an edge; a beta distribution is learned from the table;
+        ``bs.StochasticBlock()`` learns blocks of columns whose edges are equally probable.
+    required, forbidden : iterable of pairs of column names, optional
+        Edges known to be present or absent.
+    slab : {"normal", "laplace", "cauchy"}, optional
+        Law of a weight that is not zero; normal by default.
+    slab_scale : float, optional
+        Its scale, 1 by default, a log odds ratio; for the horseshoe that of the largest weights.
+    rate : float, optional
+        Rate of the Laplace prior, 1 by default: the penalty :math:`\lambda` of a summed
+        log-likelihood.
+    expected_edges : float, optional
+        Prior expected number of edges of the horseshoe; one for each column by default, or half of
+        the pairs if that is less.
+    negligible : float, optional
+        Absolute weight up to which there is no edge (Laplace, horseshoe), 0.2 by default, an odds
+        ratio of 1.2 (a quarter under ``"pm"``).
+    bias_scale : float, default 5
+        Standard deviation of the biases, which are thus hardly penalised; infinity makes them flat,
+        and prior predictive draws impossible.
+
+    Returns
+    -------
+    pymc.Model
+        With ``bias`` (node), ``weight`` and ``edge`` (pair), ``x``, the table as 0 and 1, and
+        ``x_missing`` where cells are missing.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    ValueError
+        For an unknown option, one out of range, one that belongs to another prior, or more joint
+        states than the exact likelihood can go through.
+
+    References
+    ----------
+    Besag, J. (1975). Statistical analysis of non-lattice data. *The Statistician* 24, 179-195.
+
+    Schmidt, M. (2010). Graphical model structure learning with l1-regularization. PhD thesis,
+    University of British Columbia, section 1.4 (equation 1.8 is misprinted).
+
+    Marsman, M., Huth, K., Waldorp, L. J. and Ntzoufras, I. (2022). Objective Bayesian edge screening
+    and structure selection for Ising networks. *Psychometrika* 87, 47-82.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.ising(bs.load_dataset("reinis")):
+            idata = pm.sample()
+        bs.edge_table(idata)
+    """
+    given = check_options(
+        prior,
+        _OPTIONS,
+        edge_probability=edge_probability,
+        required=required,
+        forbidden=forbidden,
+        slab=slab,
+        slab_scale=slab_scale,
+        rate=rate,
+        expected_edges=expected_edges,
+        negligible=negligible,
+    )
+    if coding not in _CODINGS:
+        raise ValueError(f'`coding` is "01" or "pm", it is {coding!r}')
+    table = _binary(data)
+    check_likelihood(likelihood, table.states)
+    potentials = Potentials(_CODINGS[coding], table.states)
+    with pm.Model(coords=table.coords) as model:
+        bias = add_biases(None, "node", bias_scale)
+        weight, implied, cut = _PRIORS[prior](table, given, _UNIT[coding])
+        record_field(table, potentials, implied, cut)
+        observe_states(table, bias, weight, potentials=potentials, likelihood=likelihood)
+    return model
+
+
+def _binary(data):
+    table = StateTable.read(data)
+    wide = [name for name, k in zip(table.names, table.states, strict=True) if k > 2]
+    if wide:
+        raise TableError(
+            f"{', '.join(wide)}: more than two values; use pairwise_mrf, which takes any number of "
+            "states, or cut these columns in two"
+        )
+    return table
+
+
+def _spike_slab(table, options, unit):
+    inclusion, implied = edge_inclusion(
+        table,
+        options.get("edge_probability", 0.5),
+        options.get("required", ()),
+        options.get("forbidden", ()),
+    )
+    scale = float(options.get("slab_scale", unit))
+    slab = options.get("slab", "normal")
+    weight = SpikeAndSlab("weight", inclusion, scale, slab=slab, dims="pair")
+    included("edge", weight, dims="pair")
+    return weight, implied, 0.0
+
+
+def _laplace(table, options, unit):
+    rate = float(options.get("rate", 1.0 / unit))
+    cut = float(options.get("negligible", 0.2 * unit))
+    weight = pm.Laplace("weight", 0.0, 1.0 / rate, dims="pair")
+    _beyond(weight, cut)
+    return weight, np.exp(-rate * cut), cut
+
+
+def _horseshoe(table, options, unit):
+    size = len(table.edge_names)
+    expected = float(options.get("expected_edges", min(table.p, 0.5 * size)))
+    if expected >= size:
+        raise ValueError(
+            f"`expected_edges` must be below {size}, the number of pairs, it is {expected:g}"
+        )
+    scale = float(options.get("slab_scale", unit))
+    cut = float(options.get("negligible", 0.2 * unit))
+    # The standard deviation of the noise that logistic regressions reckon with, in units of weights.
+    deviation = 2.0 * unit
+    weight = RegularizedHorseshoe(
+        "weight", expected, n=table.n, sigma=deviation, slab_scale=scale, dims="pair"
+    )
+    _beyond(weight, cut)
+    implied, _ = horseshoe_prior(size, table.n, expected, scale, deviation, cut)
+    return weight, implied, cut
+
+
+def _beyond(weight, cut):
+    pm.Deterministic("edge", pt.gt(pt.abs(weight), cut).astype("int64"), dims="pair")
+
+
+_PRIORS = {"spike_slab": _spike_slab, "laplace": _laplace, "horseshoe": _horseshoe}

@@ -1,0 +1,110 @@
+"""Tables of discrete variables: every kind of column, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bayesstruct.data import StateTable, TableError
+
+
+def test_rows_of_text_and_numbers():
+    table = StateTable.read([["no", 1], ["yes", 3], ["no", 3]])
+    assert table.codes.tolist() == [[0, 0], [1, 1], [0, 1]]
+    assert table.levels == (("no", "yes"), (1, 3))
+    assert table.states == (2, 2)
+    assert table.ordered == (False, True)
+    assert table.edge_names == ["x0 -- x1"]
+    assert (table.n, table.p) == (3, 2)
+
+
+def test_every_kind_of_column_of_pandas():
+    frame = pd.DataFrame(
+        {
+            "gaps": [1, 2, None],
+            "text": ["x", None, "y"],
+            "ordered": pd.Categorical(["lo", "hi", "lo"], categories=["lo", "hi"], ordered=True),
+            "unordered": pd.Categorical(["u", "v", "v"]),
+            "nullable": pd.array([1, None, 0], dtype="Int64"),
+            "flag": [True, True, False],
+        }
+    )
+    table = StateTable.read(frame)
+    assert table.names == tuple(frame.columns)
+    assert table.levels == ((1, 2), ("x", "y"), ("lo", "hi"), ("u", "v"), (0, 1), (False, True))
+    assert table.ordered == (True, False, True, False, True, True)
+    assert table.codes.tolist() == [
+        [0, 0, 0, 0, 1, 1], [1, -1, 1, 1, -1, 1], [-1, 1, 0, 1, 0, 0],
+    ]  # fmt: skip
+    assert table.missing.sum() == 3
+    assert not table.codes.flags.writeable
+
+
+def test_polars():
+    frame = pl.DataFrame(
+        {
+            "a": [1, 2, None, 2],
+            "b": ["x", None, "y", "x"],
+            "c": pl.Series(["lo", "hi", "lo", "hi"], dtype=pl.Enum(["lo", "hi"])),
+        }
+    )
+    table = StateTable.read(frame.lazy())
+    assert table.levels == ((1, 2), ("x", "y"), ("lo", "hi"))
+    assert table.ordered == (True, False, True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float32", "float64"])
+def test_arrays(dtype):
+    codes = np.array([[0, 1], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(StateTable.read(codes.astype(dtype)).codes, codes)
+
+
+def test_masked_arrays_have_gaps():
+    values = np.ma.masked_array([[0, 1], [1, 0], [1, 1]], [[0, 1], [0, 0], [0, 0]])
+    assert StateTable.read(values).codes.tolist() == [[0, -1], [1, 0], [1, 1]]
+
+
+BINARY = [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ([0.5, 1, 2], "not whole.*0.5.*pandas.cut"),
+        ([1, 1, 1], "constant.*always 1"),
+        ([None, None, None], "all values are missing"),
+        ([1, 0, np.inf], "infinite"),
+        (pd.Categorical(["x", "y", "x"], categories=["x", "y", "z"]), "never has.*'z'.*unused"),
+        (pd.date_range("2020", periods=3), "dates"),
+        ([1, "x", 2], "'int' and 'str'"),
+        (BINARY, "exact duplicates"),
+    ],
+)
+def test_what_is_refused_names_the_column(column, words):
+    with pytest.raises(TableError, match=f"(?s)(?i)'a'.*{words}|{words}.*'a'|'a'.*{words}"):
+        StateTable.read(pd.DataFrame({"a": column, "b": BINARY}))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (pd.DataFrame({"id": range(30), "b": [0, 1] * 15}), "30 different values"),
+        (pd.DataFrame({"a": [1, 0, None], "b": [0, 1, None]}), "Row 2"),
+        (pd.DataFrame({"a": [1, 0]}), "1 column"),
+        (pd.DataFrame([[0, 1], [1, 0]], columns=["a", "a"]), "more than once"),
+        ([[1, 2], [3]], "different lengths"),
+        (np.zeros((0, 3)), "0 rows"),
+        ([], "no column"),
+        (np.zeros((3, 3000)), "3,000 columns"),
+        (5, "not int"),
+    ],
+)
+def test_tables_that_are_refused(data, words):
+    with pytest.raises(TableError, match=words):
+        StateTable.read(data)
+
+
+def test_all_problems_are_said_at_once():
+    frame = pd.DataFrame({"a": [1, 1, 1], "b": [0.5, 1, 2], "c": BINARY})
+    with pytest.raises(TableError, match="2 problems"):
+        StateTable.read(frame)
