@@ -44,6 +44,10 @@ def load_dataset(name: str) -> "pandas.DataFrame":
             molecule that was inhibited or, under ``pma`` and ``b2camp``, activated; ``"none"`` in
             the 1,755 cells under general stimulation). LY294002 inhibits PI3K, which was not
             measured: its 848 cells have ``"PI3K"``, which other work treats as one on Akt or PIP3.
+        ``"reinis"``
+            1,841 men x 6 binary risk factors of coronary heart disease (Edwards and Havranek 1985):
+            ``smoke``, ``mental`` and ``phys`` (strenuous work), ``systol`` (blood pressure of 140
+            and more), ``protein`` (lipoprotein ratio of 3 and more), ``family`` (history); 1 is yes.
 
     Returns
     -------
@@ -58,7 +62,11 @@ def load_dataset(name: str) -> "pandas.DataFrame":
     ----------
     .. [1] K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger and G. P. Nolan (2005). Causal
        protein-signaling networks derived from multiparameter single-cell data. Science 308,
-       523-529. Provenance and licence: ``bayesstruct/data/tables/README.md``.
+       523-529.
+
+    .. [2] D. Edwards and T. Havranek (1985). A fast procedure for model search in multidimensional
+       contingency tables. Biometrika 72, 339-351. Provenance and licences:
+       ``bayesstruct/data/tables/README.md``.
 
     Examples
     --------
@@ -145,7 +153,20 @@ def _sachs_network(column: str) -> "networkx.DiGraph":
     return graph
 
 
-_DATASETS = {"sachs": _sachs, "sachs_interventions": _sachs_interventions}
+def _reinis() -> "pandas.DataFrame":
+    import pandas as pd
+
+    with (_TABLES / "reinis.csv").open("rb") as file:
+        cells = pd.read_csv(file)
+    rows = cells.loc[cells.index.repeat(cells["count"])]
+    return rows.drop(columns="count").reset_index(drop=True)
+
+
+_DATASETS = {
+    "sachs": _sachs,
+    "sachs_interventions": _sachs_interventions,
+    "reinis": _reinis,
+}
 _NETWORKS = {
     "sachs": lambda: _sachs_network("found"),
     "sachs_literature": lambda: _sachs_network("literature"),

@@ -43,6 +43,8 @@ class Potentials:
         Number of states of each variable.
     reference : int
         The state r of ``"blume_capel"``.
+    edges : tuple of pairs of int, optional
+        The pairs i < j that have potentials; all of them by default.
 
     Raises
     ------
@@ -53,6 +55,7 @@ class Potentials:
     kind: str
     states: tuple[int, ...]
     reference: int = 0
+    edges: tuple[tuple[int, int], ...] | None = None
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -68,6 +71,8 @@ class Potentials:
             )
         if self.kind == "blume_capel" and not 0 <= self.reference < max(self.states):
             raise ValueError(f"reference {self.reference} is not a state")
+        if any(not 0 <= i < j < self.p for i, j in self.edges or ()):
+            raise ValueError("edges are pairs of variables i < j")
 
     @property
     def code(self) -> int:
@@ -81,8 +86,10 @@ class Potentials:
 
     @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """The variables i < j of each edge, row by row; two int arrays (p (p - 1) / 2,)."""
-        return np.triu_indices(self.p, 1)
+        """The variables i < j of each edge, row by row unless given; two int arrays (edges,)."""
+        if self.edges is None:
+            return np.triu_indices(self.p, 1)
+        return tuple(np.array(self.edges, np.int64).reshape(-1, 2).T.copy())
 
     @cached_property
     def unary_start(self) -> np.ndarray:
@@ -114,6 +121,22 @@ class Potentials:
         if self.kind == "generalized_ising":
             return np.arange(edges + 1) * self.states[0]
         return np.arange(edges + 1)
+
+    def restricted(self, nodes: np.ndarray, edges: np.ndarray) -> "Potentials":
+        """Potentials of some of the variables and of some of the edges between them.
+
+        Parameters
+        ----------
+        nodes : array of int
+            Variables, in order.
+        edges : array of int
+            Positions of edges whose ends are among them.
+        """
+        place = np.full(self.p, -1)
+        place[nodes] = np.arange(len(nodes))
+        pairs = zip(*(place[end[edges]].tolist() for end in self.ends), strict=True)
+        states = tuple(self.states[i] for i in nodes)
+        return Potentials(self.kind, states, self.reference, tuple(pairs))
 
     @property
     def bias_size(self) -> int:
@@ -170,6 +193,8 @@ class Potentials:
             else:
                 index.append(np.full(len(s), e))
             coefficient.append(self._coefficients(s, t))
+        if not index:
+            return np.empty(0, np.int64), np.empty(0)
         return np.concatenate(index), np.concatenate(coefficient)
 
     def _coefficients(self, s, t):

@@ -8,6 +8,12 @@ from bayesstruct.solvers.graphical_lasso import (
 )
 from bayesstruct.solvers.graphical_spike_slab import SpikeSlabSolution, graphical_spike_slab
 from bayesstruct.solvers.neighbourhoods import NeighbourhoodSolution, neighbourhood_modes
+from bayesstruct.solvers.pairwise import (
+    PairwiseSolution,
+    pairwise_mrf,
+    pairwise_mrf_path,
+    pairwise_rate_max,
+)
 from bayesstruct.solvers.projected import cone_mode, pqn, spg
 from bayesstruct.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
 from bayesstruct.solvers.selection import (
@@ -29,6 +35,7 @@ from bayesstruct.solvers.stochastic import (
 __all__ = [
     "ConvergenceWarning",
     "NeighbourhoodSolution",
+    "PairwiseSolution",
     "PrecisionSolution",
     "Solution",
     "SparseSolution",
@@ -47,6 +54,9 @@ __all__ = [
     "minibatches",
     "neighbourhood_modes",
     "owl_qn",
+    "pairwise_mrf",
+    "pairwise_mrf_path",
+    "pairwise_rate_max",
     "pqn",
     "pss_as",
     "pss_gb",

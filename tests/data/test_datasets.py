@@ -32,6 +32,16 @@ def test_conditions():
     assert medians["PIP2"].idxmin() == "cd3cd28+psitect"
 
 
+def test_risk_factors():
+    """Counts of the first states as in Edwards and Havranek (1985)."""
+    men = load_dataset("reinis")
+    assert (men == 0).sum().to_dict() == {
+        "smoke": 961, "mental": 1063, "phys": 927, "systol": 1054, "protein": 1061, "family": 1581,
+    }  # fmt: skip
+    assert len(men) == 1841
+    assert len(men.drop_duplicates()) == 63
+
+
 def test_networks():
     found, literature = load_network("sachs"), load_network("sachs_literature")
     assert list(found) == list(literature) == PROTEINS
@@ -49,5 +59,5 @@ def test_unknown_names():
         load_dataset("sahcs")
     with pytest.raises(ValueError, match="Available: 'sachs', 'sachs_literature'"):
         load_network("alarm")
-    assert datasets() == ["sachs", "sachs_interventions"]
+    assert datasets() == ["sachs", "sachs_interventions", "reinis"]
     assert networks() == ["sachs", "sachs_literature"]
