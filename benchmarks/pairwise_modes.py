@@ -1,0 +1,102 @@
+"""Modes of Markov random fields: seconds of the promised problems, on one core.
+
+    uv run python benchmarks/pairwise_modes.py          # about 5 minutes
+    uv run python benchmarks/pairwise_modes.py --quick  # without the thousand columns
+
+The data of the sources (news, cyto) are looked for in ../shared/data; without them their lines are left
+out. Seconds are wall-clock with one BLAS thread, compilation excluded.
+"""
+
+import argparse
+import os
+import resource
+import time
+
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import scipy.io
+
+from bayesstruct import simulate
+from bayesstruct.kernels.pairwise_exact import marginals
+from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.solvers import pairwise_mrf, pairwise_mrf_path, pairwise_rate_max
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+def timed(function):
+    begin = time.perf_counter()
+    result = function()
+    return result, time.perf_counter() - begin
+
+
+def small():
+    sim = simulate.ising(500, p=15, random_seed=0)
+    options = {"potentials": "ordinal", "likelihood": "exact"}
+    pairwise_mrf(sim.data.iloc[:50], rate=5.0, **options)  # compiles
+    rate = 0.1 * pairwise_rate_max(sim.data, **options)
+    found, seconds = timed(lambda: pairwise_mrf(sim.data, rate=rate, **options))
+    print(
+        f"exact l1 Ising, p = 15, n = 500: {seconds:.2f} s (wanted 1), {len(found.edges)} edges, "
+        f"residual {found.gap:.1e}"
+    )
+
+
+def gradient():
+    potentials = Potentials("full", (3,) * 11)
+    rng = np.random.default_rng(0)
+    tables = [rng.normal(size=int(s[-1])) for s in (potentials.unary_start, potentials.pair_start)]
+    out = [np.empty_like(t) for t in tables]
+    states = np.array(potentials.states)
+    seconds = min(timed(lambda: marginals(states, *tables, *out))[1] for _ in range(10))
+    print(f"exact gradient of 3^11 states: {1e3 * seconds:.1f} ms (wanted 20)")
+
+
+def news():
+    if not DATA.exists():
+        return
+    file = scipy.io.loadmat(DATA / "news_w100.mat", spmatrix=False)
+    table = file["documents"].toarray().T.astype(int)
+    first, cold = timed(lambda: pairwise_mrf(table, rate=1024.0))
+    second, warm = timed(lambda: pairwise_mrf(table, rate=512.0, start=first))
+    print(
+        f"news, full potentials, l2: rate 1024 cold {cold:.1f} s, {len(first.edges)} edges; rate 512 "
+        f"warm {warm:.1f} s (wanted 20), {len(second.edges)} edges, objective {second.objective:.4f}"
+    )
+
+
+def thousand():
+    sim = simulate.ising(1000, p=1000, edge_probability=0.003, random_seed=0)
+    path, seconds = timed(
+        lambda: pairwise_mrf_path(sim.data, n_rates=10, ratio=0.1, potentials="ordinal")
+    )
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    truth = set(map(frozenset, sim.graph.edges))
+    print(
+        f"1,000 binary columns, n = 1,000, path of 10 to a tenth of the largest rate: {seconds:.0f} s "
+        f"(wanted 300), peak memory {memory:.1f} GiB (wanted 4)"
+    )
+    for solution in path:
+        found = set(map(frozenset, solution.edges))
+        print(
+            f"  rate {solution.rate:7.2f}: {len(found):5d} edges, {len(found & truth)} of {len(truth)} "
+            f"true ones, {solution.evaluations} evaluations, residual {solution.gap:.1e}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    small()
+    gradient()
+    news()
+    if not arguments.quick:
+        thousand()
+
+
+if __name__ == "__main__":
+    main()
