@@ -246,3 +246,49 @@ def test_the_secular_root_agrees_with_a_bracketing_method(rng):
 
         root = np.exp(optimize.brentq(excess, -40, 40, xtol=1e-14, rtol=1e-15))
         np.testing.assert_allclose(projections.secular_root(c, k, r), root, rtol=1e-11)
+
+
+Q, C = np.array([0.5, 1.0, 3.0]), np.array([3.0, -4.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("rate", "x"),
+    [
+        (1.0, [4.0, -4.0, 0.6666666667]),
+        (4.0, [2.0, -2.0, 0.6666666667]),
+        (8.0, [0.2222222222, -0.2222222222, 0.2222222222]),
+    ],
+)
+def test_continuous_quadratic_knapsack_to_ten_digits(rate, x):
+    """Honorio (2012), theorem 4.14 and equation 4.19, at numbers solved independently.
+
+    min x'diag(q)x / 2 - c'x + rate max|x| has x = sign(c) min(|c| / q, level).
+    """
+    root = np.sqrt(Q)
+    index = np.empty(3, np.int64)
+    for level in (
+        projections.weighted_level(np.abs(C) / root, root, rate, index),
+        projections.weighted_level_sorting(np.abs(C) / root, root, rate),
+    ):
+        found = np.sign(C) * np.minimum(np.abs(C) / Q, level)
+        np.testing.assert_allclose(found, x, atol=5e-11)
+
+
+@pytest.mark.parametrize(
+    ("rate", "multiplier", "x"),
+    [
+        (1.0, 5.6114835141, [4.4234348038, -3.3949920632, 0.6292858309]),
+        (4.0, 0.3618602260, [0.9192590363, -1.0628410140, 0.3470114868]),
+        (5.0, 0.0722841614, None),
+        (5.3852, 0.0, [0.0, 0.0, 0.0]),  # above the root of 29
+    ],
+)
+def test_separable_trust_region_to_ten_digits(rate, multiplier, x):
+    """Honorio (2012), equation 4.22: min x'diag(q)x / 2 - c'x + rate |x|."""
+    found = projections.secular_root(C, Q, rate)
+    assert found == pytest.approx(multiplier, abs=5e-11)
+    out = np.empty((1, 3))
+    projections.l2_norm_in_metric((C / Q)[None], Q, rate, out, np.empty(3))
+    np.testing.assert_allclose(out[0], found * C / (1 + found * Q), rtol=1e-14)
+    if x is not None:
+        np.testing.assert_allclose(out[0], x, atol=5e-11)
