@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.distributions.precision import GraphicalSpikeSlabRV
 from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
+from bayesstruct.inference.field_map import field_mode, field_of
 from bayesstruct.inference.neighbourhood_map import lasso_of, neighbourhood_mode
 from bayesstruct.steps.precision import PartGibbs, pack_cholesky, unpack_cholesky
 from bayesstruct.steps.recognition import NotRecognized, is_op, parts_of
@@ -30,7 +31,9 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     missing cells. For :func:`bayesstruct.models.gaussian_neighbourhoods` and
     :func:`~bayesstruct.models.ising_neighbourhoods` with the Laplace prior it is the mode of each
     regression, the lasso, its intercept and its noise variance maximised in alternation with the
-    coefficients. ``edge`` is then the more probable value of each indicator given the mode, and
+    coefficients. For :func:`bayesstruct.models.ising` and
+    :func:`~bayesstruct.models.pairwise_mrf` with a Laplace or group-Laplace prior it is that of
+    :func:`bayesstruct.solvers.pairwise_mrf`. ``edge`` is then the more probable value of each indicator given the mode, and
     ``x_missing`` the expected cells. Other continuous variables, such as regression coefficients
     or a random rate, are climbed in alternation with the matrix by SciPy's L-BFGS. A model without
     a matrix that a solver knows is handed to ``pm.find_MAP``, with a note in the log.
@@ -76,6 +79,10 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
         point, change = neighbourhood_mode(model, lasso, tol, max_rounds)
         _warn_unless(change <= tol, max_rounds, change)
         return _natural(model, point)
+    if (field := field_of(model)) is not None:
+        point, converged = field_mode(model, field, tol)
+        _warn_unless(converged, max_rounds, tol)
+        return _natural(model, point)
     parts = parts_of(model)
     known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
     if not known:
@@ -106,12 +113,13 @@ def _why_not(model, parts) -> str:
         f"the solver for the precision matrix {rv.name!r} does not fit this model, because {reason}"
         for rv, reason in parts.items()
     ]
-    nothing = "the model has no precision matrix with a prior of bayesstruct"
+    nothing = "the model has no structure whose mode a solver of bayesstruct knows"
     if zeros := [rv.name for rv in model.free_RVs if is_op(rv, SpikeAndSlabRV)]:
         return (
             f"{', '.join(map(repr, zeros))} has exact zeros, so that its density has no mode worth the "
             "name: values at zero and elsewhere cannot be compared. What pm.find_MAP returns is a "
-            "point, no more; summarise draws instead (bs.arc_table, or the mean of bs.included)."
+            "point, no more; summarise draws instead (bs.edge_table, bs.arc_table, or the mean of "
+            "bs.included)."
         )
     return (
         f"{'; '.join(reasons) or nothing}. Using pm.find_MAP, a general optimiser: slower, on the "

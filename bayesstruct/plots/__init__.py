@@ -7,6 +7,11 @@ from bayesstruct.plots.heatmap import plot_matrix
 from bayesstruct.plots.network import plot_graph
 from bayesstruct.plots.positions import layout
 from bayesstruct.plots.predictive import plot_correlations
+from bayesstruct.plots.predictive_states import (
+    plot_item_rest,
+    plot_pair_tables,
+    plot_sum_scores,
+)
 
 __all__ = [
     "layout",
@@ -15,5 +20,8 @@ __all__ = [
     "plot_edges",
     "plot_evidence",
     "plot_graph",
+    "plot_item_rest",
     "plot_matrix",
+    "plot_pair_tables",
+    "plot_sum_scores",
 ]

@@ -193,6 +193,23 @@ def pairwise_mrf(
     return solution
 
 
+def solve_pairwise(
+    codes, potentials: Potentials, *, norm, rate, likelihood, bias_ridge, tol, max_evaluations=5000
+) -> PairwiseSolution:
+    """Mode for states that are coded already; see `pairwise_mrf`.
+
+    Parameters
+    ----------
+    codes : (n, p) array of int
+    potentials : Potentials
+    norm, rate, likelihood, bias_ridge, tol, max_evaluations
+        As in `pairwise_mrf`.
+    """
+    names = tuple(f"x{i}" for i in range(potentials.p))
+    problem = _Problem(likelihood_for(likelihood, potentials, codes), norm, names, bias_ridge)
+    return problem.solve(float(rate), None, tol, max_evaluations)
+
+
 def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
     """Modes over decreasing rates, each started at the one before.
 

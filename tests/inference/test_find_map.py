@@ -77,7 +77,7 @@ def test_a_model_without_a_known_prior_goes_to_pymc(caplog):
     with caplog.at_level(logging.WARNING, logger="bayesstruct"):
         mode = bs.find_MAP(model)
     assert mode["a"] == pytest.approx(3.0, abs=1e-4)
-    assert "no precision matrix with a prior of bayesstruct. Using pm.find_MAP" in caplog.text
+    assert "no structure whose mode a solver of bayesstruct knows. Using pm.find_MAP" in caplog.text
 
 
 def test_what_keeps_the_solver_away_is_said_in_a_sentence(caplog, monkeypatch):

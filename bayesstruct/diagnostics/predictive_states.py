@@ -1,0 +1,211 @@
+"""Predictive checks of tables of states: pair tables, item-rest correlations, sum scores."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.diagnostics.predictive import _missing_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["predictive_item_rest", "predictive_pair_tables", "predictive_sum_scores"]
+
+_GROUP = "posterior_predictive"
+
+
+def predictive_pair_tables(
+    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+) -> "pd.DataFrame":
+    """Compare the frequency of each pair of states of each pair of columns with replicated tables.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` with
+        ``posterior_predictive`` from ``pm.sample_posterior_predictive``.
+    prob : float
+        Probability of the central interval.
+    draws : int
+        Number of replicated tables used, spread evenly over the draws.
+    group : str
+        Group of the replicated tables; ``"prior_predictive"`` checks the prior.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each cell: ``source, target, source_state, target_state`` (counted from 0),
+        ``observed`` (relative frequency), ``mean, low, high`` of the replicated ones, ``p_value``
+        (two-sided), ``inside``.
+
+    Raises
+    ------
+    ValueError
+        If there are no replicated tables.
+
+    Notes
+    -----
+    Rows in which one of the two cells is missing are left out, of replicated tables too.
+
+    References
+    ----------
+    Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness.
+    *Statistica Sinica* 6, 733-760.
+    """
+    table, replicated, names = _tables(idata, group, draws)
+    states = np.maximum(np.nanmax(table, axis=0), replicated.max(axis=(0, 1))).astype(int) + 1
+    i, j = np.triu_indices(len(names), 1)
+    labels = np.concatenate(
+        [
+            np.column_stack(
+                [np.full((states[a] * states[b], 2), (a, b)), _cells(states[a], states[b])]
+            )
+            for a, b in zip(i, j, strict=True)
+        ]
+    )
+
+    def frequencies(values):
+        return np.concatenate(
+            [
+                _joint(values[:, a], values[:, b], states[a], states[b])
+                for a, b in zip(i, j, strict=True)
+            ]
+        )
+
+    summary = _compare(frequencies, table, replicated, prob)
+    summary.insert(0, "source", names[labels[:, 0]])
+    summary.insert(1, "target", names[labels[:, 1]])
+    summary.insert(2, "source_state", labels[:, 2])
+    summary.insert(3, "target_state", labels[:, 3])
+    return summary
+
+
+def predictive_item_rest(
+    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+) -> "pd.DataFrame":
+    """Compare item-rest correlations with those of replicated tables.
+
+    The correlation of each column with the sum of all others: how much an item shares with the
+    rest of a questionnaire.
+
+    Parameters
+    ----------
+    idata, prob, draws, group
+        As in `predictive_pair_tables`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each column: ``node``, and the summaries of `predictive_pair_tables`.
+
+    Raises
+    ------
+    ValueError
+        If there are no replicated tables.
+
+    Notes
+    -----
+    Only complete rows count. A column that is constant in a replicated table has no correlation
+    there, and that table is left out for it.
+    """
+    table, replicated, names = _tables(idata, group, draws)
+    summary = _compare(_item_rest, table, replicated, prob)
+    summary.insert(0, "node", names)
+    return summary
+
+
+def predictive_sum_scores(
+    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+) -> "pd.DataFrame":
+    """Compare the distribution of the sum of all states of a row with replicated tables.
+
+    Parameters
+    ----------
+    idata, prob, draws, group
+        As in `predictive_pair_tables`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each possible sum: ``score``, and the summaries of `predictive_pair_tables` of
+        its relative frequency.
+
+    Raises
+    ------
+    ValueError
+        If there are no replicated tables.
+
+    Notes
+    -----
+    Only complete rows count.
+    """
+    table, replicated, _ = _tables(idata, group, draws)
+    most = int(np.maximum(np.nanmax(table, axis=0), replicated.max(axis=(0, 1))).sum())
+
+    def scores(values):
+        totals = values.sum(axis=1)
+        complete = totals[~np.isnan(totals)].astype(int)
+        return np.bincount(complete, minlength=most + 1) / max(len(complete), 1)
+
+    summary = _compare(scores, table, replicated, prob)
+    summary.insert(0, "score", np.arange(most + 1))
+    return summary
+
+
+def _tables(idata, group, draws):
+    """Observed table with NaN where missing, replicated tables, and names of the columns."""
+    if group not in idata.children:
+        run = "prior" if group.startswith("prior") else "posterior"
+        raise ValueError(
+            f"there is no `{group}` here; run pm.sample_{run}_predictive first, and keep its result "
+            "in this tree (extend_inferencedata=True)"
+        )
+    observed = idata["observed_data"]["x"]
+    missing = _missing_cells(idata, observed.shape)
+    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
+    keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
+    table = np.where(missing, np.nan, observed.values)
+    return table, replicated[keep], observed["node"].values
+
+
+def _compare(statistic, table, replicated, prob):
+    import pandas as pd
+
+    missing = np.isnan(table)
+    actual = statistic(table)
+    simulated = np.array([statistic(np.where(missing, np.nan, t)) for t in replicated])
+    low, high = np.nanquantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
+    known = ~np.isnan(simulated)
+    count = np.maximum(known.sum(axis=0), 1)
+    above = (simulated >= actual).sum(axis=0) / count
+    below = (simulated <= actual).sum(axis=0) / count
+    return pd.DataFrame(
+        {
+            "observed": actual,
+            "mean": np.nanmean(simulated, axis=0),
+            "low": low,
+            "high": high,
+            # Frequencies are discrete: a replication may equal what was observed.
+            "p_value": np.minimum(1.0, 2.0 * np.minimum(above, below)),
+            "inside": (low <= actual) & (actual <= high),
+        }
+    )
+
+
+def _cells(rows, columns):
+    return np.column_stack([v.ravel() for v in np.indices((rows, columns))])
+
+
+def _joint(a, b, rows, columns):
+    both = ~(np.isnan(a) | np.isnan(b))
+    at = (a[both] * columns + b[both]).astype(int)
+    return np.bincount(at, minlength=rows * columns) / max(int(both.sum()), 1)
+
+
+def _item_rest(values):
+    complete = values[~np.isnan(values).any(axis=1)]
+    centred = complete - complete.mean(axis=0)
+    rest = centred.sum(axis=1, keepdims=True) - centred
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.sqrt((centred**2).sum(axis=0) * (rest**2).sum(axis=0))
+        return (centred * rest).sum(axis=0) / scale
