@@ -26,6 +26,7 @@ def median_times(functions, inputs, repeats):
 
 
 def compare(name, build, X, responses, rate, repeats=15):
+    """Print a line: coefficients that are not zero, and times."""
     x, r = pt.dmatrix("x"), pt.dscalar("r")
     y = pt.tensor("y", dtype="float64", shape=(None,) * responses[0].ndim)
     w = build(x, y, r)
@@ -39,6 +40,10 @@ def compare(name, build, X, responses, rate, repeats=15):
     print(
         f"{name:42s} {found:6d} {alone:10.2f} {pullback:10.2f} {pullback / alone:8.2f}", flush=True
     )
+
+
+def categories(X, y, rate):
+    return ops.sparse_multinomial(X, y, rate)
 
 
 def main():
@@ -61,6 +66,9 @@ def main():
             return ops.group_lasso(X, y, groups, rate)
 
         compare(f"group_lasso {size}, groups of 5", group, X, gaussian, 0.4 * top)
+        table = [np.eye(3)[rng.integers(3, size=n) * (X[:, 0] > 0)] for _ in range(5)]
+        third = np.abs(X.T @ (table[0] - table[0].mean(axis=0))).max()
+        compare(f"sparse_multinomial {size}, k=3", categories, X, table, 0.4 * third)
         parents = np.append(-1, (np.arange(1, p) - 1) // 3)
 
         def tree(X, y, rate, parents=parents):

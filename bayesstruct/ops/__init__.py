@@ -5,6 +5,8 @@ from bayesstruct.ops.graphical_lasso import graphical_lasso
 from bayesstruct.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.ops.log_partition import log_partition
+from bayesstruct.ops.multinomial import sparse_multinomial
+from bayesstruct.ops.pairwise_mode import pairwise_mode
 from bayesstruct.ops.sparse import lasso, sparse_logistic
 from bayesstruct.ops.sparse_groups import group_lasso, tree_lasso
 
@@ -18,6 +20,8 @@ __all__ = [
     "lasso",
     "log_odds",
     "log_partition",
+    "pairwise_mode",
     "sparse_logistic",
+    "sparse_multinomial",
     "tree_lasso",
 ]

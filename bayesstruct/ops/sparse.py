@@ -135,38 +135,45 @@ def _modes(op, X, y, rate):
     return arrange(op, op.title, X, y, rate)
 
 
-def arrange(op, title, X, y, rate):
+def arrange(op, title, X, y, rate, core=1):
     """Apply to batches: responses to one design in one call, designs one after the other.
 
     Parameters
     ----------
     op : Op
-        Of a design, rows of responses and rows of rates; gives rows of coefficients, intercepts.
+        Of a design, stacked responses and rows of rates; gives stacked coefficients, intercepts.
     title : str
         For messages.
     X, y, rate : TensorVariable
         Shapes (..., n, p), (..., n) and (..., rates).
+    core : int
+        Dimensions of a response: one number for each row, or one for each row and category.
 
     Returns
     -------
     TensorVariable or list of TensorVariable
-        Coefficients (..., p), with the intercepts (...) if the Op has them.
+        Coefficients (..., p), with the intercepts (...) if the Op has them; followed by a dimension
+        of categories if responses have one.
     """
-    if X.type.ndim < 2 or y.type.ndim < 1:
+    if X.type.ndim < 2 or y.type.ndim < core:
+        kind = "a vector" if core == 1 else "a table"
         raise TypeError(
-            f"{title} needs a matrix X and a vector y, or batches of them; they have "
+            f"{title} needs a matrix X and {kind} y, or batches of them; they have "
             f"{X.type.ndim} and {y.type.ndim} dimensions."
         )
     if X.type.ndim > 2:
-        w, b = Blockwise(op)(X, y[..., None, :], rate[..., None, :])
-        w, b = w[..., 0, :], b[..., 0]
+        inner = (slice(None),) * core
+        w, b = Blockwise(op)(X, y[(..., None, *inner)], rate[..., None, :])
+        w, b = w[(..., 0, *inner)], b[(..., 0, *inner[1:])]
     else:
-        batch = tuple(pt.broadcast_shape(y[..., 0], rate[..., 0]))
+        own = tuple(y.shape[i] for i in range(-core, 0))
+        batch = tuple(pt.broadcast_shape(y[(..., *(0,) * core)], rate[..., 0]))
         rows = _rows(batch)
-        responses = pt.broadcast_to(y, (*batch, y.shape[-1])).reshape((rows, y.shape[-1]))
+        responses = pt.broadcast_to(y, (*batch, *own)).reshape((rows, *own))
         rates = pt.broadcast_to(rate, (*batch, rate.shape[-1])).reshape((rows, rate.shape[-1]))
         w, b = op(X, responses, rates)
-        w, b = w.reshape((*batch, X.shape[-1])), b.reshape(batch)
+        last = own[1:]  # categories
+        w, b = w.reshape((*batch, X.shape[-1], *last)), b.reshape((*batch, *last))
     return [w, b] if op.intercept else w
 
 

@@ -24,14 +24,20 @@ from bayesstruct.ops.numba_dispatch import SolverOp
 from bayesstruct.ops.sparse import ModeOp, arrange, design_cotangent, newton_solve, real
 from bayesstruct.penalties import Group, Tree
 from bayesstruct.penalties.structure import Structure
+from bayesstruct.solvers.designs import as_design
+from bayesstruct.solvers.groups import group_problem
 from bayesstruct.solvers.losses import Gaussian, Logistic
+from bayesstruct.solvers.proximal_newton import Certifier, GramCache, proximal_newton
 from bayesstruct.solvers.soft_threshold import bbst
 from bayesstruct.solvers.solution import ConvergenceWarning
 
 __all__ = ["GroupMode", "group_lasso", "tree_lasso"]
 
 _FAMILIES = {"gaussian": Gaussian, "logistic": Logistic}
-_ROUNDS = (1e-3, 1e-5, 1e-7, 1e-9)  # tolerances of the descent between which Newton steps are tried
+# Tolerances between which Newton steps on the support are tried: residuals of the descent, and gaps,
+# which are squares, of proximal Newton steps.
+_ROUNDS = (1e-3, 1e-5, 1e-7, 1e-9)
+_NEWTON_ROUNDS = (1e-8, 1e-14)
 _EXACT = 1e-11  # residual, relative to the largest gradient, at which the mode is final
 _GOOD = 1e-8  # at which it is accepted in the end
 _POLISH = 50
@@ -46,7 +52,7 @@ def group_lasso(
     weights=None,
     family: str = "gaussian",
     intercept: bool = False,
-    max_evaluations: int = 10_000,
+    max_iter: int = 200,
 ):
     r"""Mode of a regression's coefficients under the group-Laplace prior.
 
@@ -68,15 +74,15 @@ def group_lasso(
         Half the sum of squares, or the Bernoulli loss.
     intercept : bool
         Add an unpenalised constant b, and return it too.
-    max_evaluations : int
-        Most evaluations of the loss in each of the four rounds of descent.
+    max_iter : int
+        Most looks at all columns.
 
     Returns
     -------
     TensorVariable, shape (..., p)
-        The mode, with exact zeros; all NaN where input is invalid or no mode was found to a relative
-        residual of 1e-8 (it is 1e-11 or less normally). With an intercept, a list of this and the
-        intercepts, (...).
+        The mode, with exact zeros; all NaN where input is invalid, unpenalised columns separate
+        labels, or no mode was found to a relative residual of 1e-8 (it is 1e-11 or less normally).
+        With an intercept, a list of this and the intercepts, (...).
 
     Raises
     ------
@@ -88,9 +94,9 @@ def group_lasso(
     Notes
     -----
     The derivatives in ``X``, ``y`` and ``rate`` are exact where no group is on the verge of leaving or
-    entering, and NaN where the objective is flat in some direction on the support. Descent by
-    Barzilai-Borwein soft-threshold steps (:func:`bayesstruct.solvers.soft_threshold.bbst`), finished
-    by Newton steps on the support.
+    entering, and NaN where the objective is flat in some direction on the support. Proximal Newton
+    steps on working sets of groups, as in :func:`bayesstruct.solvers.sparse_mode`, finished by Newton
+    steps on the support.
 
     References
     ----------
@@ -106,7 +112,7 @@ def group_lasso(
     array([2.4, 3.2, 0. ])
     """
     penalty = Group(1.0, groups, weights=weights)
-    return _modes(penalty, "group_lasso", X, y, rate, family, intercept, max_evaluations)
+    return _modes(penalty, "group_lasso", X, y, rate, family, intercept, max_iter)
 
 
 def tree_lasso(
@@ -127,7 +133,7 @@ def tree_lasso(
 
     Parameters
     ----------
-    X, y, family, intercept, max_evaluations
+    X, y, family, intercept
         As in `group_lasso`.
     groups : list of array_like of int, or None
         As in :class:`bayesstruct.penalties.Tree`.
@@ -137,6 +143,8 @@ def tree_lasso(
         Instead of ``groups``: parent of each coefficient, -1 for roots.
     weights : (groups,) array_like, optional
         :math:`a_g`, constants, 1 by default.
+    max_evaluations : int
+        Most evaluations of the loss in each of the four rounds of descent.
 
     Returns
     -------
@@ -147,6 +155,11 @@ def tree_lasso(
     ------
     TypeError, ValueError
         As in `group_lasso`.
+
+    Notes
+    -----
+    Derivatives are as those of `group_lasso`. Descent by Barzilai-Borwein soft-threshold steps
+    (:func:`bayesstruct.solvers.soft_threshold.bbst`), finished by Newton steps on the support.
 
     References
     ----------
@@ -162,7 +175,7 @@ def tree_lasso(
     return _modes(penalty, "tree_lasso", X, y, rate, family, intercept, max_evaluations)
 
 
-def _modes(penalty, title, X, y, rate, family, intercept, max_evaluations):
+def _modes(penalty, title, X, y, rate, family, intercept, max_iter):
     if family not in _FAMILIES:
         raise ValueError(f"`family` must be one of {sorted(_FAMILIES)}, it is {family!r}")
     structure = Structure.of(penalty)
@@ -171,7 +184,7 @@ def _modes(penalty, title, X, y, rate, family, intercept, max_evaluations):
         raise ValueError(
             f"X has {columns[0]} columns, and the groups hold {structure.size} coefficients"
         )
-    op = GroupMode(structure, family, intercept, max_evaluations)
+    op = GroupMode(structure, family, intercept, max_iter)
     X, y, rate = (real(x, name, title) for x, name in ((X, "X"), (y, "y"), (rate, "rate")))
     used = penalty.weights if isinstance(penalty, Group) else structure.arrays[0]
     rates = pt.full((len(used),), rate) if rate.type.ndim == 0 else rate
@@ -188,11 +201,12 @@ class _Regression:
     def __init__(self, X, structure, family, intercept):
         self.p, self.intercept = X.shape[1], intercept
         self.X = np.column_stack([X, np.ones(len(X))]) if intercept else np.ascontiguousarray(X)
+        self.design = as_design(X, intercept=intercept)
         self.structure, self.loss = structure, _FAMILIES[family]
         groups = replace(structure.penalty.groups, size=self.X.shape[1])
         self.kind = Group if isinstance(structure.penalty, Group) else Tree
         self.groups = groups
-        self.gram = None
+        self.gram = self.cache = None
         self.flat = np.concatenate(structure.members)
         self.starts = np.cumsum([0, *(len(group) for group in structure.members)])[:-1]
 
@@ -227,25 +241,47 @@ class _Regression:
 
         return from_gram
 
-    def solve(self, y, rates, max_evaluations):
+    def solve(self, y, rates, max_iter):
         """Mode of one response, or NaN."""
         loss, penalty = self.loss(np.ascontiguousarray(y)), self.penalty(rates)
         objective = self.objective(loss)
         w = np.zeros(self.X.shape[1])
         scale = max(np.abs(objective(w)[1]).max(), np.finfo(float).tiny)
         best, least = w, penalty.residual(w, objective(w)[1])
-        for tol in _ROUNDS:
+        rounds = _ROUNDS if self.kind is Tree else _NEWTON_ROUNDS
+        for tol in rounds:
             if least <= _EXACT * scale:
                 break
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                options = {"tol": tol * scale, "max_evaluations": max_evaluations}
-                w = bbst(objective, best, penalty, **options).coefficients
+            if self.kind is Tree:
+                w = self._descend(objective, penalty, best, tol * scale, max_iter)
+            else:
+                w = self._newton(loss, rates, best, tol, max_iter)
             for candidate in (w, self._polish(loss, penalty, rates, w)):
                 residual = penalty.residual(candidate, objective(candidate)[1])
                 if residual < least:
                     best, least = candidate, residual
         return best if least <= _GOOD * scale else np.full(len(w), np.nan)
+
+    def _descend(self, objective, penalty, start, tol, max_evaluations):
+        """Barzilai-Borwein soft-threshold steps until a residual is at most ``tol``."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            options = {"tol": tol, "max_evaluations": max_evaluations}
+            return bbst(objective, start, penalty, **options).coefficients
+
+    def _newton(self, loss, rates, start, tol, max_iter):
+        """Proximal Newton steps until a gap is at most ``tol``, relatively; NaN if there is no mode."""
+        penalty = Group(1.0, self.structure.penalty.groups, weights=rates)
+        problem = group_problem(self.design, loss, penalty)
+        if self.cache is None or not loss.quadratic:
+            self.cache = GramCache(problem)
+        try:
+            certifier = Certifier(problem)
+        except ValueError:  # unpenalised columns separate the labels
+            return np.full(len(start), np.nan)
+        start = start if start.any() else certifier.null
+        options = {"start": start, "tol": tol, "max_iter": max_iter, "cache": self.cache}
+        return proximal_newton(problem, certifier, **options).w
 
     def _polish(self, loss, penalty, rates, w):
         """Newton steps on the support while the slope falls."""
@@ -295,7 +331,7 @@ class _Regression:
         return np.sqrt(np.add.reduceat(w[self.flat] ** 2, self.starts))
 
 
-def modes(structure, family, X, Y, rates, intercept, max_evaluations):
+def modes(structure, family, X, Y, rates, intercept, max_iter):
     """Solve for each row of responses and rates; NaN where input is invalid.
 
     Returns
@@ -316,7 +352,7 @@ def modes(structure, family, X, Y, rates, intercept, max_evaluations):
     if family == "logistic":
         valid &= (Y >= 0).all(axis=1) & (Y <= 1).all(axis=1)
     for k in np.flatnonzero(valid):
-        w = regression.solve(Y[k], rates[k], max_evaluations)
+        w = regression.solve(Y[k], rates[k], max_iter)
         W[k], b[k] = w[: X.shape[1]] + 0.0, w[-1] if intercept else 0.0  # no negative zeros
     b[np.isnan(W).any(axis=1)] = np.nan
     return W, b
@@ -352,12 +388,12 @@ def mode_cotangents(structure, family, intercept, X, Y, rates, W, b, W_bar, b_ba
 class GroupMode(ModeOp):
     """Modes of several responses to one design, under one structure of groups."""
 
-    __props__ = ("structure", "family", "intercept", "max_evaluations")
+    __props__ = ("structure", "family", "intercept", "max_iter")
     gufunc_signature = "(n,p),(k,n),(k,g)->(k,p),(k)"
 
-    def __init__(self, structure, family="gaussian", intercept=False, max_evaluations=10_000):
+    def __init__(self, structure, family="gaussian", intercept=False, max_iter=10_000):
         self.structure, self.family = structure, family
-        self.intercept, self.max_evaluations = bool(intercept), int(max_evaluations)
+        self.intercept, self.max_iter = bool(intercept), int(max_iter)
 
     def make_node(self, X, y, rates):
         """Apply to a design, rows of responses and rows of the rates of the groups."""
@@ -374,7 +410,7 @@ class GroupMode(ModeOp):
 
     def perform(self, node, inputs, output_storage):
         """Solve."""
-        options = self.intercept, self.max_evaluations
+        options = self.intercept, self.max_iter
         solved = modes(self.structure, self.family, *inputs, *options)
         output_storage[0][0], output_storage[1][0] = solved
 
@@ -388,11 +424,11 @@ class GroupMode(ModeOp):
 
         matrix, vector = numba.types.float64[:, ::1], numba.types.float64[::1]
         structure, family = self.structure, self.family
-        intercept, max_evaluations = self.intercept, self.max_evaluations
+        intercept, max_iter = self.intercept, self.max_iter
 
         def call(X, y, rates):
             with numba.objmode(w=matrix, b=vector):
-                w, b = modes(structure, family, X, y, rates, intercept, max_evaluations)
+                w, b = modes(structure, family, X, y, rates, intercept, max_iter)
             return w, b
 
         return call

@@ -194,7 +194,16 @@ def pairwise_mrf(
 
 
 def solve_pairwise(
-    codes, potentials: Potentials, *, norm, rate, likelihood, bias_ridge, tol, max_evaluations=5000
+    codes,
+    potentials: Potentials,
+    *,
+    norm,
+    rate,
+    likelihood,
+    bias_ridge,
+    tol,
+    max_evaluations=5000,
+    counts=None,
 ) -> PairwiseSolution:
     """Mode for states that are coded already; see `pairwise_mrf`.
 
@@ -204,9 +213,12 @@ def solve_pairwise(
     potentials : Potentials
     norm, rate, likelihood, bias_ridge, tol, max_evaluations
         As in `pairwise_mrf`.
+    counts : (n,) array_like, optional
+        How often each row counts.
     """
     names = tuple(f"x{i}" for i in range(potentials.p))
-    problem = _Problem(likelihood_for(likelihood, potentials, codes), norm, names, bias_ridge)
+    fit = likelihood_for(likelihood, potentials, codes, counts)
+    problem = _Problem(fit, norm, names, bias_ridge)
     return problem.solve(float(rate), None, tol, max_evaluations)
 
 

@@ -28,7 +28,8 @@ class _Likelihood:
         codes = np.asarray(codes, np.int64)
         counts = np.ones(len(codes)) if counts is None else np.asarray(counts, float)
         self.codes, inverse = np.unique(codes, axis=0, return_inverse=True)
-        self.counts = np.bincount(inverse.ravel(), counts, minlength=len(self.codes))
+        self.row_of = inverse.ravel()  # distinct row of each row of the table
+        self.counts = np.bincount(self.row_of, counts, minlength=len(self.codes))
 
     @property
     def n(self) -> float:
@@ -75,6 +76,24 @@ class ExactLikelihood(_Likelihood):
         for row, count in zip(self.codes, self.counts, strict=True):
             out[potentials.pair_start[:-1] + row[i] * k[j] + row[j]] += count
         return out
+
+    def row_scores(self, bias, weight) -> np.ndarray:
+        """Gradient of the log-likelihood of each distinct row, (rows, biases + weights)."""
+        potentials = self.potentials
+        k, (i, j) = np.asarray(potentials.states), potentials.ends
+        gradient = self(np.concatenate([bias, weight]))[1]
+        mean = (gradient + self._statistics(self.unary_counts, self.pair_counts)) / self.n
+        out = np.empty((len(self.codes), len(mean)))
+        for row, x in zip(out, self.codes, strict=True):
+            unary, pair = np.zeros(int(potentials.unary_start[-1])), np.zeros(len(self.pair_counts))
+            unary[potentials.unary_start[:-1] + x] = 1.0
+            pair[potentials.pair_start[:-1] + x[i] * k[j] + x[j]] = 1.0
+            row[:] = self._statistics(unary, pair) - mean
+        return out
+
+    def _statistics(self, unary, pair):
+        potentials = self.potentials
+        return np.concatenate([potentials.unary_pullback(unary), potentials.pair_pullback(pair)])
 
     def value_and_gradients(self, bias, weight):
         """Value, and gradients in the biases and in the weights."""
