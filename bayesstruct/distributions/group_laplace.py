@@ -11,6 +11,7 @@ from bayesstruct.distributions.norms import (
     NormRV,
     last_dimension,
     norms,
+    nuclear_norms,
     refuse_constant,
     zero,
 )
@@ -32,7 +33,14 @@ class GroupLaplaceRV(NormRV):
         """Return the compiled draw."""
         from bayesstruct.kernels import norm_priors
 
+        if self.structure.penalty.norm == "nuclear":
+            return norm_priors.draw_group_nuclear
         return norm_priors.draw_group_linf if self.structure.maximum else norm_priors.draw_group_l2
+
+    def tail(self):
+        """Return order and starts of the groups, the number of coefficients, and any shapes."""
+        order, start, *shapes = self.structure.arrays
+        return (order, start, self.structure.size, *shapes)
 
 
 class SparseGroupLaplaceRV(NormRV):
@@ -57,9 +65,10 @@ class GroupLaplace(Continuous):
 
         p(w) = \prod_A c_A \, \lambda_A^{d_A} \, e^{-\lambda_A \|w_A\|}
 
-    with :math:`c_A = \Gamma(d_A / 2) / (2 \pi^{d_A / 2} \Gamma(d_A))` for the Euclidean and
-    :math:`c_A = 1 / (2^{d_A} d_A!)` for the maximum norm of a group of :math:`d_A` coefficients.
-    With a summed negative log-likelihood the mode is the group lasso,
+    with :math:`c_A = \Gamma(d_A / 2) / (2 \pi^{d_A / 2} \Gamma(d_A))` for the Euclidean norm of a
+    group of :math:`d_A` coefficients, :math:`c_A = 1 / (2^{d_A} d_A!)` for the maximum norm, and a
+    Pfaffian of rational numbers in :math:`1 / c_A` for the nuclear norm, the sum of the singular
+    values of the group as a matrix. With a summed negative log-likelihood the mode is the group lasso,
     :class:`bayesstruct.penalties.Group` with the same arguments.
 
     ========  ==========================================
@@ -75,10 +84,14 @@ class GroupLaplace(Continuous):
     rate : tensor_like of float, default 1
         :math:`\lambda`, a number for all groups or one for each, in the order of the labels (in the
         last dimension). May be random: the constant is exact.
-    norm : {2, numpy.inf}
-        Norm of a group. Under the maximum norm, the mode has groups of equal absolute values.
+    norm : {2, numpy.inf, "nuclear"}
+        Norm of a group. Under the maximum norm, the mode has groups of equal absolute values; under
+        the nuclear norm, of low rank.
     weights : (groups,) array_like, optional
         Positive constants that multiply the rates, such as :math:`\sqrt{d_A}`.
+    shapes : (rows, columns), or (groups, 2) array_like of int
+        Of the groups as matrices, whose coefficients are in C order in the group; for the nuclear
+        norm only.
     **kwargs
         ``dims``, ``shape`` (whose last entry is p; earlier ones make independent copies), ...
 
@@ -86,19 +99,30 @@ class GroupLaplace(Continuous):
     ------
     ValueError
         If a coefficient is in no group (the prior would be improper), or as
-        :class:`bayesstruct.penalties.Group`.
+        :class:`bayesstruct.penalties.Group`, e.g. if shapes do not fit.
 
     Notes
     -----
-    Draws are exact: the norm of a group is Gamma(:math:`d_A`, :math:`\lambda_A`) and independent of
-    its direction, which is uniform on the sphere of the Euclidean norm. The gradient at zero, where
-    the density has a kink, is zero.
+    The norm of a group is Gamma(:math:`d_A`, :math:`\lambda_A`) and independent of its direction,
+    which is uniform on the sphere of the Euclidean norm, and so are draws. The gradient at zero,
+    where the density has a kink, is zero; where the nuclear norm has one, at lower rank, it is that
+    of the singular values that are not zero.
+
+    For the nuclear norm of a matrix of sides :math:`k \le n`, the direction comes from the polar
+    decomposition W = S Q: S is a Wishart matrix, accepted with the probability of
+    :math:`\prod_{i<j} k (s_i + s_j) / 2 \sum_l s_l` in its eigenvalues, and Q is uniform. At n = k of
+    2, 3, ..., 7 that accepts 1, 0.7, 0.35, 0.14, 0.04 and 0.008 of the proposals, and more for larger
+    n. Where less than one in 150 or so is expected, the singular values come from slice sampling,
+    started afresh for each draw at those of such a Wishart matrix: 50 sweeps and five for each
+    singular value. Averages over draws stop changing after ten sweeps, or one for each singular
+    value (matrices of up to 30 x 30).
 
     References
     ----------
     Schmidt, M. (2010). Graphical model structure learning with l1-regularization. PhD thesis,
     University of British Columbia, section 5.2. -- Raman, S. et al. (2009). The Bayesian group-Lasso
-    for analyzing contingency tables. *ICML*.
+    for analyzing contingency tables. *ICML*. -- Muirhead, R. J. (1982). *Aspects of multivariate
+    statistical theory*. Wiley, theorems 2.1.14 and 3.2.17 (densities of the factors of a matrix).
 
     Examples
     --------
@@ -114,42 +138,40 @@ class GroupLaplace(Continuous):
     rv_op = GroupLaplaceRV.build
 
     @classmethod
-    def dist(cls, groups, rate=1.0, *, norm=2, weights=None, **kwargs):
+    def dist(cls, groups, rate=1.0, *, norm=2, weights=None, shapes=None, **kwargs):
         """Create the distribution without a model."""
-        penalty = Group(1.0, groups, norm=_norm(norm), weights=weights)
+        penalty = Group(1.0, groups, norm=norm, weights=weights, shapes=shapes)
         penalty.log_normalizer()  # refuses an improper prior
         rate = as_float(rate)
         refuse_constant("rate", rate)
         rates = last_dimension(rate, penalty.groups.count, "rate")
         if weights is not None:
             rates = rates * penalty.weights
-        return super().dist([rates], structure=Structure.of(penalty), **kwargs)
+        return super().dist([rates], structure=_structure(penalty), **kwargs)
 
     support_point = zero
+
+
+def _structure(penalty):
+    plain = Structure.of(penalty)
+    if penalty.norm != "nuclear":
+        return plain
+    return Structure(penalty, plain.members, (*plain.arrays, penalty.shapes))
 
 
 @_logprob.register(GroupLaplaceRV)
 def _group_logp(op, values, rng, size, rates, **kwargs):
     (value,) = values
     structure = op.structure
+    unit = structure.penalty
     sizes = np.array([len(group) for group in structure.members], dtype="float64")
-    constant = _log_integrals(structure, sizes).sum()
-    penalty = rates * norms(value, structure.members, structure.maximum)
-    logp = pt.sum(sizes * pt.log(rates) - penalty, axis=-1) - constant
+    constant = unit.log_normalizer() + sizes @ np.log(unit.weights)  # which are in the rates
+    if unit.norm == "nuclear":
+        group_norms = nuclear_norms(value, structure)
+    else:
+        group_norms = norms(value, structure.members, structure.maximum)
+    logp = pt.sum(sizes * pt.log(rates) - rates * group_norms, axis=-1) - constant
     return check_parameters(logp, rates > 0, msg="rate > 0")
-
-
-def _norm(norm):
-    if norm == "nuclear":
-        raise ValueError("norm='nuclear' is a penalty only: its prior is not implemented")
-    return norm
-
-
-def _log_integrals(structure, sizes):
-    """Log of the integral of exp(-norm) over each group."""
-    from bayesstruct.penalties.norms import Euclidean, Maximum
-
-    return (Maximum() if structure.maximum else Euclidean()).log_integrals(sizes.astype(int))
 
 
 class SparseGroupLaplace(Continuous):

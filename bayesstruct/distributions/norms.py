@@ -9,12 +9,15 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc.distributions.shape_utils import rv_size_is_none
-from pytensor.graph.basic import Constant
+from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
+from pytensor.graph.basic import Apply, Constant
 from pytensor.tensor.random.op import RandomVariable
 
 from bayesstruct.distributions.precision import draw_batch
+from bayesstruct.ops.numba_dispatch import SolverOp
+from bayesstruct.penalties.structure import Structure
 
-__all__ = ["NormRV", "last_dimension", "norms", "refuse_constant", "zero"]
+__all__ = ["NormRV", "last_dimension", "norms", "nuclear_norms", "refuse_constant", "zero"]
 
 
 class NormRV(RandomVariable):
@@ -47,13 +50,19 @@ class NormRV(RandomVariable):
         """Return the compiled function of generator, rates and arrays of the structure."""
         raise NotImplementedError
 
+    def tail(self):
+        """Return what the compiled function takes after the generator and the rates."""
+        return (*self.structure.arrays, self.structure.size)
+
     def rng_fn(self, rng, *args):
         """Draw in Python."""
         *params, size = args
-        draw, tail = self.kernel(), (*self.structure.arrays, self.structure.size)
+        draw, tail = self.kernel(), self.tail()
 
         def core(rng, *rates):
-            return draw(rng, *rates, *tail)
+            # Copies, since those of a batch are read-only, and the kernel would be compiled again.
+            own = (rate.copy() if isinstance(rate, np.ndarray) else rate for rate in rates)
+            return draw(rng, *own, *tail)
 
         return draw_batch(core, rng, self.ndims_params, params, size, (self.structure.size,))
 
@@ -115,6 +124,135 @@ def _norm(block, maximum):
     positive = pt.gt(square, 0.0)
     root = pt.sqrt(pt.switch(positive, square, np.float64(1.0)))
     return pt.switch(positive, root, np.float64(0.0))
+
+
+def nuclear_norms(value, structure: Structure):
+    """Nuclear norm of each group of coordinates in the last dimension.
+
+    Parameters
+    ----------
+    value : TensorVariable, shape (..., p)
+    structure : Structure
+        Whose arrays are order, starts and shapes of the groups.
+
+    Returns
+    -------
+    TensorVariable, shape (..., groups)
+        The gradient is U V' over the singular values that are not zero, so zero at zero.
+    """
+    batch = tuple(value.shape[k] for k in range(value.type.ndim - 1))
+    rows = value.reshape((-1, structure.size))
+    return NuclearNorms(structure)(rows)[0].reshape((*batch, len(structure.members)))
+
+
+class NuclearOp(SolverOp):
+    """A compiled function of rows of coordinates and of a `Structure` of matrices."""
+
+    __props__ = ("structure",)
+
+    def __init__(self, structure):
+        self.structure = structure
+
+    def constants(self):
+        """Return order, starts and shapes, read-only as constants of compiled graphs are.
+
+        So Python and compiled graphs call the same machine code.
+        """
+        views = tuple(array.view() for array in self.structure.arrays)
+        for view in views:
+            view.flags.writeable = False
+        return views
+
+    def source_files(self):
+        """Return this file and that of the kernels."""
+        from bayesstruct.kernels import nuclear
+
+        return (__file__, nuclear.__file__)
+
+
+class NuclearNorms(NuclearOp):
+    """Nuclear norms of the groups of each row of coordinates, and their gradients."""
+
+    gufunc_signature = "(m,p)->(m,g),(m,p)"
+
+    def make_node(self, w):
+        """Apply to a matrix."""
+        self.register()
+        w = pt.cast(w, "float64")
+        m = w.type.shape[0]
+        shapes = (m, len(self.structure.members)), (m, self.structure.size)
+        return Apply(self, [w], [pt.tensor(dtype="float64", shape=shape) for shape in shapes])
+
+    def perform(self, node, inputs, output_storage):
+        """Decompose."""
+        output_storage[0][0], output_storage[1][0] = self.numba_function()(*inputs)
+
+    def infer_shape(self, node, input_shapes):
+        """Return a column for each group, and one for each coordinate."""
+        m = input_shapes[0][0]
+        return [(m, pt.constant(len(self.structure.members))), (m, input_shapes[0][1])]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Multiply the gradients, and their derivatives, by the cotangents."""
+        (w,), (_, gradients), (norm, slope) = inputs, outputs, cotangents
+        total = None
+        if not isinstance(norm.type, DisconnectedType):
+            group = np.empty(self.structure.size, dtype=np.int64)
+            for g, members in enumerate(self.structure.members):
+                group[members] = g
+            total = gradients * pt.take(norm, group, axis=1)
+        if not isinstance(slope.type, DisconnectedType):
+            bent = NuclearCurvature(self.structure)(w, slope)
+            total = bent if total is None else total + bent
+        return [disconnected_type() if total is None else total]
+
+    def numba_function(self):
+        """Call the kernel."""
+        from bayesstruct.kernels.nuclear import nuclear_norms as kernel
+
+        order, start, shapes = self.constants()
+
+        def call(w):
+            return kernel(np.ascontiguousarray(w), order, start, shapes)
+
+        return call
+
+
+class NuclearCurvature(NuclearOp):
+    """Hessian of the sum of the nuclear norms of each row of coordinates, times a vector."""
+
+    gufunc_signature = "(m,p),(m,p)->(m,p)"
+
+    def make_node(self, w, v):
+        """Apply to two matrices."""
+        self.register()
+        w, v = pt.cast(w, "float64"), pt.cast(v, "float64")
+        return Apply(self, [w, v], [pt.tensor(dtype="float64", shape=w.type.shape)])
+
+    def perform(self, node, inputs, output_storage):
+        """Decompose and multiply."""
+        output_storage[0][0] = self.numba_function()(*inputs)
+
+    def infer_shape(self, node, input_shapes):
+        """Return that of the coordinates."""
+        return [input_shapes[0]]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Multiply by the Hessian, which is symmetric; of third derivatives there are none."""
+        (w, _), (out,) = inputs, cotangents
+        return [grad_not_implemented(self, 0, w), type(self)(self.structure)(w, out)]
+
+    def numba_function(self):
+        """Call the kernel."""
+        from bayesstruct.kernels.nuclear import nuclear_curvature as kernel
+
+        order, start, shapes = self.constants()
+
+        def call(w, v):
+            w, v = np.ascontiguousarray(w), np.ascontiguousarray(v)
+            return kernel(w, v, order, start, shapes)
+
+        return call
 
 
 def last_dimension(rates, count, name):

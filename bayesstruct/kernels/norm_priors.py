@@ -12,6 +12,20 @@ import math
 import numba
 import numpy as np
 
+from bayesstruct.kernels.nuclear import draw_group_nuclear
+
+__all__ = [
+    "draw_group_l2",
+    "draw_group_linf",
+    "draw_group_nuclear",
+    "draw_sparse_l2",
+    "draw_sparse_linf",
+    "draw_tree_l2",
+    "draw_tree_linf",
+    "sweep_tree_l2",
+    "sweep_tree_linf",
+]
+
 SWEEPS_L2 = 100  # of `draw_tree_l2`, whose starts are forgotten after some ten
 SWEEPS_LINF = 100  # of `draw_tree_linf`, and so many more for every coordinate (whose starts are
 SWEEPS_LINF_COORDINATE = 10  # forgotten after some one or two for every coordinate)

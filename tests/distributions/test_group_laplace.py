@@ -351,7 +351,7 @@ def test_messages():
         GroupLaplace.dist([0, 1], [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="overlap"):
         GroupLaplace.dist([[0, 1], [1, 2]])
-    with pytest.raises(ValueError, match="penalty only"):
+    with pytest.raises(ValueError, match="needs shapes"):
         GroupLaplace.dist([0, 1], norm="nuclear")
     rate = pytensor.tensor.dscalar("rate")
     logp = pm.logp(GroupLaplace.dist([0, 1], rate), np.ones(2))
