@@ -4,10 +4,12 @@ from bayesstruct.models.gaussian_graphical import gaussian_graphical
 from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
 from bayesstruct.models.ising import ising
 from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
+from bayesstruct.models.pairwise_mrf import pairwise_mrf
 
 __all__ = [
     "gaussian_graphical",
     "gaussian_neighbourhoods",
     "ising",
     "ising_neighbourhoods",
+    "pairwise_mrf",
 ]

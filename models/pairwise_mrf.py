@@ -155,6 +155,8 @@ def pairwise_mrf(
     table = StateTable.read(data)
     check_likelihood(likelihood, table.states)
     family = Potentials(potentials, table.states, reference)
+    if family.scored:
+        table.warn_about_order()
     with pm.Model(coords=table.coords) as model:
         bias = add_biases(_bias_labels(table, family), "bias_label", bias_scale)
         weights, implied, cut = _PRIORS[prior](table, family, given)

@@ -48,6 +48,13 @@ def load_dataset(name: str) -> "pandas.DataFrame":
             1,841 men x 6 binary risk factors of coronary heart disease (Edwards and Havranek 1985):
             ``smoke``, ``mental`` and ``phys`` (strenuous work), ``systol`` (blood pressure of 140
             and more), ``protein`` (lipoprotein ratio of 3 and more), ``family`` (history); 1 is yes.
+        ``"anes96"``
+            944 voters x 7 answers with 2 to 8 ordered states, from the American National Election
+            Study of 1996: ``tv_news`` (times a week, 0 to 7), ``education`` (1, eight grades or
+            fewer, to 7, highest degrees), ``self``, ``clinton`` and ``dole`` (where the voters put
+            themselves and the two candidates, from 1, extremely liberal, to 7, extremely
+            conservative), ``party`` (0, strong Democrat, to 6, strong Republican) and ``vote``
+            (expected: 0 for Clinton, 1 for Dole).
 
     Returns
     -------
@@ -65,8 +72,11 @@ def load_dataset(name: str) -> "pandas.DataFrame":
        523-529.
 
     .. [2] D. Edwards and T. Havranek (1985). A fast procedure for model search in multidimensional
-       contingency tables. Biometrika 72, 339-351. Provenance and licences:
-       ``bayesstruct/data/tables/README.md``.
+       contingency tables. Biometrika 72, 339-351.
+
+    .. [3] S. J. Rosenstone, D. R. Kinder, W. E. Miller and the National Election Studies (1997).
+       American National Election Study, 1996: pre- and post-election survey. Provenance and
+       licences of all: ``bayesstruct/data/tables/README.md``.
 
     Examples
     --------
@@ -162,10 +172,18 @@ def _reinis() -> "pandas.DataFrame":
     return rows.drop(columns="count").reset_index(drop=True)
 
 
+def _anes96() -> "pandas.DataFrame":
+    import pandas as pd
+
+    with (_TABLES / "anes96.csv.gz").open("rb") as file:
+        return pd.read_csv(file, compression="gzip")
+
+
 _DATASETS = {
     "sachs": _sachs,
     "sachs_interventions": _sachs_interventions,
     "reinis": _reinis,
+    "anes96": _anes96,
 }
 _NETWORKS = {
     "sachs": lambda: _sachs_network("found"),

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from bayesstruct.data.checks import duplicates, max_columns, shape_problems
-from bayesstruct.data.errors import TableError, listing, raise_problems
-from bayesstruct.data.intake import Intake, read_columns
+from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
+from bayesstruct.data.intake import Intake, is_number, read_columns
 from bayesstruct.data.table import NamedColumns
 
 __all__ = ["MAX_LEVELS", "StateTable"]
@@ -31,8 +31,8 @@ class StateTable(NamedColumns):
     levels : tuple of tuple
         For each column the labels of its states, in order.
     ordered : tuple of bool
-        Whether the order of the levels was given with the data: numbers, booleans and ordered
-        categories.
+        Whether the order of the levels was given with the data: numbers (also as text), booleans
+        and ordered categories.
     """
 
     codes: np.ndarray
@@ -49,7 +49,8 @@ class StateTable(NamedColumns):
         data : DataFrame, ndarray, DataArray or list of lists
             As for :meth:`Table.continuous`. Columns hold text, booleans, integers (also as floats,
             which a column with gaps is in pandas) or categories. The states of a column are its
-            different values: categories in their own order, everything else sorted.
+            different values: categories in their own order, everything else sorted, and text that
+            consists of numbers as numbers.
 
         Returns
         -------
@@ -84,6 +85,32 @@ class StateTable(NamedColumns):
     def __repr__(self) -> str:
         share = f", {self.missing.mean():.1%} missing" if self.missing.any() else ""
         return f"StateTable({self.n:,} observations, {self.p:,} variables{share})"
+
+    def warn_about_order(self) -> None:
+        """Say in which columns the order of the states may not be the one that is meant.
+
+        For models that use it, as ordinal potentials do.
+
+        Warns
+        -----
+        TableWarning
+            For columns of three or more states whose order is alphabetical, and for whole numbers
+            between which some never occur: states are counted without gaps.
+        """
+        wide = [j for j, k in enumerate(self.states) if k > 2]
+        if sorted_ := [j for j in wide if not self.ordered[j]]:
+            warn(
+                f"{column_list([self.names[j] for j in sorted_])}: the order of the states matters "
+                f"here, and nothing but their names says what it is ({self.names[sorted_[0]]!r}: "
+                f"{listing(self.levels[sorted_[0]])}); use numbers, or ordered categories "
+                "(pandas.Categorical(..., ordered=True))"
+            )
+        if gaps := [j for j in wide if _has_gaps(self.levels[j])]:
+            warn(
+                f"{column_list([self.names[j] for j in gaps])}: whole numbers of which some in "
+                f"between never occur ({self.names[gaps[0]]!r}: {listing(self.levels[gaps[0]])}); "
+                "states are counted without gaps, so that neighbours in this list are one step apart"
+            )
 
     @property
     def n(self) -> int:
@@ -200,14 +227,30 @@ def _objects(name, values):
     values = [None if _is_missing(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
     if kinds and all(issubclass(kind, str) for kind in kinds):
-        labels = sorted({value for value in values if value is not None})
-        return _coded(name, values, labels, False, _level_problems(name, labels))
+        labels, ordered = _sorted_text({value for value in values if value is not None})
+        return _coded(name, values, labels, ordered, _level_problems(name, labels))
     try:
         numbers = [np.nan if value is None else float(value) for value in values]
     except (TypeError, ValueError):
         kinds = listing(sorted(kind.__name__ for kind in kinds))
         return _refused(name, f"values of the kinds {kinds}: make all of them text, or numbers")
     return _numbers(name, np.array(numbers), boolean=kinds <= {bool, np.bool})
+
+
+def _sorted_text(labels):
+    """Labels in order, and whether that is the order of numbers."""
+    labels = sorted(labels)
+    if not all(map(is_number, labels)):
+        return labels, False
+    numbers = {label: float(label.replace(",", ".")) for label in labels}
+    if not np.isfinite(list(numbers.values())).all():
+        return labels, False
+    return sorted(labels, key=numbers.get), True
+
+
+def _has_gaps(levels) -> bool:
+    whole = all(isinstance(level, int) for level in levels)
+    return whole and levels[-1] - levels[0] >= len(levels)
 
 
 def _is_missing(value) -> bool:

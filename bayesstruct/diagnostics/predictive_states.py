@@ -1,5 +1,7 @@
 """Predictive checks of tables of states: pair tables, item-rest correlations, sum scores."""
 
+import warnings
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +47,8 @@ def predictive_pair_tables(
 
     Notes
     -----
-    Rows in which one of the two cells is missing are left out, of replicated tables too.
+    Rows in which one of the two cells is missing are left out, of replicated tables too. Columns that
+    are never observed together have no frequencies (NaN).
 
     References
     ----------
@@ -54,23 +57,19 @@ def predictive_pair_tables(
     """
     table, replicated, names = _tables(idata, group, draws)
     states = np.maximum(np.nanmax(table, axis=0), replicated.max(axis=(0, 1))).astype(int) + 1
-    i, j = np.triu_indices(len(names), 1)
-    labels = np.concatenate(
-        [
-            np.column_stack(
-                [np.full((states[a] * states[b], 2), (a, b)), _cells(states[a], states[b])]
-            )
-            for a, b in zip(i, j, strict=True)
-        ]
-    )
+    labels = _labels(states)
+    start = np.concatenate([[0], np.cumsum(states)])
+    one, other = start[labels[:, 0]] + labels[:, 2], start[labels[:, 1]] + labels[:, 3]
 
     def frequencies(values):
-        return np.concatenate(
-            [
-                _joint(values[:, a], values[:, b], states[a], states[b])
-                for a, b in zip(i, j, strict=True)
-            ]
-        )
+        seen = ~np.isnan(values)
+        rows, columns = np.nonzero(seen)
+        hot = np.zeros((len(values), start[-1]), "float32")  # counts are exact up to 2^24
+        hot[rows, start[columns] + values[seen].astype(int)] = 1.0
+        both = seen.astype("float32").T @ seen.astype("float32")
+        counts = (hot.T @ hot)[one, other].astype("float64")
+        with np.errstate(invalid="ignore"):  # 0 / 0
+            return counts / both[labels[:, 0], labels[:, 1]]
 
     summary = _compare(frequencies, table, replicated, prob)
     summary.insert(0, "source", names[labels[:, 0]])
@@ -101,14 +100,14 @@ def predictive_item_rest(
     Raises
     ------
     ValueError
-        If there are no replicated tables.
+        If there are no replicated tables, or no complete row.
 
     Notes
     -----
     Only complete rows count. A column that is constant in a replicated table has no correlation
-    there, and that table is left out for it.
+    there, and that table is left out for it; if it always is, there are no numbers (NaN).
     """
-    table, replicated, names = _tables(idata, group, draws)
+    table, replicated, names = _complete_rows(idata, group, draws)
     summary = _compare(_item_rest, table, replicated, prob)
     summary.insert(0, "node", names)
     return summary
@@ -133,19 +132,18 @@ def predictive_sum_scores(
     Raises
     ------
     ValueError
-        If there are no replicated tables.
+        If there are no replicated tables, or no complete row.
 
     Notes
     -----
     Only complete rows count.
     """
-    table, replicated, _ = _tables(idata, group, draws)
-    most = int(np.maximum(np.nanmax(table, axis=0), replicated.max(axis=(0, 1))).sum())
+    table, replicated, _ = _complete_rows(idata, group, draws)
+    most = int(np.maximum(table.max(axis=0), replicated.max(axis=(0, 1))).sum())
 
     def scores(values):
-        totals = values.sum(axis=1)
-        complete = totals[~np.isnan(totals)].astype(int)
-        return np.bincount(complete, minlength=most + 1) / max(len(complete), 1)
+        totals = values.sum(axis=1).astype(int)
+        return np.bincount(totals, minlength=most + 1) / len(totals)
 
     summary = _compare(scores, table, replicated, prob)
     summary.insert(0, "score", np.arange(most + 1))
@@ -168,43 +166,56 @@ def _tables(idata, group, draws):
     return table, replicated[keep], observed["node"].values
 
 
+def _complete_rows(idata, group, draws):
+    """Tables without the rows that were not observed completely."""
+    table, replicated, names = _tables(idata, group, draws)
+    complete = ~np.isnan(table).any(axis=1)
+    if not complete.any():
+        raise ValueError(
+            "no row of the table is complete: look at pairs of columns with predictive_pair_tables"
+        )
+    return table[complete], replicated[:, complete], names
+
+
 def _compare(statistic, table, replicated, prob):
     import pandas as pd
 
     missing = np.isnan(table)
     actual = statistic(table)
     simulated = np.array([statistic(np.where(missing, np.nan, t)) for t in replicated])
-    low, high = np.nanquantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN slice|Mean of empty slice")  # and stay NaN
+        low, high = np.nanquantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
+        mean = np.nanmean(simulated, axis=0)
     known = ~np.isnan(simulated)
     count = np.maximum(known.sum(axis=0), 1)
     above = (simulated >= actual).sum(axis=0) / count
     below = (simulated <= actual).sum(axis=0) / count
+    least = np.minimum(above, below)
     return pd.DataFrame(
         {
             "observed": actual,
-            "mean": np.nanmean(simulated, axis=0),
+            "mean": mean,
             "low": low,
             "high": high,
             # Frequencies are discrete: a replication may equal what was observed.
-            "p_value": np.minimum(1.0, 2.0 * np.minimum(above, below)),
+            "p_value": np.where(known.any(axis=0), np.minimum(1.0, 2.0 * least), np.nan),
             "inside": (low <= actual) & (actual <= high),
         }
     )
 
 
-def _cells(rows, columns):
-    return np.column_stack([v.ravel() for v in np.indices((rows, columns))])
-
-
-def _joint(a, b, rows, columns):
-    both = ~(np.isnan(a) | np.isnan(b))
-    at = (a[both] * columns + b[both]).astype(int)
-    return np.bincount(at, minlength=rows * columns) / max(int(both.sum()), 1)
+def _labels(states):
+    """Both columns, and a state of each, for every cell of the tables of all pairs."""
+    parts = []
+    for a, b in zip(*np.triu_indices(len(states), 1), strict=True):
+        cells = np.indices((states[a], states[b])).reshape(2, -1).T
+        parts.append(np.column_stack([np.full_like(cells, (a, b)), cells]))
+    return np.concatenate(parts)
 
 
 def _item_rest(values):
-    complete = values[~np.isnan(values).any(axis=1)]
-    centred = complete - complete.mean(axis=0)
+    centred = values - values.mean(axis=0)
     rest = centred.sum(axis=1, keepdims=True) - centred
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt((centred**2).sum(axis=0) * (rest**2).sum(axis=0))

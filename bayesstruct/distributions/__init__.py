@@ -2,6 +2,7 @@
 
 from bayesstruct.distributions.edges import Edges, edges, partial_correlations
 from bayesstruct.distributions.group_laplace import GroupLaplace, SparseGroupLaplace
+from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlab
 from bayesstruct.distributions.horseshoe import RegularizedHorseshoe
 from bayesstruct.distributions.implied import (
     implied_edge_probability,
@@ -26,6 +27,7 @@ from bayesstruct.distributions.rows import (
     MissingCells,
 )
 from bayesstruct.distributions.spike_and_slab import (
+    CauchySpikeAndSlab,
     LaplaceSpikeAndSlab,
     NormalSpikeAndSlab,
     SpikeAndSlab,
@@ -34,6 +36,7 @@ from bayesstruct.distributions.spike_and_slab import (
 from bayesstruct.distributions.tree_laplace import TreeLaplace
 
 __all__ = [
+    "CauchySpikeAndSlab",
     "ColumnMeans",
     "EdgeProbability",
     "Edges",
@@ -41,6 +44,7 @@ __all__ = [
     "GraphicalNormal",
     "GraphicalSpikeSlab",
     "GroupLaplace",
+    "GroupSpikeAndSlab",
     "IncompleteGraphicalNormal",
     "IncompletePairwiseMRF",
     "Ising",

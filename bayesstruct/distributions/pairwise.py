@@ -13,8 +13,6 @@ too many, the pseudo-likelihood takes the place of the likelihood,
 which is not a distribution of x: a posterior made with it is a *composite* one.
 """
 
-from functools import cached_property
-
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -27,6 +25,7 @@ from pytensor.graph.basic import Apply
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.distributions.precision import as_float
+from bayesstruct.kernels.pairwise_sampler import Sampler
 from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.ops.log_partition import log_partition, tables
 from bayesstruct.ops.numba_dispatch import SolverOp
@@ -41,8 +40,6 @@ __all__ = [
 ]
 
 SWEEPS = 200
-ENUMERATED = 2**16  # joint states up to which rows are drawn from the table of all
-PATIENCE = 2**12  # sweeps after which perfect sampling gives a row up
 LIKELIHOODS = ("exact", "pseudo")
 
 
@@ -183,93 +180,6 @@ class Mask:
         if self.missing.ndim != 2:
             raise ValueError("`missing` is a table, true where a cell was not observed")
         self.rows, self.columns = np.nonzero(self.missing)
-
-
-class Sampler:
-    """Draws of rows for given potentials; indices are worked out once."""
-
-    _made: dict = {}
-
-    def __init__(self, potentials: Potentials, sweeps: int):
-        self.potentials, self.sweeps = potentials, sweeps
-        self.states = np.array(potentials.states)
-
-    @classmethod
-    def of(cls, potentials, sweeps):
-        """Return the sampler of these potentials, kept from the last time."""
-        key = (potentials, sweeps)
-        if key not in cls._made:
-            cls._made.clear()  # models are drawn from one after the other
-            cls._made[key] = cls(potentials, sweeps)
-        return cls._made[key]
-
-    @cached_property
-    def enumerable(self) -> bool:
-        """Whether all joint states can be listed."""
-        return float(np.prod(self.states, dtype=float)) <= ENUMERATED
-
-    @cached_property
-    def transposed(self) -> np.ndarray:
-        """Where the cells of the transposed pair tables come from."""
-        i, j = self.potentials.ends
-        rows, columns = self.states[i], self.states[j]
-        start, size = self.potentials.pair_start, self.potentials.pair_start[-1]
-        edge = np.repeat(np.arange(len(i)), rows * columns)
-        inside = np.arange(size) - start[edge]
-        return start[edge] + (inside % rows[edge]) * columns[edge] + inside // rows[edge]
-
-    def __call__(self, rng, bias, weight, out):
-        """Fill `out`, (n, p), with rows."""
-        from bayesstruct.kernels import pairwise_states
-
-        unary, pair = self.potentials.unary(bias), self.potentials.pair(weight)
-        if not (np.isfinite(unary).all() and np.isfinite(pair).all()):
-            raise ValueError("biases and weights of a random field must be finite")
-        if self.enumerable:
-            pairwise_states.draw_exact(rng, self.states, unary, pair, out)
-            return
-        done = self._perfect(rng, unary, pair, out)
-        if done == len(out):
-            return
-        rest = out[done:]
-        rest[:] = rng.integers(0, self.states, size=rest.shape)
-        start, other, at = self._neighbours(pair)
-        table = np.concatenate([pair, pair[self.transposed]])
-        pairwise_states.draw_gibbs(
-            rng, self.states, self.potentials.unary_start, unary,
-            start, other, at, table, self.sweeps, rest,
-        )  # fmt: skip
-
-    def _neighbours(self, pair):
-        """Neighbours of each variable, and where the table with the own states as rows starts."""
-        potentials = self.potentials
-        start = potentials.pair_start[:-1]
-        on = np.flatnonzero(np.logical_or.reduceat(pair != 0, start))
-        i, j = (end[on] for end in potentials.ends)
-        own, other = np.concatenate([i, j]), np.concatenate([j, i])
-        at = np.concatenate([start[on], len(pair) + start[on]])
-        order = np.argsort(own, kind="stable")
-        counts = np.bincount(own, minlength=potentials.p)
-        return np.concatenate([[0], np.cumsum(counts)]), other[order], at[order]
-
-    def _perfect(self, rng, unary, pair, out) -> int:
-        """Draw perfectly if there are two states that attract each other; return how many rows."""
-        from bayesstruct.kernels.pairwise_states import draw_perfect
-
-        if set(self.potentials.states) != {2}:
-            return 0
-        t = pair.reshape(-1, 2, 2)
-        coupling = t[:, 1, 1] - t[:, 1, 0] - t[:, 0, 1] + t[:, 0, 0]
-        if (coupling < 0).any():
-            return 0
-        i, j = self.potentials.ends
-        threshold = np.diff(unary.reshape(-1, 2), axis=1)[:, 0]
-        np.add.at(threshold, i, t[:, 1, 0] - t[:, 0, 0])
-        np.add.at(threshold, j, t[:, 0, 1] - t[:, 0, 0])
-        start, other, at = self._neighbours(pair)
-        return draw_perfect(
-            rng, threshold, start, other, coupling[(at % len(pair)) // 4], PATIENCE, out
-        )
 
 
 class PairwiseMRF(Discrete):

@@ -30,22 +30,61 @@ from pytensor.tensor.random.utils import normalize_size_param
 from bayesstruct.distributions.precision import as_float
 from bayesstruct.ops.numba_dispatch import SolverOp
 
-__all__ = ["LaplaceSpikeAndSlab", "NormalSpikeAndSlab", "SpikeAndSlab", "included"]
+__all__ = [
+    "AWAY",
+    "SLABS",
+    "CauchySpikeAndSlab",
+    "LaplaceSpikeAndSlab",
+    "NormalSpikeAndSlab",
+    "SpikeAndSlab",
+    "included",
+]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 _LOG_2 = np.log(2.0)
-_AWAY = 1e-3  # start of a coefficient that must not be zero, in units of the slab
+_LOG_PI = np.log(np.pi)
+AWAY = 1e-3  # start of a coefficient that must not be zero, in units of the slab
+
+
+class _NormalSlab:
+    @staticmethod
+    def draw(scale, size, rng):
+        return pt.random.normal(0.0, scale, size=size, rng=rng, return_next_rng=True)
+
+    @staticmethod
+    def log_density(value, scale):
+        return -0.5 * pt.square(value / scale) - pt.log(scale) - _HALF_LOG_2PI
+
+
+class _LaplaceSlab:
+    @staticmethod
+    def draw(scale, size, rng):
+        return pt.random.laplace(0.0, scale, size=size, rng=rng, return_next_rng=True)
+
+    @staticmethod
+    def log_density(value, scale):
+        return -pt.abs(value) / scale - pt.log(scale) - _LOG_2
+
+
+class _CauchySlab:
+    @staticmethod
+    def draw(scale, size, rng):
+        return pt.random.cauchy(0.0, scale, size=size, rng=rng, return_next_rng=True)
+
+    @staticmethod
+    def log_density(value, scale):
+        return -pt.log1p(pt.square(value / scale)) - pt.log(scale) - _LOG_PI
+
+
+#: How to draw from each slab, and its log density.
+SLABS = {"normal": _NormalSlab, "laplace": _LaplaceSlab, "cauchy": _CauchySlab}
 
 
 class SpikeAndSlabRV(SymbolicRandomVariable):
     """A coefficient that is zero, or drawn from a slab."""
 
     extended_signature = "[rng],[size],(),()->[rng],()"
-
-    @staticmethod
-    def draw_slab(scale, size, rng):
-        """Return the next generator and draws from the slab."""
-        raise NotImplementedError
+    slab = "normal"
 
     @classmethod
     def rv_op(cls, inclusion, slab_scale, *, size=None, rng=None):
@@ -53,7 +92,7 @@ class SpikeAndSlabRV(SymbolicRandomVariable):
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         shape = pt.broadcast_shape(inclusion, slab_scale) if rv_size_is_none(size) else tuple(size)
         middle, active = pt.random.bernoulli(inclusion, size=shape, rng=rng, return_next_rng=True)
-        next_rng, slab = cls.draw_slab(slab_scale, shape, middle)
+        next_rng, slab = SLABS[cls.slab].draw(slab_scale, shape, middle)
         draw = pt.switch(active, slab, np.float64(0.0))
         params = (rng, size, inclusion, slab_scale)
         return cls(inputs=[*params], outputs=[next_rng, draw])(*params)
@@ -63,20 +102,17 @@ class NormalSpikeAndSlabRV(SpikeAndSlabRV):
     name = "normal_spike_and_slab"
     _print_name = ("NormalSpikeAndSlab", "\\operatorname{NormalSpikeAndSlab}")
 
-    @staticmethod
-    def draw_slab(scale, size, rng):
-        """Return the next generator and normal draws."""
-        return pt.random.normal(0.0, scale, size=size, rng=rng, return_next_rng=True)
-
 
 class LaplaceSpikeAndSlabRV(SpikeAndSlabRV):
     name = "laplace_spike_and_slab"
+    slab = "laplace"
     _print_name = ("LaplaceSpikeAndSlab", "\\operatorname{LaplaceSpikeAndSlab}")
 
-    @staticmethod
-    def draw_slab(scale, size, rng):
-        """Return the next generator and Laplace draws."""
-        return pt.random.laplace(0.0, scale, size=size, rng=rng, return_next_rng=True)
+
+class CauchySpikeAndSlabRV(SpikeAndSlabRV):
+    name = "cauchy_spike_and_slab"
+    slab = "cauchy"
+    _print_name = ("CauchySpikeAndSlab", "\\operatorname{CauchySpikeAndSlab}")
 
 
 class NoGradient(SolverOp):
@@ -123,7 +159,7 @@ class NoGradient(SolverOp):
 no_gradient = NoGradient()
 
 
-def _log(probability):
+def log_probability(probability):
     """Logarithm that gives minus infinity at zero without a warning or a NaN gradient."""
     positive = pt.gt(probability, 0.0)
     return pt.switch(positive, pt.log(pt.switch(positive, probability, 1.0)), -np.inf)
@@ -153,7 +189,7 @@ def _logp(value, inclusion, slab_scale, log_slab):
     """Log density with respect to Lebesgue measure plus a unit mass at zero."""
     # Without an atom zero is a value like any other: the mode of a Laplace law, for one.
     zero = pt.and_(pt.eq(value, 0.0), pt.lt(inclusion, 1.0))
-    logp = pt.switch(zero, _log(1.0 - inclusion), _log(inclusion) + log_slab)
+    logp = pt.switch(zero, log_probability(1.0 - inclusion), log_probability(inclusion) + log_slab)
     return check_parameters(
         logp,
         inclusion >= 0,
@@ -165,8 +201,17 @@ def _logp(value, inclusion, slab_scale, log_slab):
 
 def _start(rv, size, inclusion, slab_scale):
     """Zero, where zero is possible."""
-    point = pt.switch(pt.ge(inclusion, 1.0), _AWAY * slab_scale, np.float64(0.0))
+    point = pt.switch(pt.ge(inclusion, 1.0), AWAY * slab_scale, np.float64(0.0))
     return point if rv_size_is_none(size) else pt.full(size, point)
+
+
+def _mixture_logp(slab):
+    def logp(value, inclusion, slab_scale):
+        """Log density with respect to Lebesgue measure plus a unit mass at zero."""
+        value = no_gradient(value)
+        return _logp(value, inclusion, slab_scale, SLABS[slab].log_density(value, slab_scale))
+
+    return logp
 
 
 class NormalSpikeAndSlab(_Mixture):
@@ -175,12 +220,7 @@ class NormalSpikeAndSlab(_Mixture):
     rv_type = NormalSpikeAndSlabRV
     rv_op = NormalSpikeAndSlabRV.rv_op
     support_point = _start
-
-    def logp(value, inclusion, slab_scale):
-        """Log density with respect to Lebesgue measure plus a unit mass at zero."""
-        value = no_gradient(value)
-        slab = -0.5 * pt.square(value / slab_scale) - pt.log(slab_scale) - _HALF_LOG_2PI
-        return _logp(value, inclusion, slab_scale, slab)
+    logp = _mixture_logp("normal")
 
 
 class LaplaceSpikeAndSlab(_Mixture):
@@ -189,15 +229,23 @@ class LaplaceSpikeAndSlab(_Mixture):
     rv_type = LaplaceSpikeAndSlabRV
     rv_op = LaplaceSpikeAndSlabRV.rv_op
     support_point = _start
-
-    def logp(value, inclusion, slab_scale):
-        """Log density with respect to Lebesgue measure plus a unit mass at zero."""
-        value = no_gradient(value)
-        slab = -pt.abs(value) / slab_scale - pt.log(slab_scale) - _LOG_2
-        return _logp(value, inclusion, slab_scale, slab)
+    logp = _mixture_logp("laplace")
 
 
-_SLABS = {"normal": NormalSpikeAndSlab, "laplace": LaplaceSpikeAndSlab}
+class CauchySpikeAndSlab(_Mixture):
+    r"""Spike and slab with a Cauchy slab; see :class:`SpikeAndSlab`."""
+
+    rv_type = CauchySpikeAndSlabRV
+    rv_op = CauchySpikeAndSlabRV.rv_op
+    support_point = _start
+    logp = _mixture_logp("cauchy")
+
+
+_SLABS = {
+    "normal": NormalSpikeAndSlab,
+    "laplace": LaplaceSpikeAndSlab,
+    "cauchy": CauchySpikeAndSlab,
+}
 
 
 class SpikeAndSlab:
@@ -207,7 +255,7 @@ class SpikeAndSlab:
 
         \gamma_j \sim \mathrm{Bernoulli}(\pi_j), \qquad
         w_j = 0 \text{ if } \gamma_j = 0, \qquad
-        w_j \sim \mathrm{Normal}(0, s_j) \text{ or } \mathrm{Laplace}(0, s_j) \text{ if } \gamma_j = 1
+        w_j \sim \mathrm{Normal, Laplace\ or\ Cauchy}(0, s_j) \text{ if } \gamma_j = 1
 
     ``logp`` is the density with respect to Lebesgue measure plus a unit mass at zero:
     :math:`\log(1 - \pi_j)` at zero, and :math:`\log \pi_j` plus the log density of the slab
@@ -220,7 +268,9 @@ class SpikeAndSlab:
 
     ``pm.sample`` draws them by :class:`bayesstruct.steps.SpikeSlabRegression` when they are the
     coefficients of a regression, ``X @ w`` plus anything else in the mean of a ``pm.Normal`` or the
-    logit of a ``pm.Bernoulli``, and says why when they are not. A sampler that is named by hand
+    logit of a ``pm.Bernoulli`` (normal and Laplace slabs), by
+    :class:`bayesstruct.steps.PairwiseSpikeSlab` when they are the weights of a
+    :class:`bayesstruct.PairwiseMRF`, and says why when they are neither. A sampler that is named by hand
     (``pm.Metropolis``, ``pm.Slice``, ``pm.sample_smc``) is not stopped, and is wrong.
 
     Parameters
@@ -232,9 +282,10 @@ class SpikeAndSlab:
         Beta-Bernoulli; an unregistered ``pm.Beta.dist(1, 1)`` becomes the variable
         ``{name}_inclusion``.
     slab_scale : tensor_like of float, default 1
-        Standard deviation of the normal, scale of the Laplace slab; may be random. The penalty of
-        a nonzero coefficient is :math:`w^2 / (2 s^2)` or :math:`|w| / s`.
-    slab : {"normal", "laplace"}
+        Standard deviation of the normal, scale of the Laplace or Cauchy slab; may be random. The
+        penalty of a nonzero coefficient is :math:`w^2 / (2 s^2)`, :math:`|w| / s` or
+        :math:`\log(1 + w^2 / s^2)`.
+    slab : {"normal", "laplace", "cauchy"}
     **kwargs
         ``shape``, ``dims`` and the like.
 

@@ -76,6 +76,8 @@ def log_partition(bias, weight, potentials: Potentials):
     >>> float(log_partition([0.0, 0.0], [0.0], Potentials("ordinal", (2, 2))).eval())
     1.3862943611198906
     """
+    if potentials.edges is not None:
+        raise ValueError("the exact sum needs potentials of all pairs; leave `edges` out")
     unary, pair = tables(bias, weight, potentials)
     return LogPartition(potentials.states)(unary, pair)[0]
 

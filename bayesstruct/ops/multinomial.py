@@ -94,8 +94,11 @@ def sparse_multinomial(
     >>> from bayesstruct import ops
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 3))
-    >>> y = np.eye(3)[np.where(X[:, 0] > 0, 0, rng.integers(1, 3, size=100))]
-    >>> ops.sparse_multinomial(X, y, 8.0).eval().round(2)
+    >>> y = np.eye(3)[np.argmax(2 * X + rng.gumbel(size=(100, 3)), axis=1)]
+    >>> ops.sparse_multinomial(X, y, 5.0).eval().round(2)
+    array([[ 1.07,  0.  ,  0.  ],
+           [ 0.  ,  1.25, -0.09],
+           [-0.2 ,  0.  ,  1.2 ]])
     """
     op = SparseMultinomial(grouped=grouped, intercept=intercept, max_iter=max_iter)
     X, y, rate = (real(x, name, _TITLE) for x, name in ((X, "X"), (y, "y"), (rate, "rate")))

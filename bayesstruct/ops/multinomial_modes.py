@@ -240,7 +240,7 @@ def _line_search(regression, part, old, new, z, gradient, move):
     """Largest step in 1, 1/2, 1/4, ... that lowers the objective enough, or 0."""
     before = regression.loss(z) + part.penalty(old)
     slope = gradient @ (new - old) + part.penalty(new) - part.penalty(old)
-    noise = 1e-15 * max(abs(before), float(len(z)))  # of rounding in the objective
+    noise = 1e-14 * max(abs(before), float(len(z)))  # of rounding in the objective
     t = 1.0 if slope <= noise else 0.0
     while t > 1e-10:
         after = regression.loss(z + t * move) + part.penalty(old + t * (new - old))

@@ -37,8 +37,9 @@ _FAMILIES = {"gaussian": Gaussian, "logistic": Logistic}
 # Tolerances between which Newton steps on the support are tried: residuals of the descent, and gaps,
 # which are squares, of proximal Newton steps.
 _ROUNDS = (1e-3, 1e-5, 1e-7, 1e-9)
-_NEWTON_ROUNDS = (1e-8, 1e-14)
+_NEWTON_ROUNDS = (1e-9, 1e-14)
 _EXACT = 1e-11  # residual, relative to the largest gradient, at which the mode is final
+_ROUNDED = 1e-14  # at which Newton steps on the support gain nothing
 _GOOD = 1e-8  # at which it is accepted in the end
 _POLISH = 50
 
@@ -212,7 +213,7 @@ class _Regression:
 
     def prepare(self):
         """Compute what many evaluations of a quadratic loss save time by."""
-        if self.loss.quadratic and self.X.shape[0] > self.X.shape[1]:
+        if self.kind is Tree and self.loss.quadratic and self.X.shape[0] > self.X.shape[1]:
             self.gram = self.X.T @ self.X
         return self
 
@@ -256,7 +257,9 @@ class _Regression:
                 w = self._descend(objective, penalty, best, tol * scale, max_iter)
             else:
                 w = self._newton(loss, rates, best, tol, max_iter)
-            for candidate in (w, self._polish(loss, penalty, rates, w)):
+            if w is None:
+                return np.full(len(best), np.nan)
+            for candidate in (w, self._polish(loss, penalty, rates, w, _ROUNDED * scale)):
                 residual = penalty.residual(candidate, objective(candidate)[1])
                 if residual < least:
                     best, least = candidate, residual
@@ -270,7 +273,7 @@ class _Regression:
             return bbst(objective, start, penalty, **options).coefficients
 
     def _newton(self, loss, rates, start, tol, max_iter):
-        """Proximal Newton steps until a gap is at most ``tol``, relatively; NaN if there is no mode."""
+        """Proximal Newton steps until a gap is at most ``tol``, relatively; None if there is no mode."""
         penalty = Group(1.0, self.structure.penalty.groups, weights=rates)
         problem = group_problem(self.design, loss, penalty)
         if self.cache is None or not loss.quadratic:
@@ -278,43 +281,51 @@ class _Regression:
         try:
             certifier = Certifier(problem)
         except ValueError:  # unpenalised columns separate the labels
-            return np.full(len(start), np.nan)
+            return None
         start = start if start.any() else certifier.null
         options = {"start": start, "tol": tol, "max_iter": max_iter, "cache": self.cache}
         return proximal_newton(problem, certifier, **options).w
 
-    def _polish(self, loss, penalty, rates, w):
-        """Newton steps on the support while the slope falls."""
+    def _polish(self, loss, penalty, rates, w, enough):
+        """Newton steps on the support while the slope falls, until it is at most ``enough``."""
         support = np.flatnonzero(penalty.support(w))
         if not len(support):
             return w
         best, least = w, np.inf
         for _ in range(_POLISH):
-            slope, H = self.smooth(loss, rates, w, support)
+            slope = self.slope(loss, rates, w, support)
             size = np.abs(slope).max()
             if not size < least:
                 break
             best, least = w, size
+            if size <= enough:
+                break
             w = w.copy()
-            w[support] -= newton_solve(H, slope)
+            w[support] -= newton_solve(self.hessian(loss, rates, best, support), slope)
             if not np.isfinite(w).all():
                 break
         return best
 
-    def smooth(self, loss, rates, w, support):
-        """Gradient and Hessian of the objective on the support."""
-        z = self.X[:, support] @ w[support]
-        block, h = self.X[:, support], loss.curvature(z)
+    def slope(self, loss, rates, w, support):
+        """Gradient of the objective on the support."""
+        block = self.X[:, support]
+        slope = block.T @ loss.derivative(block @ w[support])
+        for rate, at, direction, _ in self.directions(rates, w, support):
+            slope[at] += rate * direction
+        return slope
+
+    def hessian(self, loss, rates, w, support):
+        """Hessian of the objective on the support."""
         if self.gram is not None:
             H = self.gram[np.ix_(support, support)]
         else:
+            block = self.X[:, support]
+            h = loss.curvature(block @ w[support])
             H = block.T @ (block if loss.quadratic else h[:, None] * block)
-        slope = block.T @ loss.derivative(z)
         for rate, at, direction, norm in self.directions(rates, w, support):
-            slope[at] += rate * direction
-            bend = np.diag(np.ones(len(at))) - np.outer(direction, direction)
+            bend = np.eye(len(at)) - np.outer(direction, direction)
             H[np.ix_(at, at)] += rate / norm * bend
-        return slope, H
+        return H
 
     def directions(self, rates, w, support):
         """Rates, places in the support, directions and norms of the groups that are not zero."""
@@ -375,7 +386,7 @@ def mode_cotangents(structure, family, intercept, X, Y, rates, W, b, W_bar, b_ba
         if not g[support].any():
             continue
         v = np.zeros(len(w))
-        v[support] = newton_solve(regression.smooth(loss, rates[k], w, support)[1], g[support])
+        v[support] = newton_solve(regression.hessian(loss, rates[k], w, support), g[support])
         z, q = regression.X[:, support] @ w[support], regression.X[:, support] @ v[support]
         V[k], Q[k] = v[: X.shape[1]], q
         derivative[k], weighted[k] = loss.derivative(z), loss.curvature(z) * q

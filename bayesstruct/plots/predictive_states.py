@@ -38,7 +38,7 @@ def plot_pair_tables(
     matplotlib.axes.Axes
         A bar on the diagonal is a cell that the model reproduces; orange bars miss it.
     """
-    table = predictive_pair_tables(idata, prob=prob, group=group)
+    table = predictive_pair_tables(idata, prob=prob, group=group).dropna()
     ax = axes(ax, (5.2, 5.0))
     for inside, colour in ((True, POSITIVE), (False, NEGATIVE)):
         part = table[table.inside == inside]

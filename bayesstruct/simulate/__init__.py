@@ -2,5 +2,13 @@
 
 from bayesstruct.simulate.gaussian_graphical import Simulation, gaussian_graphical
 from bayesstruct.simulate.ising import IsingSimulation, ising
+from bayesstruct.simulate.pairwise import PairwiseSimulation, pairwise_mrf
 
-__all__ = ["IsingSimulation", "Simulation", "gaussian_graphical", "ising"]
+__all__ = [
+    "IsingSimulation",
+    "PairwiseSimulation",
+    "Simulation",
+    "gaussian_graphical",
+    "ising",
+    "pairwise_mrf",
+]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import networkx
     import pandas
 
-__all__ = ["IsingSimulation", "ising"]
+__all__ = ["IsingSimulation", "check_rows", "draw_couplings", "ising"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +45,7 @@ def ising(
     graph: "str | networkx.Graph" = "random",
     edge_probability: float | None = None,
     coupling: tuple[float, float] = (1.0, 2.0),
+    sign: str = "random",
     sweeps: int = 200,
     random_seed: int | np.random.Generator | None = None,
 ) -> IsingSimulation:
@@ -64,9 +65,11 @@ def ising(
     edge_probability : float, optional
         As there.
     coupling : pair of float, default (1, 2)
-        Smallest and largest absolute coupling; each is uniform between them, with a random sign.
-        In -1/+1 coding a coupling is a quarter of that. Thresholds are minus half the sum of the
-        couplings of a variable, so that ones and zeros are equally frequent.
+        Smallest and largest absolute coupling; each is uniform between them. In -1/+1 coding a
+        coupling is a quarter of that. Thresholds are minus half the sum of the couplings of a
+        variable, so that ones and zeros are equally frequent.
+    sign : {"random", "positive"}
+        Of the couplings.
     sweeps : int, default 200
         Gibbs sweeps of each row, which is the end of a chain of its own started at fair coins: rows
         are independent, and from the model up to what these sweeps have not yet forgotten.
@@ -90,19 +93,12 @@ def ising(
     import pandas as pd
 
     rng = np.random.default_rng(random_seed)
-    if n < 1 or sweeps < 1:
-        raise ValueError(f"n and sweeps must be at least 1, got {n} and {sweeps}.")
-    low, high = coupling
-    if not 0 <= low <= high < np.inf:
-        raise ValueError(
-            f"coupling is a range of absolute values, from low to high, got {coupling}."
-        )
+    check_rows(n, sweeps)
     truth = _make_graph(graph, p, edge_probability, rng)
     names = list(truth.nodes)
     upper = np.triu(nx.to_numpy_array(truth, weight=None) > 0)
     theta = np.zeros(upper.shape)
-    count = int(upper.sum())
-    theta[upper] = rng.choice([-1.0, 1.0], count) * rng.uniform(low, high, count)
+    theta[upper] = draw_couplings(rng, int(upper.sum()), coupling, sign)
     theta += theta.T
     thresholds = -0.5 * theta.sum(axis=1)
     rows, columns = np.nonzero(theta)
@@ -113,3 +109,40 @@ def ising(
     return IsingSimulation(
         pd.DataFrame(table, columns=names), truth, pd.DataFrame(theta, names, names)
     )
+
+
+def check_rows(n: int, sweeps: int) -> None:
+    """Refuse a table without a row, and Gibbs sampling without a sweep."""
+    if n < 1 or sweeps < 1:
+        raise ValueError(f"n and sweeps must be at least 1, got {n} and {sweeps}.")
+
+
+def draw_couplings(rng, count: int, coupling: tuple[float, float], sign: str) -> np.ndarray:
+    """Draw couplings, uniform in absolute value.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    count : int
+    coupling : pair of float
+        Smallest and largest absolute value.
+    sign : {"random", "positive"}
+
+    Returns
+    -------
+    ndarray, shape (count,)
+
+    Raises
+    ------
+    ValueError
+        If the range or the sign is none.
+    """
+    low, high = coupling
+    if not 0 <= low <= high < np.inf:
+        raise ValueError(
+            f"coupling is a range of absolute values, from low to high, got {coupling}."
+        )
+    if sign not in ("random", "positive"):
+        raise ValueError(f"sign is 'random' or 'positive', got {sign!r}.")
+    signs = rng.choice([-1.0, 1.0], count) if sign == "random" else 1.0
+    return signs * rng.uniform(low, high, count)

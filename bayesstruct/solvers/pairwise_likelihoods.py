@@ -58,6 +58,8 @@ class ExactLikelihood(_Likelihood):
     def __init__(self, potentials, codes, counts=None):
         from bayesstruct.kernels.pairwise_exact import MAX_STATES
 
+        if potentials.edges is not None:
+            raise ValueError("the exact likelihood needs potentials of all pairs")
         total = math.prod(potentials.states)
         if total > MAX_STATES:
             raise ValueError(

@@ -32,7 +32,11 @@ from pytensor.tensor.math import Dot, Sum
 from pytensor.tensor.random.basic import BernoulliRV, NormalRV
 
 from bayesstruct.distributions.precision import as_float, random_ancestors
-from bayesstruct.distributions.spike_and_slab import LaplaceSpikeAndSlabRV, SpikeAndSlabRV
+from bayesstruct.distributions.spike_and_slab import (
+    CauchySpikeAndSlabRV,
+    LaplaceSpikeAndSlabRV,
+    SpikeAndSlabRV,
+)
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
@@ -86,6 +90,8 @@ def recognize_regression(model, coefficients) -> RegressionPart:
         Says what stands in the way.
     """
     name = coefficients.name
+    if is_op(coefficients, CauchySpikeAndSlabRV):
+        raise NotRecognized(f"the slab of {name!r} is Cauchy's, which regressions do not have")
     if coefficients.type.ndim not in _SHAPES:
         raise NotRecognized(f"{name!r} is neither a vector nor a matrix")
     if coefficients not in model.free_RVs:

@@ -12,6 +12,11 @@ from bayesstruct.structure.graphs import (
     median_graph,
     to_networkx,
 )
+from bayesstruct.structure.information import (
+    conditional_information,
+    edge_information,
+    interaction_norms,
+)
 from bayesstruct.structure.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.structure.neighbourhoods import arc_table, symmetrize
 from bayesstruct.structure.probabilities import bayes_factors, inclusion_probabilities
@@ -25,13 +30,16 @@ __all__ = [
     "bayes_factors",
     "calibration_table",
     "compare",
+    "conditional_information",
     "credible_edges",
+    "edge_information",
     "edge_table",
     "expected_shd",
     "graph_from_key",
     "graph_probabilities",
     "inclusion_matrix",
     "inclusion_probabilities",
+    "interaction_norms",
     "map_graph",
     "median_graph",
     "partial_correlations",

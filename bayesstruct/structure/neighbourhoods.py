@@ -149,6 +149,11 @@ def read_arcs(idata) -> ArcPosterior:
     needed = {"arc": draws, "weight": draws}
     needed |= dict.fromkeys(("arc_source", "arc_target", "arc_prior"), constants)
     if absent := [name for name, group in needed.items() if name not in group.data_vars]:
+        if "dependency_network" in draws.attrs:
+            raise ValueError(
+                "This result has edges and no arcs any more: it comes from bs.symmetrize. Read it with "
+                "bs.edge_table, or give the result that was symmetrised."
+            )
         found = ", ".join(map(str, draws.data_vars)) or "nothing"
         raise ValueError(
             f"This result has no {' and no '.join(f'`{name}`' for name in absent)}; its posterior "
@@ -239,16 +244,32 @@ def arc_table(idata, *, hdi_prob: float = 0.94) -> "pd.DataFrame":
     )
     order = np.lexsort((-np.abs(mean), -present))
     table = table.iloc[order].reset_index(drop=True)
+    bounds = np.flatnonzero(bound[order]).tolist()
     table.attrs = {
         "estimator": posterior.estimator,
         "hdi_prob": hdi_prob,
-        "bayes_factor_bounds": np.flatnonzero(bound[order]).tolist(),
-        "notes": [
-            "This is a dependency network: each row is a statement of one regression, not of a joint "
-            "posterior over graphs."
-        ],
+        "bayes_factor_bounds": bounds,
+        "notes": _notes(posterior, bounds),
     }
     return table
+
+
+def _notes(posterior, bounds):
+    notes = [
+        "This is a dependency network: each row is a statement of one regression, not of a joint "
+        "posterior over graphs."
+    ]
+    if bounds:
+        notes.append(
+            f"{len(bounds)} Bayes factors are bounds: the draws cannot tell these probabilities "
+            "from 0 or 1 (rows in attrs['bayes_factor_bounds'])."
+        )
+    if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
+        notes.append(
+            f"{fixed} Bayes factors are NaN: these arcs were required or forbidden, so there were no "
+            "odds that the data could change."
+        )
+    return notes
 
 
 def _mixing(posterior):
@@ -348,6 +369,13 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
     good as any other combination. Regressions with the horseshoe prior share its global scale;
     there the frequency of the joint draws is used. In the draws of ``"average"`` a coin, the same
     ones for each call, says which of the two regressions is asked.
+
+    The two regressions of a pair look at the same rows, and these rules count them as if they were
+    two samples. ``weight``, the mean of two draws that are independent given the table, therefore
+    spreads less than either: where both say the same, its intervals are narrower than those of a
+    joint model by up to :math:`1 / \sqrt 2`. Bayes factors of ``"and"`` and ``"or"`` compare the
+    rule's probabilities with what the same rule makes of the prior; for ``"and"`` they can exceed
+    those of both arcs.
 
     References
     ----------

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from bayesstruct.data import Table, datasets, load_dataset, load_network, networks
+from bayesstruct.data import StateTable, Table, datasets, load_dataset, load_network, networks
 
 PROTEINS = ["Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk"]
 
@@ -42,6 +42,19 @@ def test_risk_factors():
     assert len(men.drop_duplicates()) == 63
 
 
+def test_voters():
+    """Counts of the answers as in the file that the table was made from."""
+    voters = load_dataset("anes96")
+    assert voters.shape == (944, 7)
+    assert voters.iloc[0].tolist() == [7, 3, 7, 1, 6, 6, 1]
+    assert voters["party"].value_counts().sort_index().tolist() == [200, 180, 108, 37, 94, 150, 175]
+    table = StateTable.read(voters)
+    assert table.states == (8, 7, 7, 7, 7, 7, 2)
+    assert all(table.ordered)
+    # The more Republican, the more often for the Republican.
+    assert voters.groupby("party")["vote"].mean().is_monotonic_increasing
+
+
 def test_networks():
     found, literature = load_network("sachs"), load_network("sachs_literature")
     assert list(found) == list(literature) == PROTEINS
@@ -59,5 +72,5 @@ def test_unknown_names():
         load_dataset("sahcs")
     with pytest.raises(ValueError, match="Available: 'sachs', 'sachs_literature'"):
         load_network("alarm")
-    assert datasets() == ["sachs", "sachs_interventions", "reinis"]
+    assert datasets() == ["sachs", "sachs_interventions", "reinis", "anes96"]
     assert networks() == ["sachs", "sachs_literature"]

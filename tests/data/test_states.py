@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesstruct.data import StateTable, TableError
+from bayesstruct.data import StateTable, TableError, TableWarning
 
 
 def test_rows_of_text_and_numbers():
@@ -62,6 +62,36 @@ def test_arrays(dtype):
 def test_masked_arrays_have_gaps():
     values = np.ma.masked_array([[0, 1], [1, 0], [1, 1]], [[0, 1], [0, 0], [0, 0]])
     assert StateTable.read(values).codes.tolist() == [[0, -1], [1, 0], [1, 1]]
+
+
+def test_numbers_as_text_are_sorted_by_value():
+    table = StateTable.read([["10", "nan"], ["9", "1"], ["1,5", "x"]])
+    assert table.levels == (("1,5", "9", "10"), ("1", "nan", "x"))
+    assert table.ordered == (True, False)
+
+
+def test_an_order_that_nobody_gave():
+    agreement = ["no", "perhaps", "yes"]
+    frame = pd.DataFrame(
+        {
+            "text": ["no", "perhaps", "yes", "no"],
+            "unordered": pd.Categorical(["no", "perhaps", "yes", "yes"]),
+            "ordered": pd.Categorical(["no", "yes", "perhaps", "yes"], agreement, ordered=True),
+            "two": ["no", "yes", "yes", "yes"],
+            "years": [13, 13, 12, 8],
+            "run": [2, 4, 3, 2],
+            "apart": [1, 1, 9, 9],
+        }
+    )
+    table = StateTable.read(frame)
+    with pytest.warns(TableWarning) as warned:
+        table.warn_about_order()
+    alphabet, gaps = (str(w.message) for w in warned)
+    assert alphabet.startswith("Columns 'text' and 'unordered': ")
+    assert "'no', 'perhaps' and 'yes'" in alphabet
+    assert gaps.startswith("Column 'years': ")
+    assert "8, 12 and 13" in gaps
+    StateTable.read(frame[["ordered", "two", "run", "apart"]]).warn_about_order()  # says nothing
 
 
 BINARY = [0, 1, 0]

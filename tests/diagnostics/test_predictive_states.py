@@ -1,5 +1,6 @@
 """Predictive checks of tables of states: they accept the model that made them, and no other."""
 
+import matplotlib
 import numpy as np
 import pytest
 import xarray as xr
@@ -10,6 +11,8 @@ from bayesstruct.diagnostics import (
     predictive_sum_scores,
 )
 from bayesstruct.plots import plot_item_rest, plot_pair_tables, plot_sum_scores
+
+matplotlib.use("Agg")
 
 CHECKS = [predictive_pair_tables, predictive_item_rest, predictive_sum_scores]
 
@@ -85,6 +88,32 @@ def test_missing_cells_do_not_count():
     assert row.observed == pytest.approx((observed[both][:, [0, 2]] == 1).all(axis=1).mean())
 
 
+def test_columns_that_are_never_seen_together():
+    rng = np.random.default_rng(2)
+    missing = np.zeros((40, 3), bool)
+    missing[:20, 0] = missing[20:, 1] = True
+    replicated = np.array([table(rng, 40) for _ in range(5)])
+    result = tree(replicated[0], replicated, missing)
+    pairs = predictive_pair_tables(result).set_index(["source", "target"])
+    assert pairs.loc[("a", "b")][["observed", "mean", "low", "p_value"]].isna().all(axis=None)
+    assert pairs.loc[("a", "c")].notna().all(axis=None)
+    legend = [t.get_text() for t in plot_pair_tables(result).get_legend().texts]
+    assert sum(int(text.split(": ")[1]) for text in legend) == pairs["observed"].notna().sum() == 10
+    for check in (predictive_item_rest, predictive_sum_scores):
+        with pytest.raises(ValueError, match="no row of the table is complete"):
+            check(result)
+
+
+def test_a_column_that_is_always_constant_has_no_correlation():
+    rng = np.random.default_rng(3)
+    observed = table(rng)
+    replicated = np.array([table(rng) for _ in range(5)])
+    replicated[:, :, 0] = 1
+    items = predictive_item_rest(tree(observed, replicated)).set_index("node")
+    assert items.loc["a", ["mean", "low", "high", "p_value"]].isna().all()
+    assert items.loc[["b", "c"]].notna().all(axis=None)
+
+
 @pytest.mark.parametrize("check", CHECKS)
 def test_without_replicated_tables(check):
     with pytest.raises(ValueError, match="sample_posterior_predictive"):
@@ -97,7 +126,6 @@ def test_without_replicated_tables(check):
 def test_plots(plot, trees):
     import matplotlib.pyplot as plt
 
-    plt.switch_backend("Agg")
     ax = plot(trees[1])
     assert ax.get_xlabel()
     assert ax.get_legend() is not None

@@ -39,6 +39,7 @@ def test_logp_and_draws(scale):
     assert pm.draw(edge, 5, random_seed=0).shape == (5, 3)
 
 
+@pytest.mark.compiled
 def test_draws_given_a_matrix():
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.3, spike_scale=0.2, slab_scale=1.1)

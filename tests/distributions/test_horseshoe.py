@@ -66,6 +66,7 @@ def test_options_and_resized_data():
     assert pm.draw(model["w"], random_seed=1).shape == (5,)
 
 
+@pytest.mark.compiled
 def test_sparse_regression():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(60, 12))

@@ -218,6 +218,7 @@ def test_operations_know_their_shapes():
     assert repr(first.structure) != repr(second.structure)
 
 
+@pytest.mark.compiled
 def test_posterior_against_importance_sampling():
     # Two noisy matrices and a random rate: NUTS against weighted draws of the prior.
     y = np.array([1.5, 0.4, -0.2, 1.0, 0.3, -0.2, 0.5, 0.1])

@@ -16,7 +16,7 @@ from bayesstruct.distributions import (
     PairwiseMRF,
     interaction_strengths,
 )
-from bayesstruct.distributions import pairwise as module
+from bayesstruct.kernels import pairwise_sampler as module
 from bayesstruct.kernels.potentials import Potentials
 
 FAMILIES = [
@@ -141,6 +141,7 @@ def ising():
     return model, x
 
 
+@pytest.mark.compiled
 def test_the_functions_of_pymc_work(ising):
     model, x = ising
     with model:

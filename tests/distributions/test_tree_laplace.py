@@ -134,6 +134,7 @@ def test_draws_of_three_levels(norm):
         assert np.abs(z).max() < 4.5
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("norm", NORMS)
 def test_draws_are_the_same_when_compiled(norm):
     dist = TreeLaplace.dist(NESTED, 2.0, norm=norm)

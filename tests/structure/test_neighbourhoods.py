@@ -72,6 +72,16 @@ def test_arc_table():
     assert never["bayes_factor"] > 0
     assert len(table.attrs["bayes_factor_bounds"]) == 2
     assert "not of a joint posterior" in table.attrs["notes"][0]
+    assert table.attrs["notes"][1:] == [
+        "2 Bayes factors are bounds: the draws cannot tell these probabilities from 0 or 1 (rows in "
+        "attrs['bayes_factor_bounds'])."
+    ]
+
+
+def test_notes_of_required_and_forbidden_arcs():
+    table = bs.arc_table(result(prior=np.array([1, 0.3, 0.3, 0, 0.3, 0.3]), averaged=PROBABILITY))
+    assert table["bayes_factor"].isna().sum() == 2
+    assert "2 Bayes factors are NaN: these arcs were required" in table.attrs["notes"][-1]
 
 
 def test_averaged_probabilities_are_preferred():
@@ -234,8 +244,12 @@ def test_bad_input():
         bs.arc_table(idata, hdi_prob=1.0)
     with pytest.raises(TypeError, match="neighbourhood model"):
         bs.arc_table(idata["posterior"].to_dataset())
+    for function in (bs.arc_table, bs.symmetrize):
+        with pytest.raises(ValueError, match=r"no arcs any more.*bs\.symmetrize.*bs\.edge_table"):
+            function(bs.symmetrize(idata))
+    undirected = xr.DataTree.from_dict({"posterior": xr.Dataset({"edge": 1, "weight": 1.0})})
     with pytest.raises(ValueError, match=r"no `arc`.*its posterior holds edge, weight"):
-        bs.arc_table(bs.symmetrize(idata))
+        bs.arc_table(undirected)
     with pytest.raises(ValueError, match=r"no `arc`.*holds nothing"):
         bs.symmetrize(xr.DataTree())
 

@@ -1,0 +1,348 @@
+r"""How the normaliser of a pairwise Markov random field answers to a change of a few potentials.
+
+A move of the weights of one edge changes tables of two variables only. For the *exact* likelihood
+the log-partition function then changes by
+
+.. math:: \log Z' - \log Z = \log \sum_c m_c \, e^{\Delta_c},
+
+:math:`m_c` being the joint probability of the states ``c`` of the two variables. In the
+*pseudo-likelihood* each row has a normaliser for each variable; those of the two ends of the edge
+change, by
+
+.. math:: \log \sum_s \pi_{rs} \, e^{\Delta_{ts}},
+
+:math:`\pi_{rs}` being the conditional probability of state ``s`` in row ``r`` and ``t`` the state of
+the other end in that row (the *context*). The two are the same expression, and so are their
+derivatives: means and covariances of tilted probabilities. Here are both, with the updates of what
+is kept: conditional probabilities of rows, or log-potentials of joint states.
+
+Products of probabilities and factors are formed without exponentials in the rows, and logarithms are
+taken of products of many terms. Where probabilities are so small, or changes so large, that this
+would lose digits, the same is done with logarithms.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+__all__ = ["collapse", "count_pairs", "normalise", "spread"]
+
+_INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+SMALL = -690.0  # logarithm of the smallest probability that a double has all digits of
+LARGE = 150.0  # change of a log-potential up to which factors may be multiplied out
+_TOP, _BOTTOM = 1e150, 1e-150
+
+
+# --- rows of the pseudo-likelihood -----------------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def normalise(start, logs, probability, lowest):
+    """Turn log-potentials of the states of each variable in each row into log probabilities.
+
+    Parameters
+    ----------
+    start : (p + 1,) int64
+        Where the states of each variable start.
+    logs : (states, rows) float64, overwritten
+    probability : (states, rows) float64, written
+    lowest : (p,) float64, written
+        Smallest log probability of each variable.
+    """
+    for i in range(lowest.shape[0]):
+        lowest[i] = 0.0
+        for r in range(logs.shape[1]):
+            top = -np.inf
+            for s in range(start[i], start[i + 1]):
+                top = max(top, logs[s, r])
+            total = 0.0
+            for s in range(start[i], start[i + 1]):
+                probability[s, r] = math.exp(logs[s, r] - top)
+                total += probability[s, r]
+            top += math.log(total)
+            for s in range(start[i], start[i + 1]):
+                logs[s, r] -= top
+                probability[s, r] /= total
+                lowest[i] = min(lowest[i], logs[s, r])
+
+
+@numba.njit(**_INNER)
+def value_of_rows(probability, context, starts, multiplicity, factor):
+    """Change of the log normalisers of one variable, summed over rows.
+
+    Parameters
+    ----------
+    probability : (states, rows) float64
+    context : (rows,) int16
+    starts, multiplicity : (groups + 1,) int64, (groups,) float64
+        Rows come in groups of equal multiplicity.
+    factor : (contexts * states,) float64
+    """
+    k = probability.shape[0]
+    total = 0.0
+    for g in range(multiplicity.shape[0]):
+        logs, product = 0.0, 1.0
+        for r in range(starts[g], starts[g + 1]):
+            c = k * context[r]
+            norm = 0.0
+            for s in range(k):
+                norm += probability[s, r] * factor[c + s]
+            product *= norm
+            if product > _TOP or product < _BOTTOM:
+                logs += math.log(product)
+                product = 1.0
+        total += multiplicity[g] * (logs + math.log(product))
+    return total
+
+
+@numba.njit(**_INNER)
+def _tally_two(probability, context, starts, multiplicity, factor, first, second):
+    """`tally_rows` of a variable with two states, of which it fills what belongs to the second."""
+    zero, one = probability[0], probability[1]
+    total = 0.0
+    for g in range(multiplicity.shape[0]):
+        m = multiplicity[g]
+        logs, product = 0.0, 1.0
+        for r in range(starts[g], starts[g + 1]):
+            c = 2 * context[r]
+            up = one[r] * factor[c + 1]
+            norm = zero[r] * factor[c] + up
+            product *= norm
+            if product > _TOP or product < _BOTTOM:
+                logs += math.log(product)
+                product = 1.0
+            q = up / norm
+            first[c + 1] += m * q
+            second[c + 1, 1] += m * q * q
+        total += m * (logs + math.log(product))
+    return total
+
+
+@numba.njit(**_INNER)
+def _complete_two(size, first, second):
+    """Fill what belongs to the first of two states; ``size`` counts rows by context and state."""
+    for c in range(0, size.shape[0], 2):
+        rows = size[c] + size[c + 1]
+        mean, square = first[c + 1], second[c + 1, 1]
+        first[c] = rows - mean
+        second[c, 0] = rows - 2.0 * mean + square
+        second[c, 1] = second[c + 1, 0] = mean - square
+
+
+@numba.njit(**_INNER)
+def tally_rows(probability, context, starts, multiplicity, factor, size, first, second):
+    """`value_of_rows` with sums over rows that its derivatives are made of.
+
+    Parameters
+    ----------
+    size : (contexts * states,) float64
+        Number of rows with each context and observed state.
+    first : (contexts * states,) float64, written
+        Sums of the tilted probabilities of each state, by context.
+    second : (contexts * states, states) float64, written
+        Sums of their products.
+    """
+    k = probability.shape[0]
+    first[: factor.shape[0]] = 0.0
+    second[: factor.shape[0], :k] = 0.0
+    if k == 2:
+        total = _tally_two(probability, context, starts, multiplicity, factor, first, second)
+        _complete_two(size, first, second)
+        return total
+    total = 0.0
+    for g in range(multiplicity.shape[0]):
+        m = multiplicity[g]
+        logs, product = 0.0, 1.0
+        for r in range(starts[g], starts[g + 1]):
+            c = k * context[r]
+            norm = 0.0
+            for s in range(k):
+                norm += probability[s, r] * factor[c + s]
+            product *= norm
+            if product > _TOP or product < _BOTTOM:
+                logs += math.log(product)
+                product = 1.0
+            scale = 1.0 / norm
+            for s in range(k):
+                q = m * scale * probability[s, r] * factor[c + s]
+                first[c + s] += q
+                for s2 in range(s + 1):
+                    second[c + s, s2] += q * scale * probability[s2, r] * factor[c + s2]
+        total += m * (logs + math.log(product))
+    for c in range(0, factor.shape[0], k):
+        for s in range(k):
+            for s2 in range(s):
+                second[c + s2, s] = second[c + s, s2]
+    return total
+
+
+@numba.njit(**_INNER)
+def _tilted(logs, change, r, c, out):
+    """Tilted probabilities of one row into ``out``; returns the log of their normaliser."""
+    k = logs.shape[0]
+    top = -np.inf
+    for s in range(k):
+        out[s] = logs[s, r] + change[c + s]
+        top = max(top, out[s])
+    total = 0.0
+    for s in range(k):
+        out[s] = math.exp(out[s] - top)
+        total += out[s]
+    for s in range(k):
+        out[s] /= total
+    return top + math.log(total)
+
+
+@numba.njit(**_INNER)
+def tally_logs(logs, context, starts, multiplicity, change, first, second, work):
+    """`tally_rows` from log probabilities and changes of log-potentials of any size."""
+    k = logs.shape[0]
+    first[: change.shape[0]] = 0.0
+    second[: change.shape[0], :k] = 0.0
+    total = 0.0
+    for g in range(multiplicity.shape[0]):
+        m = multiplicity[g]
+        for r in range(starts[g], starts[g + 1]):
+            c = k * context[r]
+            total += m * _tilted(logs, change, r, c, work)
+            for s in range(k):
+                first[c + s] += m * work[s]
+                for s2 in range(k):
+                    second[c + s, s2] += m * work[s] * work[s2]
+    return total
+
+
+@numba.njit(**_INNER)
+def tilt_rows(logs, probability, context, change, factor, plain, work):
+    """Change log-potentials of one variable; returns its smallest log probability.
+
+    Parameters
+    ----------
+    plain : bool
+        Whether factors may be multiplied out.
+    """
+    k = logs.shape[0]
+    lowest = 0.0
+    for r in range(logs.shape[1]):
+        c = k * context[r]
+        if plain:
+            norm = 0.0
+            for s in range(k):
+                work[s] = probability[s, r] * factor[c + s]
+                norm += work[s]
+            gap = math.log(norm)
+            for s in range(k):
+                work[s] /= norm
+        else:
+            gap = _tilted(logs, change, r, c, work)
+        for s in range(k):
+            probability[s, r] = work[s]
+            logs[s, r] += change[c + s] - gap
+            lowest = min(lowest, logs[s, r])
+    return lowest
+
+
+# --- joint states of the exact likelihood ----------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def collapse(energy, high, low, out):
+    """Log of the sum of ``exp(energy)`` over all states that share those of some variables.
+
+    Parameters
+    ----------
+    energy : (len(high) * len(low),) float64
+        Log-potentials of joint states.
+    high, low : int64 arrays
+        State ``h * len(low) + l`` belongs to cell ``high[h] + low[l]``.
+    out : float64, written
+    """
+    top = np.full(out.shape[0], -np.inf)
+    for h in range(high.shape[0]):
+        row = energy[h * low.shape[0] : (h + 1) * low.shape[0]]
+        for l in range(low.shape[0]):
+            c = high[h] + low[l]
+            top[c] = max(top[c], row[l])
+    out[:] = 0.0
+    for h in range(high.shape[0]):
+        row = energy[h * low.shape[0] : (h + 1) * low.shape[0]]
+        for l in range(low.shape[0]):
+            c = high[h] + low[l]
+            out[c] += math.exp(row[l] - top[c])
+    for c in range(out.shape[0]):
+        out[c] = top[c] + math.log(out[c])
+
+
+@numba.njit(cache=True, nogil=True)
+def spread(energy, high, low, change):
+    """Add to each joint state the change of the cell that it belongs to; see `collapse`."""
+    for h in range(high.shape[0]):
+        row = energy[h * low.shape[0] : (h + 1) * low.shape[0]]
+        for l in range(low.shape[0]):
+            row[l] += change[high[h] + low[l]]
+
+
+@numba.njit(**_INNER)
+def marginal(energy, cell, out):
+    """Log probability of each cell of a few variables, from the log-potentials of joint states."""
+    top = -np.inf
+    for c in range(energy.shape[0]):
+        top = max(top, energy[c])
+    out[:] = -np.inf
+    # Each cell has a maximum of its own, so that rare cells keep their digits.
+    for c in range(energy.shape[0]):
+        out[cell[c]] = max(out[cell[c]], energy[c])
+    sums = np.zeros(out.shape[0])
+    for c in range(energy.shape[0]):
+        sums[cell[c]] += math.exp(energy[c] - out[cell[c]])
+    total = 0.0
+    for a in range(out.shape[0]):
+        out[a] += math.log(sums[a])
+        total += math.exp(out[a] - top)
+    top += math.log(total)
+    for a in range(out.shape[0]):
+        out[a] -= top
+
+
+@numba.njit(**_INNER)
+def tally_joint(logs, change, n, first):
+    """Change of ``n log Z``, and ``n`` times the tilted probabilities of the cells."""
+    size = logs.shape[0]
+    top = -np.inf
+    for c in range(size):
+        first[c] = logs[c] + change[c]
+        top = max(top, first[c])
+    total = 0.0
+    for c in range(size):
+        first[c] = math.exp(first[c] - top)
+        total += first[c]
+    for c in range(size):
+        first[c] *= n / total
+    return n * (top + math.log(total))
+
+
+# --- counts ----------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def count_pairs(table, multiplicity, states, unary_start, pair_start, unary, pair):
+    """Add the rows of a table to the numbers of rows with each state, and each pair of states.
+
+    Parameters
+    ----------
+    table : (p, rows) int16
+    multiplicity : (rows,) float64
+    states, unary_start, pair_start : int64 arrays
+        As in :class:`bayesstruct.kernels.potentials.Potentials`.
+    unary, pair : float64 arrays, changed
+    """
+    p, rows = states.shape[0], table.shape[1]
+    e = 0
+    for i in range(p):
+        for r in range(rows):
+            unary[unary_start[i] + table[i, r]] += multiplicity[r]
+        for j in range(i + 1, p):
+            for r in range(rows):
+                pair[pair_start[e] + table[i, r] * states[j] + table[j, r]] += multiplicity[r]
+            e += 1

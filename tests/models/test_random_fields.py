@@ -1,0 +1,207 @@
+"""The contract of the Markov random fields: names, groups, priors, modes, predictive checks, refusals."""
+
+import warnings
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+import bayesstruct as bs
+
+from bayesstruct.models import ising, pairwise_mrf
+
+QUIET = {"progressbar": False, "chains": 2, "cores": 1, "quiet": True, "random_seed": 1}
+
+
+def answers(n=60, seed=0):
+    """Two items that go together, one that does not; text, ordered categories, numbers."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 3, n)
+    b = np.where(rng.random(n) < 0.7, a, rng.integers(0, 3, n))
+    levels = ["never", "rarely", "often"]
+    return pd.DataFrame(
+        {
+            "sleep": pd.Categorical.from_codes(a, levels, ordered=True),
+            "mood": pd.Categorical.from_codes(b, levels, ordered=True),
+            "coffee": rng.choice(["no", "yes"], n),
+        }
+    )
+
+
+def binary(n=60):
+    table = answers(n)
+    out = table.assign(sleep=table["sleep"] == "often", mood=table["mood"] == "often")
+    return out
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Ising model with a gap, drawn by the step."""
+    table = binary().astype(object)
+    table.loc[3, "mood"] = None
+    with ising(table) as model:
+        idata = pm.sample(150, tune=50, compute_convergence_checks=False, **QUIET)
+        pm.compute_log_likelihood(idata, progressbar=False)
+        pm.sample_posterior_predictive(
+            idata, extend_inferencedata=True, progressbar=False, random_seed=1
+        )
+    return model, idata
+
+
+def test_names_dims_and_coordinates(fitted):
+    _, idata = fitted
+    posterior = idata["posterior"]
+    assert set(posterior.data_vars) == {"bias", "weight", "edge", "x_missing"}
+    assert posterior["weight"].dims == posterior["edge"].dims == ("chain", "draw", "pair")
+    assert posterior["pair"].values.tolist() == [
+        "sleep -- mood",
+        "sleep -- coffee",
+        "mood -- coffee",
+    ]
+    assert posterior["missing"].values.tolist() == ["mood[3]"]
+    assert set(np.unique(posterior["x_missing"])) <= {0, 1}
+    np.testing.assert_array_equal(posterior["edge"], posterior["weight"] != 0)
+    assert idata["observed_data"]["x"].dims == ("observation", "node")
+    assert {"edge_source", "edge_target", "edge_prior", "states"} <= set(idata["constant_data"])
+
+
+def test_the_functions_that_read_graphs_work(fitted):
+    _, idata = fitted
+    table = bs.edge_table(idata)
+    assert table.iloc[0][["source", "target"]].tolist() == ["sleep", "mood"]
+    assert table.iloc[0]["probability"] > 0.9
+    assert sorted(bs.median_graph(idata).nodes) == ["coffee", "mood", "sleep"]
+    assert bs.check(idata).rows
+    assert bs.plot_graph(idata) is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 60 rows: some of them matter a lot
+        assert np.isfinite(az.loo(idata).elpd)
+    assert len(az.summary(idata, var_names=["weight"])) == 3
+
+
+def test_predictive_checks_read_the_result(fitted):
+    _, idata = fitted
+    pairs = bs.predictive_pair_tables(idata)
+    assert len(pairs) == 12
+    assert pairs["inside"].mean() > 0.8
+    assert len(bs.predictive_item_rest(idata)) == 3
+    assert bs.predictive_sum_scores(idata)["observed"].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        (ising, {"coding": "pm", "rate": 10.0}),
+        (pairwise_mrf, {"rate": 4.0}),
+        (pairwise_mrf, {"rate": 4.0, "norm": np.inf}),
+        (pairwise_mrf, {"rate": 4.0, "norm": "nuclear"}),
+        (pairwise_mrf, {"rate": 2.0, "norm": 1, "potentials": "ordinal"}),
+    ],
+    ids=["ising", "l2", "linf", "nuclear", "ordinal"],
+)
+def test_no_point_near_the_mode_is_better(build, options, likelihood):
+    if build is ising:
+        model = ising(binary(), prior="laplace", likelihood=likelihood, **options)
+    else:
+        model = pairwise_mrf(answers(), likelihood=likelihood, **options)
+    mode = bs.find_MAP(model)
+    logp = model.compile_logp(mode="FAST_COMPILE")
+    point = {v.name: mode[v.name] for v in model.value_vars}
+    best, rng = logp(point), np.random.default_rng(0)
+    for _ in range(50):
+        size = 10.0 ** -rng.integers(1, 5)
+        moved = {k: v + size * rng.normal(size=v.shape) for k, v in point.items()}
+        assert logp(moved) <= best + 1e-9
+
+
+def test_mode_of_a_model_equals_the_solver():
+    with pairwise_mrf(answers(), rate=5.0, bias_scale=np.inf) as model:
+        mode = bs.find_MAP(model)
+    solution = bs.solvers.pairwise_mrf(answers(), rate=5.0, tol=1e-9)
+    np.testing.assert_allclose(mode["potential"], solution.weight, atol=1e-5)
+    on = [name for name, w in zip(model.coords["pair"], mode["weight"], strict=True) if w > 0]
+    assert on == [f"{a} -- {b}" for a, b in solution.edges]
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        (ising, {}),
+        (ising, {"edge_probability": bs.StochasticBlock(2), "slab": "cauchy"}),
+        (ising, {"prior": "horseshoe"}),
+        (pairwise_mrf, {}),
+        (pairwise_mrf, {"prior": "spike_slab", "edge_probability": pm.Beta.dist(1, 2)}),
+        (pairwise_mrf, {"prior": "spike_slab", "potentials": "blume_capel", "reference": 1}),
+    ],
+    ids=lambda v: getattr(v, "__name__", None),
+)
+def test_prior_draws_of_tables(build, options):
+    data = binary() if build is ising else answers()
+    with build(data, **options) as model:
+        prior = pm.draw([model["x"], model["edge"]], random_seed=1, mode="FAST_COMPILE")
+    assert prior[0].shape == (60, 3)
+    assert set(np.unique(prior[1])) <= {0, 1}
+    if "slab" not in options:
+        assert model.str_repr()
+
+
+def test_groups_of_weights_have_labels():
+    model = pairwise_mrf(answers(), prior="spike_slab")
+    assert model.coords["cell"][:2] == (
+        "sleep=never -- mood=never", "sleep=never -- mood=rarely",
+    )  # fmt: skip
+    assert model.coords["bias_label"][0] == "sleep=rarely"
+    assert len(model.coords["cell"]) == 9 + 6 + 6
+
+
+@pytest.mark.parametrize(
+    ("build", "options", "words"),
+    [
+        (ising, {"prior": "spike"}, "spike_slab"),
+        (ising, {"likelihood": "exakt"}, "exact"),
+        (ising, {"coding": "pm1"}, "coding"),
+        (ising, {"rate": 1.0}, '`rate` goes with prior="laplace"'),
+        (ising, {"prior": "laplace", "rate": -1.0}, "positive"),
+        (ising, {"prior": "horseshoe", "expected_edges": 3.0}, "below 3"),
+        (ising, {"edge_probability": pm.Normal.dist()}, "StochasticBlock"),
+        (ising, {"edge_probability": 1.5}, "between 0 and 1"),
+        (ising, {"required": [("sleep", "tea")]}, "not a pair of columns"),
+        (ising, {"bias_scale": 0.0}, "bias_scale"),
+        (pairwise_mrf, {"potentials": "potts"}, "potentials"),
+        (pairwise_mrf, {"norm": 3}, "norm"),
+        (pairwise_mrf, {"potentials": "ising"}, "same number"),
+        (pairwise_mrf, {"prior": "spike_slab", "norm": 2}, "`norm` goes with"),
+    ],
+)
+def test_refusals(build, options, words):
+    with pytest.raises(ValueError, match=words):
+        build(binary() if build is ising else answers(), **options)
+
+
+def test_tables_that_do_not_fit():
+    with pytest.raises(bs.TableError, match="sleep, mood: more than two values; use pairwise_mrf"):
+        ising(answers())
+    with pytest.raises(bs.TableError, match="'sleep' is constant"):
+        ising(binary().assign(sleep=True))
+    wide = np.random.default_rng(0).integers(0, 2, (30, 40))
+    with pytest.raises(ValueError, match=r"1\.1e\+12 joint states.*pseudo"):
+        ising(wide, likelihood="exact")
+
+
+def test_fewer_rows_than_columns():
+    table = np.random.default_rng(0).integers(0, 2, (8, 12))
+    with ising(table):
+        idata = pm.sample(20, tune=10, compute_convergence_checks=False, **QUIET)
+    assert np.isfinite(idata["posterior"]["weight"]).all()
+
+
+def test_the_order_of_text_is_questioned():
+    table = answers().assign(sleep=lambda t: t["sleep"].astype(str))
+    with pytest.warns(bs.TableWarning, match="order of the states"):
+        pairwise_mrf(table, potentials="ordinal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pairwise_mrf(table)

@@ -1,0 +1,291 @@
+"""Edges of Markov random fields against all configurations, and in whole models."""
+
+import itertools
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import optimize, stats
+from scipy.special import logsumexp
+from tools.random_fields import all_states, feature_matrix
+
+import bayesstruct as bs
+
+from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.steps import PairwiseSpikeSlab, pairwise
+
+INCLUSION, SCALE, BIAS_SCALE = 0.4, 0.8, 2.0
+LOG_SLAB = {
+    "normal": stats.norm.logpdf,
+    "laplace": stats.laplace.logpdf,
+    "cauchy": stats.cauchy.logpdf,
+}
+
+
+def rows(states, n=30, seed=0):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, states[0], n)
+    others = [
+        np.where(rng.random(n) < 0.3, first * (k - 1) // (states[0] - 1), rng.integers(0, k, n))
+        for k in states[1:]
+    ]
+    return np.column_stack([first, *others])
+
+
+class Target:
+    """Log posterior density of biases and weights, from the joint states one by one."""
+
+    def __init__(self, potentials, codes, likelihood, slab="normal"):
+        self.potentials, self.likelihood, self.slab = potentials, likelihood, slab
+        self.features = feature_matrix(potentials)
+        index = np.ravel_multi_index(codes.T, potentials.states)
+        self.counts = np.bincount(index, minlength=len(self.features))
+        x = all_states(potentials.states)
+        self.others = [
+            np.unique(np.delete(x, i, axis=1), axis=0, return_inverse=True)[1].ravel()
+            for i in range(potentials.p)
+        ]
+
+    def __call__(self, bias, weight, active, slab=None):
+        """Of many points: (m, biases), (m, weights); `active` weights come from the slab."""
+        potentials = self.potentials
+        tables = np.array(
+            [
+                np.r_[potentials.unary(b), potentials.pair(w)]
+                for b, w in zip(bias, weight, strict=True)
+            ]
+        )
+        energy = tables @ self.features.T
+        logp = stats.norm.logpdf(bias, 0, BIAS_SCALE).sum(axis=1)
+        logp += LOG_SLAB[slab or self.slab](weight[:, active], 0, SCALE).sum(axis=1)
+        if self.likelihood == "exact":
+            return logp + (energy - logsumexp(energy, axis=1, keepdims=True)) @ self.counts
+        for group in self.others:
+            shares = np.exp(energy) @ np.eye(group.max() + 1)[group]
+            logp += (energy - np.log(shares)[:, group]) @ self.counts
+        return logp
+
+
+def evidence(target, active, rng, draws=2000):
+    """Log of the integral over biases and active weights, by importance sampling."""
+    first = target.potentials.bias_size
+    on = np.flatnonzero(active)
+
+    def spread(theta):
+        weight = np.zeros((len(theta), target.potentials.weight_size))
+        weight[:, on] = theta[:, first:]
+        return theta[:, :first], weight
+
+    def negative(theta):  # smooth, whatever the slab: it makes the proposal only
+        return -target(*spread(theta[None]), on, "normal")[0]
+
+    mode = optimize.minimize(negative, np.full(first + len(on), 0.01), method="BFGS")
+    proposal = stats.multivariate_t(mode.x, 1.5 * mode.hess_inv, df=6, seed=rng)
+    theta = proposal.rvs(draws).reshape(draws, -1)
+    logs = target(*spread(theta), on) - proposal.logpdf(theta)
+    return logsumexp(logs) - np.log(draws)
+
+
+def posterior(target, groups):
+    """Probability of every configuration of the groups."""
+    rng, logs = np.random.default_rng(7), []
+    count = groups.max() + 1
+    for z in itertools.product((0, 1), repeat=count):
+        active = np.array(z, bool)[groups]
+        prior = sum(np.log(INCLUSION if on else 1 - INCLUSION) for on in z)
+        logs.append(prior + evidence(target, active, rng))
+    return np.exp(np.array(logs) - logsumexp(logs))
+
+
+def model_of(potentials, codes, likelihood, slab="normal"):
+    with pm.Model() as model:
+        bias = pm.Normal("bias", 0, BIAS_SCALE, shape=potentials.bias_size)
+        if potentials.weight_size == len(potentials.ends[0]):
+            shape = potentials.weight_size
+            weight = bs.SpikeAndSlab("weight", INCLUSION, SCALE, slab=slab, shape=shape)
+        else:
+            groups = potentials.edge_of_weight
+            weight = bs.GroupSpikeAndSlab("weight", INCLUSION, SCALE, groups=groups, slab=slab)
+        bs.PairwiseMRF(
+            "x", bias, weight, potentials=potentials, likelihood=likelihood, observed=codes
+        )
+    return model
+
+
+def configurations(model, potentials, draws, seed=3):
+    """Index of the configuration in each draw of the step."""
+    with model:
+        step = PairwiseSpikeSlab([model["weight"], model["bias"]], rng=seed)
+    point = model.initial_point()
+    powers = 2 ** np.arange(len(potentials.ends[0]))[::-1]
+    out = np.empty(draws, int)
+    for d in range(draws):
+        point, _ = step.step(point)
+        on = np.add.reduceat(point["weight"] != 0, potentials.weight_start[:-1]) > 0
+        out[d] = on @ powers
+    return out
+
+
+def worst(index, p, batches=40):
+    """Largest z of the frequencies, by batch means, and of the edges."""
+    seen = np.array([np.bincount(b, minlength=len(p)) for b in np.array_split(index, batches)])
+    share = seen / seen.sum(axis=1, keepdims=True)
+    bits = (np.arange(len(p))[:, None] >> np.arange(int(np.log2(len(p))))) & 1
+    values = np.column_stack([share, share @ bits])
+    wanted = np.concatenate([p, p @ bits])
+    known = wanted > 5e-3  # rarer ones are visited too seldom for batch means
+    error = values.std(axis=0, ddof=1) / np.sqrt(batches)
+    # The integrals have errors of about one in a hundred.
+    error = np.sqrt(error**2 + (0.01 * wanted) ** 2)
+    return np.abs((values.mean(axis=0) - wanted) / error)[known].max()
+
+
+CASES = {
+    "binary, exact": (Potentials("ordinal", (2, 2, 2, 2)), "exact", "normal"),
+    "binary, pseudo": (Potentials("ordinal", (2, 2, 2, 2)), "pseudo", "laplace"),
+    "spin, pseudo": (Potentials("spin", (2, 2, 2)), "pseudo", "cauchy"),
+    "ordinal, exact": (Potentials("ordinal", (3, 3, 3)), "exact", "cauchy"),
+    "full, pseudo": (Potentials("full", (3, 2, 3)), "pseudo", "normal"),
+    "full, exact": (Potentials("full", (3, 2, 3)), "exact", "normal"),
+    "blume-capel, pseudo": (Potentials("blume_capel", (3, 3, 3), 1), "pseudo", "normal"),
+}
+#: The kernels are the same for all; the others take minutes.
+ALWAYS = ("binary, exact", "full, pseudo")
+DRAWS = 5_000
+
+
+@pytest.fixture(scope="module")
+def truth():
+    """Probabilities of the configurations of each case, integrated once."""
+    known = {}
+
+    def of(name):
+        if name not in known:
+            potentials, likelihood, slab = CASES[name]
+            codes = rows(potentials.states)
+            target = Target(potentials, codes, likelihood, slab)
+            known[name] = codes, posterior(target, potentials.edge_of_weight)
+        return known[name]
+
+    return of
+
+
+def check(name, truth, draws):
+    potentials, likelihood, slab = CASES[name]
+    codes, p = truth(name)
+    index = configurations(model_of(potentials, codes, likelihood, slab), potentials, draws)
+    # The largest of some tens of t statistics with 39 degrees of freedom.
+    assert worst(index, p) < 4.5
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_all_configurations(name, truth):
+    check(name, truth, DRAWS)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("name", CASES)
+def test_all_configurations_of_every_family(name, truth, request):
+    if "calibration" not in (request.config.getoption("-m") or ""):
+        pytest.skip("minutes each; in full under -m calibration")
+    check(name, truth, 4 * DRAWS)
+
+
+def test_wrong_prior_odds_are_noticed(truth, monkeypatch):
+    potentials, likelihood, slab = CASES["binary, exact"]
+    codes, p = truth("binary, exact")
+    right = pairwise._log_odds
+    monkeypatch.setattr(pairwise, "_log_odds", lambda q, count: right(q, count) + 0.7)
+    index = configurations(model_of(potentials, codes, likelihood, slab), potentials, DRAWS)
+    assert worst(index, p) > 6
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_missing_cells_have_their_conditional_law(likelihood):
+    """One row with two gaps, parameters fixed by narrow priors: all completions one by one."""
+    potentials = Potentials("full", (2, 3, 2))
+    rng = np.random.default_rng(5)
+    codes = rows(potentials.states, n=3)
+    missing = np.zeros((3, 3), bool)
+    missing[0, 0] = missing[0, 1] = True
+    weight = rng.normal(size=potentials.weight_size)
+    bias = rng.normal(size=potentials.bias_size)
+    with pm.Model() as model:
+        w = bs.GroupSpikeAndSlab("weight", np.zeros(3), 1.0, groups=potentials.edge_of_weight)
+        cells = bs.MissingStates("cells", [2, 3])
+        bs.IncompletePairwiseMRF(
+            "x", bias, w, cells, missing=missing, potentials=potentials, likelihood=likelihood,
+            observed=codes,
+        )  # fmt: skip
+        step = PairwiseSpikeSlab([w, cells], rng=1)
+    # Forbidden edges stay as they are: the step draws the cells at these weights.
+    point = model.initial_point() | {"weight": weight}
+    counts = np.zeros((2, 3))
+    for _ in range(5_000):
+        point, _ = step.step(point)
+        counts[tuple(point["cells"])] += 1
+    np.testing.assert_array_equal(point["weight"], weight)
+    logp = np.empty((2, 3))
+    for a, b in np.ndindex(2, 3):
+        row = codes[:1].copy()
+        row[0, :2] = a, b
+        rv = bs.PairwiseMRF.dist(bias, weight, potentials=potentials, likelihood=likelihood)
+        logp[a, b] = pm.logp(rv, row).eval(mode="FAST_COMPILE").item()
+    p = np.exp(logp - logsumexp(logp))
+    # Draws of two cells in turn are correlated: a fifth of them count as independent.
+    assert np.abs(counts / 5_000 - p).max() < 4 * np.sqrt(0.25 / 1_000)
+
+
+def test_pm_sample_assigns_it_and_required_edges_stay():
+    codes = rows((2, 2, 2, 2), n=80)
+    with bs.models.ising(
+        codes,
+        required=[("x0", "x1")],
+        forbidden=[("x2", "x3")],
+        edge_probability=pm.Beta.dist(1, 3),
+    ) as model:
+        idata = pm.sample(
+            200, tune=100, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
+            nuts_sampler="pymc", compute_convergence_checks=False,
+        )  # fmt: skip
+    assert {"n_edges", "acceptance"} <= set(idata["sample_stats"].data_vars)
+    edge = idata["posterior"]["edge"]
+    assert (edge.sel(pair="x0 -- x1") == 1).all()
+    assert (edge.sel(pair="x2 -- x3") == 0).all()
+    assert idata["posterior"]["edge_probability"].std() > 0
+    assert len(model.free_RVs) == 3
+    table = bs.edge_table(idata)
+    assert table["bayes_factor"].isna().sum() == 2
+
+
+def test_what_is_not_recognised_is_said():
+    codes = rows((2, 2, 2))
+    potentials = Potentials("ordinal", (2, 2, 2))
+    with model_of(potentials, codes, "exact") as model:
+        pm.Normal("y", model["weight"].sum(), 1.0, observed=0.0)
+        with pytest.raises(ValueError, match="'y' depends on 'weight' too"):
+            PairwiseSpikeSlab([model["weight"]])
+    with pm.Model():
+        w = bs.SpikeAndSlab("w", shape=2, slab="cauchy")
+        pm.Normal("y", np.eye(2) @ w, 1.0, observed=[0.0, 1.0])
+        with pytest.raises(ValueError, match="slab of 'w' is Cauchy's"):
+            pm.sample(1, tune=0, chains=1, progressbar=False)
+
+
+def test_the_same_draws_after_a_change_of_chain():
+    """A step holds nothing but its generator: a run can be taken up from a point."""
+    potentials = Potentials("ordinal", (2, 2, 2))
+    model = model_of(potentials, rows((2, 2, 2)), "pseudo")
+    with model:
+        one = PairwiseSpikeSlab([model["weight"], model["bias"]], rng=1)
+        other = PairwiseSpikeSlab([model["weight"], model["bias"]], rng=2)
+    point = model.initial_point()
+    for _ in range(5):
+        point, _ = one.step(point)
+    other.sampling_state = one.sampling_state
+    for _ in range(5):
+        first, _ = one.step(point)
+        second, _ = other.step(point)
+        np.testing.assert_allclose(first["weight"], second["weight"], rtol=1e-9)
+        point = first
