@@ -48,7 +48,7 @@ _ROOMS = {
         "predictive_pair_tables",
         "predictive_sum_scores",
     ),
-    "inference": ("find_MAP", "load_checkpoint", "sample", "sample_neighbourhoods"),
+    "inference": ("find_MAP", "load_checkpoint", "sample", "sample_neighbourhoods", "sandwich"),
     "models": (),
     "ops": (),
     "penalties": (),

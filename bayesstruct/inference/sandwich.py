@@ -1,0 +1,144 @@
+"""Intervals of composite posteriors, widened to what the data vary."""
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.distributions.pairwise import IncompletePairwiseRV, PairwiseRV
+from bayesstruct.steps.recognition import is_op, parameters
+
+__all__ = ["sandwich"]
+
+_MOST = 3000  # parameters, whose covariance matrix is taken apart
+
+
+def sandwich(idata, model=None):
+    r"""Correct the spread of draws that were made with a pseudo-likelihood.
+
+    The pseudo-likelihood uses each cell many times, as if it were seen anew, so that its posterior is
+    too narrow. The draws are moved away from their mean :math:`\hat\theta` so that their covariance,
+    V, becomes that of the estimator,
+
+    .. math::
+
+        \theta^* = \hat\theta + \Omega (\theta - \hat\theta), \qquad
+        \Omega = V J^{1/2} V^{-1/2}, \qquad \Omega V \Omega' = V J V,
+
+    J being the sum over the rows of the squared scores. Zeros stay zeros: what is corrected are the
+    biases and the weights of edges whose posterior probability is at least one half, in the draws in
+    which they are present. Probabilities and Bayes factors of edges are **not** corrected.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` with
+        ``likelihood="pseudo"``.
+    model : pymc.Model, optional
+        The model on the context stack unless given.
+
+    Returns
+    -------
+    xarray.DataTree
+        A copy, with other draws of ``bias``, of the weights, and of their strengths.
+
+    Raises
+    ------
+    ValueError
+        If the model has no pseudo-likelihood of a complete table, or there are too few draws to know
+        their covariance.
+
+    References
+    ----------
+    Shaby, B. A. (2014). The open-faced sandwich adjustment for MCMC using estimating functions.
+    *Journal of Computational and Graphical Statistics* 23, 853-876.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.ising(symptoms) as model:
+            idata = pm.sample()
+            bs.edge_table(bs.sandwich(idata))
+    """
+    model = pm.modelcontext(model)
+    rows, names = _field(model)
+    posterior = idata["posterior"]
+    draws = [_flat(posterior, name) for name in names]
+    theta = np.concatenate(draws, axis=1)
+    on = theta != 0
+    at = np.flatnonzero(on.mean(axis=0) >= 0.5)
+    if len(at) > _MOST:
+        raise ValueError(f"{len(at):,} parameters are too many for their covariance matrix")
+    if len(theta) < 5 * len(at):
+        raise ValueError(
+            f"{len(theta):,} draws are too few for the covariance of {len(at):,} parameters: draw at "
+            f"least {5 * len(at):,}"
+        )
+    corrected = theta.copy()
+    corrected[:, at] = _spread(theta[:, at], on[:, at], _squared_scores(model, rows, theta, on, at))
+    first = draws[0].shape[1]
+    parts = dict(zip(names, (corrected[:, :first], corrected[:, first:]), strict=True))
+    return _copy(idata, parts, rows.owner.op.potentials)
+
+
+def _field(model):
+    fields = [rv for rv in model.observed_RVs if is_op(rv, PairwiseRV)]
+    if len(fields) != 1 or fields[0].owner.op.likelihood != "pseudo":
+        raise ValueError('the correction is for one random field with likelihood="pseudo"')
+    [rows] = fields
+    if is_op(rows, IncompletePairwiseRV):
+        raise ValueError("the correction needs a complete table: drop the rows with missing cells")
+    names = [v.name for v in parameters(rows)]
+    known = {v.name for v in model.unobserved_RVs}
+    if not set(names) <= known:
+        raise ValueError("biases and weights must be variables of the model by themselves")
+    return rows, names
+
+
+def _flat(posterior, name):
+    values = posterior[name].values
+    return values.reshape(values.shape[0] * values.shape[1], -1)
+
+
+def _squared_scores(model, rows, theta, on, at):
+    """Sum over the rows of the table of the squared scores at the mean of what is present."""
+    from bayesstruct.solvers.pairwise_likelihoods import PseudoLikelihood
+
+    potentials = rows.owner.op.potentials
+    centre = np.zeros(theta.shape[1])
+    centre[at] = theta[:, at].sum(axis=0) / on[:, at].sum(axis=0)
+    fit = PseudoLikelihood(potentials, np.asarray(model.rvs_to_values[rows].data))
+    first = potentials.bias_size
+    scores = fit.row_scores(centre[:first], centre[first:])[:, at]
+    scores = scores - np.average(scores, axis=0, weights=fit.counts)
+    return (scores * fit.counts[:, None]).T @ scores
+
+
+def _spread(theta, on, meat):
+    """Draws whose covariance is V J V instead of V."""
+    count = on.T.astype(float) @ on
+    mean = theta.sum(axis=0) / np.diag(count)
+    away = np.where(on, theta - mean, 0.0)
+    covariance = away.T @ away / np.maximum(count, 1.0)
+    matrix = covariance @ _power(meat, 0.5) @ _power(covariance, -0.5)
+    return np.where(on, mean + away @ matrix.T, 0.0)
+
+
+def _power(matrix, exponent):
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    values = np.maximum(values, 1e-12 * values.max())
+    return (vectors * values**exponent) @ vectors.T
+
+
+def _copy(idata, parts, potentials):
+    from bayesstruct.structure.information import interaction_norms
+
+    out = idata.copy(deep=True)
+    group = out["posterior"].to_dataset()
+    for name, values in parts.items():
+        group[name] = group[name].copy(data=values.reshape(group[name].shape))
+    if "potential" in parts:
+        shape = group["weight"].shape
+        norms = interaction_norms(potentials, parts["potential"])
+        group["weight"] = group["weight"].copy(data=norms.reshape(shape))
+    out["posterior"] = group
+    return out

@@ -1,0 +1,69 @@
+"""The correction of composite posteriors, where the truth is known in closed form."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import bayesstruct as bs
+
+from bayesstruct.models import ising, pairwise_mrf
+
+QUIET = {"progressbar": False, "chains": 2, "cores": 1, "quiet": True, "random_seed": 1}
+N = 400
+
+
+@pytest.fixture(scope="module")
+def independent():
+    """Independent fair coins: the pseudo-likelihood counts each pair twice."""
+    x = np.random.default_rng(0).integers(0, 2, (N, 3))
+    with ising(x, coding="pm", edge_probability=1.0, slab_scale=10.0) as model:
+        idata = pm.sample(1000, tune=50, compute_convergence_checks=False, **QUIET)
+    return model, idata
+
+
+def test_weights_of_independent_columns_get_their_standard_error(independent):
+    model, idata = independent
+    corrected = bs.sandwich(idata, model)
+    before, after = (
+        {k: t["posterior"][k].std(("chain", "draw")).values for k in ("bias", "weight")}
+        for t in (idata, corrected)
+    )
+    # Information of a weight: n under the likelihood, 2 n under the pseudo-likelihood.
+    np.testing.assert_allclose(before["weight"], np.sqrt(0.5 / N), rtol=0.1)
+    np.testing.assert_allclose(after["weight"], np.sqrt(1.0 / N), rtol=0.1)
+    np.testing.assert_allclose(after["bias"], np.sqrt(1.0 / N), rtol=0.1)
+    np.testing.assert_allclose(
+        corrected["posterior"]["weight"].mean(("chain", "draw")),
+        idata["posterior"]["weight"].mean(("chain", "draw")),
+        atol=1e-12,
+    )
+    assert (corrected["posterior"]["edge"] == idata["posterior"]["edge"]).all()
+    assert len(bs.edge_table(corrected)) == 3
+
+
+def test_absent_edges_stay_absent_and_strengths_follow():
+    rng = np.random.default_rng(1)
+    a, c = rng.integers(0, 3, (2, 80))
+    b = np.where(rng.random(80) < 0.6, a, rng.integers(0, 3, 80))
+    with pairwise_mrf(np.column_stack([a, b, c]), prior="spike_slab") as model:
+        idata = pm.sample(200, tune=50, compute_convergence_checks=False, **QUIET)
+        corrected = bs.sandwich(idata)
+    potential = corrected["posterior"]["potential"].values
+    assert ((potential == 0) == (idata["posterior"]["potential"].values == 0)).all()
+    strength = corrected["posterior"]["weight"].values
+    assert ((strength > 0) == (idata["posterior"]["edge"].values == 1)).all()
+    assert (strength != idata["posterior"]["weight"].values).any()
+    assert model is not None
+
+
+def test_refusals(independent):
+    model, idata = independent
+    with pytest.raises(ValueError, match="too few"):
+        bs.sandwich(idata.isel(draw=slice(0, 4)), model)
+    x = np.random.default_rng(0).integers(0, 2, (20, 3))
+    with pytest.raises(ValueError, match="pseudo"):
+        bs.sandwich(idata, ising(x, likelihood="exact"))
+    gaps = x.astype(float)
+    gaps[0, 0] = np.nan
+    with pytest.raises(ValueError, match="complete table"):
+        bs.sandwich(idata, ising(gaps))
