@@ -1,0 +1,99 @@
+"""Spike-and-slab Ising pseudo-likelihood: AUC and convergence after a few CPU seconds.
+
+    uv run python benchmarks/ising_gibbs.py                # p = 10 and 20, about 10 minutes
+    uv run python benchmarks/ising_gibbs.py --large        # and p = 60
+    uv run python benchmarks/ising_gibbs.py --tables 1     # one table instead of five
+
+Recipe: random graph, weights uniform on [.5, 1.5], thresholds minus half the row sums, 0/1. Four chains
+of the step that PyMC assigns, each started at the initial point, share the CPU seconds; the first
+tenth of each is dropped. The long run has ten times as many draws. Compilation is not counted. R's
+bgms 0.2 took 66 to 85 s for p = 10 and 116 s for p = 20 (2 x (1,000 + 1,000) draws, another machine).
+"""
+
+import argparse
+import os
+import time
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import arviz as az
+import numpy as np
+
+from bayesstruct import simulate
+from bayesstruct.models import ising
+from bayesstruct.steps import PairwiseSpikeSlab
+
+CHAINS = 4
+#: Columns, rows, probability of an edge, CPU seconds.
+CASES = [(10, 1000, 0.2, 4.0), (20, 500, 0.2, 8.0)]
+LARGE = [(60, 1000, 0.05, 120.0)]
+
+
+def auc(score, truth):
+    """Probability that a true edge has the larger score, ties counted half."""
+    on, off = score[truth][:, None], score[~truth][None]
+    return float((on > off).mean() + 0.5 * (on == off).mean())
+
+
+def chains_of(model):
+    with model:
+        steps = [PairwiseSpikeSlab([model["weight"], model["bias"]], rng=s) for s in range(CHAINS)]
+    points = [model.initial_point()] * CHAINS
+    for step, point in zip(steps, points, strict=True):
+        step.step(point)  # compiles, the first time
+    return steps, points
+
+
+def run(steps, points, *, seconds=np.inf, draws=10**9):
+    """Weights of each chain, (chain, draw, edge), until the CPU seconds or the draws are used up."""
+    kept = [[] for _ in steps]
+    begin = time.process_time()
+    while time.process_time() - begin < seconds and len(kept[0]) < draws:
+        for c, step in enumerate(steps):
+            points[c], _ = step.step(points[c])
+            kept[c].append(points[c]["weight"])
+    return np.array(kept), time.process_time() - begin
+
+
+def judged(weights, truth):
+    weights = weights[:, weights.shape[1] // 10 :]
+    edge = (weights != 0).astype(float)
+    moves = edge.std(axis=(0, 1)) > 0.05
+    quantities = {"edge": edge[..., moves], "weight": weights[..., truth], "n": edge.sum(-1)}
+    ess = min(float(np.min(az.ess(v, chain_axis=0, draw_axis=1))) for v in quantities.values())
+    rhat = max(float(np.max(az.rhat(v, chain_axis=0, draw_axis=1))) for v in quantities.values())
+    return auc(edge.mean(axis=(0, 1)), truth), ess, rhat
+
+
+def one(p, n, probability, seconds, seed):
+    sim = simulate.ising(
+        n, p=p, edge_probability=probability, coupling=(0.5, 1.5), sign="positive",
+        random_seed=seed,
+    )  # fmt: skip
+    upper = np.triu_indices(p, 1)
+    truth = sim.couplings.to_numpy()[upper] != 0
+    steps, points = chains_of(ising(sim.data))
+    short, spent = run(steps, points, seconds=seconds)
+    found, ess, rhat = judged(short, truth)
+    most, _ = run(steps, points, draws=10 * short.shape[1] if p < 60 else short.shape[1])
+    final, _, _ = judged(np.concatenate([short, most], axis=1), truth)
+    print(
+        f"p = {p}, n = {n}, table {seed}, {truth.sum()} edges: {short.shape[1]} draws a chain in "
+        f"{spent:.1f} CPU s ({1e3 * spent / short[..., 0].size:.2f} ms each), AUC {found:.4f}, long run "
+        f"{final:.4f}, smallest ESS {ess:.0f}, largest R-hat {rhat:.3f}",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--tables", type=int, default=5)
+    arguments = parser.parse_args()
+    for case in CASES + LARGE * arguments.large:
+        for seed in range(arguments.tables):
+            one(*case, seed)
+
+
+if __name__ == "__main__":
+    main()
