@@ -144,7 +144,7 @@ def pairwise_mrf(
     max_evaluations : int
         Most values and gradients of the likelihood.
     start : PairwiseSolution, optional
-        The mode at another rate.
+        The mode at another rate, of the same potentials; of no use at an infinite rate.
 
     Returns
     -------
@@ -156,7 +156,8 @@ def pairwise_mrf(
     TableError
         If the table cannot be used; the message names the column and the remedy.
     ValueError
-        If an option is unknown or out of range, or there are too many joint states.
+        If an option is unknown or out of range, the start has other potentials, or there are too many
+        joint states.
 
     Warns
     -----
@@ -368,7 +369,7 @@ class _Problem:
 
     def solve(self, rate, start, tol, max_evaluations) -> PairwiseSolution:
         """Mode at a rate, by modes over growing sets of edges."""
-        theta = self.empty if start is None else np.concatenate([start.bias, start.weight])
+        theta = self._first(start, rate)
         limit, penalty = tol * self.likelihood.n, self.penalty(rate if rate < math.inf else 1.0)
         biases, evaluations, rounds = self.potentials.bias_size, 0, 0
         working = np.zeros(len(self.potentials.ends[0]), bool)
@@ -377,7 +378,7 @@ class _Problem:
             evaluations, rounds = evaluations + 1, rounds + 1
             residual = self._residual(theta, gradient, penalty, rate)
             done = residual <= limit
-            if done or evaluations >= max_evaluations:
+            if done or math.isinf(rate) or evaluations >= max_evaluations:
                 break
             excess = self.dual_norms(gradient[biases:]) - rate
             active = self.active(theta)
@@ -391,6 +392,14 @@ class _Problem:
             evaluations += spent
         objective = value + (penalty.value(theta) if rate < math.inf else 0.0)
         return self._solution(theta, objective, residual, rounds, done, rate, evaluations)
+
+    def _first(self, start, rate) -> np.ndarray:
+        """Where to begin; without edges if there can be none."""
+        if start is None or math.isinf(rate):
+            return self.empty
+        if start.potentials != self.potentials:
+            raise ValueError("`start` is a mode of other states or potentials; leave it out")
+        return np.concatenate([start.bias, start.weight])
 
     def _residual(self, theta, gradient, penalty, rate) -> float:
         if math.isinf(rate):

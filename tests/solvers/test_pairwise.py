@@ -195,6 +195,9 @@ def test_paths_warm_starts_and_the_limits_of_the_rate(reinis):
     none = pairwise_mrf(reinis, potentials="ordinal", rate=math.inf)
     assert none.edges == []
     assert none.objective == pytest.approx(path[0].objective, rel=1e-9)
+    warm = pairwise_mrf(reinis, potentials="ordinal", rate=math.inf, start=path[-1])
+    assert warm.edges == []
+    assert warm.objective == none.objective  # a start with edges changes nothing
     full = pairwise_mrf(reinis, potentials="ordinal", rate=0.0, likelihood="exact", tol=1e-9)
     features = feature_matrix(full.potentials)
     _, p = exact_law(full.potentials, full.bias, full.weight)
@@ -234,6 +237,12 @@ def test_fewer_rows_than_columns_and_labels():
 def test_refusals(reinis, options, words):
     with pytest.raises(ValueError, match=words):
         pairwise_mrf(reinis, **options)
+
+
+def test_a_start_of_another_model_is_refused(reinis):
+    start = pairwise_mrf(reinis, potentials="ordinal", rate=math.inf)
+    with pytest.raises(ValueError, match="start"):
+        pairwise_mrf(reinis, potentials="full", rate=50.0, start=start)
 
 
 def test_tables_that_are_refused(reinis):
