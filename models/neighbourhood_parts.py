@@ -13,6 +13,7 @@ from bayesstruct.models.parts import record
 __all__ = ["check_options", "horseshoe_prior", "neighbour_coefficients", "refuse_missing"]
 
 _MATRIX = ("node", "node_")
+_SLABS = ("laplace", "normal")  # those that regressions are drawn with exactly
 _NEIGHBOURS = 3.0
 #: Which options belong to which prior.
 _OPTIONS = {
@@ -58,6 +59,8 @@ def check_options(prior, **given):
             raise ValueError(f"`{name}` goes with {owners}")
         if name not in ("slab", "inclusion") and not 0 < _number(name, value) < np.inf:
             raise ValueError(f"`{name}` must be positive and finite, it is {value}")
+    if given.get("slab", "normal") not in _SLABS:
+        raise ValueError(f"`slab` must be one of {list(_SLABS)}, it is {given['slab']!r}")
     if {"inclusion", "expected_neighbours"} <= set(given):
         raise ValueError("give `inclusion` or `expected_neighbours`, not both")
     return given
