@@ -145,5 +145,5 @@ def test_messages():
         SpikeAndSlab.dist(1.2)
     with pytest.raises(ValueError, match="`slab_scale` must be positive"):
         SpikeAndSlab.dist(0.5, [1.0, 0.0])
-    with pytest.raises(ValueError, match=r"`slab` must be one of \['laplace', 'normal'\]"):
+    with pytest.raises(ValueError, match="`slab` must be one of"):
         SpikeAndSlab.dist(0.5, slab="student")
