@@ -11,7 +11,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.data.table import Table
 from bayesstruct.models.neighbourhood_parts import (
-    check_options,
+    check_neighbour_options,
     neighbour_coefficients,
     refuse_missing,
 )
@@ -122,7 +122,7 @@ def gaussian_neighbourhoods(
         bs.arc_table(idata)
         bs.edge_table(bs.symmetrize(idata, "and"))
     """
-    given = check_options(
+    given = check_neighbour_options(
         prior,
         expected_neighbours=expected_neighbours,
         inclusion=inclusion,

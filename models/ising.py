@@ -16,12 +16,12 @@ from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.models.mrf_parts import (
     add_biases,
     check_likelihood,
-    check_options,
     edge_inclusion,
     observe_states,
     record_field,
 )
 from bayesstruct.models.neighbourhood_parts import horseshoe_prior
+from bayesstruct.models.parts import check_options
 
 __all__ = ["ising"]
 
@@ -83,10 +83,11 @@ def ising(
     slab : {"normal", "laplace", "cauchy"}, optional
         Law of a weight that is not zero; normal by default.
     slab_scale : float, optional
-        Its scale, 1 by default, a log odds ratio; for the horseshoe that of the largest weights.
+        Its scale, 1 by default, a log odds ratio (a quarter under ``"pm"``); for the horseshoe that
+        of the largest weights.
     rate : float, optional
-        Rate of the Laplace prior, 1 by default: the penalty :math:`\lambda` of a summed
-        log-likelihood.
+        Rate of the Laplace prior, 1 by default (4 under ``"pm"``): the penalty :math:`\lambda` of a
+        summed log-likelihood.
     expected_edges : float, optional
         Prior expected number of edges of the horseshoe; one for each column by default, or half of
         the pairs if that is less.

@@ -10,7 +10,7 @@ import pymc as pm
 
 from bayesstruct.data.table import Table
 from bayesstruct.models.neighbourhood_parts import (
-    check_options,
+    check_neighbour_options,
     neighbour_coefficients,
     refuse_missing,
 )
@@ -118,7 +118,7 @@ def ising_neighbourhoods(
             idata = bs.sample_neighbourhoods()  # or pm.sample()
         bs.median_graph(bs.symmetrize(idata, "or"))
     """
-    given = check_options(
+    given = check_neighbour_options(
         prior,
         expected_neighbours=expected_neighbours,
         inclusion=inclusion,

@@ -12,49 +12,12 @@ from bayesstruct.distributions import IncompletePairwiseMRF, MissingStates, Pair
 from bayesstruct.distributions.precision import is_beta
 from bayesstruct.models.parts import record
 
-__all__ = ["add_biases", "check_likelihood", "check_options", "edge_inclusion", "observe_states"]
+__all__ = ["add_biases", "check_likelihood", "edge_inclusion", "observe_states", "record_field"]
 
 _ROWS = ("observation", "node")
 LIKELIHOODS = ("pseudo", "exact")
 #: The most joint states that ``likelihood="exact"`` goes through for each value of the density.
 MAX_STATES = 2**22
-
-
-def check_options(prior, options, **given):
-    """Refuse an unknown prior, options that belong to another one, and values out of range.
-
-    Parameters
-    ----------
-    prior : str
-    options : dict
-        The options that each prior has, by its name.
-    **given
-        Options by name; None where not given.
-
-    Returns
-    -------
-    dict
-        Those that were given.
-    """
-    if prior not in options:
-        raise ValueError(nearest("prior", prior, options))
-    given = {name: value for name, value in given.items() if value is not None}
-    for name, value in given.items():
-        if name not in options[prior]:
-            owners = " or ".join(f'prior="{p}"' for p, names in options.items() if name in names)
-            raise ValueError(f"`{name}` goes with {owners}")
-        if name in ("slab_scale", "rate", "negligible", "expected_edges"):
-            _positive(name, value)
-    return given
-
-
-def _positive(name, value):
-    try:
-        good = 0 < float(value) < math.inf
-    except (TypeError, ValueError):
-        raise ValueError(f"`{name}` must be a number, it is {value!r:.60}") from None
-    if not good:
-        raise ValueError(f"`{name}` must be positive and finite, it is {value}")
 
 
 def check_likelihood(likelihood, states):

@@ -5,12 +5,11 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.data.names import nearest
 from bayesstruct.distributions import RegularizedHorseshoe, SpikeAndSlab
 from bayesstruct.distributions.precision import is_beta
-from bayesstruct.models.parts import record
+from bayesstruct.models.parts import check_options, record
 
-__all__ = ["check_options", "horseshoe_prior", "neighbour_coefficients", "refuse_missing"]
+__all__ = ["check_neighbour_options", "horseshoe_prior", "neighbour_coefficients", "refuse_missing"]
 
 _MATRIX = ("node", "node_")
 _SLABS = ("laplace", "normal")  # those that regressions are drawn with exactly
@@ -36,8 +35,8 @@ def refuse_missing(table):
         )
 
 
-def check_options(prior, **given):
-    """Refuse an unknown prior, options that belong to another one, and values out of range.
+def check_neighbour_options(prior, **given):
+    """Refuse what `check_options` does, and options that regressions do not have.
 
     Parameters
     ----------
@@ -50,27 +49,12 @@ def check_options(prior, **given):
     dict
         Those that were given.
     """
-    if prior not in _OPTIONS:
-        raise ValueError(nearest("prior", prior, _OPTIONS))
-    given = {name: value for name, value in given.items() if value is not None}
-    for name, value in given.items():
-        if name not in _OPTIONS[prior]:
-            owners = " or ".join(f'prior="{p}"' for p, names in _OPTIONS.items() if name in names)
-            raise ValueError(f"`{name}` goes with {owners}")
-        if name not in ("slab", "inclusion") and not 0 < _number(name, value) < np.inf:
-            raise ValueError(f"`{name}` must be positive and finite, it is {value}")
+    given = check_options(prior, _OPTIONS, **given)
     if given.get("slab", "normal") not in _SLABS:
         raise ValueError(f"`slab` must be one of {list(_SLABS)}, it is {given['slab']!r}")
     if {"inclusion", "expected_neighbours"} <= set(given):
         raise ValueError("give `inclusion` or `expected_neighbours`, not both")
     return given
-
-
-def _number(name, value):
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"`{name}` must be a number, it is {value!r:.60}") from None
 
 
 def neighbour_coefficients(table, prior, options, *, deviation):
@@ -81,7 +65,7 @@ def neighbour_coefficients(table, prior, options, *, deviation):
     table : Table
     prior : {"spike_slab", "laplace", "horseshoe"}
     options : dict
-        See `check_options`; with ``slab_scale``, ``rate`` and ``negligible`` where they belong.
+        See `check_neighbour_options`; with ``slab_scale``, ``rate`` and ``negligible`` where they belong.
     deviation : float
         Standard deviation of the noise that the horseshoe reckons with.
 

@@ -27,11 +27,11 @@ from bayesstruct.kernels.potentials import KINDS, Potentials
 from bayesstruct.models.mrf_parts import (
     add_biases,
     check_likelihood,
-    check_options,
     edge_inclusion,
     observe_states,
     record_field,
 )
+from bayesstruct.models.parts import check_options
 
 __all__ = ["pairwise_mrf"]
 

@@ -8,9 +8,18 @@ import pytensor.tensor as pt
 
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
+from bayesstruct.data.names import nearest
 from bayesstruct.distributions import GraphicalNormal, IncompleteGraphicalNormal, MissingCells
 
 _ROWS = ("observation", "node")
+#: Options of priors that are positive numbers.
+POSITIVE = {
+    "expected_edges",
+    "expected_neighbours",
+    "negligible",
+    "rate",
+    "slab_scale",
+}
 
 
 def observe_rows(table, mean, precision):
@@ -65,6 +74,41 @@ def regression(table, covariates, intercept):
     pm.modelcontext(None).add_coord("covariate", names)
     coefficients = pm.Normal("coefficients", 0.0, 1.0, dims=("covariate", "node"))
     return intercept + design @ coefficients
+
+
+def check_options(prior, options, **given):
+    """Refuse an unknown prior, options that belong to another one, and numbers out of range.
+
+    Parameters
+    ----------
+    prior : str
+    options : dict
+        The options that each prior has, by its name.
+    **given
+        Options by name; None where not given. Those that are named in `POSITIVE` must be positive.
+
+    Returns
+    -------
+    dict
+        Those that were given.
+    """
+    if prior not in options:
+        raise ValueError(nearest("prior", prior, options))
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if name not in options[prior]:
+            owners = " or ".join(f'prior="{p}"' for p, names in options.items() if name in names)
+            raise ValueError(f"`{name}` goes with {owners}")
+        if name in POSITIVE and not 0 < _number(name, value) < np.inf:
+            raise ValueError(f"`{name}` must be positive and finite, it is {value}")
+    return given
+
+
+def _number(name, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be a number, it is {value!r:.60}") from None
 
 
 def register(name, distribution):

@@ -62,28 +62,18 @@ def predictive_correlations(
     """
     import pandas as pd
 
-    if group not in idata.children:
-        raise ValueError(
-            f"there is no `{group}` here; run "
-            "pm.sample_posterior_predictive(idata, extend_inferencedata=True) first"
-        )
-    observed = idata["observed_data"]["x"]
-    missing = _missing_cells(idata, observed.shape)
-    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
-    keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
-    table = np.where(missing, np.nan, observed.values)
+    table, replicated, names = replicated_tables(idata, group, draws)
     if "arc_source" in _constants(idata):
-        source, target = np.nonzero(~np.eye(observed.shape[1], dtype=bool))
-        simulated = [_cross_correlations(table, replicated[t])[source, target] for t in keep]
+        source, target = np.nonzero(~np.eye(len(names), dtype=bool))
+        simulated = [_cross_correlations(table, t)[source, target] for t in replicated]
     else:
-        source, target = np.triu_indices(observed.shape[1], 1)
-        tables = (np.where(missing, np.nan, replicated[t]) for t in keep)
+        source, target = np.triu_indices(len(names), 1)
+        tables = (np.where(np.isnan(table), np.nan, t) for t in replicated)
         simulated = [correlations(t)[source, target] for t in tables]
     simulated = np.array(simulated)
     actual = correlations(table)[source, target]
     low, high = np.quantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
     tail = (simulated >= actual).mean(axis=0)
-    names = observed["node"].values
     return pd.DataFrame(
         {
             "source": names[source],
@@ -96,6 +86,36 @@ def predictive_correlations(
             "inside": (low <= actual) & (actual <= high),
         }
     )
+
+
+def replicated_tables(idata, group: str, draws: int):
+    """Observed table, NaN where missing; replicated tables; names of the columns.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    group : str
+        Group of the replicated tables.
+    draws : int
+        Most of them, spread evenly.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    if group not in idata.children:
+        run = "prior" if group.startswith("prior") else "posterior"
+        raise ValueError(
+            f"there is no `{group}` here; run pm.sample_{run}_predictive first, and keep its result "
+            "in this tree (extend_inferencedata=True)"
+        )
+    observed = idata["observed_data"]["x"]
+    missing = _missing_cells(idata, observed.shape)
+    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
+    keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
+    table = np.where(missing, np.nan, observed.values)
+    return table, replicated[keep], observed["node"].values
 
 
 def _constants(idata):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.diagnostics.predictive import _missing_cells
+from bayesstruct.diagnostics.predictive import replicated_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def predictive_pair_tables(
     Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness.
     *Statistica Sinica* 6, 733-760.
     """
-    table, replicated, names = _tables(idata, group, draws)
+    table, replicated, names = replicated_tables(idata, group, draws)
     states = np.maximum(np.nanmax(table, axis=0), replicated.max(axis=(0, 1))).astype(int) + 1
     labels = _labels(states)
     start = np.concatenate([[0], np.cumsum(states)])
@@ -150,25 +150,9 @@ def predictive_sum_scores(
     return summary
 
 
-def _tables(idata, group, draws):
-    """Observed table with NaN where missing, replicated tables, and names of the columns."""
-    if group not in idata.children:
-        run = "prior" if group.startswith("prior") else "posterior"
-        raise ValueError(
-            f"there is no `{group}` here; run pm.sample_{run}_predictive first, and keep its result "
-            "in this tree (extend_inferencedata=True)"
-        )
-    observed = idata["observed_data"]["x"]
-    missing = _missing_cells(idata, observed.shape)
-    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
-    keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
-    table = np.where(missing, np.nan, observed.values)
-    return table, replicated[keep], observed["node"].values
-
-
 def _complete_rows(idata, group, draws):
     """Tables without the rows that were not observed completely."""
-    table, replicated, names = _tables(idata, group, draws)
+    table, replicated, names = replicated_tables(idata, group, draws)
     complete = ~np.isnan(table).any(axis=1)
     if not complete.any():
         raise ValueError(

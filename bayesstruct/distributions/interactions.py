@@ -9,12 +9,9 @@ __all__ = ["interaction_strengths", "negligible_probability"]
 
 
 def interaction_strengths(weight, potentials: Potentials):
-    r"""Norm of the interaction of each pair of a Markov random field.
+    """Norm of the interaction of each pair of a Markov random field.
 
-    .. math:: \sqrt{\sum_{st} \bigl( t_{st} - \bar t_{s\cdot} - \bar t_{\cdot t} + \bar t \bigr)^2}
-
-    Row and column means of a table of log-potentials can be moved into the biases without any
-    change of the distribution; what is left, and measured here, cannot.
+    That of :meth:`bayesstruct.kernels.potentials.Potentials.interaction_norms`, as a tensor.
 
     Parameters
     ----------
@@ -66,11 +63,7 @@ def negligible_probability(potentials: Potentials, rate, norm, cut, draws=20_000
     out = np.empty(len(i))
     for rows, columns in sorted({*zip(k[i].tolist(), k[j].tolist(), strict=True)}):
         pair = Potentials(potentials.kind, (rows, columns))
-        w = _unit_draws(pair, norm, draws) / rate
-        tables = np.array([pair.pair(row) for row in w]).reshape(draws, rows, columns)
-        tables -= tables.mean(axis=1, keepdims=True)
-        tables -= tables.mean(axis=2, keepdims=True)
-        strength = np.sqrt(np.square(tables).sum(axis=(1, 2)))
+        strength = pair.interaction_norms(_unit_draws(pair, norm, draws) / rate)
         out[(k[i] == rows) & (k[j] == columns)] = (strength > cut).mean()
     return out
 

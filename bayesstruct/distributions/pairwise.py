@@ -344,7 +344,9 @@ def MissingStates(name, states, **kwargs):
     -------
     TensorVariable
     """
-    return pm.DiscreteUniform(name, 0, np.asarray(states) - 1, **kwargs)
+    states = np.asarray(states)[:, None]
+    known = np.arange(states.max()) < states
+    return pm.Categorical(name, p=known / states, **kwargs)
 
 
 def _options(potentials, likelihood, sweeps):

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytensor.graph.basic import Constant
+from pymc.distributions.continuous import FlatRV
 from pytensor.tensor.random.basic import LaplaceRV, NormalRV
 
 from bayesstruct.distributions.group_laplace import GroupLaplaceRV
 from bayesstruct.distributions.pairwise import IncompletePairwiseRV, PairwiseRV
+from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.steps.recognition import is_op, parameters
 
 __all__ = ["Field", "field_mode", "field_of"]
@@ -53,12 +54,9 @@ def field_of(model) -> Field | None:
 
 def _constant(tensor):
     """Value of a tensor without random ancestors, or None."""
-    if isinstance(tensor, Constant):
-        return np.asarray(tensor.data)
-    try:
-        return np.asarray(tensor.eval(mode="FAST_COMPILE"))
-    except Exception:  # it depends on something that is not known
+    if random_ancestors(tensor):
         return None
+    return np.asarray(tensor.eval(mode="FAST_COMPILE"))
 
 
 def _common(tensor):
@@ -85,8 +83,7 @@ def _ridge(bias):
     if is_op(bias, NormalRV):
         mean, deviation = (_common(v) for v in parameters(bias))
         return None if mean != 0 or deviation is None else 0.5 / deviation**2
-    flat = type(bias.owner.op).__name__ == "FlatRV"
-    return 0.0 if flat else None
+    return 0.0 if is_op(bias, FlatRV) else None
 
 
 def field_mode(model, field: Field, tol: float) -> tuple[dict, bool]:
@@ -94,7 +91,7 @@ def field_mode(model, field: Field, tol: float) -> tuple[dict, bool]:
     from bayesstruct.solvers.pairwise import solve_pairwise
 
     op = field.rows.owner.op
-    table = np.asarray(model.rvs_to_values[field.rows].data)
+    table = model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE")
     solution = solve_pairwise(
         table, op.potentials, norm=field.norm, rate=field.rate, likelihood=op.likelihood,
         bias_ridge=field.ridge, tol=max(tol, 1e-12),

@@ -106,7 +106,7 @@ def _squared_scores(model, rows, theta, on, at):
     potentials = rows.owner.op.potentials
     centre = np.zeros(theta.shape[1])
     centre[at] = theta[:, at].sum(axis=0) / on[:, at].sum(axis=0)
-    fit = PseudoLikelihood(potentials, np.asarray(model.rvs_to_values[rows].data))
+    fit = PseudoLikelihood(potentials, model.rvs_to_values[rows].eval(mode="FAST_COMPILE"))
     first = potentials.bias_size
     scores = fit.row_scores(centre[:first], centre[first:])[:, at]
     scores = scores - np.average(scores, axis=0, weights=fit.counts)
@@ -130,15 +130,13 @@ def _power(matrix, exponent):
 
 
 def _copy(idata, parts, potentials):
-    from bayesstruct.structure.information import interaction_norms
-
     out = idata.copy(deep=True)
     group = out["posterior"].to_dataset()
     for name, values in parts.items():
         group[name] = group[name].copy(data=values.reshape(group[name].shape))
     if "potential" in parts:
         shape = group["weight"].shape
-        norms = interaction_norms(potentials, parts["potential"])
+        norms = potentials.interaction_norms(parts["potential"])
         group["weight"] = group["weight"].copy(data=norms.reshape(shape))
     out["posterior"] = group
     return out

@@ -224,6 +224,36 @@ class Potentials:
         index, coefficient = self._pair
         return coefficient * weight[index]
 
+    def interaction_norms(self, weight: np.ndarray) -> np.ndarray:
+        r"""Norm of the interaction of each edge, of many vectors of weights at once.
+
+        .. math::
+
+            \sqrt{\sum_{st} \bigl( t_{st} - \bar t_{s\cdot} - \bar t_{\cdot t} + \bar t \bigr)^2}
+
+        Row and column means of a table of log-potentials can be moved into the biases without any
+        change of the distribution; what is left, and measured here, cannot.
+
+        Parameters
+        ----------
+        weight : (m, weights) array
+
+        Returns
+        -------
+        numpy.ndarray
+            (m, edges).
+        """
+        index, coefficient = self._pair
+        cells = coefficient * weight[:, index]
+        out = np.empty((len(cells), len(self.ends[0])))
+        for e, (i, j) in enumerate(zip(*self.ends, strict=True)):
+            first, last = self.pair_start[e : e + 2]
+            tables = cells[:, first:last].reshape(-1, self.states[i], self.states[j])
+            tables = tables - tables.mean(axis=1, keepdims=True)
+            tables = tables - tables.mean(axis=2, keepdims=True)
+            out[:, e] = np.sqrt(np.square(tables).sum(axis=(1, 2)))
+        return out
+
     def unary_pullback(self, gradient: np.ndarray) -> np.ndarray:
         """Gradient in the biases from that in the unary tables."""
         index, coefficient = self._unary

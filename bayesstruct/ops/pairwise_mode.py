@@ -55,6 +55,9 @@ def pairwise_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo
 
     Notes
     -----
+    For tables of some tens of variables: the Newton steps, and derivatives, take the Hessian of all
+    active parameters.
+
     The derivatives are exact where no edge is on the verge of leaving or entering, which excludes a
     set of measure zero. Full potentials under norm 1 have flat directions (cells can be traded
     against biases); there the mode is not unique, and the derivative is that of the smallest change.

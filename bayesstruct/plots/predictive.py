@@ -39,6 +39,17 @@ def plot_correlations(
     """
     table = predictive_correlations(idata, prob=prob)
     ax = axes(ax, (5.2, 5.0))
+    draw_intervals(ax, table)
+    _name_worst(ax, table, label)
+    ax.set_xlabel("observed correlation")
+    ax.set_ylabel(f"replicated correlation (mean, {prob:.0%} interval)")
+    ax.legend(frameon=False, loc="upper left")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def draw_intervals(ax: "Axes", table) -> None:
+    """Draw predictive intervals over the observed values, in two colours, and the diagonal."""
     for inside, colour in ((True, POSITIVE), (False, NEGATIVE)):
         part = table[table.inside == inside]
         text = f"{'inside' if inside else 'outside'}: {len(part)}"
@@ -46,12 +57,6 @@ def plot_correlations(
         ax.scatter(part.observed, part["mean"], s=14, color=colour, label=text, zorder=3)
     ends = [table[["observed", "low"]].min().min(), table[["observed", "high"]].max().max()]
     ax.plot(ends, ends, color=NEUTRAL, lw=0.8, zorder=1)
-    _name_worst(ax, table, label)
-    ax.set_xlabel("observed correlation")
-    ax.set_ylabel(f"replicated correlation (mean, {prob:.0%} interval)")
-    ax.legend(frameon=False, loc="upper left")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 
 def _name_worst(ax: "Axes", table, label: int) -> None:

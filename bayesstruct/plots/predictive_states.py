@@ -10,6 +10,7 @@ from bayesstruct.diagnostics.predictive_states import (
     predictive_sum_scores,
 )
 from bayesstruct.plots._style import NEGATIVE, NEUTRAL, POSITIVE, axes
+from bayesstruct.plots.predictive import draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,13 +41,7 @@ def plot_pair_tables(
     """
     table = predictive_pair_tables(idata, prob=prob, group=group).dropna()
     ax = axes(ax, (5.2, 5.0))
-    for inside, colour in ((True, POSITIVE), (False, NEGATIVE)):
-        part = table[table.inside == inside]
-        text = f"{'inside' if inside else 'outside'}: {len(part)}"
-        ax.vlines(part.observed, part.low, part.high, colors=colour, lw=1.6, alpha=0.7)
-        ax.scatter(part.observed, part["mean"], s=14, color=colour, label=text, zorder=3)
-    top = table[["observed", "high"]].max().max()
-    ax.plot([0, top], [0, top], color=NEUTRAL, lw=0.8, zorder=1)
+    draw_intervals(ax, table)
     ax.set_xlabel("observed frequency of a pair of states")
     ax.set_ylabel(f"replicated frequency (mean, {prob:.0%} interval)")
     return _finish(ax)

@@ -199,10 +199,19 @@ class PairwiseSpikeSlab(BlockedStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for the variables of a recognised field."""
+        """Ideal for the variables of a recognised field, and for all weights of a field.
+
+        Were it to decline weights, samplers that never reach zero would take them; so the constructor
+        takes all, and raises for those that it cannot draw.
+        """
+        if is_op(var, GroupSpikeAndSlabRV):
+            return Competence.IDEAL
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:
             return Competence.INCOMPATIBLE
+        if is_op(var, SpikeAndSlabRV):
+            fields = [child for child in _children(model, var) if is_op(child, PairwiseRV)]
+            return Competence.IDEAL if fields else Competence.INCOMPATIBLE
         if any(var is v for part in fields_of(model) for v in part.variables):
             return Competence.IDEAL
         return Competence.INCOMPATIBLE
@@ -276,6 +285,8 @@ class _Sampler:
 
     def _load(self, rng, point, weight, bias, cells):
         """Bring table and chain up to date with the point; draw the missing cells."""
+        from bayesstruct.kernels.pairwise_spike_slab import Work
+
         if self.layout is None:
             self.layout = _layout(self.potentials, self.blocks, self.exact)
             self.position = _positions(self.potentials)
@@ -290,7 +301,7 @@ class _Sampler:
         # Made anew for each draw: a run that is taken up from a point goes on bit for bit.
         self.chain, joint = _chain(self.potentials, self.table, self.exact, weight, bias)
         if self.work is None:
-            self.work = _work(self.layout, joint)
+            self.work = Work.of(self.layout, joint)
 
     def _draw_cells(self, rng, point, codes, weight, bias):
         from bayesstruct.kernels.pairwise_cells import draw_missing
@@ -436,9 +447,3 @@ def _conditionals(potentials, table, weight, bias):
     probability, lowest = np.empty_like(logs), np.empty(potentials.p)
     normalise(start, logs, probability, lowest)
     return logs, probability, lowest, np.zeros(0), np.zeros((potentials.p, 0), np.int16)
-
-
-def _work(layout, joint):
-    from bayesstruct.kernels.pairwise_spike_slab import Work
-
-    return Work.of(layout, joint)

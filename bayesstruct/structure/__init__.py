@@ -12,11 +12,7 @@ from bayesstruct.structure.graphs import (
     median_graph,
     to_networkx,
 )
-from bayesstruct.structure.information import (
-    conditional_information,
-    edge_information,
-    interaction_norms,
-)
+from bayesstruct.structure.information import conditional_information, edge_information
 from bayesstruct.structure.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.structure.neighbourhoods import arc_table, symmetrize
 from bayesstruct.structure.probabilities import bayes_factors, inclusion_probabilities
@@ -39,7 +35,6 @@ __all__ = [
     "graph_probabilities",
     "inclusion_matrix",
     "inclusion_probabilities",
-    "interaction_norms",
     "map_graph",
     "median_graph",
     "partial_correlations",

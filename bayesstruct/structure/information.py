@@ -10,7 +10,7 @@ from bayesstruct.structure._posterior import EdgePosterior, read_posterior
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["conditional_information", "edge_information", "interaction_norms"]
+__all__ = ["conditional_information", "edge_information"]
 
 #: Joint states up to which all of them are gone through.
 ENUMERATED = 2**16
@@ -46,7 +46,8 @@ def edge_information(
             Mean and interval of the conditional mutual information, in nats; zero where the edge is
             absent, without which no draw is left out.
         norm, norm_low, norm_high
-            Mean and interval of the norm of the interaction, see `interaction_norms`.
+            Mean and interval of the norm of the interaction: of the table of log-potentials less
+            its row and column means.
 
         ``attrs["estimator"]`` is ``"enumeration"`` or ``"rows"`` (see Notes).
 
@@ -92,7 +93,7 @@ def edge_information(
     table = pd.DataFrame({"source": source, "target": target})
     for name, values in (
         ("information", information),
-        ("norm", interaction_norms(potentials, weight)),
+        ("norm", potentials.interaction_norms(weight)),
     ):
         table[name] = values.mean(axis=0)
         table[f"{name}_low"], table[f"{name}_high"] = _interval(values, hdi_prob)
@@ -149,44 +150,6 @@ def conditional_information(
     if rows is None:
         return _over_all_states(potentials, bias, weight)
     return _over_rows(potentials, bias, weight, np.asarray(rows, np.int64))
-
-
-def interaction_norms(potentials: Potentials, weight: np.ndarray) -> np.ndarray:
-    r"""Norm of the interaction of each pair of variables.
-
-    .. math:: \sqrt{\sum_{st} \bigl( t_{st} - \bar t_{s\cdot} - \bar t_{\cdot t} + \bar t \bigr)^2}
-
-    Row and column means of a table of log-potentials can be moved into the biases without any change
-    of the distribution; what is left, and measured here, cannot.
-
-    Parameters
-    ----------
-    potentials : Potentials
-    weight : array, shape (draws, weights)
-
-    Returns
-    -------
-    ndarray, shape (draws, edges)
-
-    See Also
-    --------
-    bayesstruct.distributions.interaction_strengths : The same inside a model.
-
-    Examples
-    --------
-    >>> interaction_norms(Potentials("ordinal", (2, 2)), np.array([[3.0]]))
-    array([[1.5]])
-    """
-    index, coefficient = potentials.pair_map
-    cells = coefficient * np.atleast_2d(weight)[:, index]
-    out = np.empty((len(cells), len(potentials.ends[0])))
-    for e, (i, j) in enumerate(zip(*potentials.ends, strict=True)):
-        first, last = potentials.pair_start[e : e + 2]
-        tables = cells[:, first:last].reshape(-1, potentials.states[i], potentials.states[j])
-        tables = tables - tables.mean(axis=1, keepdims=True)
-        tables = tables - tables.mean(axis=2, keepdims=True)
-        out[:, e] = np.sqrt(np.square(tables).sum(axis=(1, 2)))
-    return out
 
 
 def _over_all_states(potentials, bias, weight):

@@ -193,6 +193,24 @@ def test_missing_cells_are_filled_into_the_table():
     assert rows.shape == (4, 3)
 
 
+@pytest.mark.compiled
+def test_prior_draws_with_gaps_are_compiled():
+    """Object mode would warn, and warnings are errors."""
+    potentials = Potentials("full", (2, 3, 2))
+    missing = np.eye(3, dtype=bool)
+    with pm.Model():
+        bias = pm.Normal("bias", shape=potentials.bias_size)
+        cells = MissingStates("cells", [2, 3, 2])
+        IncompletePairwiseMRF(
+            "x", bias, np.zeros(potentials.weight_size), cells, missing=missing,
+            potentials=potentials, observed=np.zeros((3, 3), int),
+        )  # fmt: skip
+        prior = pm.sample_prior_predictive(200, random_seed=1)
+    drawn = prior["prior"]["cells"].values.reshape(-1, 3)
+    assert drawn.min(axis=0).tolist() == [0, 0, 0]
+    assert drawn.max(axis=0).tolist() == [1, 2, 1]
+
+
 def test_strength_of_an_interaction_has_no_part_of_the_biases():
     potentials = Potentials("full", (2, 3, 2))
     rng = np.random.default_rng(0)

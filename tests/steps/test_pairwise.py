@@ -273,6 +273,23 @@ def test_what_is_not_recognised_is_said():
             pm.sample(1, tune=0, chains=1, progressbar=False)
 
 
+def test_groups_that_are_not_recognised_are_not_left_to_others():
+    """Samplers that never reach zero would take them, silently wrong."""
+    potentials = Potentials("full", (2, 2))
+    with pm.Model():
+        w = bs.GroupSpikeAndSlab("w", groups=potentials.edge_of_weight)
+        field = {"potentials": potentials, "observed": rows((2, 2))}
+        bs.PairwiseMRF("x", np.zeros(2), 2.0 * w, **field)
+        with pytest.raises(ValueError, match="is not the vector of weights of 'x' itself"):
+            pm.sample(1, tune=0, chains=1, progressbar=False)
+    with pm.Model():
+        w = bs.SpikeAndSlab("w", shape=1)
+        field = {"potentials": Potentials("ordinal", (2, 2)), "observed": rows((2, 2))}
+        bs.PairwiseMRF("x", np.zeros(2), 2.0 * w, **field)
+        with pytest.raises(ValueError, match="is not the vector of weights of 'x' itself"):
+            pm.sample(1, tune=0, chains=1, progressbar=False)
+
+
 def test_the_same_draws_after_a_change_of_chain():
     """A step holds nothing but its generator: a run can be taken up from a point."""
     potentials = Potentials("ordinal", (2, 2, 2))

@@ -11,7 +11,7 @@ import bayesstruct as bs
 
 from bayesstruct.distributions import interaction_strengths
 from bayesstruct.kernels.potentials import Potentials
-from bayesstruct.structure import conditional_information, information, interaction_norms
+from bayesstruct.structure import conditional_information, information
 
 FAMILIES = [
     Potentials("ordinal", (2, 4, 3)),
@@ -86,7 +86,7 @@ def test_two_variables_that_are_always_equal():
 @pytest.mark.parametrize("potentials", FAMILIES[:2], ids=lambda p: p.kind)
 def test_norms_are_those_of_the_models(potentials):
     _, weight = parameters(potentials)
-    for row, norms in zip(weight, interaction_norms(potentials, weight), strict=True):
+    for row, norms in zip(weight, potentials.interaction_norms(weight), strict=True):
         strengths = interaction_strengths(pt.as_tensor_variable(row), potentials).eval(
             mode="FAST_COMPILE"
         )
@@ -99,7 +99,7 @@ def result(potentials, bias, weight, *, observed=None, missing=None, cells=None)
     names = list("abcd"[: potentials.p])
     i, j = potentials.ends
     several = potentials.weight_size > len(i)
-    norms = interaction_norms(potentials, weight)
+    norms = potentials.interaction_norms(weight)
     draws = {
         "bias": (("chain", "draw", "bias_label"), bias[None]),
         "edge": (("chain", "draw", "pair"), (norms[None] > 0).astype(int)),
@@ -139,7 +139,7 @@ def test_the_table_of_a_result(potentials):
     assert (first.source, first.target) == ("abcd"[i], "abcd"[j])
     # Means of the same numbers.
     assert first.information == pytest.approx(found[:, best].mean(), rel=1e-12)
-    assert first.norm == pytest.approx(interaction_norms(potentials, weight)[:, best].mean())
+    assert first.norm == pytest.approx(potentials.interaction_norms(weight)[:, best].mean())
     assert first.information_low < first.information_high
     assert ((found[:, best] >= first.information_low) & (found[:, best] <= first.information_high)).sum() >= 5  # fmt: skip
     last = table.iloc[-1][["information", "information_low", "information_high"]]
