@@ -32,8 +32,8 @@ that the unary tables change by
 
 :math:`\hat q_j` being the frequencies of the states of variable ``j``: the update is one of
 :math:`w_{ij}` given the biases of centred scores. It is a shear, of Jacobian one; the prior of the
-biases enters the ratio. Biases are then drawn one by one in the same way, without indicator; their
-defensive law is Cauchy's, as wide as the approximation.
+biases enters the ratio. The biases of each variable are then drawn together in the same way, without
+indicator; their defensive law has Cauchy's tails, and the scale of the approximation.
 
 *Swaps* carry the chain between edges that explain the same: an active block, chosen at random, is
 emptied and an inactive one of an edge that shares a variable with it, chosen at random, is filled.
@@ -65,12 +65,14 @@ __all__ = ["CAUCHY", "LAPLACE", "NORMAL", "Chain", "Layout", "Prior", "Table", "
 
 NORMAL, LAPLACE, CAUCHY, _FLAT = 0, 1, 2, 3
 _INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Inlined by Numba: passing tuples of arrays costs more than what these do.
+_TINY = _INNER | {"inline": "always"}
 _DEFENSE = 0.02  # weight of the slab in the proposals
 _ABSENT = -5.0  # log odds below which the approximation at zero is not refined
-_CLOSE = 1e-2  # squared length of a Newton step, in standard deviations, that ends the iteration
+_CLOSE = 0.3  # squared length of a Newton step, in standard deviations, that ends the iteration
 _STEPS, _HALVINGS = 10, 12
 _LEAST = 1e-4  # least probability of either value of an indicator in proposals
-_FLATTEST = 1e-3  # least precision of the approximation of a bias
+_FLATTEST = 1e-3  # least precision of the approximation of biases
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _tally_joint, _tally_logs, _tally_rows = rows.tally_joint, rows.tally_logs, rows.tally_rows
 _tilt_rows, _value_of_rows, _marginal = rows.tilt_rows, rows.value_of_rows, rows.marginal
@@ -123,9 +125,9 @@ class Chain(NamedTuple):
 
     weight: np.ndarray
     bias: np.ndarray
-    logs: np.ndarray  # (states, rows), of the pseudo-likelihood: log conditional probabilities,
-    probability: np.ndarray  # (states, rows), probabilities,
-    lowest: np.ndarray  # (p,), and the smallest logarithm of each variable
+    logs: np.ndarray  # (states, rows), of the pseudo-likelihood: log-potentials given the row,
+    probability: np.ndarray  # (states, rows), conditional probabilities,
+    lowest: np.ndarray  # (p,), and the smallest log probability of each variable
     energy: np.ndarray  # (cells,), of the exact likelihood: log-potentials of joint states
     digits: np.ndarray  # (p, cells) int16, state of each variable in each cell
 
@@ -164,7 +166,7 @@ class Work(NamedTuple):
         k = int(layout.states.max())
         top = np.sort(layout.states)
         most = int(max(top[-1] * top[-2], k))
-        d = int(max(np.diff(layout.block_start).max(), 1))
+        d = int(max(np.diff(layout.block_start).max(), np.diff(layout.bias_start).max()))
         biases = 2 * int(np.diff(layout.bias_start).max())
         rank = 1 if layout.exact else k  # the exact likelihood does without
         return cls(
@@ -179,7 +181,7 @@ class Work(NamedTuple):
 # --- the block at hand -----------------------------------------------------------------------
 
 
-@numba.njit(**_INNER)
+@numba.njit(**_TINY)
 def _set_part(dims, part, contexts, states, variable, context):
     dims[3 + 4 * part] = contexts
     dims[4 + 4 * part] = states
@@ -187,7 +189,7 @@ def _set_part(dims, part, contexts, states, variable, context):
     dims[6 + 4 * part] = context
 
 
-@numba.njit(**_INNER)
+@numba.njit(**_TINY)
 def _raw(layout, e, weight, cell):
     """Coefficient of a weight in a cell of the table of an edge."""
     at = layout.pair_start[e] + cell
@@ -225,7 +227,7 @@ def _centre_feature(layout, table, work, e, weight, a, tied):
         _note_shift(layout, work, layout.bias_start[i + 1] - layout.bias_start[i], j, a, t, -mean)
 
 
-@numba.njit(**_INNER)
+@numba.njit(**_TINY)
 def _note_shift(layout, work, at, i, a, s, change):
     """Add to the shifts of the biases of a variable that of a change of its table at one state."""
     for b in range(layout.bias_start[i], layout.bias_start[i + 1]):
@@ -272,16 +274,20 @@ def _load_weights(layout, table, chain, prior, work, block):
 
 
 @numba.njit(**_INNER)
-def _load_bias(layout, table, chain, work, i, b):
-    """Take up a bias of variable ``i``."""
+def _load_biases(layout, table, chain, work, i):
+    """Take up the biases of variable ``i``."""
+    first = layout.bias_start[i]
     dims = work.dims
-    dims[0] = dims[1] = dims[2] = 1
+    dims[0] = dims[1] = layout.bias_start[i + 1] - first
+    dims[2] = 1
     k = layout.states[i]
-    work.current[0] = chain.bias[b]
-    work.scale[0] = 1.0
-    work.moved[0] = b
-    work.shift[0, 0] = 1.0
-    work.feature[0, 0, :k] = layout.effect[b, :k]
+    work.shift[:] = 0.0
+    for a in range(dims[0]):
+        work.current[a] = chain.bias[first + a]
+        work.scale[a] = 1.0
+        work.moved[a] = first + a
+        work.shift[a, a] = 1.0
+        work.feature[0, a, :k] = layout.effect[first + a, :k]
     start = layout.unary_start[i]
     work.size[0, :k] = table.unary[start : start + k]
     if layout.exact:
@@ -296,7 +302,7 @@ def _load_bias(layout, table, chain, work, i, b):
 # --- likelihood ------------------------------------------------------------------------------
 
 
-@numba.njit(**_INNER)
+@numba.njit(**_TINY)
 def _set_change(work, part, x):
     """Set the changes of the log-potentials of a part when the block is at ``x``.
 
@@ -315,7 +321,7 @@ def _set_change(work, part, x):
     return total, most
 
 
-@numba.njit(**_INNER)
+@numba.njit(**_TINY)
 def _set_factor(work, part, cells):
     change, factor = work.change[part], work.factor[part]
     for c in range(cells):
@@ -425,7 +431,7 @@ def _apply(layout, table, chain, work, x):
     for part in range(dims[2]):
         cells = dims[3 + 4 * part] * dims[4 + 4 * part]
         _, most = _set_change(work, part, x)
-        change = work.change[part]
+        change = work.change[part, :cells]
         if layout.exact:
             for c in range(chain.energy.shape[0]):
                 chain.energy[c] += change[work.cell[c]]
@@ -437,7 +443,7 @@ def _apply(layout, table, chain, work, x):
             _set_factor(work, part, cells)
         chain.lowest[i] = _tilt_rows(
             chain.logs[at:end], chain.probability[at:end], table.states[dims[6 + 4 * part]],
-            change, work.factor[part], plain, work.tilted,
+            change, work.factor[part, :cells], plain, work.tilted,
         )  # fmt: skip
     for m in range(dims[1]):
         for a in range(dims[0]):
@@ -640,8 +646,14 @@ def _log_normal(work, x):
 def _log_defense(work, slab, x):
     if slab != _FLAT:
         return _log_slab_of(work, slab, x)
-    gap = x[0] - work.centre[0]
-    return _log_slab(CAUCHY, gap * gap, 1.0 / work.factor_a[0, 0])
+    d, factor = work.dims[0], work.factor_a
+    total = 0.0
+    for a in range(d):
+        along = 0.0
+        for b in range(a, d):
+            along += factor[b, a] * (x[b] - work.centre[b])
+        total += math.log(factor[a, a]) + _log_slab(CAUCHY, along * along, 1.0)
+    return total
 
 
 @numba.njit(**_INNER)
@@ -667,15 +679,13 @@ def _draw_slab(rng, slab, scale):
 def _propose(rng, work, slab):
     """Draw the weights of a full block into ``value``."""
     d, x = work.dims[0], work.value
-    if rng.random() < _DEFENSE:
+    defend = rng.random() < _DEFENSE
+    if defend and slab != _FLAT:
         for a in range(d):
-            if slab == _FLAT:
-                x[a] = work.centre[a] + _draw_slab(rng, CAUCHY, 1.0 / work.factor_a[a, a])
-            else:
-                x[a] = _draw_slab(rng, slab, work.scale[a])
+            x[a] = _draw_slab(rng, slab, work.scale[a])
         return
     for a in range(d):
-        x[a] = rng.standard_normal()
+        x[a] = _draw_slab(rng, CAUCHY if defend else NORMAL, 1.0)
     _solve_upper(work.factor_a, x, d)
     for a in range(d):
         x[a] += work.centre[a]
@@ -869,10 +879,9 @@ def sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tall
     if not prior.tied:
         return
     for i in variables:
-        for b in range(layout.bias_start[i], layout.bias_start[i + 1]):
-            _load_bias(layout, table, chain, work, i, b)
-            accepted, chance = _redraw(rng, layout, table, chain, prior, work, _FLAT, np.inf)
-            if accepted:
-                _apply(layout, table, chain, work, work.value)
-            tally[0] += chance
-            tally[1] += 1.0
+        _load_biases(layout, table, chain, work, i)
+        accepted, chance = _redraw(rng, layout, table, chain, prior, work, _FLAT, np.inf)
+        if accepted:
+            _apply(layout, table, chain, work, work.value)
+        tally[0] += chance
+        tally[1] += 1.0

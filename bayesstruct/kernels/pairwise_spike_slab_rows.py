@@ -26,45 +26,155 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["collapse", "count_pairs", "normalise", "spread"]
+__all__ = ["collapse", "condition", "count_pairs", "spread"]
 
 _INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 SMALL = -690.0  # logarithm of the smallest probability that a double has all digits of
 LARGE = 150.0  # change of a log-potential up to which factors may be multiplied out
 _TOP, _BOTTOM = 1e150, 1e-150
+_BLOCK = 64  # rows whose normalisers are multiplied at once, factors being moderate:
+_MODERATE = 1e4  # no such product of them leaves the range of doubles
+# Sums may be taken in any order, so that several rows are treated by one instruction.
+_SUMS = _INNER | {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
 # --- rows of the pseudo-likelihood -----------------------------------------------------------
 
 
 @numba.njit(cache=True, nogil=True)
-def normalise(start, logs, probability, lowest):
-    """Turn log-potentials of the states of each variable in each row into log probabilities.
+def condition(rows, start, unary, pair, pair_start, source, target, logs, probability, lowest):
+    """Conditional law of each variable given the others, in each row.
 
     Parameters
     ----------
+    rows : (p or more, rows) int16
     start : (p + 1,) int64
         Where the states of each variable start.
-    logs : (states, rows) float64, overwritten
+    unary, pair : float64
+        Tables of log-potentials.
+    pair_start : (edges + 1,) int64
+    source, target : (edges,) int64
+    logs : (states, rows) float64, written
+        Log-potentials.
     probability : (states, rows) float64, written
     lowest : (p,) float64, written
         Smallest log probability of each variable.
     """
+    for c in range(logs.shape[0]):
+        logs[c] = unary[c]
+    for e in range(source.shape[0]):
+        i, j = source[e], target[e]
+        table = pair[pair_start[e] : pair_start[e + 1]]
+        if table.any():
+            _add_table(rows[j], table, logs[start[i] : start[i + 1]], True)
+            _add_table(rows[i], table, logs[start[j] : start[j + 1]], False)
     for i in range(lowest.shape[0]):
-        lowest[i] = 0.0
-        for r in range(logs.shape[1]):
-            top = -np.inf
-            for s in range(start[i], start[i + 1]):
-                top = max(top, logs[s, r])
-            total = 0.0
-            for s in range(start[i], start[i + 1]):
-                probability[s, r] = math.exp(logs[s, r] - top)
-                total += probability[s, r]
-            top += math.log(total)
-            for s in range(start[i], start[i + 1]):
-                logs[s, r] -= top
-                probability[s, r] /= total
-                lowest[i] = min(lowest[i], logs[s, r])
+        at, end = start[i], start[i + 1]
+        least = _exponentiate(logs[at:end], probability[at:end])
+        lowest[i] = math.log(least) if least > 0.0 else -np.inf
+
+
+@numba.njit(**_INNER)
+def _add_table(other, table, logs, first):
+    """Add the table of an edge to the log-potentials of one end, which comes first or second."""
+    k = logs.shape[0]
+    size = table.shape[0] // k
+    for s in range(k):
+        for r in range(other.shape[0]):
+            logs[s, r] += table[s * size + other[r] if first else other[r] * k + s]
+
+
+@numba.njit(**_INNER)
+def _exponentiate(logs, probability):
+    """Normalised exponentials in each row; returns the smallest."""
+    k = logs.shape[0]
+    least = 1.0
+    for r in range(logs.shape[1]):
+        top = -np.inf
+        for s in range(k):
+            top = max(top, logs[s, r])
+        total = 0.0
+        for s in range(k):
+            probability[s, r] = math.exp(logs[s, r] - top)
+            total += probability[s, r]
+        for s in range(k):
+            probability[s, r] /= total
+            least = min(least, probability[s, r])
+    return least
+
+
+@numba.njit(**_INNER)
+def _is_binary(k, factor):
+    """Whether variable and context have two states, and factors are moderate."""
+    return (
+        k == 2
+        and factor.shape[0] == 4
+        and factor.max() < _MODERATE
+        and factor.min() * _MODERATE > 1.0
+    )
+
+
+@numba.njit(**_SUMS)
+def _multiply(zero, one, context, start, end, factor):
+    """Product of the normalisers of some rows of a binary variable in a binary context."""
+    f00, f01, f10, f11 = factor[0], factor[1], factor[2], factor[3]
+    product = 1.0
+    for r in range(start, end):
+        t = context[r] != 0
+        product *= zero[r] * (f10 if t else f00) + one[r] * (f11 if t else f01)
+    return product
+
+
+@numba.njit(**_SUMS)
+def _multiply_and_add(zero, one, context, start, end, factor):
+    """`_multiply`, and sums of the second probability and of its square, by context."""
+    f00, f01, f10, f11 = factor[0], factor[1], factor[2], factor[3]
+    product, first, second, first_on, second_on = 1.0, 0.0, 0.0, 0.0, 0.0
+    for r in range(start, end):
+        t = context[r] != 0
+        up = one[r] * (f11 if t else f01)
+        norm = zero[r] * (f10 if t else f00) + up
+        product *= norm
+        q = up / norm
+        square = q * q
+        first += 0.0 if t else q
+        second += 0.0 if t else square
+        first_on += q if t else 0.0
+        second_on += square if t else 0.0
+    return product, first, second, first_on, second_on
+
+
+@numba.njit(**_INNER)
+def _value_of_binary(probability, context, starts, multiplicity, factor):
+    """`value_of_rows` of a binary variable in a binary context."""
+    total = 0.0
+    for g in range(multiplicity.shape[0]):
+        logs = 0.0
+        for r in range(starts[g], starts[g + 1], _BLOCK):
+            end = min(r + _BLOCK, starts[g + 1])
+            logs += math.log(_multiply(probability[0], probability[1], context, r, end, factor))
+        total += multiplicity[g] * logs
+    return total
+
+
+@numba.njit(**_INNER)
+def _tally_binary(probability, context, starts, multiplicity, factor, first, second):
+    """`_tally_two` in a binary context."""
+    total = 0.0
+    for g in range(multiplicity.shape[0]):
+        m, logs = multiplicity[g], 0.0
+        for r in range(starts[g], starts[g + 1], _BLOCK):
+            end = min(r + _BLOCK, starts[g + 1])
+            product, off, off2, on, on2 = _multiply_and_add(
+                probability[0], probability[1], context, r, end, factor
+            )
+            logs += math.log(product)
+            first[1] += m * off
+            first[3] += m * on
+            second[1, 1] += m * off2
+            second[3, 1] += m * on2
+        total += m * logs
+    return total
 
 
 @numba.njit(**_INNER)
@@ -80,6 +190,8 @@ def value_of_rows(probability, context, starts, multiplicity, factor):
     factor : (contexts * states,) float64
     """
     k = probability.shape[0]
+    if _is_binary(k, factor):
+        return _value_of_binary(probability, context, starts, multiplicity, factor)
     total = 0.0
     for g in range(multiplicity.shape[0]):
         logs, product = 0.0, 1.0
@@ -147,7 +259,10 @@ def tally_rows(probability, context, starts, multiplicity, factor, size, first, 
     first[: factor.shape[0]] = 0.0
     second[: factor.shape[0], :k] = 0.0
     if k == 2:
-        total = _tally_two(probability, context, starts, multiplicity, factor, first, second)
+        if _is_binary(k, factor):
+            total = _tally_binary(probability, context, starts, multiplicity, factor, first, second)
+        else:
+            total = _tally_two(probability, context, starts, multiplicity, factor, first, second)
         _complete_two(size, first, second)
         return total
     total = 0.0
@@ -196,8 +311,9 @@ def _tilted(logs, change, r, c, out):
 
 @numba.njit(**_INNER)
 def tally_logs(logs, context, starts, multiplicity, change, first, second, work):
-    """`tally_rows` from log probabilities and changes of log-potentials of any size."""
+    """`tally_rows` from log-potentials, and changes of any size."""
     k = logs.shape[0]
+    none = np.zeros(k)
     first[: change.shape[0]] = 0.0
     second[: change.shape[0], :k] = 0.0
     total = 0.0
@@ -205,12 +321,56 @@ def tally_logs(logs, context, starts, multiplicity, change, first, second, work)
         m = multiplicity[g]
         for r in range(starts[g], starts[g + 1]):
             c = k * context[r]
-            total += m * _tilted(logs, change, r, c, work)
+            before = _tilted(logs, none, r, 0, work)
+            total += m * (_tilted(logs, change, r, c, work) - before)
             for s in range(k):
                 first[c + s] += m * work[s]
                 for s2 in range(k):
                     second[c + s, s2] += m * work[s] * work[s2]
     return total
+
+
+@numba.njit(**_SUMS)
+def _tilt_binary(logs, probability, context, change, factor):
+    """`tilt_rows` of a binary variable in a binary context, with factors."""
+    f00, f01, f10, f11 = factor[0], factor[1], factor[2], factor[3]
+    c00, c01, c10, c11 = change[0], change[1], change[2], change[3]
+    zero, one, log_zero, log_one = probability[0], probability[1], logs[0], logs[1]
+    least = 1.0
+    for r in range(logs.shape[1]):
+        t = context[r] != 0
+        down = zero[r] * (f10 if t else f00)
+        up = one[r] * (f11 if t else f01)
+        scale = 1.0 / (down + up)
+        zero[r] = down * scale
+        one[r] = up * scale
+        log_zero[r] += c10 if t else c00
+        log_one[r] += c11 if t else c01
+        least = min(least, zero[r], one[r])
+    return least
+
+
+@numba.njit(**_INNER)
+def _tilt(logs, probability, context, change, factor, plain, work):
+    """Smallest probability after `tilt_rows`."""
+    k = logs.shape[0]
+    least = 1.0
+    for r in range(logs.shape[1]):
+        c = k * context[r]
+        if plain:
+            norm = 0.0
+            for s in range(k):
+                work[s] = probability[s, r] * factor[c + s]
+                norm += work[s]
+            for s in range(k):
+                work[s] /= norm
+        else:
+            _tilted(logs, change, r, c, work)
+        for s in range(k):
+            probability[s, r] = work[s]
+            logs[s, r] += change[c + s]
+            least = min(least, work[s])
+    return least
 
 
 @numba.njit(**_INNER)
@@ -222,25 +382,11 @@ def tilt_rows(logs, probability, context, change, factor, plain, work):
     plain : bool
         Whether factors may be multiplied out.
     """
-    k = logs.shape[0]
-    lowest = 0.0
-    for r in range(logs.shape[1]):
-        c = k * context[r]
-        if plain:
-            norm = 0.0
-            for s in range(k):
-                work[s] = probability[s, r] * factor[c + s]
-                norm += work[s]
-            gap = math.log(norm)
-            for s in range(k):
-                work[s] /= norm
-        else:
-            gap = _tilted(logs, change, r, c, work)
-        for s in range(k):
-            probability[s, r] = work[s]
-            logs[s, r] += change[c + s] - gap
-            lowest = min(lowest, logs[s, r])
-    return lowest
+    if plain and _is_binary(logs.shape[0], factor):
+        least = _tilt_binary(logs, probability, context, change, factor)
+    else:
+        least = _tilt(logs, probability, context, change, factor, plain, work)
+    return math.log(least) if least > 0.0 else -np.inf
 
 
 # --- joint states of the exact likelihood ----------------------------------------------------

@@ -431,19 +431,13 @@ def _joint(potentials, table, weight, bias):
 
 
 def _conditionals(potentials, table, weight, bias):
-    from bayesstruct.kernels.pairwise_spike_slab_rows import normalise
+    from bayesstruct.kernels.pairwise_spike_slab_rows import condition
 
-    states, rows = potentials.states, table.states
-    unary, pair = potentials.unary(bias), potentials.pair(weight)
-    logs = np.repeat(unary[:, None], rows.shape[1], axis=1)
     start = potentials.unary_start
-    active = np.logical_or.reduceat(pair != 0, potentials.pair_start[:-1])
-    for e, (i, j) in enumerate(zip(*potentials.ends, strict=True)):
-        if active[e]:
-            t = pair[potentials.pair_start[e] : potentials.pair_start[e + 1]]
-            t = t.reshape(states[i], states[j])
-            logs[start[i] : start[i + 1]] += t[:, rows[j]]
-            logs[start[j] : start[j + 1]] += t[rows[i]].T
+    logs = np.empty((int(start[-1]), table.states.shape[1]))
     probability, lowest = np.empty_like(logs), np.empty(potentials.p)
-    normalise(start, logs, probability, lowest)
+    condition(
+        table.states, start, potentials.unary(bias), potentials.pair(weight),
+        potentials.pair_start, *potentials.ends, logs, probability, lowest,
+    )  # fmt: skip
     return logs, probability, lowest, np.zeros(0), np.zeros((potentials.p, 0), np.int16)
