@@ -1,5 +1,6 @@
 """Models: one file for each structure-learning problem, each an ordinary ``pm.Model``."""
 
+from bayesstruct.models.bayesian_network import bayesian_network
 from bayesstruct.models.gaussian_graphical import gaussian_graphical
 from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
 from bayesstruct.models.ising import ising
@@ -7,6 +8,7 @@ from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
 from bayesstruct.models.pairwise_mrf import pairwise_mrf
 
 __all__ = [
+    "bayesian_network",
     "gaussian_graphical",
     "gaussian_neighbourhoods",
     "ising",

@@ -12,11 +12,12 @@ import pytensor.tensor as pt
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.states import StateTable
 from bayesstruct.distributions import RegularizedHorseshoe, SpikeAndSlab, included
-from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.models.mrf_parts import (
     add_biases,
     check_likelihood,
     edge_inclusion,
+    field_coords,
+    field_potentials,
     observe_states,
     record_field,
 )
@@ -40,6 +41,7 @@ def ising(
     prior="spike_slab",
     likelihood="pseudo",
     coding="01",
+    graph=None,
     edge_probability=None,
     required=None,
     forbidden=None,
@@ -69,11 +71,15 @@ def ising(
         (Besag 1975). It serves any number of columns, but is **not** the likelihood: the posterior
         is a *composite* one, whose intervals are as a rule too narrow
         (:func:`bayesstruct.sandwich` widens them). ``"exact"`` goes through all joint states, up to
-        some 20 columns.
+        some 20 columns; of a sparse `graph` it takes any number, unless the prior is spike and slab.
     coding : {"01", "pm"}
         The values of x in the formula: 0 and 1, or -1 and 1. It is the same family of
         distributions, but not the same prior; the default scales of the weights are those of equal
         log odds ratios (a quarter under ``"pm"``).
+    graph : networkx.Graph or iterable of pairs of column names, optional
+        The edges that may be present, if that is known: a chain of time points, a tree, a narrow
+        grid. All other pairs have no weight, and the dimension ``pair`` is over these edges only. The
+        exact likelihood is then summed up variable by variable along the graph.
     edge_probability : float, (p, p) array_like, ``pm.Beta.dist`` or StochasticBlock, optional
         Prior probability of an edge (spike and slab), 0.5 by default. A matrix gives one to each
         pair, 0 forbids and 1 requires an edge; a beta distribution is learned from the table;
@@ -107,10 +113,11 @@ def ising(
     Raises
     ------
     TableError
-        If the table cannot be used; the message names the column and the remedy.
+        If the table or the graph cannot be used; the message names the column and the remedy.
     ValueError
-        For an unknown option, one out of range, one that belongs to another prior, or more joint
-        states than the exact likelihood can go through.
+        For an unknown option, one out of range, one that belongs to another prior, or an exact
+        likelihood that would take too long: more than 2^22 joint states, and a graph with so many
+        cycles that tables of more than 2^22 cells are needed.
 
     References
     ----------
@@ -129,6 +136,14 @@ def ising(
         with bs.models.ising(bs.load_dataset("reinis")):
             idata = pm.sample()
         bs.edge_table(idata)
+
+    Which of a hundred days depend on the day before, exactly:
+
+    .. code-block:: python
+
+        days = itertools.pairwise(rain.columns)
+        with bs.models.ising(rain, graph=days, prior="laplace", likelihood="exact"):
+            idata = pm.sample()
     """
     given = check_options(
         prior,
@@ -145,11 +160,11 @@ def ising(
     if coding not in _CODINGS:
         raise ValueError(f'`coding` is "01" or "pm", it is {coding!r}')
     table = _binary(data)
-    check_likelihood(likelihood, table.states)
-    potentials = Potentials(_CODINGS[coding], table.states)
-    with pm.Model(coords=table.coords) as model:
+    potentials = field_potentials(table, _CODINGS[coding], graph=graph)
+    check_likelihood(likelihood, potentials, absent=prior == "spike_slab")
+    with pm.Model(coords=field_coords(table, potentials)) as model:
         bias = add_biases(None, "node", bias_scale)
-        weight, implied, cut = _PRIORS[prior](table, given, _UNIT[coding])
+        weight, implied, cut = _PRIORS[prior](table, potentials, given, _UNIT[coding])
         record_field(table, potentials, implied, cut)
         observe_states(table, bias, weight, potentials=potentials, likelihood=likelihood)
     return model
@@ -166,9 +181,10 @@ def _binary(data):
     return table
 
 
-def _spike_slab(table, options, unit):
+def _spike_slab(table, potentials, options, unit):
     inclusion, implied = edge_inclusion(
         table,
+        potentials,
         options.get("edge_probability", 0.5),
         options.get("required", ()),
         options.get("forbidden", ()),
@@ -180,7 +196,7 @@ def _spike_slab(table, options, unit):
     return weight, implied, 0.0
 
 
-def _laplace(table, options, unit):
+def _laplace(table, potentials, options, unit):
     rate = float(options.get("rate", 1.0 / unit))
     cut = float(options.get("negligible", 0.2 * unit))
     weight = pm.Laplace("weight", 0.0, 1.0 / rate, dims="pair")
@@ -188,8 +204,8 @@ def _laplace(table, options, unit):
     return weight, np.exp(-rate * cut), cut
 
 
-def _horseshoe(table, options, unit):
-    size = len(table.edge_names)
+def _horseshoe(table, potentials, options, unit):
+    size = potentials.weight_size
     expected = float(options.get("expected_edges", min(table.p, 0.5 * size)))
     if expected >= size:
         raise ValueError(

@@ -6,13 +6,26 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.data.checks import SEPARATOR
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
+from bayesstruct.data.errors import TableError
+from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.names import nearest
 from bayesstruct.distributions import IncompletePairwiseMRF, MissingStates, PairwiseMRF
 from bayesstruct.distributions.precision import is_beta
+from bayesstruct.kernels.exact_sums import ExactSums
+from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.models.parts import record
 
-__all__ = ["add_biases", "check_likelihood", "edge_inclusion", "observe_states", "record_field"]
+__all__ = [
+    "add_biases",
+    "check_likelihood",
+    "edge_inclusion",
+    "field_coords",
+    "field_potentials",
+    "observe_states",
+    "record_field",
+]
 
 _ROWS = ("observation", "node")
 LIKELIHOODS = ("pseudo", "exact")
@@ -20,17 +33,52 @@ LIKELIHOODS = ("pseudo", "exact")
 MAX_STATES = 2**22
 
 
-def check_likelihood(likelihood, states):
-    """Refuse an unknown likelihood, and the exact one for more states than can be enumerated."""
+def field_potentials(table, kind, reference=0, graph=None) -> Potentials:
+    """Potentials of the pairs of a table, or of those that a graph joins.
+
+    Parameters
+    ----------
+    table : StateTable
+    kind : str
+    reference : int
+    graph : networkx.Graph or iterable of pairs of column names, optional
+    """
+    edges = None if graph is None else graph_pairs(table.names, graph)
+    return Potentials(kind, table.states, reference, edges)
+
+
+def field_coords(table, potentials) -> dict:
+    """Coordinates of a model, whose dimension ``pair`` is over the edges of the potentials."""
+    if potentials.edges is None:
+        return table.coords
+    names = table.names
+    pairs = [f"{names[i]}{SEPARATOR}{names[j]}" for i, j in potentials.edges]
+    return table.coords | {"pair": pairs}
+
+
+def check_likelihood(likelihood, potentials, *, absent=False):
+    """Refuse an unknown likelihood, and the exact one where it takes too long.
+
+    Parameters
+    ----------
+    likelihood : str
+    potentials : Potentials
+    absent : bool
+        Whether edges may be absent: their sampler goes through all joint states.
+    """
     if likelihood not in LIKELIHOODS:
         raise ValueError(nearest("likelihood", likelihood, LIKELIHOODS))
-    total = math.prod(states)
-    if likelihood == "exact" and total > MAX_STATES:
+    if likelihood == "pseudo":
+        return
+    total = math.prod(potentials.states)
+    if absent and total > MAX_STATES:
         raise ValueError(
-            f"the {len(states)} columns have {float(total):.3g} joint states, and the exact likelihood "
-            f"goes through all of them (at most {MAX_STATES:,}); use "
-            'likelihood="pseudo", or fewer columns'
+            f"the {potentials.p} columns have {float(total):.3g} joint states, and spike and slab with "
+            f"the exact likelihood goes through all of them (at most {MAX_STATES:,}); use "
+            'likelihood="pseudo", fewer columns, or, if a sparse graph of possible edges is known, a '
+            "prior that only shrinks together with `graph`"
         )
+    ExactSums.of(potentials, MAX_STATES)  # refuses what takes too long
 
 
 def add_biases(labels, dims, scale):
@@ -52,12 +100,14 @@ def add_biases(labels, dims, scale):
     return pm.Normal("bias", 0.0, scale, dims=dims)
 
 
-def edge_inclusion(table, probability, required, forbidden):
+def edge_inclusion(table, potentials, probability, required, forbidden):
     """Prior probability of each edge, with the variables that it depends on.
 
     Parameters
     ----------
     table : StateTable
+    potentials : Potentials
+        Whose edges are meant.
     probability : float, (p, p) array_like, unregistered beta distribution or StochasticBlock
     required, forbidden : iterable of pairs of column names
 
@@ -68,17 +118,17 @@ def edge_inclusion(table, probability, required, forbidden):
     implied : numpy.ndarray
         (edges,), its prior mean.
     """
-    source, target = table.edge_index
+    source, target = potentials.ends
+    required, forbidden = list(required), list(forbidden)
+    known = fixed_edges(table.names, required, forbidden)
+    _check_required(table, potentials, known)
+    fixed = known[source, target]
     if is_beta(probability):
-        fixed = fixed_edges(table.names, required, forbidden)[source, target]
         share, mean = _beta(probability)
         return _where_free(fixed, share), np.where(fixed == 0.5, mean, fixed)
     if isinstance(probability, StochasticBlock):
-        fixed = fixed_edges(table.names, required, forbidden)[source, target]
-        return (
-            _where_free(fixed, _blocks(table, probability)),
-            np.where(fixed == 0.5, probability.mean, fixed),
-        )
+        share = _blocks(potentials, probability)
+        return _where_free(fixed, share), np.where(fixed == 0.5, probability.mean, fixed)
     if hasattr(probability, "owner"):
         raise ValueError(
             "`edge_probability` can be a number, a matrix of numbers, a beta distribution such as "
@@ -86,6 +136,19 @@ def edge_inclusion(table, probability, required, forbidden):
         )
     nominal = edge_probability_matrix(table.names, probability, required, forbidden)
     return nominal[source, target], nominal[source, target]
+
+
+def _check_required(table, potentials, known):
+    """Refuse required edges that the graph leaves out."""
+    if potentials.edges is None:
+        return
+    required = {(i, j) for i, j in np.argwhere(known == 1.0).tolist() if i < j}
+    if left_out := sorted(required - set(potentials.edges)):
+        i, j = left_out[0]
+        raise TableError(
+            f"edge {table.names[i]}{SEPARATOR}{table.names[j]} is required and not in `graph`; add it "
+            "there"
+        )
 
 
 def _where_free(fixed, probability):
@@ -101,7 +164,7 @@ def _beta(distribution):
     return pm.Beta("edge_probability", alpha, beta), alpha / (alpha + beta)
 
 
-def _blocks(table, spec):
+def _blocks(potentials, spec):
     """Probability of each edge by the hidden blocks of its ends."""
     model = pm.modelcontext(None)
     pairs = np.triu_indices(spec.blocks)
@@ -120,7 +183,7 @@ def _blocks(table, spec):
     at = np.zeros((spec.blocks, spec.blocks), int)
     at[pairs] = np.arange(len(names))
     at = pt.as_tensor_variable(np.maximum(at, at.T))
-    source, target = (pt.as_tensor_variable(end) for end in table.edge_index)
+    source, target = (pt.as_tensor_variable(end) for end in potentials.ends)
     return probability[at[block[source], block[target]]]
 
 
@@ -143,7 +206,7 @@ def observe_states(table, bias, weight, *, potentials, likelihood):
 
 def record_field(table, potentials, implied, negligible):
     """Record what the posterior of a field is read with."""
-    source, target = table.edge_index
+    source, target = potentials.ends
     record("edge_source", source, dims="pair")
     record("edge_target", target, dims="pair")
     record("edge_prior", np.broadcast_to(implied, len(source)).copy(), dims="pair")

@@ -23,11 +23,13 @@ from bayesstruct.distributions import (
     interaction_strengths,
 )
 from bayesstruct.distributions.interactions import negligible_probability
-from bayesstruct.kernels.potentials import KINDS, Potentials
+from bayesstruct.kernels.potentials import KINDS
 from bayesstruct.models.mrf_parts import (
     add_biases,
     check_likelihood,
     edge_inclusion,
+    field_coords,
+    field_potentials,
     observe_states,
     record_field,
 )
@@ -49,6 +51,7 @@ def pairwise_mrf(
     potentials="full",
     prior="group_laplace",
     likelihood="pseudo",
+    graph=None,
     norm=None,
     rate=None,
     edge_probability=None,
@@ -82,6 +85,8 @@ def pairwise_mrf(
         ``"group_laplace"`` only shrinks, and an edge is then an interaction beyond `negligible`.
     likelihood : {"pseudo", "exact"}
         As in :func:`~bayesstruct.models.ising`: the first makes a *composite* posterior.
+    graph : networkx.Graph or iterable of pairs of column names, optional
+        The edges that may be present, as in :func:`~bayesstruct.models.ising`.
     norm : {2, numpy.inf, "nuclear", 1}, optional
         Of the weights of a pair (group Laplace), 2 by default.
     rate : float, optional
@@ -111,11 +116,12 @@ def pairwise_mrf(
     Raises
     ------
     TableError
-        If the table cannot be used; the message names the column and the remedy.
+        If the table or the graph cannot be used; the message names the column and the remedy.
     ValueError
         For an unknown option, one out of range, one that belongs to another prior, potentials that
-        do not go with the numbers of states, or more joint states than the exact likelihood can go
-        through.
+        do not go with the numbers of states, or an exact likelihood that would take too long: more
+        than 2^22 joint states, and a graph with so many cycles that tables of more than 2^22 cells
+        are needed.
 
     Notes
     -----
@@ -153,11 +159,11 @@ def pairwise_mrf(
     if potentials not in _KINDS:
         raise ValueError(nearest("potentials", potentials, _KINDS))
     table = StateTable.read(data)
-    check_likelihood(likelihood, table.states)
-    family = Potentials(potentials, table.states, reference)
+    family = field_potentials(table, potentials, reference, graph)
+    check_likelihood(likelihood, family, absent=prior == "spike_slab")
     if family.scored:
         table.warn_about_order()
-    with pm.Model(coords=table.coords) as model:
+    with pm.Model(coords=field_coords(table, family)) as model:
         bias = add_biases(_bias_labels(table, family), "bias_label", bias_scale)
         weights, implied, cut = _PRIORS[prior](table, family, given)
         record_field(table, family, implied, cut)
@@ -218,6 +224,7 @@ def _potential(table, family, rate, norm):
 def _spike_slab(table, family, options):
     inclusion, implied = edge_inclusion(
         table,
+        family,
         options.get("edge_probability", 0.5),
         options.get("required", ()),
         options.get("forbidden", ()),

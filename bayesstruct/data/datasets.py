@@ -44,6 +44,12 @@ def load_dataset(name: str) -> "pandas.DataFrame":
             molecule that was inhibited or, under ``pma`` and ``b2camp``, activated; ``"none"`` in
             the 1,755 cells under general stimulation). LY294002 inhibits PI3K, which was not
             measured: its 848 cells have ``"PI3K"``, which other work treats as one on Akt or PIP3.
+        ``"sachs_discrete"``
+            5,400 cells of the same nine conditions, 600 of each, in the three states of that paper's
+            analysis: the 11 columns hold 1 (low), 2 (average) and 3 (high), ``intervention`` the
+            molecule that was acted on or ``"none"`` (1,800 cells; those under LY294002 count among
+            them). An inhibited molecule is 1 in all cells of its condition, an activated one is as
+            it was measured, nearly always 3.
         ``"reinis"``
             1,841 men x 6 binary risk factors of coronary heart disease (Edwards and Havranek 1985):
             ``smoke``, ``mental`` and ``phys`` (strenuous work), ``systol`` (blood pressure of 140
@@ -151,6 +157,13 @@ def _sachs() -> "pandas.DataFrame":
     return observational.drop(columns=["condition", "intervention"])
 
 
+def _sachs_discrete() -> "pandas.DataFrame":
+    import pandas as pd
+
+    with (_TABLES / "sachs_discrete.csv.gz").open("rb") as file:
+        return pd.read_csv(file, compression="gzip")
+
+
 def _sachs_network(column: str) -> "networkx.DiGraph":
     import networkx as nx
     import pandas as pd
@@ -182,6 +195,7 @@ def _anes96() -> "pandas.DataFrame":
 _DATASETS = {
     "sachs": _sachs,
     "sachs_interventions": _sachs_interventions,
+    "sachs_discrete": _sachs_discrete,
     "reinis": _reinis,
     "anes96": _anes96,
 }

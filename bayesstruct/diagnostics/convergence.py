@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.diagnostics.summaries import graph_distance, n_edges
+from bayesstruct.structure._arcs import DIM, has_dags, read_dags
 from bayesstruct.structure._mixing import MIN_DRAWS, indicator_ess, indicator_rhat
-from bayesstruct.structure._posterior import INDICATOR, SAMPLE_DIMS, EdgePosterior, read_posterior
+from bayesstruct.structure._posterior import INDICATOR, SAMPLE_DIMS, read_posterior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +20,10 @@ MAX_R_HAT = 1.01
 ESS_PER_CHAIN = 100
 TAIL = (0.05, 0.95)
 SCREENED = 100  # entries of a large variable that get the full, slow diagnostics
+#: Bayesian networks: the graph in other forms; the order of the nodes, which is not identified
+#: (chains in which the same graph has different orders agree); and tables of probabilities, in which
+#: the place of a cell stands for other states of other parents as soon as the graph changes.
+_OTHER_FORMS = ("dag", "arc", "order", "table")
 
 
 @dataclass(frozen=True)
@@ -108,9 +113,9 @@ def check(idata) -> Check:
     -------
     Check
         Prints as a table; `.ok` is a single answer, `.to_frame()` the table as data. The rows: the
-        number of edges; the distance to the median graph; the edge whose probability is least well
-        known; the worst weight; the worst entry of each other variable; divergences, if the sampler
-        reports them.
+        number of edges (arcs); the distance to the median graph; the edge (arc) whose probability
+        is least well known; the worst weight; the worst entry of each other variable;
+        divergences, if the sampler reports them.
 
     Raises
     ------
@@ -141,21 +146,28 @@ def check(idata) -> Check:
     >>> result = check(idata)  # doctest: +SKIP
     >>> assert result.ok, result  # doctest: +SKIP
     """
-    posterior = read_posterior(idata)
+    if has_dags(idata):
+        posterior = read_dags(idata)
+        what, known = "arc", _OTHER_FORMS
+        indicators, labels = posterior.arcs.astype(bool), posterior.draws[DIM].values
+    else:
+        posterior = read_posterior(idata)
+        what, known = "edge", (INDICATOR,)
+        indicators, labels = posterior.indicators, posterior.labels
     rows = [
-        _variable_row("number of edges", n_edges(posterior)),
+        _variable_row(f"number of {what}s", n_edges(posterior)),
         _variable_row("distance to the median graph", graph_distance(posterior)),
-        _edge_row(posterior),
-        *(_variable_row(name, values) for name, values in _parameters(posterior)),
+        _indicator_row(indicators, labels, what),
+        *(_variable_row(name, values) for name, values in _parameters(posterior.draws, known)),
         *_divergences(idata),
     ]
     return Check(rows)
 
 
-def _parameters(posterior: EdgePosterior):
+def _parameters(draws: "xr.Dataset", known: tuple[str, ...]):
     """Yield every other variable that was sampled; of the precision only what weights leave out."""
-    for name, values in posterior.draws.data_vars.items():
-        if name == INDICATOR or not {*SAMPLE_DIMS} <= {*values.dims}:
+    for name, values in draws.data_vars.items():
+        if name in known or not {*SAMPLE_DIMS} <= {*values.dims}:
             continue
         if values.dtype.kind not in "fiub":
             continue
@@ -173,24 +185,17 @@ def _diagonal(precision: "xr.DataArray") -> "xr.DataArray":
     return out.assign_coords(node=precision["node"].values)
 
 
-def _edge_row(posterior: EdgePosterior) -> Row:
-    drawn = posterior.indicators
+def _indicator_row(drawn: np.ndarray, labels: np.ndarray, what: str) -> Row:
     ess, r_hat = indicator_ess(drawn), indicator_rhat(drawn)
     p = drawn.mean(axis=(0, 1))
     error = np.where(np.isnan(ess), 0, np.sqrt(p * (1 - p) / np.nan_to_num(ess, nan=1.0)))
-    worst = int(np.argmax(error))
     if drawn.shape[1] < MIN_DRAWS:
-        return _row("edge", np.nan, np.nan, np.nan, drawn.shape[:2])
+        return _row(what, np.nan, np.nan, np.nan, drawn.shape[:2])
+    worst = int(np.argmax(error))
     if not 0 < p[worst] < 1:
-        return Row(
-            "edges",
-            1.0,
-            np.nan,
-            np.nan,
-            "no edge ever changed: all certain, or a stuck sampler",
-            True,
-        )
-    name = f"edge (worst): {posterior.labels[worst]}"
+        verdict = f"no {what} ever changed: all certain, or a stuck sampler"
+        return Row(f"{what}s", 1.0, np.nan, np.nan, verdict, True)
+    name = f"{what} (worst): {labels[worst]}"
     return _row(name, r_hat[worst], ess[worst], np.nan, drawn.shape[:2])
 
 

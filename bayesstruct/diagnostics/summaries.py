@@ -4,8 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.structure._arcs import DagPosterior, has_dags, read_dags
 from bayesstruct.structure._posterior import SAMPLE_DIMS, EdgePosterior, read_posterior
+from bayesstruct.structure._truth import arc_matrix
 from bayesstruct.structure.comparison import edges_of
+from bayesstruct.structure.dag_graphs import median_matrix
+from bayesstruct.structure.distances import joined_differently
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -14,7 +18,7 @@ __all__ = ["graph_distance", "n_edges"]
 
 
 def n_edges(idata, *, group: str = "posterior") -> "xr.DataArray":
-    """Count the edges of each sampled graph.
+    """Count the edges (arcs) of each sampled graph.
 
     Parameters
     ----------
@@ -31,6 +35,9 @@ def n_edges(idata, *, group: str = "posterior") -> "xr.DataArray":
     --------
     >>> az.plot_rank(n_edges(idata))  # doctest: +SKIP
     """
+    if has_dags(idata):
+        posterior = read_dags(idata, group)
+        return _over_draws(posterior, posterior.arcs.sum(axis=-1), "n_edges")
     posterior = read_posterior(idata, group)
     return _over_draws(posterior, posterior.indicators.sum(axis=-1), "n_edges")
 
@@ -44,18 +51,21 @@ def graph_distance(idata, reference=None) -> "xr.DataArray":
         Result of a bayesstruct graph model.
     reference : known graph, optional
         In any form that `structure.compare` takes; by default the graph of the edges that were in
-        at least half of the draws.
+        at least half of the draws (of a Bayesian network: `median_graph`).
 
     Returns
     -------
     xarray.DataArray, dims (chain, draw)
-        Number of edges in which the two differ (Hamming distance).
+        Number of edges in which the two differ (Hamming distance); for Bayesian networks the
+        structural Hamming distance, one for a missing, extra or reversed arc.
 
     Raises
     ------
     ValueError
         For a reference with unknown names.
     """
+    if has_dags(idata):
+        return _dag_distance(read_dags(idata), reference)
     posterior = read_posterior(idata)
     drawn = posterior.indicators
     if reference is None:
@@ -65,7 +75,21 @@ def graph_distance(idata, reference=None) -> "xr.DataArray":
     return _over_draws(posterior, (drawn != present).sum(axis=-1), "graph_distance")
 
 
-def _over_draws(posterior: EdgePosterior, values: np.ndarray, name: str) -> "xr.DataArray":
+def _dag_distance(posterior: DagPosterior, reference) -> "xr.DataArray":
+    if reference is None:
+        known = median_matrix(posterior)
+    else:
+        known = arc_matrix(reference, posterior.variables)
+    distance = [  # chain by chain: adjacencies of all would take p / (p - 1) times the arcs again
+        joined_differently(posterior.matrices(draws.astype(bool)), known)
+        for draws in posterior.arcs
+    ]
+    return _over_draws(posterior, np.array(distance), "graph_distance")
+
+
+def _over_draws(
+    posterior: EdgePosterior | DagPosterior, values: np.ndarray, name: str
+) -> "xr.DataArray":
     import xarray as xr
 
     coords = {d: posterior.draws[d] for d in SAMPLE_DIMS if d in posterior.draws.coords}

@@ -1,10 +1,19 @@
 """Distributions: priors over structures, and what a structure says about data."""
 
+from bayesstruct.distributions.dag import DAG
+from bayesstruct.distributions.discrete_network import DiscreteNetwork, ProbabilityTables
 from bayesstruct.distributions.edges import Edges, edges, partial_correlations
+from bayesstruct.distributions.gaussian_network import (
+    ArcWeights,
+    GaussianNetwork,
+    Intercepts,
+    NoiseVariances,
+)
 from bayesstruct.distributions.group_laplace import GroupLaplace, SparseGroupLaplace
 from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlab
 from bayesstruct.distributions.horseshoe import RegularizedHorseshoe
 from bayesstruct.distributions.implied import (
+    implied_arc_probability,
     implied_edge_probability,
     implied_nonnegligible_probability,
 )
@@ -36,6 +45,13 @@ from bayesstruct.distributions.spike_and_slab import (
 from bayesstruct.distributions.tree_laplace import TreeLaplace
 
 __all__ = [
+    "ArcWeights",
+    "DAG",
+    "DiscreteNetwork",
+    "GaussianNetwork",
+    "Intercepts",
+    "NoiseVariances",
+    "ProbabilityTables",
     "CauchySpikeAndSlab",
     "ColumnMeans",
     "EdgeProbability",
@@ -58,6 +74,7 @@ __all__ = [
     "SpikeAndSlab",
     "TreeLaplace",
     "edges",
+    "implied_arc_probability",
     "implied_edge_probability",
     "implied_nonnegligible_probability",
     "included",

@@ -25,6 +25,7 @@ from pytensor.graph.basic import Apply
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.distributions.precision import as_float
+from bayesstruct.kernels.exact_sums import ExactSums
 from bayesstruct.kernels.pairwise_sampler import Sampler
 from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.ops.log_partition import log_partition, tables
@@ -195,9 +196,10 @@ class PairwiseMRF(Discrete):
     bias, weight : tensor_like of float, shapes (biases,) and (weights,)
         Of the potentials.
     potentials : Potentials
-        The family, and the numbers of states.
+        The family, the numbers of states, and the edges if they are known.
     likelihood : {"exact", "pseudo"}
-        ``"exact"`` sums over all joint states. ``"pseudo"`` is the product of the conditional
+        ``"exact"`` sums over all joint states: one by one, or, where that is shorter, variable by
+        variable along the edges of the potentials. ``"pseudo"`` is the product of the conditional
         probabilities of each state given the rest of its row (Besag 1975): not a density, but of
         any size.
     sweeps : int, default 200
@@ -208,14 +210,16 @@ class PairwiseMRF(Discrete):
     Raises
     ------
     ValueError
-        If there are too many joint states for the exact likelihood, or it is unknown.
+        If there are too many joint states for the exact likelihood and too many edges to sum variables
+        out along them, or the likelihood is unknown.
 
     Notes
     -----
-    Rows are drawn from the table of all joint states up to 2^16 of them; beyond, exactly by coupling
-    from the past if all variables have two states and attract each other (Propp and Wilson 1996),
-    otherwise by `sweeps` Gibbs sweeps from uniform states, each row a chain of its own. A row whose
-    coupling takes more than 4,096 sweeps is drawn by Gibbs sampling too. Under ``"pseudo"`` rows are
+    Rows are drawn from the table of all joint states up to 2^16 of them; beyond, exactly along the
+    edges, each variable given those that are summed out after it, if the potentials have few edges;
+    exactly by coupling from the past if all variables have two states and attract each other (Propp
+    and Wilson 1996); otherwise by `sweeps` Gibbs sweeps from uniform states, each row a chain of its
+    own. A row whose coupling takes more than 4,096 sweeps is drawn by Gibbs sampling too. Under ``"pseudo"`` rows are
     drawn from the field all the same.
 
     References
@@ -234,6 +238,13 @@ class PairwiseMRF(Discrete):
             bias = pm.Normal("bias", 0, 5, shape=potentials.bias_size)
             weight = pm.Laplace("weight", 0, 1, shape=potentials.weight_size)
             bs.PairwiseMRF("x", bias, weight, potentials=potentials, observed=answers)
+
+    A chain of a hundred columns:
+
+    .. code-block:: python
+
+        chain = tuple((i, i + 1) for i in range(99))
+        potentials = Potentials("ordinal", (2,) * 100, edges=chain)
     """
 
     rv_type = PairwiseRV
@@ -293,7 +304,7 @@ class IncompletePairwiseMRF(Discrete):
         return _first_states(rv, size)
 
 
-def Ising(name, bias, weight, *, coding="01", likelihood="exact", **kwargs):
+def Ising(name, bias, weight, *, coding="01", likelihood="exact", edges=None, **kwargs):
     r"""Rows of zeros and ones from an Ising model.
 
     .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i b_i x_i + \sum_{i<j} w_{ij} x_i x_j\Bigr)
@@ -302,23 +313,26 @@ def Ising(name, bias, weight, *, coding="01", likelihood="exact", **kwargs):
     ----------
     name : str
     bias : tensor_like of float, shape (p,)
-    weight : tensor_like of float, shape (p (p - 1) / 2,)
-        The upper triangle, row by row.
+    weight : tensor_like of float, shape (p (p - 1) / 2,) or (edges,)
+        The upper triangle, row by row; or the weights of the `edges`.
     coding : {"01", "pm"}
         Values of x in the formula: 0 and 1, or -1 and 1. The values of the variable are 0 and 1.
     likelihood, **kwargs
         As in :class:`PairwiseMRF`.
+    edges : iterable of pairs of int, optional
+        The pairs i < j that have weights, the others being independent given the rest. With few of
+        them the exact likelihood serves any number of columns.
 
     Returns
     -------
     TensorVariable
     """
     return PairwiseMRF(
-        name, bias, weight, potentials=_ising(bias, coding), likelihood=likelihood, **kwargs
+        name, bias, weight, potentials=_ising(bias, coding, edges), likelihood=likelihood, **kwargs
     )
 
 
-def _ising(bias, coding):
+def _ising(bias, coding, edges):
     kinds = {"01": "ordinal", "pm": "spin"}
     if coding not in kinds:
         raise ValueError(f'`coding` is "01" or "pm", it is {coding!r}')
@@ -326,7 +340,9 @@ def _ising(bias, coding):
     p = bias.type.shape[-1]
     if p is None:  # the length of a dimension of the model
         p = int(bias.shape[-1].eval(mode="FAST_COMPILE"))
-    return Potentials(kinds[coding], (2,) * p)
+    if edges is not None:
+        edges = tuple((int(i), int(j)) for i, j in edges)
+    return Potentials(kinds[coding], (2,) * p, edges=edges)
 
 
 def MissingStates(name, states, **kwargs):
@@ -355,8 +371,7 @@ def _options(potentials, likelihood, sweeps):
     if sweeps < 1:
         raise ValueError(f"`sweeps` must be 1 or more, it is {sweeps}")
     if likelihood == "exact":
-        zeros = np.zeros(potentials.bias_size), np.zeros(potentials.weight_size)
-        log_partition(*zeros, potentials)  # refuses too many states
+        ExactSums.of(potentials)  # refuses what takes too long
     return {"potentials": potentials, "likelihood": likelihood, "sweeps": int(sweeps)}
 
 
@@ -405,11 +420,11 @@ def _log_density(op, value, bias, weight):
     unary, pair = tables(bias, weight, potentials)
     inside = pt.all((value >= 0) & (value < np.array(potentials.states)), axis=-1)
     hot = _one_hot(value, potentials)
-    fields = _fields(value, hot, weight, pair, potentials)
     if op.likelihood == "exact":
-        energy = hot @ unary + 0.5 * (hot * fields).sum(axis=-1)
+        energy = hot @ unary + _interaction(value, hot, weight, pair, potentials)
         logp = energy - log_partition(bias, weight, potentials)
     else:
+        fields = _fields(value, hot, weight, pair, potentials)
         logits = unary + fields
         logp = (hot * logits).sum(axis=-1) - _log_totals(logits, potentials).sum(axis=-1)
     return pt.switch(inside, logp, -np.inf)
@@ -422,11 +437,27 @@ def _one_hot(value, potentials):
     return pt.eq(value[..., pt.as_tensor_variable(owner)], state).astype("float64")
 
 
+def _interaction(value, hot, weight, pair, potentials):
+    """Sum of the pair potentials of each row."""
+    if potentials.edges is None:
+        return 0.5 * (hot * _fields(value, hot, weight, pair, potentials)).sum(axis=-1)
+    # Few edges: what multiplies their weights is a table that is made once where rows are observed.
+    i, j = (pt.as_tensor_variable(end) for end in potentials.ends)
+    if potentials.scored:
+        scores = _scores(value, potentials)
+        return (scores[..., i] * scores[..., j]) @ weight
+    rows, columns = (pt.as_tensor_variable(cell) for cell in potentials.cells)
+    return (hot[..., rows] * hot[..., columns]) @ pair
+
+
+def _scores(value, potentials):
+    return 2.0 * value - 1.0 if potentials.kind == "spin" else value.astype("float64")
+
+
 def _fields(value, hot, weight, pair, potentials):
     """Sum up what the other variables of the row add to each state of each variable."""
     if potentials.scored:
-        scores = 2.0 * value - 1.0 if potentials.kind == "spin" else value.astype("float64")
-        p = potentials.p
+        scores, p = _scores(value, potentials), potentials.p
         index = np.full((p, p), potentials.weight_size)
         index[potentials.ends] = np.arange(potentials.weight_size)
         couplings = _assembled(weight, np.minimum(index, index.T))

@@ -15,10 +15,7 @@ and memory is proportional to the number of states of a half.
 import numba
 import numpy as np
 
-__all__ = ["MAX_STATES", "covariance_product", "joint", "log_partition", "marginals"]
-
-#: The most joint states; about a second each call.
-MAX_STATES = 2**24
+__all__ = ["covariance_product", "joint", "log_partition", "marginals"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -47,6 +44,17 @@ def _starts(states):
             pair[i, j] = at
             at += states[i] * states[j]
     return unary, pair
+
+
+@numba.njit(cache=True, nogil=True)
+def _check(states, unary, pair):
+    """Refuse tables of some of the pairs, whose layout is another one."""
+    of_unary, of_pair = 0, 0
+    for k in states:
+        of_pair += of_unary * k
+        of_unary += k
+    if len(unary) != of_unary or len(pair) != of_pair:
+        raise ValueError("the tables must be those of all variables and of all pairs")
 
 
 @numba.njit(cache=True, nogil=True)
@@ -154,6 +162,7 @@ def log_partition(states, unary, pair):
     unary, pair : float64 arrays
         Tables of log-potentials, flat.
     """
+    _check(states, unary, pair)
     unary_start, pair_start = _starts(states)
     cut = _cut(states)
     left, right = _digits(states[:cut]), _digits(states[cut:])
@@ -270,6 +279,7 @@ def covariance_product(states, unary, pair, d_unary, d_pair, out_unary, out_pair
 @numba.njit(cache=True, nogil=True)
 def joint(states, unary, pair):
     """Probability of every joint state, in C order (the first variable moves slowest)."""
+    _check(states, unary, pair)
     unary_start, pair_start = _starts(states)
     cut = _cut(states)
     left, right = _digits(states[:cut]), _digits(states[cut:])

@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bayesstruct.kernels.exact_sums import ExactSums
 from bayesstruct.kernels.potentials import Potentials
 
 __all__ = ["ENUMERATED", "PATIENCE", "Sampler"]
@@ -17,9 +18,11 @@ PATIENCE = 2**12
 class Sampler:
     """Draws of rows for given potentials; indices are worked out once.
 
-    Rows come from the table of all joint states up to `ENUMERATED` of them; beyond, by coupling from
-    the past if all variables have two states and attract each other; otherwise by Gibbs sampling
-    from uniform states, each row a chain of its own.
+    Rows come from the table of all joint states up to `ENUMERATED` of them; beyond, by elimination,
+    each variable given those that are summed out after it, if edges are given and few enough for
+    :class:`bayesstruct.kernels.exact_sums.ExactSums`; by coupling from the past if all variables have
+    two states and attract each other; otherwise by Gibbs sampling from uniform states, each row a
+    chain of its own.
 
     Parameters
     ----------
@@ -47,6 +50,16 @@ class Sampler:
     def enumerable(self) -> bool:
         """Whether all joint states can be listed."""
         return float(np.prod(self.states, dtype=float)) <= ENUMERATED
+
+    @cached_property
+    def elimination(self) -> ExactSums | None:
+        """Elimination along the edges, if these are few enough."""
+        if self.potentials.edges is None:
+            return None
+        try:
+            return ExactSums.of(self.potentials, ENUMERATED)
+        except ValueError:
+            return None
 
     @cached_property
     def transposed(self) -> np.ndarray:
@@ -81,6 +94,9 @@ class Sampler:
             raise ValueError("biases and weights of a random field must be finite")
         if self.enumerable:
             pairwise_states.draw_exact(rng, self.states, unary, self._of_all_pairs(pair), out)
+            return
+        if self.elimination is not None:
+            self.elimination.draw(rng, unary, pair, out)
             return
         done = self._perfect(rng, unary, pair, out)
         if done == len(out):

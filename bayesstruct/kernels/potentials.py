@@ -73,6 +73,8 @@ class Potentials:
             raise ValueError(f"reference {self.reference} is not a state")
         if any(not 0 <= i < j < self.p for i, j in self.edges or ()):
             raise ValueError("edges are pairs of variables i < j")
+        if len(set(self.edges or ())) < len(self.edges or ()):
+            raise ValueError("edges are pairs of variables, each of them once")
 
     @property
     def code(self) -> int:
@@ -102,6 +104,17 @@ class Potentials:
         k = np.asarray(self.states)
         i, j = self.ends
         return _starts(k[i] * k[j])
+
+    @cached_property
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two unary cells that each pair cell joins; two int arrays (pair cells,)."""
+        k, start = self.states, self.unary_start
+        rows, columns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for i, j in zip(*self.ends, strict=True):
+            s, t = (v.ravel() for v in np.indices((k[i], k[j])))
+            rows.append(start[i] + s)
+            columns.append(start[j] + t)
+        return np.concatenate(rows), np.concatenate(columns)
 
     @cached_property
     def bias_start(self) -> np.ndarray:

@@ -8,14 +8,13 @@ Its gradient are the marginal probabilities of states and of pairs of states, it
 covariance (Wainwright and Jordan 2008, proposition 3.1).
 """
 
-import math
-
 import numpy as np
 import pytensor.tensor as pt
 
 from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
 from pytensor.graph.basic import Apply
 
+from bayesstruct.kernels.exact_sums import ExactSums
 from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.ops.numba_dispatch import SolverOp
 
@@ -52,6 +51,8 @@ def log_partition(bias, weight, potentials: Potentials):
     bias, weight : tensor_like, shapes (biases,) and (weights,)
         Of the potentials.
     potentials : Potentials
+        If they have `edges`, variables are summed out one by one along these, where that is shorter
+        than to go through all joint states: for a chain, a tree or a narrow grid of any length.
 
     Returns
     -------
@@ -61,12 +62,16 @@ def log_partition(bias, weight, potentials: Potentials):
     Raises
     ------
     ValueError
-        If there are more joint states than can be gone through.
+        If there are more joint states than can be gone through, and the edges are not given or too
+        many to sum variables out along them.
 
     References
     ----------
     Wainwright, M. J. and Jordan, M. I. (2008). Graphical models, exponential families, and
     variational inference. *Foundations and Trends in Machine Learning* 1, 1-305.
+
+    Dechter, R. (1999). Bucket elimination: a unifying framework for reasoning. *Artificial
+    Intelligence* 113, 41-85.
 
     Examples
     --------
@@ -75,26 +80,35 @@ def log_partition(bias, weight, potentials: Potentials):
     >>> from bayesstruct.kernels.potentials import Potentials
     >>> float(log_partition([0.0, 0.0], [0.0], Potentials("ordinal", (2, 2))).eval())
     1.3862943611198906
+
+    A chain of a hundred:
+
+    >>> chain = Potentials("ordinal", (2,) * 100, edges=tuple((i, i + 1) for i in range(99)))
+    >>> float(log_partition([0.0] * 100, [0.0] * 99, chain).eval()).__round__(4)
+    69.3147
     """
-    if potentials.edges is not None:
-        raise ValueError("the exact sum needs potentials of all pairs; leave `edges` out")
     unary, pair = tables(bias, weight, potentials)
-    return LogPartition(potentials.states)(unary, pair)[0]
+    return LogPartition(potentials.states, potentials.edges)(unary, pair)[0]
 
 
 class _Exact(SolverOp):
-    """What the two operations share: the numbers of states."""
+    """What the two operations share: the numbers of states, and the edges."""
 
-    __props__ = ("states",)
+    __props__ = ("states", "edges")
 
-    def __init__(self, states):
-        self.states = tuple(map(int, states))
+    def __init__(self, states, edges=None):
+        self.states, self.edges = tuple(map(int, states)), edges
+
+    @property
+    def sums(self) -> ExactSums:
+        """How to sum; not a part of the Op, which is pickled and compared by its properties."""
+        return ExactSums.of(self)
 
     def source_files(self):
         """Return the files whose change makes compiled code obsolete."""
-        from bayesstruct.kernels import pairwise_exact
+        from bayesstruct.kernels import elimination, exact_sums, pairwise_exact
 
-        return (__file__, pairwise_exact.__file__)
+        return (__file__, exact_sums.__file__, elimination.__file__, pairwise_exact.__file__)
 
     def _check(self, *inputs):
         inputs = [pt.as_tensor_variable(v).astype("float64") for v in inputs]
@@ -110,19 +124,18 @@ class LogPartition(_Exact):
     ----------
     states : tuple of int
         Number of states of each variable.
+    edges : tuple of pairs of int, optional
+        The pairs i < j that have tables; all of them by default.
+
+    Raises
+    ------
+    ValueError
+        If the sum is too long.
     """
 
-    def __init__(self, states):
-        from bayesstruct.kernels.pairwise_exact import MAX_STATES
-
-        super().__init__(states)
-        total = math.prod(self.states)
-        if total > MAX_STATES:
-            raise ValueError(
-                f"{len(self.states)} variables have {float(total):.3g} joint states, and the exact sum "
-                f"goes through all of them (at most {MAX_STATES:,}); use the "
-                'pseudo-likelihood (likelihood="pseudo"), or fewer variables'
-            )
+    def __init__(self, states, edges=None):
+        super().__init__(states, edges)
+        _ = self.sums  # refuses what is too long
 
     def make_node(self, unary, pair):
         """Apply the Op."""
@@ -140,15 +153,10 @@ class LogPartition(_Exact):
             storage[0] = value
 
     def _compute(self, unary, pair):
-        from bayesstruct.kernels.pairwise_exact import marginals
-
-        unary, pair = np.ascontiguousarray(unary), np.ascontiguousarray(pair)
-        out_unary, out_pair = np.empty_like(unary), np.empty_like(pair)
         if not (np.isfinite(unary).all() and np.isfinite(pair).all()):
-            out_unary[:] = out_pair[:] = np.nan
-            return np.asarray(np.nan), out_unary, out_pair
-        value = marginals(np.array(self.states), unary, pair, out_unary, out_pair)
-        return np.asarray(value), out_unary, out_pair
+            return np.asarray(np.nan), np.full(unary.shape, np.nan), np.full(pair.shape, np.nan)
+        value, of_unary, of_pair = self.sums.marginals(unary, pair)
+        return np.asarray(value), of_unary, of_pair
 
     def connection_pattern(self, node):
         """All outputs depend on all inputs."""
@@ -165,7 +173,7 @@ class LogPartition(_Exact):
                 pt.zeros_like(x) if isinstance(c.type, DisconnectedType) else c
                 for c, x in zip(of_marginals, inputs, strict=True)
             ]
-            changes = CovarianceProduct(self.states)(*inputs, *directions)
+            changes = CovarianceProduct(self.states, self.edges)(*inputs, *directions)
             totals = [a + b for a, b in zip(totals, changes, strict=True)]
         return totals
 
@@ -203,19 +211,13 @@ class CovarianceProduct(_Exact):
             storage[0] = value
 
     def _compute(self, *inputs):
-        from bayesstruct.kernels.pairwise_exact import covariance_product
-
-        unary, pair, *directions = (np.ascontiguousarray(v) for v in inputs)
-        out_unary, out_pair = np.empty_like(unary), np.empty_like(pair)
-        states = np.array(self.states)
-        covariance_product(states, unary, pair, *directions, out_unary, out_pair)
-        return out_unary, out_pair
+        return self.sums.covariance_product(*inputs)
 
     def pullback(self, inputs, outputs, cotangents):
         """Symmetric in the directions; derivatives of third order are not there."""
         if all(isinstance(c.type, DisconnectedType) for c in cotangents):
             return [disconnected_type() for _ in inputs]
-        back = CovarianceProduct(self.states)(*inputs[:2], *cotangents)
+        back = CovarianceProduct(self.states, self.edges)(*inputs[:2], *cotangents)
         reason = "third derivatives of the log partition function"
         third = [grad_not_implemented(self, i, inputs[i], reason) for i in range(2)]
         return [*third, *back]

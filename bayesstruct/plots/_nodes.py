@@ -28,11 +28,12 @@ def crowding(p: int) -> float:
     return float(np.clip(1.15 - p / 100, 0.5, 1))
 
 
-def draw_nodes(ax: "Axes", pos: Positions) -> None:
+def draw_nodes(ax: "Axes", pos: Positions) -> np.ndarray:
     """Draw nodes with their names, and set limits such that nothing is clipped.
 
     Names go outside a circle, turned along its radii where there are many; for any other positions
-    they are written on the nodes.
+    they are written on the nodes. Returns half width and half height in points of what is drawn
+    at each node, shape (p, 2), for arrows that end there.
     """
     points, p = np.array(list(pos.values())), len(pos)
     names = shorten([str(node) for node in pos], _longest(p))
@@ -47,6 +48,14 @@ def draw_nodes(ax: "Axes", pos: Positions) -> None:
         ax.scatter(*points.T, s=area, color=NEUTRAL, lw=0, zorder=3)
     _fit(ax, points, labels, radius=_radius(area) + 1)
     ax.set_aspect("equal")
+    if is_round(pos):
+        return np.full((p, 2), _radius(area))
+    return _half_sizes(ax, labels)
+
+
+def _half_sizes(ax: "Axes", labels: list) -> np.ndarray:
+    boxes = np.array([_extent(label) for label in labels])
+    return (boxes[:, 1] - boxes[:, 0]) / 2 * 72 / ax.figure.get_figure(root=True).dpi
 
 
 def legend_columns(ax: "Axes", wanted: int, width: float) -> int:

@@ -13,29 +13,37 @@ __all__ = ["layout"]
 Positions = dict[str, tuple[float, float]]
 
 
-def layout(idata_or_graph, *, kind: str = "circle", seed: int = 0) -> Positions:
+def layout(idata_or_graph, *, kind: str | None = None, seed: int = 0) -> Positions:
     """Place the variables in the plane.
 
     Parameters
     ----------
     idata_or_graph : xarray.DataTree or networkx.Graph
         Result of a bayesstruct graph model, or a graph.
-    kind : {"circle", "spring"}
-        "circle" depends on nothing but the names and their order, so that pictures of different
-        groups, models or priors can be laid side by side. "spring" pulls connected variables
-        together; compute it once and pass it as `pos=` to every picture.
+    kind : {"circle", "spring", "layered"}, optional
+        By default "layered" for directed graphs and "circle" for others. "circle" depends on
+        nothing but the names and their order, so that pictures of different groups, models or
+        priors can be laid side by side. "spring" pulls connected variables together; "layered"
+        puts the parents of a directed graph above their children, in orders with few crossings
+        [1]_. Compute these once and pass them as `pos=` to every picture.
     seed : int
         Of the starting positions of "spring".
 
     Returns
     -------
     dict of str to (float, float)
-        Within the unit circle; first variable at the top, then clockwise.
+        Within the unit circle, "layered" within the square around it. "circle": first variable at
+        the top, then clockwise.
 
     Raises
     ------
     ValueError
-        For another `kind`.
+        For another `kind`, or "layered" for an undirected graph.
+
+    References
+    ----------
+    .. [1] Sugiyama, Tagawa and Toda (1981). Methods for visual understanding of hierarchical system
+       structures. IEEE Transactions on Systems, Man, and Cybernetics 11, 109-125.
 
     Examples
     --------
@@ -43,11 +51,14 @@ def layout(idata_or_graph, *, kind: str = "circle", seed: int = 0) -> Positions:
     >>> plot_graph(idata, pos=pos)  # doctest: +SKIP
     """
     graph = as_graph(idata_or_graph)
+    kind = kind or ("layered" if graph.is_directed() else "circle")
+    if kind == "layered":
+        return _layered(graph)
     if kind == "circle":
         return _circle(list(graph.nodes))
     if kind == "spring":
         return _spring(graph, seed)
-    raise ValueError(f'`kind` must be "circle" or "spring", got {kind!r}.')
+    raise ValueError(f'`kind` must be "circle", "spring" or "layered", got {kind!r}.')
 
 
 def as_graph(idata_or_graph) -> "nx.Graph":
@@ -76,6 +87,16 @@ def is_round(pos: Positions) -> bool:
     points = np.array(list(pos.values()))
     radius = np.hypot(*(points - points.mean(axis=0)).T)
     return len(points) > 2 and bool(np.allclose(radius, radius[0], rtol=1e-3))
+
+
+def _layered(graph: "nx.Graph") -> Positions:
+    from bayesstruct.plots.layers import layered
+
+    if not graph.is_directed():
+        raise ValueError(
+            '`kind="layered"` is for directed graphs: an undirected one has no layers.'
+        )
+    return layered(graph)
 
 
 def _circle(nodes: list) -> Positions:

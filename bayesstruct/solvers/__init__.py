@@ -1,5 +1,6 @@
 """Posterior modes: NumPy in, NumPy out, stopped on a certified gap."""
 
+from bayesstruct.solvers.candidate_parents import blanket_candidates, candidate_parents
 from bayesstruct.solvers.dual_augmented import dal
 from bayesstruct.solvers.graphical_lasso import (
     graphical_lasso,
@@ -8,12 +9,14 @@ from bayesstruct.solvers.graphical_lasso import (
 )
 from bayesstruct.solvers.graphical_spike_slab import SpikeSlabSolution, graphical_spike_slab
 from bayesstruct.solvers.neighbourhoods import NeighbourhoodSolution, neighbourhood_modes
+from bayesstruct.solvers.optimal_dag import DAGSolution, optimal_dag
 from bayesstruct.solvers.pairwise import (
     PairwiseSolution,
     pairwise_mrf,
     pairwise_mrf_path,
     pairwise_rate_max,
 )
+from bayesstruct.solvers.parent_search import search_tables
 from bayesstruct.solvers.projected import cone_mode, pqn, spg
 from bayesstruct.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
 from bayesstruct.solvers.selection import (
@@ -34,6 +37,7 @@ from bayesstruct.solvers.stochastic import (
 
 __all__ = [
     "ConvergenceWarning",
+    "DAGSolution",
     "NeighbourhoodSolution",
     "PairwiseSolution",
     "PrecisionSolution",
@@ -44,6 +48,8 @@ __all__ = [
     "adagrad_mirror_descent",
     "bayesian_information_criterion",
     "bbst",
+    "blanket_candidates",
+    "candidate_parents",
     "cone_mode",
     "cross_validate",
     "dal",
@@ -53,6 +59,7 @@ __all__ = [
     "graphical_spike_slab",
     "minibatches",
     "neighbourhood_modes",
+    "optimal_dag",
     "owl_qn",
     "pairwise_mrf",
     "pairwise_mrf_path",
@@ -62,6 +69,7 @@ __all__ = [
     "pss_gb",
     "pss_sp",
     "qnst",
+    "search_tables",
     "smidas",
     "sparse_mode",
     "sparse_path",

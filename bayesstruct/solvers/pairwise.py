@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.states import StateTable
 from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.penalties import L1, Group
@@ -76,9 +77,11 @@ class PairwiseSolution(Solution):
         """Log-potentials of a pair, states of the first column as rows."""
         a, b = (self.names.index(name) for name in (first, second))
         i, j = min(a, b), max(a, b)
-        at = [(i, j) == pair for pair in zip(*self.potentials.ends, strict=True)].index(True)
-        start = self.potentials.pair_start
+        at = np.flatnonzero((self.potentials.ends[0] == i) & (self.potentials.ends[1] == j))
         k = self.potentials.states
+        if not len(at):  # not in the graph that was given
+            return np.zeros((k[a], k[b]))
+        [at], start = at, self.potentials.pair_start
         own = self.potentials.pair(self.weight)[start[at] : start[at + 1]].reshape(k[i], k[j])
         return own if a < b else own.T
 
@@ -104,6 +107,7 @@ def pairwise_mrf(
     norm=2,
     rate=1.0,
     likelihood="pseudo",
+    graph=None,
     reference=0,
     bias_ridge=0.0,
     tol=1e-6,
@@ -132,8 +136,12 @@ def pairwise_mrf(
     rate : float
         :math:`\lambda`, the rate of the prior; infinity gives the model without edges.
     likelihood : {"pseudo", "exact"}
-        ``"exact"`` goes through all joint states; ``"pseudo"`` is the symmetric pseudo-likelihood
-        :math:`\prod_i p(x_i \mid x_{-i})` (Besag 1975).
+        ``"exact"`` sums over all joint states: one by one, up to some 20 columns, or, where that is
+        shorter, variable by variable along the edges of a sparse `graph`. ``"pseudo"`` is the
+        symmetric pseudo-likelihood :math:`\prod_i p(x_i \mid x_{-i})` (Besag 1975).
+    graph : networkx.Graph or iterable of pairs of column names, optional
+        The edges that may be present; all of them by default. Not with `potentials` that are an
+        object, which has edges of its own.
     reference : int
         State from which Blume-Capel biases measure distance.
     bias_ridge : float
@@ -154,10 +162,10 @@ def pairwise_mrf(
     Raises
     ------
     TableError
-        If the table cannot be used; the message names the column and the remedy.
+        If the table or the graph cannot be used; the message names the column and the remedy.
     ValueError
         If an option is unknown or out of range, the start has other potentials, or there are too many
-        joint states.
+        joint states and too many edges to sum them up along the graph.
 
     Warns
     -----
@@ -188,7 +196,7 @@ def pairwise_mrf(
     >>> pairwise_mrf(np.column_stack([a, b, c]), rate=20.0).edges
     [('x0', 'x1')]
     """
-    problem = _Problem.of(data, potentials, norm, likelihood, reference, bias_ridge)
+    problem = _Problem.of(data, potentials, norm, likelihood, reference, bias_ridge, graph)
     solution = problem.solve(_checked_rate(rate), start, tol, max_evaluations)
     solution.warn_unless_converged("pairwise_mrf", "Raise `max_evaluations` or `tol`.")
     return solution
@@ -266,7 +274,7 @@ def pairwise_rate_max(data, **options) -> float:
     Parameters
     ----------
     data, **options
-        As in `pairwise_mrf`: ``potentials``, ``norm``, ``likelihood``, ``reference``,
+        As in `pairwise_mrf`: ``potentials``, ``norm``, ``likelihood``, ``graph``, ``reference``,
         ``bias_ridge``.
 
     Returns
@@ -281,6 +289,7 @@ _DEFAULTS = {
     "potentials": "full",
     "norm": 2,
     "likelihood": "pseudo",
+    "graph": None,
     "reference": 0,
     "bias_ridge": 0.0,
 }
@@ -308,7 +317,7 @@ class _Problem:
         self.null = null_bias(likelihood, self.bias_ridge)
 
     @classmethod
-    def of(cls, data, potentials, norm, likelihood, reference, bias_ridge):
+    def of(cls, data, potentials, norm, likelihood, reference, bias_ridge, graph=None):
         """Check the arguments of `pairwise_mrf`."""
         table = data if isinstance(data, StateTable) else StateTable.read(data)
         if table.missing.any():
@@ -318,7 +327,12 @@ class _Problem:
                 "model (bayesstruct.models.pairwise_mrf), which imputes them"
             )
         if not isinstance(potentials, Potentials):
-            potentials = Potentials(potentials, table.states, reference)
+            edges = None if graph is None else graph_pairs(table.names, graph)
+            potentials = Potentials(potentials, table.states, reference, edges)
+        elif graph is not None:
+            raise ValueError(
+                "`graph` goes with potentials given by name: these have edges of their own"
+            )
         if potentials.states != table.states:
             raise ValueError(
                 f"the potentials are for states {potentials.states}, the table has {table.states}"

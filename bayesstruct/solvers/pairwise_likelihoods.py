@@ -1,11 +1,10 @@
 """Likelihood and pseudo-likelihood of pairwise Markov random fields, with their gradients."""
 
-import math
-
 from functools import cached_property
 
 import numpy as np
 
+from bayesstruct.kernels.exact_sums import ExactSums
 from bayesstruct.kernels.potentials import Potentials
 
 __all__ = ["ExactLikelihood", "PseudoLikelihood", "likelihood_for", "null_bias"]
@@ -53,20 +52,14 @@ class _Likelihood:
 
 
 class ExactLikelihood(_Likelihood):
-    """The likelihood, whose partition function goes through all joint states."""
+    """The likelihood, whose partition function is a sum over all joint states.
+
+    It is summed up as :class:`bayesstruct.kernels.exact_sums.ExactSums` does, which refuses what takes
+    too long.
+    """
 
     def __init__(self, potentials, codes, counts=None):
-        from bayesstruct.kernels.pairwise_exact import MAX_STATES
-
-        if potentials.edges is not None:
-            raise ValueError("the exact likelihood needs potentials of all pairs")
-        total = math.prod(potentials.states)
-        if total > MAX_STATES:
-            raise ValueError(
-                f"{potentials.p} variables have {float(total):.3g} joint states, and the exact "
-                f"likelihood goes through all of them (at most {MAX_STATES:,}); use "
-                'likelihood="pseudo", or fewer variables'
-            )
+        self.sums = ExactSums.of(potentials)
         super().__init__(potentials, codes, counts)
 
     @cached_property
@@ -99,12 +92,9 @@ class ExactLikelihood(_Likelihood):
 
     def value_and_gradients(self, bias, weight):
         """Value, and gradients in the biases and in the weights."""
-        from bayesstruct.kernels.pairwise_exact import marginals
-
         potentials = self.potentials
         unary, pair = potentials.unary(bias), potentials.pair(weight)
-        of_unary, of_pair = np.empty_like(unary), np.empty_like(pair)
-        log_z = marginals(np.array(potentials.states), unary, pair, of_unary, of_pair)
+        log_z, of_unary, of_pair = self.sums.marginals(unary, pair)
         value = self.n * log_z - self.unary_counts @ unary - self.pair_counts @ pair
         return (
             value,
@@ -142,17 +132,6 @@ class PseudoLikelihood(_Likelihood):
         return (self.codes[:, own] == state).astype(float)
 
     @cached_property
-    def _block(self):
-        """Rows and columns of the pair cells in a matrix over the unary cells."""
-        potentials, k = self.potentials, self.potentials.states
-        rows, columns = [np.empty(0, int)], [np.empty(0, int)]
-        for i, j in zip(*potentials.ends, strict=True):
-            s, t = (v.ravel() for v in np.indices((k[i], k[j])))
-            rows.append(potentials.unary_start[i] + s)
-            columns.append(potentials.unary_start[j] + t)
-        return np.concatenate(rows), np.concatenate(columns)
-
-    @cached_property
     def _first(self):
         """For each unary cell the one of the first state of the same variable."""
         return np.repeat(self.potentials.unary_start[:-1], self.potentials.states)
@@ -175,7 +154,7 @@ class PseudoLikelihood(_Likelihood):
     def _logits(self, unary, pair):
         """Log odds of each state against the first, given the rest of the row."""
         block = np.zeros((len(unary), len(unary)))
-        block[self._block] = pair
+        block[self.potentials.cells] = pair
         block += block.T
         # Column by column what another variable adds in its first state, and the change from there.
         own = block - block[:, self._first]
@@ -200,7 +179,7 @@ class PseudoLikelihood(_Likelihood):
         of_unary = np.zeros_like(unary)
         of_unary[cells] = residuals.sum(axis=0)
         np.add.at(of_unary, potentials.unary_start[own], -of_unary[cells])
-        of_pair = (products + products.T)[self._block]
+        of_pair = (products + products.T)[potentials.cells]
         return value, of_unary, potentials.pair_pullback(of_pair)
 
     def _complete(self, products, totals):
@@ -232,7 +211,7 @@ class PseudoLikelihood(_Likelihood):
         np.subtract.at(residuals, first, some.T)
         hot = np.zeros_like(residuals)
         np.put_along_axis(hot, (potentials.unary_start[:-1] + self.codes).T, 1.0, axis=0)
-        rows, columns = self._block
+        rows, columns = potentials.cells
         of_pair = hot[rows] * residuals[columns] + hot[columns] * residuals[rows]
         out = np.zeros((potentials.bias_size + potentials.weight_size, len(some)))
         index, coefficient = potentials.unary_map

@@ -3,8 +3,20 @@
 Every function takes the DataTree that `pm.sample()` returned for a graph model of bayesstruct.
 """
 
+from bayesstruct.structure.arc_tables import arc_table
 from bayesstruct.structure.comparison import Comparison, calibration_table, compare, expected_shd
-from bayesstruct.structure.export import write_edge_list, write_graphml
+from bayesstruct.structure.dag_comparison import ArcComparison
+from bayesstruct.structure.directed import (
+    arc_probabilities,
+    blanket_probabilities,
+    path_probabilities,
+)
+from bayesstruct.structure.distances import (
+    structural_hamming_distance,
+    structural_intervention_distance,
+)
+from bayesstruct.structure.equivalence import cpdag, essential_graph_probabilities
+from bayesstruct.structure.export import write_dot, write_edge_list, write_graphml
 from bayesstruct.structure.graphs import (
     graph_from_key,
     graph_probabilities,
@@ -14,22 +26,27 @@ from bayesstruct.structure.graphs import (
 )
 from bayesstruct.structure.information import conditional_information, edge_information
 from bayesstruct.structure.matrices import as_matrix, inclusion_matrix, partial_correlations
-from bayesstruct.structure.neighbourhoods import arc_table, symmetrize
+from bayesstruct.structure.neighbourhoods import symmetrize
 from bayesstruct.structure.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.structure.selection import credible_edges
 from bayesstruct.structure.tables import edge_table
 
 __all__ = [
+    "ArcComparison",
     "Comparison",
+    "arc_probabilities",
     "arc_table",
     "as_matrix",
     "bayes_factors",
+    "blanket_probabilities",
     "calibration_table",
     "compare",
     "conditional_information",
+    "cpdag",
     "credible_edges",
     "edge_information",
     "edge_table",
+    "essential_graph_probabilities",
     "expected_shd",
     "graph_from_key",
     "graph_probabilities",
@@ -38,8 +55,12 @@ __all__ = [
     "map_graph",
     "median_graph",
     "partial_correlations",
+    "path_probabilities",
+    "structural_hamming_distance",
+    "structural_intervention_distance",
     "symmetrize",
     "to_networkx",
+    "write_dot",
     "write_edge_list",
     "write_graphml",
 ]

@@ -20,6 +20,8 @@ SAMPLE_DIMS = ("chain", "draw")
 INDICATOR = "edge"
 NODE = "node"
 CONSTANTS = "constant_data"
+#: Scalar of the constants that is 1 when the arcs of each draw are a directed acyclic graph.
+ACYCLIC = "arc_acyclic"
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,11 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
         raise ValueError(f"This is one group of a result, not the whole.{_WHOLE}")
     draws = _group(idata, group)
     constants = _group(idata, CONSTANTS) if CONSTANTS in idata.children else xr.Dataset()
+    if INDICATOR not in draws and constants.get(ACYCLIC, 0):
+        raise ValueError(
+            "This result has directed acyclic graphs, not undirected ones: read it with "
+            "bs.arc_table, bs.arc_probabilities, bs.path_probabilities or bs.blanket_probabilities."
+        )
     if INDICATOR not in draws and "arc" in draws:
         raise ValueError(
             "This result has directed arcs, not edges: read them with bs.arc_table(idata), or make "

@@ -49,3 +49,8 @@ def matthews(tp: int, fp: int, fn: int, tn: int) -> float:
     """Matthews correlation; 0 when a margin is empty."""
     margins = float(tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return ratio(tp * tn - fp * fn, margins**0.5)
+
+
+def mean(values: np.ndarray) -> float:
+    """Mean, NaN of nothing."""
+    return float(values.mean()) if len(values) else float("nan")

@@ -48,6 +48,52 @@ def adjacency(truth, variables: list[str]) -> np.ndarray:
     return _from_pairs(_as_pairs(truth), variables)
 
 
+def arc_matrix(truth, variables: list[str]) -> np.ndarray:
+    """Turn a known directed graph into a boolean matrix.
+
+    Parameters
+    ----------
+    truth : networkx.DiGraph, pandas.DataFrame, array of shape (p, p) or iterable of pairs
+        As for `adjacency`, with rows parents and columns children, and pairs (parent, child). An
+        undirected edge of an essential graph is there in both directions.
+    variables : list of str
+        Names, in the order wanted.
+
+    Returns
+    -------
+    ndarray of bool, shape (p, p)
+        Rows parents; False on the diagonal.
+
+    Raises
+    ------
+    TypeError
+        When the form is not one of the above.
+    ValueError
+        For unknown or missing names, an undirected graph, a loop, or a matrix that is not square.
+    """
+    import networkx as nx
+    import pandas as pd
+
+    if isinstance(truth, str):
+        raise TypeError(
+            f"The known graph is given as the text {truth!r}; pass the graph itself, for example "
+            'bayesstruct.load_network("sachs"), or a list of pairs (parent, child).'
+        )
+    if isinstance(truth, nx.Graph):
+        if not truth.is_directed():
+            raise ValueError(
+                "The known graph is undirected; Bayesian networks are directed. Pass a "
+                "networkx.DiGraph."
+            )
+        _refuse_unknown(truth.nodes, variables)
+        return _directed([(a, b) for a, b in truth.edges() if a != b], variables)
+    if isinstance(truth, pd.DataFrame):
+        return _nonzero(_reordered(truth, variables), variables)
+    if isinstance(truth, np.ndarray):
+        return _nonzero(truth, variables)
+    return _directed(_as_pairs(truth), variables)
+
+
 def _from_graph(graph, variables: list[str]) -> np.ndarray:
     if graph.is_directed():
         raise ValueError(
@@ -73,6 +119,17 @@ def _reordered(table, variables: list[str]) -> np.ndarray:
 
 
 def _from_matrix(matrix: np.ndarray, variables: list[str]) -> np.ndarray:
+    present = _nonzero(matrix, variables)
+    if (present != present.T).any():
+        i, j = np.argwhere(present != present.T)[0]
+        raise ValueError(
+            f"The known graph is not symmetric: it differs between {variables[i]!r} and "
+            f"{variables[j]!r}. These models learn undirected graphs."
+        )
+    return present
+
+
+def _nonzero(matrix: np.ndarray, variables: list[str]) -> np.ndarray:
     import pandas as pd
 
     p = len(variables)
@@ -80,14 +137,7 @@ def _from_matrix(matrix: np.ndarray, variables: list[str]) -> np.ndarray:
         raise ValueError(f"Expected a matrix of shape {(p, p)}, got {matrix.shape}.")
     if pd.isna(matrix).any():
         raise ValueError("The known graph has missing values.")
-    present = matrix != 0
-    if (present != present.T).any():
-        i, j = np.argwhere(present != present.T)[0]
-        raise ValueError(
-            f"The known graph is not symmetric: it differs between {variables[i]!r} and "
-            f"{variables[j]!r}. These models learn undirected graphs."
-        )
-    return present & ~np.eye(p, dtype=bool)
+    return (matrix != 0) & ~np.eye(p, dtype=bool)
 
 
 def _as_pairs(truth) -> list[tuple]:
@@ -105,14 +155,18 @@ def _as_pairs(truth) -> list[tuple]:
 
 
 def _from_pairs(pairs: list[tuple], variables: list[str]) -> np.ndarray:
+    matrix = _directed(pairs, variables)
+    return matrix | matrix.T
+
+
+def _directed(pairs: list[tuple], variables: list[str]) -> np.ndarray:
     _refuse_unknown((name for pair in pairs for name in pair), variables)
     position = {name: i for i, name in enumerate(variables)}
     matrix = np.zeros((len(variables), len(variables)), dtype=bool)
     for a, b in pairs:
         if a == b:
             raise ValueError(f"An edge joins two variables, got {a!r} twice.")
-        i, j = position[str(a)], position[str(b)]
-        matrix[i, j] = matrix[j, i] = True
+        matrix[position[str(a)], position[str(b)]] = True
     return matrix
 
 

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.structure import _scores
+from bayesstruct.structure._arcs import has_dags, read_dags
 from bayesstruct.structure._posterior import EdgePosterior, read_posterior
 from bayesstruct.structure._truth import adjacency
+from bayesstruct.structure.dag_comparison import (
+    ArcComparison,
+    compare_dags,
+    expected_dag_distance,
+    labelled_arcs,
+)
 from bayesstruct.structure.graphs import check_fraction
 from bayesstruct.structure.matrices import fill_matrix
 from bayesstruct.structure.probabilities import mean_probabilities
@@ -75,7 +82,7 @@ class Comparison:
         return "\n".join(["Comparison with a known graph", *lines])
 
 
-def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparison:
+def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparison | ArcComparison:
     """Score a posterior against a known graph.
 
     Parameters
@@ -84,7 +91,9 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
         Result of a bayesstruct graph model.
     truth : networkx.Graph, pandas.DataFrame, array of shape (p, p) or iterable of pairs
         The known graph: a graph on names; a square table with names; a matrix in the order of the
-        table (whatever is not zero is an edge); or pairs of names.
+        table (whatever is not zero is an edge); or pairs of names. For a Bayesian network a
+        directed one: a networkx.DiGraph, rows parents and columns children, or pairs (parent,
+        child).
     threshold : float, between 0 and 1
         Probability from which on an edge counts as found.
     bins : int
@@ -92,8 +101,8 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
 
     Returns
     -------
-    Comparison
-        `.to_series()` puts the numbers in one row.
+    Comparison or ArcComparison
+        The latter for Bayesian networks. `.to_series()` puts the numbers in one row.
 
     Raises
     ------
@@ -111,6 +120,10 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
     >>> compare(idata, [("praf", "pmek"), ("plcg", "PIP2")]).auc  # doctest: +SKIP
     """
     check_fraction("threshold", threshold)
+    if has_dags(idata):
+        return compare_dags(
+            read_dags(idata), truth, threshold, lambda label, p: _calibration(label, p, bins)
+        )
     posterior = read_posterior(idata)
     label, probability = _labelled(posterior, truth)
     chosen = probability >= threshold
@@ -125,8 +138,8 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
         mcc=_scores.matthews(tp, fp, fn, tn),
         shd=fp + fn,
         expected_shd=float(np.abs(label - probability).sum()),
-        mean_probability_edges=_mean(probability[label]),
-        mean_probability_non_edges=_mean(probability[~label]),
+        mean_probability_edges=_scores.mean(probability[label]),
+        mean_probability_non_edges=_scores.mean(probability[~label]),
         n_edges=int(label.sum()),
         n_pairs=len(label),
         threshold=threshold,
@@ -161,11 +174,9 @@ def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
     if isinstance(idata, Sequence):
         if len(idata) != len(truth) or not len(idata):
             raise ValueError(f"{len(idata)} results, but {len(truth)} known graphs.")
-        pairs = [
-            _labelled(read_posterior(one), known) for one, known in zip(idata, truth, strict=True)
-        ]
+        pairs = [_pairs(one, known) for one, known in zip(idata, truth, strict=True)]
     else:
-        pairs = [_labelled(read_posterior(idata), truth)]
+        pairs = [_pairs(idata, truth)]
     label, probability = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return _calibration(label, probability, bins)
 
@@ -197,11 +208,17 @@ def expected_shd(a, b) -> float:
 
     A posterior compared with itself is thus not at distance 0 but at the distance of two of its
     draws. A pair that one of the models does not consider has probability 0 there.
+
+    For Bayesian networks it is the expected structural Hamming distance: the sum over unordered
+    pairs of the probability that two graphs join them differently (one for a reversed arc, not
+    two).
     """
     import xarray as xr
 
     if not isinstance(a, (xr.DataTree, EdgePosterior)):
         a, b = b, a
+    if has_dags(a):
+        return expected_dag_distance(a, b)
     first = read_posterior(a)
     p, names = _probability_matrix(first), first.variables
     if isinstance(b, (xr.DataTree, EdgePosterior)):
@@ -224,6 +241,12 @@ def edges_of(truth, posterior: EdgePosterior) -> np.ndarray:
             f"{posterior.variables[i]!r} and {posterior.variables[j]!r}."
         )
     return matrix[posterior.source, posterior.target]
+
+
+def _pairs(idata, truth) -> tuple[np.ndarray, np.ndarray]:
+    if has_dags(idata):
+        return labelled_arcs(read_dags(idata), truth)
+    return _labelled(read_posterior(idata), truth)
 
 
 def _labelled(posterior: EdgePosterior, truth) -> tuple[np.ndarray, np.ndarray]:
@@ -259,7 +282,3 @@ def _positions(wanted: list[str], variables: list[str]) -> list[int]:
     if different:
         raise ValueError(f"The two results have different variables: {', '.join(different)}.")
     return [variables.index(name) for name in wanted]
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else float("nan")

@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.structure._arcs import distinct_rows, has_dags, read_dags
 from bayesstruct.structure._posterior import SAMPLE_DIMS, EdgePosterior, read_posterior
+from bayesstruct.structure.dag_graphs import (
+    all_arcs,
+    dag_from_key,
+    dag_probabilities,
+    map_dag,
+    median_dag,
+)
 from bayesstruct.structure.probabilities import factors, mean_probabilities
 
 if TYPE_CHECKING:
@@ -15,7 +23,7 @@ __all__ = ["graph_from_key", "graph_probabilities", "map_graph", "median_graph",
 
 
 def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
-    """Return the graph of all edges that are at least as probable as `threshold`.
+    """Return the graph of all edges (arcs) that are at least as probable as `threshold`.
 
     Parameters
     ----------
@@ -26,9 +34,10 @@ def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
 
     Returns
     -------
-    networkx.Graph
+    networkx.Graph or networkx.DiGraph
         On all variables, those without an edge included. Edges carry `probability` and `weight`
-        (posterior mean).
+        (posterior mean; discrete Bayesian networks have none). Of a Bayesian network a
+        directed acyclic graph.
 
     Raises
     ------
@@ -40,6 +49,12 @@ def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
     The median probability model minimises the expected number of wrong edges; in the normal linear
     model it is often the best single model for prediction [1]_.
 
+    The probable arcs of a Bayesian network can form a directed cycle, though they rarely do. They
+    are therefore taken from the most to the least probable (ties: in the order of the result),
+    and an arc is left out when the arcs taken before have a path from its child to its parent:
+    each arc left out is the least probable one of the cycle that it would close.
+    ``graph.graph["left_out"]`` is their number.
+
     References
     ----------
     .. [1] Barbieri and Berger (2004). Optimal predictive model selection. Annals of Statistics 32,
@@ -50,6 +65,8 @@ def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
     >>> sorted(median_graph(idata).edges)  # doctest: +SKIP
     """
     check_fraction("threshold", threshold)
+    if has_dags(idata):
+        return median_dag(read_dags(idata), threshold)
     posterior = read_posterior(idata)
     probability, _ = mean_probabilities(posterior)
     graph = _graph(posterior, probability >= threshold, probability)
@@ -67,7 +84,7 @@ def map_graph(idata) -> "nx.Graph":
 
     Returns
     -------
-    networkx.Graph
+    networkx.Graph or networkx.DiGraph
         As `median_graph`; `graph.graph["probability"]` is the share of the draws that are this
         graph, `graph.graph["visits"]` their number.
 
@@ -75,8 +92,11 @@ def map_graph(idata) -> "nx.Graph":
     -----
     With more than some fifteen variables hardly any graph is visited twice; a most visited graph
     with few visits is an accident, and `median_graph` the better summary. Ties go to the graph that
-    was visited first.
+    was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
+    up the graphs that data without interventions cannot tell apart.
     """
+    if has_dags(idata):
+        return map_dag(read_dags(idata))
     posterior = read_posterior(idata)
     graphs, visits, _ = _distinct(posterior)
     graph = _graph(posterior, graphs[0], mean_probabilities(posterior)[0])
@@ -97,10 +117,10 @@ def graph_probabilities(idata, top: int | None = None) -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        Most visited first: `edges` (number of edges), `probability` (share of the draws) and `key`
-        (the graph itself as a hexadecimal string, equal for equal graphs over the same variables;
-        `graph_from_key` turns it back into a graph). `attrs["n_graphs"]` is the number of distinct
-        graphs in the draws.
+        Most visited first: `edges` (number of edges; `arcs` for a Bayesian network),
+        `probability` (share of the draws) and `key` (the graph itself as a hexadecimal string,
+        equal for equal graphs over the same variables; `graph_from_key` turns it back into a
+        graph). `attrs["n_graphs"]` is the number of distinct graphs in the draws.
 
     Raises
     ------
@@ -115,6 +135,8 @@ def graph_probabilities(idata, top: int | None = None) -> "pd.DataFrame":
 
     if top is not None and top < 1:
         raise ValueError(f"`top` must be at least 1, got {top}.")
+    if has_dags(idata):
+        return dag_probabilities(read_dags(idata), top)
     posterior = read_posterior(idata)
     graphs, visits, packed = _distinct(posterior)
     table = pd.DataFrame(
@@ -136,11 +158,12 @@ def graph_from_key(idata, key: str) -> "nx.Graph":
     idata : xarray.DataTree
         Result of a bayesstruct graph model over the same variables.
     key : str
-        From the column `key`.
+        From the column `key`, also of `essential_graph_probabilities`: then an edge without a fixed
+        direction is there in both.
 
     Returns
     -------
-    networkx.Graph
+    networkx.Graph or networkx.DiGraph
         As `median_graph`: edges carry their own probability and weight.
 
     Raises
@@ -148,6 +171,8 @@ def graph_from_key(idata, key: str) -> "nx.Graph":
     ValueError
         When the key does not fit the number of edges.
     """
+    if has_dags(idata):
+        return dag_from_key(read_dags(idata), key)
     posterior = read_posterior(idata)
     n_edges = len(posterior.source)
     packed = np.frombuffer(bytes.fromhex(key), dtype=np.uint8)
@@ -158,7 +183,7 @@ def graph_from_key(idata, key: str) -> "nx.Graph":
 
 
 def to_networkx(idata) -> "nx.Graph":
-    """Return all possible edges as one weighted graph.
+    """Return all possible edges (arcs) as one weighted graph.
 
     Parameters
     ----------
@@ -167,10 +192,13 @@ def to_networkx(idata) -> "nx.Graph":
 
     Returns
     -------
-    networkx.Graph
-        Every pair of variables the model considers, with `probability`, `weight` (posterior mean)
-        and `bayes_factor` on each. For a graph to look at, take `median_graph`.
+    networkx.Graph or networkx.DiGraph
+        Every pair of variables the model considers, with `probability`, `weight` (posterior mean;
+        discrete Bayesian networks have none) and `bayes_factor` on each. For a graph to look at,
+        take `median_graph`.
     """
+    if has_dags(idata):
+        return all_arcs(read_dags(idata))
     posterior = read_posterior(idata)
     probability, absent = mean_probabilities(posterior)
     graph = _graph(posterior, np.ones(len(probability), dtype=bool), probability)
@@ -202,11 +230,5 @@ def _graph(posterior: EdgePosterior, keep: np.ndarray, probability: np.ndarray):
 
 def _distinct(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find distinct graphs (boolean rows), their visits and packed rows, most visited first."""
-    n_edges = len(posterior.source)
-    packed = np.packbits(posterior.indicators.reshape(-1, n_edges), axis=1)
-    rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
-    # comparing whole rows as bytes is what keeps this fast for thousands of edges
-    _, first, visits = np.unique(rows, return_index=True, return_counts=True)
-    order = np.lexsort((first, -visits))
-    packed = packed[first[order]]
-    return np.unpackbits(packed, axis=1, count=n_edges).astype(bool), visits[order], packed
+    found = distinct_rows(posterior.indicators.reshape(posterior.n_draws, -1))
+    return found.rows, found.count, found.packed

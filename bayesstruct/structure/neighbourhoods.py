@@ -1,322 +1,19 @@
-"""Dependency networks: the table of their arcs, and the undirected graph read from them."""
+"""Dependency networks: the undirected graph read from their arcs."""
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.structure._mixing import indicator_ess, indicator_rhat, typical_ess
-from bayesstruct.structure._posterior import CONSTANTS, SAMPLE_DIMS
-from bayesstruct.structure.probabilities import bayes_factors_of
+from bayesstruct.structure._arcs import read_arcs
+from bayesstruct.structure._posterior import SAMPLE_DIMS
+from bayesstruct.structure.arc_tables import RESOLUTION, blocks
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
-__all__ = ["arc_table", "symmetrize"]
+__all__ = ["symmetrize"]
 
 RULES = ("and", "or", "average")
-DIM = "ordered_pair"
-#: Averages of conditional probabilities are rounded beyond this distance from 0 and 1.
-RESOLUTION = 1e-12
-#: Number of arcs beyond which the slow diagnostics are left out for those that are hardly visited.
-MANY = 20_000
-VISITED = 0.01
-_BLOCK = 4096
-
-
-@dataclass(frozen=True)
-class ArcPosterior:
-    """Draws of a directed dependency network, with what is needed to read them.
-
-    Attributes
-    ----------
-    draws, constants : xarray.Dataset
-        The groups `posterior` and `constant_data`.
-    summaries : xarray.Dataset or None
-        The group `arcs` of `sample_neighbourhoods`.
-    source, target : ndarray of int, shape (n_arcs,)
-        Predictor and response of each arc, as positions in `variables`.
-    variables : list of str
-    """
-
-    draws: "xr.Dataset"
-    constants: "xr.Dataset"
-    summaries: "xr.Dataset | None"
-    source: np.ndarray
-    target: np.ndarray
-    variables: list[str]
-
-    @cached_property
-    def arcs(self) -> np.ndarray:
-        """Indicators, int8, shape (chain, draw, arc)."""
-        values = self.draws["arc"].transpose(*SAMPLE_DIMS, DIM).values
-        return values.astype("int8", copy=False)
-
-    @cached_property
-    def frequency(self) -> np.ndarray:
-        """Share of the draws that have each arc."""
-        return self.arcs.mean(axis=(0, 1))
-
-    @property
-    def n_draws(self) -> int:
-        """Number of draws over all chains."""
-        return self.arcs.shape[0] * self.arcs.shape[1]
-
-    @property
-    def negligible(self) -> float:
-        """Absolute coefficient up to which there is no arc; 0 for a spike-and-slab prior."""
-        return float(self.constants["negligible"]) if "negligible" in self.constants else 0.0
-
-    @property
-    def independent(self) -> bool:
-        """Whether the regressions are independent given the table."""
-        return bool(self.constants.get("arc_independent", 0))
-
-    @property
-    def prior(self) -> np.ndarray:
-        """Prior probability of each arc."""
-        return self.constants["arc_prior"].values.astype(float)
-
-    @property
-    def estimator(self) -> str:
-        """Name of the way in which probabilities are estimated."""
-        known = self.summaries is not None and "probability" in self.summaries
-        return "rao-blackwell" if known else "frequency"
-
-    @cached_property
-    def probability(self) -> np.ndarray:
-        """Posterior probability of each arc."""
-        if self.estimator == "frequency":
-            return self.frequency
-        return np.clip(self.summaries["probability"].mean("chain").values, 0.0, 1.0)
-
-    @cached_property
-    def position(self) -> np.ndarray:
-        """Position of the arc from column j to column i at [i, j]; shape (p, p)."""
-        p = len(self.variables)
-        out = np.zeros((p, p), int)
-        out[self.target, self.source] = np.arange(len(self.source))
-        return out
-
-    def weights(self, arcs) -> np.ndarray:
-        """Coefficients of some arcs, (chain, draw, len(arcs)); 0 for those that were not kept."""
-        weight = self.draws["weight"]
-        if DIM in weight.dims:
-            return weight.transpose(*SAMPLE_DIMS, DIM).values[..., arcs]
-        kept = self.constants["visited_index"].values.astype(int)
-        at = np.full(len(self.source), -1)
-        at[kept] = np.arange(len(kept))
-        values = weight.transpose(*SAMPLE_DIMS, "visited_pair").values
-        out = np.zeros((*values.shape[:2], len(arcs)), values.dtype)
-        known = at[arcs] >= 0
-        out[..., known] = values[..., at[arcs][known]]
-        return out
-
-    @cached_property
-    def has_weights(self) -> np.ndarray:
-        """For which arcs the draws of the coefficient were kept."""
-        if DIM in self.draws["weight"].dims:
-            return np.ones(len(self.source), bool)
-        out = np.zeros(len(self.source), bool)
-        out[self.constants["visited_index"].values.astype(int)] = True
-        return out
-
-
-def read_arcs(idata) -> ArcPosterior:
-    """Check a result once and give access to its arcs.
-
-    Raises
-    ------
-    TypeError
-        When `idata` is not a DataTree.
-    ValueError
-        When it is not that of a neighbourhood model.
-    """
-    import xarray as xr
-
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            "Expected the xarray.DataTree of a neighbourhood model, "
-            f"got {type(idata).__module__}.{type(idata).__name__}."
-        )
-    empty = xr.Dataset()
-    draws, constants = (
-        idata[name].to_dataset() if name in idata.children else empty
-        for name in ("posterior", CONSTANTS)
-    )
-    needed = {"arc": draws, "weight": draws}
-    needed |= dict.fromkeys(("arc_source", "arc_target", "arc_prior"), constants)
-    if absent := [name for name, group in needed.items() if name not in group.data_vars]:
-        if "dependency_network" in draws.attrs:
-            raise ValueError(
-                "This result has edges and no arcs any more: it comes from bs.symmetrize. Read it with "
-                "bs.edge_table, or give the result that was symmetrised."
-            )
-        found = ", ".join(map(str, draws.data_vars)) or "nothing"
-        raise ValueError(
-            f"This result has no {' and no '.join(f'`{name}`' for name in absent)}; its posterior "
-            f"holds {found}. Was it sampled from bs.models.gaussian_neighbourhoods or "
-            "bs.models.ising_neighbourhoods?"
-        )
-    return ArcPosterior(
-        draws=draws,
-        constants=constants,
-        summaries=idata["arcs"].to_dataset() if "arcs" in idata.children else None,
-        source=constants["arc_source"].values.astype(int),
-        target=constants["arc_target"].values.astype(int),
-        variables=[str(name) for name in draws["node"].values],
-    )
-
-
-def arc_table(idata, *, hdi_prob: float = 0.94) -> "pd.DataFrame":
-    """Summarise every arc of a neighbourhood model: does one column predict another, how much?
-
-    A neighbourhood model is a dependency network [1]_: one regression for each column, fitted by
-    itself. The probability of an arc is that of one regression; it is not the posterior
-    probability of an edge in a joint model of the table.
-
-    Parameters
-    ----------
-    idata : xarray.DataTree
-        Result of :func:`bayesstruct.sample_neighbourhoods` or ``pm.sample()``.
-    hdi_prob : float, between 0 and 1
-        Probability of the highest-density interval of the coefficient.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row an arc, most probable first (ties: larger absolute mean), with columns
-
-        source, target
-            Predictor and response.
-        probability
-            Posterior probability that the coefficient is not zero (not negligible).
-        bayes_factor
-            Posterior odds over prior odds; NaN for arcs that were required or forbidden.
-        mean, hdi_low, hdi_high
-            Of the coefficient over all draws, those without the arc included.
-        ess, r_hat
-            Of the 0/1 indicator. In networks of more than 20,000 arcs NaN for those that are in
-            less than 1 % of the draws.
-
-        ``attrs`` has the ``estimator`` of the probabilities ("rao-blackwell" or "frequency"), the
-        rows whose Bayes factor is a Monte Carlo bound (``bayes_factor_bounds``) and ``notes``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When `idata` is not a result of a neighbourhood model, or `hdi_prob` not between 0 and 1.
-
-    References
-    ----------
-    .. [1] Heckerman, Chickering, Meek, Rounthwaite and Kadie (2000). Dependency networks for
-       inference, collaborative filtering, and data visualization. JMLR 1, 49-75.
-
-    Examples
-    --------
-    >>> arc_table(idata).query("probability > 0.5")  # doctest: +SKIP
-    """
-    import pandas as pd
-
-    if not 0 < hdi_prob < 1:
-        raise ValueError(f"`hdi_prob` must be between 0 and 1, got {hdi_prob}.")
-    posterior = read_arcs(idata)
-    ess, r_hat = _mixing(posterior)
-    resolution = _resolution(posterior, ess)
-    present = posterior.probability
-    factor, bound = bayes_factors_of(present, 1 - present, posterior.prior, resolution)
-    mean, low, high = _weight_summary(posterior, hdi_prob)
-    names = np.array(posterior.variables, dtype=object)
-    table = pd.DataFrame(
-        {
-            "source": names[posterior.source],
-            "target": names[posterior.target],
-            "probability": present,
-            "bayes_factor": factor,
-            "mean": mean,
-            "hdi_low": low,
-            "hdi_high": high,
-            "ess": ess,
-            "r_hat": r_hat,
-        }
-    )
-    order = np.lexsort((-np.abs(mean), -present))
-    table = table.iloc[order].reset_index(drop=True)
-    bounds = np.flatnonzero(bound[order]).tolist()
-    table.attrs = {
-        "estimator": posterior.estimator,
-        "hdi_prob": hdi_prob,
-        "bayes_factor_bounds": bounds,
-        "notes": _notes(posterior, bounds),
-    }
-    return table
-
-
-def _notes(posterior, bounds):
-    notes = [
-        "This is a dependency network: each row is a statement of one regression, not of a joint "
-        "posterior over graphs."
-    ]
-    if bounds:
-        notes.append(
-            f"{len(bounds)} Bayes factors are bounds: the draws cannot tell these probabilities "
-            "from 0 or 1 (rows in attrs['bayes_factor_bounds'])."
-        )
-    if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
-        notes.append(
-            f"{fixed} Bayes factors are NaN: these arcs were required or forbidden, so there were no "
-            "odds that the data could change."
-        )
-    return notes
-
-
-def _mixing(posterior):
-    """ESS and R-hat of the indicators, in blocks: floats of all would not fit."""
-    n_arcs = len(posterior.source)
-    looked = np.arange(n_arcs)
-    if n_arcs > MANY:
-        share = np.minimum(posterior.frequency, 1 - posterior.frequency)
-        looked = np.flatnonzero(share >= VISITED)
-    ess, r_hat = np.full(n_arcs, np.nan), np.full(n_arcs, np.nan)
-    for at in _blocks(looked):
-        indicators = posterior.arcs[..., at].astype(bool)
-        ess[at], r_hat[at] = indicator_ess(indicators), indicator_rhat(indicators)
-    return ess, r_hat
-
-
-def _blocks(positions):
-    return [positions[k : k + _BLOCK] for k in range(0, len(positions), _BLOCK)]
-
-
-def _resolution(posterior, ess):
-    """Smallest probability that can be told from zero."""
-    if posterior.estimator == "rao-blackwell":
-        return RESOLUTION
-    return 1 / (typical_ess(ess, posterior.n_draws) + 1)
-
-
-def _weight_summary(posterior, hdi_prob):
-    import arviz as az
-
-    n_arcs = len(posterior.source)
-    mean, low, high = np.zeros(n_arcs), np.zeros(n_arcs), np.zeros(n_arcs)
-    moving = np.ones(n_arcs, bool)
-    if posterior.negligible == 0:
-        # More zeros than the interval leaves out: it is [0, 0].
-        moving = posterior.frequency * posterior.n_draws > (1 - hdi_prob) * posterior.n_draws - 1
-    low[~posterior.has_weights & moving] = high[~posterior.has_weights & moving] = np.nan
-    for at in _blocks(np.flatnonzero(posterior.has_weights)):
-        weights = posterior.weights(at).reshape(posterior.n_draws, -1).astype(float)
-        mean[at] = weights.mean(axis=0)
-        wide = moving[at]
-        if wide.any():
-            interval = az.hdi(weights[:, wide].T, prob=hdi_prob)
-            low[at[wide]], high[at[wide]] = interval[:, 0], interval[:, 1]
-    if posterior.summaries is not None:
-        mean = posterior.summaries["mean"].values
-    return mean, low, high
 
 
 def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
@@ -395,6 +92,11 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
     if rule not in RULES:
         raise ValueError(nearest("rule", rule, RULES))
     posterior = read_arcs(idata)
+    if posterior.acyclic:
+        raise ValueError(
+            "This result is that of a Bayesian network, whose arcs are one graph and not two "
+            "regressions of each pair: read it with bs.arc_table, bs.median_graph or bs.cpdag."
+        )
     i, j = np.triu_indices(len(posterior.variables), 1)
     there, back = posterior.position[j, i], posterior.position[i, j]
     edge = _edges(posterior, there, back, rule)
@@ -453,7 +155,7 @@ def _weights(posterior, there, back, edge, rule):
     root = None
     if "noise_variance" in posterior.draws:
         root = np.sqrt(posterior.draws["noise_variance"].transpose(*SAMPLE_DIMS, "node").values)
-    for at in _blocks(np.arange(len(there))):
+    for at in blocks(np.arange(len(there))):
         one, other = posterior.weights(there[at]), posterior.weights(back[at])
         if root is not None:
             # `one` is the coefficient of column i in the regression of column j

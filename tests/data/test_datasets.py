@@ -32,6 +32,24 @@ def test_conditions():
     assert medians["PIP2"].idxmin() == "cd3cd28+psitect"
 
 
+def test_cells_in_three_states():
+    cells = load_dataset("sachs_discrete")
+    assert cells.columns.tolist() == [*PROTEINS, "intervention"]
+    assert cells.shape == (5400, 12)
+    assert cells["intervention"].value_counts().to_dict() == {
+        "none": 1800, "PKC": 1200, "Mek": 600, "PIP2": 600, "Akt": 600, "PKA": 600,
+    }  # fmt: skip
+    counts = np.unique(cells[PROTEINS], return_counts=True)
+    assert counts[0].tolist() == [1, 2, 3]
+    assert counts[1].tolist() == [30308, 20674, 8418]
+    for name in ("Mek", "PIP2", "Akt"):
+        assert (cells.loc[cells["intervention"] == name, name] == 1).all()
+    assert (cells.loc[cells["intervention"] == "PKA", "PKA"] == 3).sum() == 563
+    assert (cells.loc[cells["intervention"] == "PKC", "PKC"].value_counts().to_dict()) == {
+        1: 600, 3: 514, 2: 86,
+    }  # fmt: skip
+
+
 def test_risk_factors():
     """Counts of the first states as in Edwards and Havranek (1985)."""
     men = load_dataset("reinis")
@@ -72,5 +90,11 @@ def test_unknown_names():
         load_dataset("sahcs")
     with pytest.raises(ValueError, match="Available: 'sachs', 'sachs_literature'"):
         load_network("alarm")
-    assert datasets() == ["sachs", "sachs_interventions", "reinis", "anes96"]
+    assert datasets() == [
+        "sachs",
+        "sachs_interventions",
+        "sachs_discrete",
+        "reinis",
+        "anes96",
+    ]
     assert networks() == ["sachs", "sachs_literature"]

@@ -18,6 +18,7 @@ from bayesstruct.distributions import (
 )
 from bayesstruct.kernels import pairwise_sampler as module
 from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.ops import log_partition
 
 FAMILIES = [
     Potentials("ordinal", (2, 2, 2, 2)),
@@ -63,6 +64,50 @@ def test_densities_are_those_of_brute_force(potentials):
     assert np.exp(wanted["exact"]).sum() == pytest.approx(1.0, abs=1e-12)
 
 
+GRAPH = ((0, 1), (0, 2), (2, 3))
+SPARSE = [
+    Potentials("ordinal", (2, 3, 2, 2), edges=GRAPH),
+    Potentials("spin", (2, 2, 2, 2), edges=GRAPH),
+    Potentials("full", (2, 3, 2, 2), edges=GRAPH),
+]
+
+
+@pytest.mark.parametrize("potentials", SPARSE, ids=lambda f: f.kind)
+def test_densities_with_given_edges(potentials):
+    bias, weight = parameters(potentials)
+    _, p = exact_law(potentials, bias, weight)
+    wanted = {"exact": np.log(p), "pseudo": pseudo_by_definition(potentials, bias, weight)}
+    for likelihood, logp in wanted.items():
+        rv = PairwiseMRF.dist(bias, weight, potentials=potentials, likelihood=likelihood)
+        got = pm.logp(rv, all_states(potentials.states)).eval(mode="FAST_COMPILE")
+        np.testing.assert_allclose(got, logp, atol=1e-12)
+
+
+def test_ising_model_of_a_chain():
+    """Two hundred columns; density of rows against the recursion, rows against their means."""
+    p, rng = 200, np.random.default_rng(4)
+    bias, weight = rng.normal(size=p), rng.normal(size=p - 1)
+    edges = [(i, i + 1) for i in range(p - 1)]
+    with pm.Model():
+        rv = Ising("x", bias, weight, edges=edges, shape=(5_000, p))
+    rows = pm.draw(rv, random_seed=1, mode="FAST_COMPILE")
+    total = np.array([0.0, bias[0]])
+    for i in range(p - 1):
+        pair = total[:, None] + np.array([[0.0, bias[i + 1]], [0.0, bias[i + 1] + weight[i]]])
+        total = np.logaddexp(pair[0], pair[1])
+    energy = rows @ bias + (rows[:, :-1] * rows[:, 1:]) @ weight
+    got = pm.logp(rv, rows[:20]).eval(mode="FAST_COMPILE")
+    np.testing.assert_allclose(got, energy[:20] - np.logaddexp(*total), rtol=1e-12)
+    # The mean energy of rows is the directional derivative of the log partition function.
+    step = 1e-5
+    ends = [
+        log_partition(c * bias, c * weight, rv.owner.op.potentials).eval(mode="FAST_COMPILE")
+        for c in (1 - step, 1 + step)
+    ]
+    error = energy.std() / np.sqrt(len(rows))
+    assert energy.mean() == pytest.approx((ends[1] - ends[0]) / (2 * step), abs=4 * error)
+
+
 def test_states_that_do_not_exist_have_no_probability():
     potentials = FAMILIES[4]
     rv = PairwiseMRF.dist(*parameters(potentials), potentials=potentials)
@@ -90,16 +135,23 @@ def test_exact_draws(potentials):
 
 @pytest.mark.parametrize(
     ("potentials", "attract"),
-    [(FAMILIES[4], False), (FAMILIES[0], True), (FAMILIES[1], True), (FAMILIES[1], False)],
-    ids=["gibbs, full", "perfect, 01", "perfect, -1 1", "gibbs, -1 1"],
+    [
+        (FAMILIES[4], False),
+        (FAMILIES[0], True),
+        (FAMILIES[1], True),
+        (FAMILIES[1], False),
+        (SPARSE[2], False),
+    ],
+    ids=["gibbs, full", "perfect, 01", "perfect, -1 1", "gibbs, -1 1", "elimination"],
 )
 def test_draws_without_a_table_of_all_states(potentials, attract, monkeypatch):
-    """Larger fields are drawn by Gibbs sweeps, or from the past where all couplings attract."""
+    """Larger fields are drawn along few edges, from the past where all attract, or by sweeps."""
     bias, weight = parameters(potentials, scale=0.5)
     weight = np.abs(weight) if attract else weight
     _, p = exact_law(potentials, bias, weight)
     monkeypatch.setattr(module, "ENUMERATED", 1)
     sampler = module.Sampler(potentials, 30)
+    assert (sampler.elimination is not None) == (potentials is SPARSE[2])
     rng = np.random.default_rng(2)
     rows = np.empty((20_000, potentials.p), np.int64)
     if attract:

@@ -52,6 +52,14 @@ def test_covariances_of_the_indicators(states):
     np.testing.assert_allclose(np.concatenate(out), wanted, atol=1e-13)
 
 
+def test_tables_of_some_pairs_are_refused():
+    """Their layout is another one: they would be read out of bounds."""
+    k, unary, pair = np.array([2, 2, 2]), np.zeros(6), np.zeros(8)
+    for function in (pairwise_exact.log_partition, pairwise_exact.joint):
+        with pytest.raises(ValueError, match="all pairs"):
+            function(k, unary, pair)
+
+
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_no_overflow_with_weights_of_fifty(sign):
     potentials = Potentials("ordinal", (2,) * 10)

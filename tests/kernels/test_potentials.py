@@ -111,6 +111,15 @@ def test_refusals(kind, states, words):
         Potentials(kind, states)
 
 
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [(((1, 0),), "i < j"), (((0, 1), (1, 2), (0, 1)), "once"), (((0, 3),), "i < j")],
+)
+def test_edges_that_are_refused(edges, words):
+    with pytest.raises(ValueError, match=words):
+        Potentials("ordinal", (2, 2, 2), edges=edges)
+
+
 def test_a_reference_that_is_no_state_is_refused():
     with pytest.raises(ValueError, match="not a state"):
         Potentials("blume_capel", (3, 3), reference=3)

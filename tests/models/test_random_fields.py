@@ -1,5 +1,6 @@
 """The contract of the Markov random fields: names, groups, priors, modes, predictive checks, refusals."""
 
+import itertools
 import warnings
 
 import arviz as az
@@ -189,6 +190,125 @@ def test_tables_that_do_not_fit():
     wide = np.random.default_rng(0).integers(0, 2, (30, 40))
     with pytest.raises(ValueError, match=r"1\.1e\+12 joint states.*pseudo"):
         ising(wide, likelihood="exact")
+
+
+def days(p=30, n=80, seed=0):
+    """A process in time of two states, one column for each day."""
+    rng = np.random.default_rng(seed)
+    x = np.empty((n, p), int)
+    x[:, 0] = rng.integers(0, 2, n)
+    for i in range(1, p):
+        x[:, i] = np.where(rng.random(n) < 0.8, x[:, i - 1], rng.integers(0, 2, n))
+    table = pd.DataFrame(x, columns=[f"d{i}" for i in range(p)])
+    return table, list(itertools.pairwise(table.columns))
+
+
+@pytest.fixture(scope="module")
+def chained():
+    """Thirty columns with the exact likelihood, drawn by NUTS."""
+    table, chain = days()
+    with ising(table, prior="laplace", likelihood="exact", graph=chain) as model:
+        idata = pm.sample(
+            60, tune=60, nuts_sampler="pymc", compute_convergence_checks=False, **QUIET
+        )
+        idata.update(pm.sample_prior_predictive(5, random_seed=1))
+    return model, idata
+
+
+def test_an_exact_chain_is_sampled(chained):
+    model, idata = chained
+    posterior = idata["posterior"]
+    assert posterior["weight"].sizes["pair"] == 29
+    assert posterior["pair"].values[:2].tolist() == ["d0 -- d1", "d1 -- d2"]
+    assert idata["prior_predictive"]["x"].shape == (1, 5, 80, 30)
+    # A weight of a chain is the log odds ratio of its two columns, whose standard error is that of a
+    # table of four counts; 120 draws know a spread to about ten per cent.
+    codes = days()[0].to_numpy()
+    counts = [np.bincount(2 * a + b, minlength=4) for a, b in itertools.pairwise(codes.T)]
+    error = np.sqrt((1.0 / (np.array(counts) + 0.5)).sum(axis=1))
+    spread = posterior["weight"].std(("chain", "draw")).values
+    assert 0.6 < (spread / error).min() < (spread / error).max() < 1.5
+    away = posterior["weight"].mean(("chain", "draw")).values - bs.find_MAP(model)["weight"]
+    assert np.abs(away / spread).max() < 1.5
+
+
+def test_graphs_are_read_from_a_chain(chained):
+    _, idata = chained
+    table = bs.edge_table(idata)
+    assert len(table) == 29
+    assert set(zip(table["source"], table["target"], strict=True)) == set(days()[1])
+    graph = bs.median_graph(idata)
+    assert len(graph) == 30
+    assert set(map(frozenset, graph.edges)) <= set(map(frozenset, days()[1]))
+    assert graph.number_of_edges() > 20
+    assert bs.plot_graph(idata) is not None
+
+
+def test_mode_on_a_graph_equals_the_solver():
+    table, chain = days(p=100)
+    with ising(table, prior="laplace", likelihood="exact", graph=chain, bias_scale=np.inf) as model:
+        mode = bs.find_MAP(model)
+    solution = bs.solvers.pairwise_mrf(
+        table, potentials="ordinal", graph=chain, likelihood="exact", rate=1.0, tol=1e-9
+    )
+    np.testing.assert_allclose(mode["weight"], solution.weight, atol=1e-5)
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_spike_and_slab_on_a_graph(likelihood):
+    """The step draws what it draws where all other edges are forbidden, gaps included."""
+    table, chain = days(p=4)
+    table = table.astype(object)
+    table.loc[2, "d1"] = None
+    others = [pair for pair in itertools.combinations(table, 2) if pair not in chain]
+    drawn = []
+    for options in ({"graph": chain}, {"forbidden": others}):
+        with ising(table, likelihood=likelihood, required=chain[:1], **options):
+            idata = pm.sample(40, tune=10, compute_convergence_checks=False, **QUIET)
+        drawn.append(idata["posterior"])
+    few, all_pairs = drawn
+    assert few["pair"].values.tolist() == ["d0 -- d1", "d1 -- d2", "d2 -- d3"]
+    np.testing.assert_array_equal(few["x_missing"], all_pairs["x_missing"])
+    # The same random numbers; sums in another order.
+    np.testing.assert_allclose(few["weight"], all_pairs["weight"].sel(pair=few["pair"]), rtol=1e-8)
+    assert (few["edge"].sel(pair="d0 -- d1") == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        (ising, {"prior": "horseshoe"}),
+        (ising, {"edge_probability": bs.StochasticBlock(2)}),
+        (pairwise_mrf, {}),
+        (pairwise_mrf, {"norm": "nuclear"}),
+        (pairwise_mrf, {"potentials": "ordinal", "prior": "spike_slab"}),
+        (pairwise_mrf, {"prior": "spike_slab", "edge_probability": pm.Beta.dist(1, 2)}),
+    ],
+    ids=lambda v: getattr(v, "__name__", None),
+)
+def test_priors_on_a_graph(build, options):
+    data = binary() if build is ising else answers()
+    chain = [("mood", "sleep"), ("coffee", "mood")]
+    with build(data, graph=chain, **options) as model:
+        prior = pm.draw([model["x"], model["edge"]], random_seed=1, mode="FAST_COMPILE")
+        point = model.initial_point()
+    assert model.coords["pair"] == ("sleep -- mood", "mood -- coffee")
+    assert prior[0].shape == (60, 3)
+    assert prior[1].shape == (2,)
+    assert np.isfinite(model.compile_logp(mode="FAST_COMPILE")(point))
+
+
+def test_graphs_that_do_not_fit():
+    table, chain = days(p=25)
+    with pytest.raises(bs.TableError, match="'d99'; did you mean"):
+        ising(table, graph=[("d0", "d99")])
+    with pytest.raises(bs.TableError, match="d0 -- d2 is required and not in `graph`"):
+        ising(table, graph=chain, required=[("d0", "d2")])
+    with pytest.raises(ValueError, match=r"3\.36e\+07 joint states.*shrinks together with `graph`"):
+        ising(table, graph=chain, likelihood="exact")
+    every = [(a, b) for i, a in enumerate(table) for b in table.columns[i + 1 :]]
+    with pytest.raises(ValueError, match=r"25 variables at once.*fewer cycles"):
+        ising(table, graph=every, likelihood="exact", prior="laplace")
 
 
 def test_fewer_rows_than_columns():

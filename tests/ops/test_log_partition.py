@@ -18,6 +18,7 @@ FAMILIES = [
     Potentials("full", (2, 3, 2)),
     Potentials("blume_capel", (2, 4, 3), 1),
 ]
+CHAIN = Potentials("full", (2, 3, 2, 2, 3, 2), edges=((0, 1), (1, 2), (2, 3), (3, 4), (4, 5)))
 
 
 def parameters(potentials, seed=0):
@@ -25,7 +26,7 @@ def parameters(potentials, seed=0):
     return rng.normal(size=potentials.bias_size), rng.normal(size=potentials.weight_size)
 
 
-@pytest.mark.parametrize("potentials", FAMILIES, ids=lambda f: f.kind)
+@pytest.mark.parametrize("potentials", [*FAMILIES, CHAIN], ids=lambda f: f.kind)
 def test_value_and_gradient_are_those_of_brute_force(potentials):
     bias, weight = parameters(potentials)
     b, w = pt.dvectors("b", "w")
@@ -40,11 +41,12 @@ def test_value_and_gradient_are_those_of_brute_force(potentials):
     np.testing.assert_allclose(d_weight, potentials.pair_pullback(means[cells:]), atol=1e-10)
 
 
-def test_derivatives_of_two_orders_by_finite_differences():
-    potentials = FAMILIES[2]
+@pytest.mark.parametrize("potentials", [FAMILIES[2], CHAIN], ids=["all pairs", "chain"])
+def test_derivatives_of_two_orders_by_finite_differences(potentials):
     rng = np.random.default_rng(1)
     point = [rng.normal(size=int(potentials.unary_start[-1])), parameters(potentials)[1]]
-    core = LogPartition(potentials.states)
+    core = LogPartition(potentials.states, potentials.edges)
+    assert core.sums.eliminates == (potentials is CHAIN)
 
     def value(u, t):
         return core(u, t)[0]
@@ -58,7 +60,7 @@ def test_derivatives_of_two_orders_by_finite_differences():
 
 
 def test_compiled_by_numba():
-    potentials = FAMILIES[0]
+    potentials = CHAIN
     bias, weight = parameters(potentials)
     b, w = pt.dvectors("b", "w")
     value = log_partition(b, w, potentials)
@@ -82,3 +84,13 @@ def test_too_many_states_are_refused_with_the_remedy():
     potentials = Potentials("ordinal", (2,) * 40)
     with pytest.raises(ValueError, match=r"1\.1e\+12 joint states.*pseudo"):
         log_partition(np.zeros(40), np.zeros(780), potentials)
+    dense = Potentials("ordinal", (2,) * 40, edges=tuple(zip(*np.triu_indices(40, 1), strict=True)))
+    with pytest.raises(ValueError, match=r"variables at once.*fewer cycles"):
+        log_partition(np.zeros(40), np.zeros(780), dense)
+
+
+def test_two_graphs_are_two_operations():
+    """Machine code is kept by the properties of an Op: another graph must not be given the same."""
+    other = ((0, 1), (1, 2), (2, 3), (3, 4), (3, 5))
+    assert LogPartition(CHAIN.states, CHAIN.edges) == LogPartition(CHAIN.states, CHAIN.edges)
+    assert LogPartition(CHAIN.states, CHAIN.edges) != LogPartition(CHAIN.states, other)

@@ -1,9 +1,11 @@
 """Modes of Markov random fields: optimality, an independent solver, the source's numbers."""
 
+import itertools
 import math
 
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -221,6 +223,86 @@ def test_fewer_rows_than_columns_and_labels():
     solution = pairwise_mrf(frame, rate=2.0)
     assert solution.converged
     assert all(a in frame and b in frame for a, b in solution.edges)
+
+
+def chain_of(codes):
+    return list(itertools.pairwise(f"x{i}" for i in range(codes.shape[1])))
+
+
+def test_mode_on_a_graph_is_that_of_all_pairs_without_the_others():
+    """Eight columns: by elimination, and by SciPy over all joint states."""
+    codes = rows((2,) * 8, n=150)
+    rate, chain = 4.0, chain_of(codes)
+    options = {"potentials": "ordinal", "graph": chain, "likelihood": "exact"}
+    ours = pairwise_mrf(codes, rate=rate, tol=1e-9, **options)
+    assert ours.converged
+    assert 0 < len(ours.edges) <= 7
+    every = Potentials("ordinal", (2,) * 8)
+    likelihood = ExactLikelihood(every, codes)
+    on = every.bias_size + np.flatnonzero(every.ends[1] == every.ends[0] + 1)
+
+    def objective(z):
+        theta = np.zeros(every.bias_size + every.weight_size)
+        theta[:8], theta[on] = z[:8], z[8:15] - z[15:]
+        value, gradient = likelihood(theta)
+        slopes = [gradient[:8], gradient[on] + rate, rate - gradient[on]]
+        return value + rate * z[8:].sum(), np.concatenate(slopes)
+
+    bounds = [(None, None)] * 8 + [(0, None)] * 14
+    limits = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000}
+    found = minimize(
+        objective, np.zeros(22), jac=True, method="L-BFGS-B", bounds=bounds, options=limits
+    )
+    assert ours.objective == pytest.approx(found.fun, rel=1e-9)
+    np.testing.assert_allclose(ours.weight, found.x[8:15] - found.x[15:], atol=1e-4)
+    assert not ours.table("x0", "x5").any()
+    np.testing.assert_array_equal(ours.table("x2", "x1"), ours.table("x1", "x2").T)
+    top = pairwise_rate_max(codes, **options)
+    assert [s.edges for s in pairwise_mrf_path(codes, [1.001 * top], **options)] == [[]]
+
+
+def test_mode_on_a_chain_of_a_hundred():
+    """Without a penalty the moments of a chain are those of the rows, by their laws of pairs."""
+    p, rng = 100, np.random.default_rng(2)
+    codes = np.empty((400, p), int)
+    codes[:, 0] = rng.integers(0, 2, 400)
+    for i in range(1, p):
+        codes[:, i] = np.where(rng.random(400) < 0.7, codes[:, i - 1], rng.integers(0, 2, 400))
+    options = {"potentials": "ordinal", "graph": chain_of(codes), "likelihood": "exact"}
+    free = pairwise_mrf(codes, rate=0.0, tol=1e-8, **options)
+    # The saturated log odds ratio of neighbours is the weight of a chain's edge.
+    for i in (0, 40, 98):
+        table = np.bincount(2 * codes[:, i] + codes[:, i + 1], minlength=4)
+        odds = np.log(table[0] * table[3] / (table[1] * table[2]))
+        assert free.weight[i] == pytest.approx(odds, abs=1e-4)
+    shrunk = pairwise_mrf(codes, rate=10.0, **options)
+    assert shrunk.converged
+    assert np.abs(shrunk.weight).sum() < np.abs(free.weight).sum()
+
+
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [
+        ([("smoke", "smok")], "'smok'; did you mean 'smoke'"),
+        ([("smoke", "smoke")], "smoke is joined with itself"),
+        ([("smoke", "mental"), ("mental", "smoke")], "mental -- smoke is there twice"),
+        ([("smoke", "mental", "phys")], "not a pair of columns"),
+        (["sm"], "not a pair of columns"),
+        ([], "no edges"),
+        (7, "of the type int"),
+        ("smoke", "iterable of pairs"),
+        (nx.DiGraph([("smoke", "mental")]), "directed"),
+        (nx.Graph([("smoke", "a"), ("b", "mental")]), "unknown columns 'a' and 'b'"),
+    ],
+)
+def test_graphs_that_are_refused(reinis, graph, words):
+    with pytest.raises(TableError, match=words):
+        pairwise_mrf(reinis, graph=graph)
+
+
+def test_a_graph_goes_with_named_potentials(reinis):
+    with pytest.raises(ValueError, match="edges of their own"):
+        pairwise_mrf(reinis, potentials=Potentials("ordinal", (2,) * 6), graph=nx.path_graph(2))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import xarray as xr
 
 import bayesstruct as bs
 
-from bayesstruct.structure import neighbourhoods
+from bayesstruct.structure import arc_tables
 
 NAMES = ["a", "b", "c"]
 TARGET, SOURCE = np.nonzero(~np.eye(3, dtype=bool))
@@ -92,8 +92,8 @@ def test_averaged_probabilities_are_preferred():
 
 def test_many_arcs_leave_slow_diagnostics_to_those_that_are_visited(monkeypatch):
     full = bs.arc_table(result())
-    monkeypatch.setattr(neighbourhoods, "MANY", 3)
-    monkeypatch.setattr(neighbourhoods, "_BLOCK", 2)
+    monkeypatch.setattr(arc_tables, "MANY", 3)
+    monkeypatch.setattr(arc_tables, "BLOCK", 2)
     table = bs.arc_table(result())
     moved = (full["probability"] > 0.01) & (full["probability"] < 0.99)
     np.testing.assert_allclose(table["ess"][moved], full["ess"][moved])

@@ -1,0 +1,323 @@
+"""What a table and some options say about the weights of directed acyclic graphs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesstruct.data.errors import TableError, column_list, listing
+from bayesstruct.data.states import StateTable
+from bayesstruct.data.table import Table
+from bayesstruct.kernels.dag_priors import PRIOR_KINDS, ParentPrior
+
+__all__ = ["NetworkProblem", "network_problem", "network_table", "parent_prior"]
+
+#: Scores of columns that are numbers; the others are of columns with states.
+CONTINUOUS_SCORES = ("bge", "gaussian")
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkProblem:
+    """Names, scores and prior weights: all that a sum or search over graphs needs.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The d variables.
+    score : object
+        Local scores, as in :mod:`bayesstruct.kernels.network_scores`.
+    prior : ParentPrior
+        Prior weights of the parent sets.
+    order : bool
+        Whether the prior is the order-modular one.
+    """
+
+    names: tuple[str, ...]
+    score: object
+    prior: ParentPrior
+    order: bool = False
+
+    @property
+    def d(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    def subsets(self, child, candidates, *, fixed=()) -> np.ndarray:
+        """Log score plus log prior weight of the sets of some candidates and all of `fixed`.
+
+        Parameters
+        ----------
+        child : int
+        candidates : sequence of int
+            k variables.
+        fixed : sequence of int
+
+        Returns
+        -------
+        numpy.ndarray
+            (2**k,): entry m has the candidates b with bit b of m set.
+
+        Raises
+        ------
+        ValueError
+            If a score is no number or plus infinity.
+        """
+        out = self.prior.subsets(child, candidates, fixed)
+        score = np.asarray(
+            self.score.subsets(child, candidates, fixed=fixed, max_parents=self.prior.max_parents)
+        )
+        if not (score < np.inf).all():
+            raise ValueError(
+                f"the score of {self.names[child]!r} is not a number, or infinite, for some parents"
+            )
+        out += score
+        return out
+
+    def log_weights(self) -> np.ndarray:
+        """Table of all parent sets, (d, 2**(d-1)) (:mod:`bayesstruct.kernels.dag_dynamic`)."""
+        out = np.empty((self.d, 2 ** (self.d - 1)))
+        for child in range(self.d):
+            out[child] = self.subsets(child, np.delete(np.arange(self.d), child))
+        return out
+
+    def log_prior_weights(self) -> np.ndarray:
+        """Table like that of `log_weights` for the prior alone."""
+        everyone = np.arange(self.d)
+        return np.array([self.prior.subsets(i, np.delete(everyone, i)) for i in everyone])
+
+
+def network_problem(
+    data,
+    *,
+    score="bge",
+    prior="uniform",
+    names=None,
+    weights=None,
+    edge_probability=None,
+    max_parents=None,
+    required=(),
+    forbidden=(),
+    tiers=None,
+    interventions=None,
+    **options,
+) -> NetworkProblem:
+    """Check a table and the options of a search over graphs; see :func:`bayesstruct.exact.dag_posterior`.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used or an option names a column that does not exist.
+    ValueError
+        If an option is unknown or out of range.
+    """
+    if hasattr(data, "subsets") and hasattr(data, "local"):
+        if interventions is not None or options:
+            extra = ["interventions"] * (interventions is not None) + sorted(options)
+            raise ValueError(f"{listing(extra)}: options of a score that is made from a table")
+        names, score = _score_names(data, names), data
+    else:
+        if names is not None:
+            raise ValueError("`names` goes with a score; a table has the names of its columns")
+        names, score = _table_score(data, score, interventions, options)
+    order = prior == "order"
+    kind = _weights(prior, weights, edge_probability)
+    parents = parent_prior(
+        names,
+        kind,
+        edge_probability=edge_probability,
+        max_parents=max_parents,
+        required=required,
+        forbidden=forbidden,
+        tiers=tiers,
+    )
+    return NetworkProblem(names, score, parents, order)
+
+
+def _score_names(score, names):
+    names = tuple(f"x{i}" for i in range(score.d)) if names is None else tuple(names)
+    if len(names) != score.d or len(set(names)) < score.d:
+        raise ValueError(f"`names` are {len(set(names))} different ones for {score.d} variables")
+    return names
+
+
+def _weights(prior, weights, edge_probability):
+    if prior not in (*PRIOR_KINDS, "order"):
+        raise ValueError(f"prior {prior!r} is unknown; choose among {(*PRIOR_KINDS, 'order')}")
+    if prior != "order":
+        if weights is not None:
+            raise ValueError("`weights` belongs to the prior 'order'; leave it out")
+        return prior
+    return weights or ("uniform" if edge_probability is None else "edge")
+
+
+def _table_score(data, kind, interventions, options):
+    from bayesstruct.kernels.network_scores import SCORE_KINDS, network_score
+
+    if kind not in SCORE_KINDS:
+        raise ValueError(f"score {kind!r} is unknown; choose among {SCORE_KINDS}")
+    table, mask = network_table(data, kind, interventions)
+    continuous = kind in CONTINUOUS_SCORES
+    values = table.standardized if continuous else table.codes
+    states = None if continuous or kind == "logistic" else table.states
+    return table.names, network_score(values, kind, states=states, interventions=mask, **options)
+
+
+def network_table(data, score, interventions=None):
+    """Check a table, and which of its cells were set from outside.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+    score : str
+        Kind of the local scores: what the columns must be like.
+    interventions : (n, d) array_like or DataFrame of bool, optional
+
+    Returns
+    -------
+    table : Table or StateTable
+    mask : (n, d) bool array
+        True where a cell was set.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used.
+    ValueError
+        If `interventions` does not fit the table.
+    """
+    if score in CONTINUOUS_SCORES:
+        table = Table.continuous(data)
+    else:
+        table = StateTable.read(data)
+    if table.missing.any():
+        columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
+        raise TableError(
+            f"{column_list(columns)}: cells are missing, and scores of networks need complete rows; "
+            "drop these rows (data.dropna()) or columns"
+        )
+    if score == "logistic":
+        pairs = zip(table.names, table.states, strict=True)
+        if wide := [name for name, k in pairs if k > 2]:
+            raise TableError(
+                f"{column_list(wide)}: more than two values, and logistic regressions explain two; "
+                "merge states, or use the score 'bdeu'"
+            )
+    return table, _intervention_mask(interventions, table)
+
+
+def _intervention_mask(interventions, table):
+    """(n, d) bool from a mask or a DataFrame of one."""
+    if interventions is None:
+        return np.zeros((table.n, table.p), bool)
+    if hasattr(interventions, "columns"):
+        if unknown := [name for name in interventions.columns if name not in table.names]:
+            raise TableError(f"interventions have the unknown {column_list(unknown)}")
+        given = interventions
+        interventions = np.zeros((len(given), table.p), bool)
+        for name in given.columns:
+            interventions[:, table.names.index(name)] = np.asarray(given[name], bool)
+    mask = np.asarray(interventions)
+    if mask.shape != (table.n, table.p):
+        raise ValueError(
+            f"`interventions` has shape {mask.shape}; give a true or false for each cell of the table, "
+            f"{(table.n, table.p)}"
+        )
+    return mask.astype(bool)
+
+
+def parent_prior(
+    names,
+    kind="uniform",
+    *,
+    edge_probability=None,
+    max_parents=None,
+    required=(),
+    forbidden=(),
+    tiers=None,
+) -> ParentPrior:
+    """Prior weights of parent sets from options that name columns.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The d columns.
+    kind : {"uniform", "edge", "fair"}
+    edge_probability : float, (d, d) array_like or DataFrame, optional
+        Of ``"edge"``, rows as parents; a DataFrame is aligned by its labels.
+    max_parents : int, optional
+    required, forbidden : iterable of pairs of str
+        Arcs as (parent, child).
+    tiers : dict or iterable of iterables of str, optional
+        Groups of columns, the earliest first, or the number of its tier for each column. No arc
+        points to an earlier tier.
+
+    Returns
+    -------
+    ParentPrior
+
+    Raises
+    ------
+    TableError
+        For an unknown column, a column that is in no tier or in two, or an arc that is required
+        and forbidden.
+    ValueError
+        As from :class:`bayesstruct.kernels.dag_priors.ParentPrior`.
+    """
+    names = list(names)
+    allowed = _tier_arcs(names, tiers)
+    required_arcs = np.zeros_like(allowed)
+    for parent, child in (_arc(names, pair, "forbidden") for pair in forbidden):
+        allowed[parent, child] = False
+    for parent, child in (_arc(names, pair, "required") for pair in required):
+        if not allowed[parent, child]:
+            raise TableError(
+                f"the arc {names[parent]} -> {names[child]} is required, and forbidden by "
+                "`forbidden` or `tiers`"
+            )
+        required_arcs[parent, child] = True
+    if hasattr(edge_probability, "loc"):
+        if lost := set(names) - (set(edge_probability.index) & set(edge_probability.columns)):
+            raise TableError(
+                f"`edge_probability` has no row and column for {listing(sorted(lost))}"
+            )
+        edge_probability = edge_probability.loc[names, names].to_numpy(float)
+    if edge_probability is not None and kind != "edge":
+        raise ValueError(f"`edge_probability` belongs to the prior 'edge', not to {kind!r}")
+    return ParentPrior(len(names), kind, edge_probability, max_parents, allowed, required_arcs)
+
+
+def _arc(names, pair, label):
+    try:
+        parent, child = pair
+        ends = names.index(parent), names.index(child)
+    except (ValueError, TypeError):
+        raise TableError(
+            f"{label} arc {pair!r} is not a pair of columns (parent, child); the columns are "
+            f"{listing(names)}"
+        ) from None
+    if ends[0] == ends[1]:
+        raise TableError(f"{label} arc {pair!r} joins a column with itself")
+    return ends
+
+
+def _tier_arcs(names, tiers):
+    """Which arcs do not point to an earlier tier; (d, d) bool."""
+    if tiers is None:
+        return ~np.eye(len(names), dtype=bool)
+    if hasattr(tiers, "items"):
+        pairs = list(tiers.items())
+    else:
+        pairs = [(name, level) for level, tier in enumerate(tiers) for name in _tier(tier)]
+    columns = [name for name, _ in pairs]
+    if unknown := [name for name in columns if name not in names]:
+        raise TableError(f"`tiers` has the unknown {column_list(unknown)}")
+    if lost := [name for name in names if name not in columns]:
+        raise TableError(f"`tiers` leaves out {column_list(lost)}: put every column into a tier")
+    if len(set(columns)) < len(columns):
+        twice = sorted({name for name in columns if columns.count(name) > 1})
+        raise TableError(f"`tiers` has {column_list(twice)} in more than one tier")
+    level = np.array([dict(pairs)[name] for name in names])
+    return (level[:, None] <= level) & ~np.eye(len(names), dtype=bool)
+
+
+def _tier(tier):
+    return [tier] if isinstance(tier, str) else tier

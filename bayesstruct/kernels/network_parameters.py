@@ -1,0 +1,204 @@
+r"""Draws of the parameters of a Bayesian network given its graph and the table.
+
+Both families are conjugate, so that the draws are exact and independent.
+
+*Gaussian*: a child with parents :math:`\pi` follows the regression of
+:class:`bayesstruct.kernels.network_scores.BGe`; with the rows :math:`D = (1, x_\pi)` in which it was not set,
+prior precision :math:`\Lambda = \mathrm{diag}(\alpha_\mu, t, \dots, t)` and
+:math:`P = D'D + \Lambda`,
+
+.. math::
+
+    v \sim \mathrm{InvGamma}\Bigl(\frac{\alpha_w - d + |\pi| + 1 + n}{2},
+        \frac{t + x'x - x'D P^{-1} D'x}{2}\Bigr), \qquad
+    (a, b) \mid v \sim N(P^{-1} D'x, \, v P^{-1}).
+
+*Discrete*: the law of a child given a configuration of its parents is Dirichlet with the counts added.
+
+References
+----------
+Geiger, D. and Heckerman, D. (2002). Parameter priors for directed acyclic graphical models and the
+characterization of several probability distributions. *Annals of Statistics* 30, 1412-1440.
+
+Heckerman, D., Geiger, D. and Chickering, D. M. (1995). Learning Bayesian networks: the combination of
+knowledge and statistical data. *Machine Learning* 20, 197-243.
+"""
+
+import math
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+__all__ = ["GaussianPrior", "draw_regressions", "draw_tables", "rows_times_rows"]
+
+_INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class GaussianPrior(NamedTuple):
+    """Hyperparameters of the regressions."""
+
+    alpha_mu: float
+    alpha_w: float
+    scale: float  # t
+
+
+def rows_times_rows(rows, kept):
+    """Products of the columns (1, x), summed over the rows in which each child was not set.
+
+    Parameters
+    ----------
+    rows : (n, d) float array
+    kept : (n, d) bool array
+        Rows that say something about the law of each variable.
+
+    Returns
+    -------
+    moments : (groups, d + 1, d + 1) float64
+        One matrix for all children with the same rows.
+    group : (d,) int64
+    """
+    patterns, group = np.unique(np.asarray(kept, bool), axis=1, return_inverse=True)
+    design = np.column_stack([np.ones(len(rows)), rows])
+    moments = np.array([design[keep].T @ design[keep] for keep in patterns.T])
+    return moments, group.reshape(-1).astype(np.int64)
+
+
+@numba.njit(**_INNER)
+def _cholesky(a, k):
+    """Replace the lower triangle of the leading block by its factor."""
+    for i in range(k):
+        for j in range(i + 1):
+            total = a[i, j]
+            for m in range(j):
+                total -= a[i, m] * a[j, m]
+            a[i, j] = math.sqrt(total) if i == j else total / a[j, j]
+
+
+@numba.njit(**_INNER)
+def _solve_lower(a, x, k):
+    for i in range(k):
+        for m in range(i):
+            x[i] -= a[i, m] * x[m]
+        x[i] /= a[i, i]
+
+
+@numba.njit(**_INNER)
+def _solve_upper(a, x, k):
+    for i in range(k - 1, -1, -1):
+        for m in range(i + 1, k):
+            x[i] -= a[m, i] * x[m]
+        x[i] /= a[i, i]
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_regressions(rng, adjacency, moments, group, prior, intercept, weight, variance):
+    """Draw intercept, coefficients and noise variance of every variable.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    adjacency : (d, d) int8 array
+        1 at (parent, child).
+    moments, group
+        See `rows_times_rows`.
+    prior : GaussianPrior
+    intercept, variance : (d,) float64, written
+    weight : (d, d) float64, written
+        Row of a child, column of a parent; zero without an arc.
+    """
+    d = len(adjacency)
+    parents = np.empty(d + 1, np.int64)
+    a, x = np.empty((d + 1, d + 1)), np.empty(d + 1)
+    for child in range(d):
+        products = moments[group[child]]
+        parents[0], k = 0, 1  # the intercept is column 0
+        for j in range(d):
+            weight[child, j] = 0.0
+            if adjacency[j, child]:
+                parents[k] = j + 1
+                k += 1
+        for i in range(k):
+            for j in range(i + 1):
+                a[i, j] = products[parents[i], parents[j]]
+            a[i, i] += prior.alpha_mu if i == 0 else prior.scale
+            x[i] = products[parents[i], child + 1]
+        _cholesky(a, k)
+        _solve_lower(a, x, k)
+        left = prior.scale + products[child + 1, child + 1]
+        for i in range(k):
+            left -= x[i] * x[i]
+        shape = 0.5 * (prior.alpha_w - d + k + products[0, 0])
+        variance[child] = 0.5 * left / rng.standard_gamma(shape)
+        deviation = math.sqrt(variance[child])
+        for i in range(k):
+            x[i] += deviation * rng.standard_normal()
+        _solve_upper(a, x, k)
+        intercept[child] = x[0]
+        for i in range(1, k):
+            weight[child, parents[i] - 1] = x[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_tables(rng, adjacency, rows, kept, states, sample_size, out):
+    """Draw the conditional probability tables of every variable.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    adjacency : (d, d) int8 array
+        1 at (parent, child).
+    rows : (d, n) int array
+        States, one row for each variable.
+    kept : (d, n) bool array
+    states : (d,) int64 array
+    sample_size : float
+        Equivalent sample size: each cell of a table of q configurations and k states has the prior
+        weight sample_size / (q k).
+    out : (d, cells) float64, written
+        Probability of state s in configuration c at c * k + s, zero beyond. The first parent in the
+        order of the table changes fastest in c.
+
+    Returns
+    -------
+    bool
+        Whether all tables fit.
+    """
+    d, n = rows.shape
+    code = np.empty(n, np.int64)
+    for child in range(d):
+        k, q = states[child], 1
+        code[:] = 0
+        for j in range(d):
+            if adjacency[j, child]:
+                if q * k * states[j] > out.shape[1]:
+                    return False
+                for r in range(n):
+                    code[r] += q * rows[j, r]
+                q *= states[j]
+        cells = out[child]
+        cells[: q * k] = sample_size / (q * k)
+        cells[q * k :] = 0.0
+        for r in range(n):
+            if kept[child, r]:
+                cells[code[r] * k + rows[child, r]] += 1.0
+        for c in range(q):
+            _dirichlet(rng, cells[c * k : (c + 1) * k])
+    return True
+
+
+@numba.njit(**_INNER)
+def _dirichlet(rng, x):
+    """Replace the parameters of a Dirichlet law by a draw from it."""
+    top = -np.inf
+    for s in range(len(x)):
+        # Small parameters: the logarithm of a gamma draw, lest all of them underflow.
+        x[s] = math.log(rng.standard_gamma(x[s] + 1.0)) - rng.standard_exponential() / x[s]
+        top = max(top, x[s])
+    total = 0.0
+    for s in range(len(x)):
+        x[s] = math.exp(x[s] - top)
+        total += x[s]
+    for s in range(len(x)):
+        x[s] /= total

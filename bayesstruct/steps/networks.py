@@ -1,0 +1,351 @@
+"""Step of the graph of a Bayesian network and of its parameters.
+
+The parameters are integrated out while the graph moves (partition Markov chain Monte Carlo,
+:mod:`bayesstruct.kernels.partition_mcmc`) and drawn from their exact law given the graph afterwards. A draw
+of graph and parameters is thus one of their joint posterior.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pymc as pm
+
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+
+from bayesstruct.distributions.dag import DAGRV
+from bayesstruct.distributions.discrete_network import DiscreteNetworkRV, ProbabilityTablesRV
+from bayesstruct.distributions.gaussian_network import (
+    ArcWeightsRV,
+    GaussianNetworkRV,
+    InterceptsRV,
+    NoiseVariancesRV,
+    arc_index,
+)
+from bayesstruct.distributions.precision import random_ancestors
+from bayesstruct.exact.dags import NetworkProblem
+from bayesstruct.steps.recognition import NotRecognized, _children, is_op, parameters
+from bayesstruct.steps.tables import Expressions
+
+__all__ = ["NetworkMCMC", "NetworkPart", "network_of", "network_problem_of"]
+
+_PARAMETERS = (NoiseVariancesRV, ArcWeightsRV, InterceptsRV, ProbabilityTablesRV)
+_SUPPORTED = (
+    "Supported are one observed GaussianNetwork with NoiseVariances, ArcWeights and Intercepts, or one "
+    "observed DiscreteNetwork with ProbabilityTables, on which nothing else depends; "
+    "bs.models.bayesian_network makes both"
+)
+
+
+@dataclass
+class NetworkPart:
+    """A graph, its parameters by kind, and the table."""
+
+    dag: object
+    rows: object
+    parameters: dict
+
+    @property
+    def variables(self) -> list:
+        """Random variables that the step draws."""
+        return [self.dag, *self.parameters.values()]
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the rows are those of a Gaussian network."""
+        return is_op(self.rows, GaussianNetworkRV)
+
+
+def network_of(model, dag) -> NetworkPart:
+    """Collect graph, parameters and table around a graph.
+
+    Raises
+    ------
+    NotRecognized
+        Says what stands in the way.
+    """
+    if dag not in model.free_RVs:
+        raise NotRecognized(f"{dag.name!r} is observed")
+    family = _family(model, dag)
+    rows = [rv for rv in family if is_op(rv, (GaussianNetworkRV, DiscreteNetworkRV))]
+    if len(rows) != 1:
+        raise NotRecognized(f"{len(rows)} tables depend on {dag.name!r}, not one")
+    found = {type(rv.owner.op): rv for rv in family if is_op(rv, _PARAMETERS)}
+    strange = [rv.name for rv in family if rv not in (*rows, *found.values())]
+    if strange:
+        raise NotRecognized(f"{', '.join(map(repr, strange))} depends on {dag.name!r}")
+    part = NetworkPart(dag, rows[0], found)
+    _check_links(model, part)
+    return part
+
+
+def _family(model, dag):
+    """Random variables and potentials that depend on a graph, directly or not."""
+    out, new = [], [dag]
+    while new:
+        children = [c for v in new for c in _children(model, v) if c not in out]
+        new = list(dict.fromkeys(children))
+        out += new
+    return out
+
+
+def _check_links(model, part):
+    """Refuse models whose pieces are not put together as in a network."""
+    wanted = {ProbabilityTablesRV}
+    if part.gaussian:
+        wanted = {NoiseVariancesRV, ArcWeightsRV, InterceptsRV}
+    if set(part.parameters) != wanted:
+        names = ", ".join(sorted(kind.__name__.removesuffix("RV") for kind in wanted))
+        raise NotRecognized(f"the parameters of {part.rows.name!r} are not {names}")
+    if part.rows not in model.observed_RVs:
+        raise NotRecognized(f"{part.rows.name!r} is not observed")
+    for rv in part.parameters.values():
+        if rv not in model.free_RVs:
+            raise NotRecognized(f"{rv.name!r} is observed")
+        if model.rvs_to_transforms.get(rv) is not None:
+            raise NotRecognized(f"{rv.name!r} has a transform")
+    own = set(part.variables)
+    for rv in (*part.parameters.values(), part.rows):
+        sources = set(random_ancestors(*parameters(rv))) & set(model.basic_RVs)
+        if not sources <= own:
+            names = ", ".join(sorted(repr(v.name) for v in sources - own))
+            raise NotRecognized(f"{rv.name!r} also depends on {names}")
+    if part.gaussian:
+        variance = part.parameters[NoiseVariancesRV]
+        intercept, _, noise, *_ = parameters(part.rows)
+        links = [
+            parameters(variance)[0] is part.dag,
+            parameters(part.parameters[ArcWeightsRV])[:2] == (part.dag, variance),
+            parameters(part.parameters[InterceptsRV])[0] is variance,
+        ]
+        reach = set(random_ancestors(intercept)), set(random_ancestors(noise))
+        links += [part.parameters[InterceptsRV] in reach[0], variance in reach[1]]
+    else:
+        tables = part.parameters[ProbabilityTablesRV]
+        links = [parameters(tables)[0] is part.dag]
+    if not all(links):
+        raise NotRecognized(f"the parameters of {part.rows.name!r} are not linked as in a network")
+
+
+class _Gaussian:
+    """Scores and parameters of a Gaussian network."""
+
+    def __init__(self, model, part):
+        from bayesstruct.kernels.network_parameters import GaussianPrior, rows_times_rows
+        from bayesstruct.kernels.network_scores import BGe
+
+        self.names = {kind: rv.name for kind, rv in part.parameters.items()}
+        _, alpha_w, scale = parameters(part.parameters[NoiseVariancesRV])
+        _, _, weight_scale = parameters(part.parameters[ArcWeightsRV])
+        _, alpha_mu = parameters(part.parameters[InterceptsRV])
+        _, _, _, location, spread, setting = parameters(part.rows)
+        observed = model.rvs_to_values[part.rows]
+        tensors = [alpha_w, scale, weight_scale, alpha_mu, location, spread, setting, observed]
+        values = Expressions(model, tensors)(model.initial_point())
+        alpha_w, scale, weight_scale, alpha_mu = (float(np.squeeze(v)) for v in values[:4])
+        location, spread, setting, x = (np.asarray(v, float) for v in values[4:])
+        z = (x - location) / spread
+        free = np.isnan(np.broadcast_to(setting, z.shape))
+        self.score = BGe(z, interventions=~free, alpha_mu=alpha_mu, alpha_w=alpha_w)
+        if not np.allclose([scale, weight_scale], self.score.scale):
+            raise NotRecognized(
+                "the scale of noise variances and weights is not that of the BGe score, "
+                f"alpha_mu (alpha_w - d - 1) / (alpha_mu + 1) = {self.score.scale:g}"
+            )
+        self.prior = GaussianPrior(alpha_mu, alpha_w, scale)
+        self.moments = rows_times_rows(z, free)
+        d = z.shape[1]
+        self.place = np.empty((d, d)), np.empty(d), np.empty(d)
+        self.arcs = arc_index(d)
+
+    def draw(self, rng, graph, point):
+        """Draw the parameters given the graph, into the point."""
+        from bayesstruct.kernels.network_parameters import draw_regressions
+
+        weight, intercept, variance = self.place
+        draw_regressions(rng, graph, *self.moments, self.prior, intercept, weight, variance)
+        source, target = self.arcs
+        point[self.names[ArcWeightsRV]] = weight[target, source]
+        point[self.names[InterceptsRV]] = intercept.copy()
+        point[self.names[NoiseVariancesRV]] = variance.copy()
+
+
+class _Discrete:
+    """Scores and parameters of a discrete network."""
+
+    def __init__(self, model, part):
+        from bayesstruct.kernels.network_scores import BDeu
+
+        tables = part.parameters[ProbabilityTablesRV]
+        self.name, self.states = tables.name, np.array(part.rows.owner.op.states, np.int64)
+        self.cells = tables.owner.op.cells
+        _, sample_size = parameters(tables)
+        _, _, setting = parameters(part.rows)
+        observed = model.rvs_to_values[part.rows]
+        values = Expressions(model, [sample_size, setting, observed])(model.initial_point())
+        self.sample_size = float(np.squeeze(values[0]))
+        x = np.asarray(values[2], np.int64)
+        free = np.broadcast_to(np.asarray(values[1]), x.shape) < 0
+        self.score = BDeu(x, states=tuple(self.states), interventions=~free, ess=self.sample_size)
+        self.rows = np.ascontiguousarray(x.T), np.ascontiguousarray(free.T)
+
+    def draw(self, rng, graph, point):
+        """Draw the tables given the graph, into the point."""
+        from bayesstruct.kernels.network_parameters import draw_tables
+
+        out = np.empty((len(self.states), self.cells))
+        if not draw_tables(rng, graph, *self.rows, self.states, self.sample_size, out):
+            raise RuntimeError("a table of the graph has more cells than the model has room for")
+        point[self.name] = out
+
+
+def network_problem_of(model, part):
+    """Scores and prior of a recognised network, and the draws of its parameters.
+
+    Returns
+    -------
+    NetworkProblem, object
+    """
+    family = (_Gaussian if part.gaussian else _Discrete)(model, part)
+    op = part.dag.owner.op
+    return NetworkProblem(tuple(map(str, op.names)), family.score, op.prior), family
+
+
+@dataclass_state
+class NetworkMCMCState(StepMethodState):
+    """State of a step that remembers whether it has begun."""
+
+    begun: bool
+
+
+class NetworkMCMC(BlockedStep):
+    """Draws of the graph and the parameters of a Bayesian network.
+
+    Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` with the parameters of a
+    :class:`bayesstruct.GaussianNetwork` or :class:`bayesstruct.DiscreteNetwork`. One call makes `sweeps`
+    sweeps of partition Markov chain Monte Carlo (Kuipers and Moffa 2017) over graphs, parameters integrated
+    out, and draws the parameters given the graph.
+
+    Parameters
+    ----------
+    vars : list of TensorVariable
+        Value variables of one network.
+    sweeps : int, default 1
+    candidates : int, optional
+        Candidate parents of each variable to begin with; all others up to 11 variables, 7 beyond. Graphs
+        whose parent sets have more than one parent outside the candidates are not visited
+        (:func:`bayesstruct.solvers.search_tables`).
+    model : pymc.Model, optional
+    initial_point : dict, optional
+    compile_kwargs : dict, optional
+    rng : numpy.random.Generator, optional
+
+    Raises
+    ------
+    ValueError
+        If the graph is not that of a network that can be drawn exactly.
+
+    Notes
+    -----
+    The first call of a chain puts it at the end of a short greedy search over orders from a random one,
+    so that chains start apart from each other, in the region where the posterior is.
+
+    Statistics of each draw: ``n_arcs``, ``log_score``, the sum of the local scores and log prior weights of
+    the graph, and ``reversals``, the share of reversals of arcs that were accepted.
+
+    References
+    ----------
+    Kuipers, J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299.
+    """
+
+    name = "network_mcmc"
+    default_blocked = True
+    stats_dtypes_shapes = {
+        "n_arcs": (int, []),
+        "log_score": (float, []),
+        "reversals": (float, []),
+    }
+    _state_class = NetworkMCMCState
+
+    def __init__(
+        self,
+        vars,
+        *,
+        sweeps=1,
+        candidates=None,
+        model=None,
+        initial_point=None,
+        compile_kwargs=None,
+        rng=None,
+        blocked=True,
+    ):
+        from bayesstruct.kernels.partition_mcmc import default_moves
+        from bayesstruct.solvers.parent_search import search_tables
+
+        model = pm.modelcontext(model)
+        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
+        drawn = [model.values_to_rvs[v] for v in self.vars]
+        part, problem, self.family = _one_network(model, drawn)
+        self.rng = get_random_generator(rng)
+        self.sweeps, self.begun, self.dag = int(sweeps), False, part.dag.name
+        self.tables = search_tables(problem, size=candidates)
+        self.moves = default_moves(self.tables.d)
+
+    def setup_chain(self, rng, tune, draws):
+        """Take the generator of the chain."""
+        super().setup_chain(rng, tune, draws)
+        self.begun = False
+
+    def step(self, point):
+        """Draw graph and parameters once."""
+        from bayesstruct.kernels.parent_tables import family_scores
+        from bayesstruct.kernels.partition_mcmc import sweep
+
+        point = dict(point)
+        graph = np.array(point[self.dag], np.int8)
+        if not self.begun:
+            graph, self.begun = self._start(graph), True
+        accepted = sum(sweep(self.rng, self.tables, graph, self.moves) for _ in range(self.sweeps))
+        self.family.draw(self.rng, graph, point)
+        point[self.dag] = graph
+        stats = {
+            "n_arcs": int(graph.sum()),
+            "log_score": float(family_scores(self.tables, graph).sum()),
+            "reversals": accepted / max(self.sweeps * self.moves.reversals, 1),
+        }
+        return point, [stats]
+
+    def _start(self, graph):
+        """Return where a chain begins: at a graph of one greedy search, unless it was given one."""
+        from bayesstruct.kernels.order_search import best_graph
+
+        if graph.any():
+            return graph
+        return best_graph(self.tables, self.rng, climbs=1)[0]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for graphs and parameters of networks.
+
+        Were it to decline, samplers that know nothing of cycles would take them; so the constructor takes
+        all, and raises for those that it cannot draw.
+        """
+        return Competence.IDEAL if is_op(var, (DAGRV, *_PARAMETERS)) else Competence.INCOMPATIBLE
+
+
+def _one_network(model, drawn):
+    graphs = [rv for rv in drawn if is_op(rv, DAGRV)]
+    if len(graphs) != 1:
+        names = ", ".join(rv.name for rv in drawn)
+        raise ValueError(f"{names}: there are {len(graphs)} graphs, not one. {_SUPPORTED}.")
+    try:
+        part = network_of(model, graphs[0])
+        missing = {v.name for v in part.variables} ^ {v.name for v in drawn}
+        if missing:
+            raise NotRecognized(f"{', '.join(sorted(missing))} must be drawn by one step")
+        return part, *network_problem_of(model, part)
+    except NotRecognized as reason:
+        raise ValueError(
+            f"the graph {graphs[0].name!r} cannot be drawn exactly: {reason}. {_SUPPORTED}."
+        ) from None
