@@ -81,6 +81,7 @@ _ROOMS = {
         "compare",
         "cpdag",
         "credible_edges",
+        "do",
         "edge_information",
         "edge_table",
         "essential_graph_probabilities",

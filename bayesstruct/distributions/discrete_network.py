@@ -29,6 +29,8 @@ __all__ = [
     "DiscreteNetworkRV",
     "ProbabilityTables",
     "ProbabilityTablesRV",
+    "Rows",
+    "strides",
     "table_cells",
 ]
 
@@ -80,7 +82,7 @@ class _Tables(_Law):
                 )
 
 
-class _Rows(_Law):
+class Rows(_Law):
     """Draws of rows, each variable after its parents."""
 
     dtype = "int64"
@@ -90,6 +92,7 @@ class _Rows(_Law):
         return (len(self.states),)
 
     def __call__(self, rng, out, dag, tables, setting):
+        """Fill `out`, (draws, d), given one graph and its tables."""
         from bayesstruct.kernels.dag_sampling import topological_order
 
         u = rng.random(out.shape)
@@ -103,7 +106,7 @@ class _Rows(_Law):
 
 
 def strides(dag, states):
-    """Steps of the configuration of each child with the state of each parent, (d, d) int64."""
+    """Return how far the state of each parent moves the configuration of each child, (d, d)."""
     present = np.asarray(dag) != 0
     factor = np.where(present, np.asarray(states)[:, None], 1)
     before = np.cumprod(factor, axis=0) // factor
@@ -164,7 +167,7 @@ class ProbabilityTables(Continuous):
     def support_point(rv, size, dag, sample_size):
         """Return uniform tables of the graph."""
         op = rv.owner.op
-        used, count = _used_cells(dag, op.states, op.cells)
+        used, _ = _used_cells(dag, op.states, op.cells)
         states = pt.as_tensor_variable(np.array(op.states, float))[:, None]
         return pt.broadcast_to(used / states, rv.shape)
 
@@ -208,7 +211,7 @@ class DiscreteNetworkRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = _Rows(states, 0)
+        law = Rows(states, 0)
         lengths, batch = batch_of(size, params, law.ndims)
         draw = SeededDraw(law, batch)(seed, lengths, *params)
         inputs = [rng, size, *params]

@@ -74,7 +74,7 @@ class _ParameterRV(SymbolicRandomVariable):
 
 
 def _normal(deviation, size, rng):
-    """Normal draws around zero, of the shape of the deviations or larger."""
+    """Draw around zero, in the shape of the deviations or a larger one."""
     shape = (*tuple(size), deviation.shape[-1]) if not rv_size_is_none(size) else deviation.shape
     return pt.random.normal(0.0, deviation, size=shape, rng=rng, return_next_rng=True)
 
@@ -87,7 +87,7 @@ class NoiseVariancesRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, dag, alpha_w, scale):
-        """Inverse gamma draws."""
+        """Draw from the inverse gamma law."""
         shape, rate = _variance_law(dag, alpha_w, scale)
         full = (*tuple(size), dag.shape[-1]) if not rv_size_is_none(size) else shape.shape
         next_rng, precision = pt.random.gamma(
@@ -153,7 +153,7 @@ class ArcWeightsRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, dag, variance, scale):
-        """Normal draws."""
+        """Draw from the normal law."""
         next_rng, draw = _normal(_weight_deviation(dag, variance, scale), size, rng)
         return next_rng, pt.switch(pt.eq(arc_vector(dag), 1), draw, 0.0)
 
@@ -215,7 +215,7 @@ class InterceptsRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, variance, alpha_mu):
-        """Normal draws."""
+        """Draw from the normal law."""
         return _normal(pt.sqrt(variance / alpha_mu[..., None]), size, rng)
 
 

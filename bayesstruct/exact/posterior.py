@@ -21,7 +21,14 @@ from scipy.special import logsumexp
 from bayesstruct.data.table import TableError
 from bayesstruct.exact.dags import NetworkProblem, network_problem
 
-__all__ = ["MAX_MODULAR", "MAX_ORDER", "DAGPosterior", "FeatureProbabilities", "dag_posterior", "prior_arc_probabilities"]
+__all__ = [
+    "MAX_MODULAR",
+    "MAX_ORDER",
+    "DAGPosterior",
+    "FeatureProbabilities",
+    "dag_posterior",
+    "prior_arc_probabilities",
+]
 
 #: Most variables of a modular prior, 4**d steps, and of the order-modular one, d**2 2**d.
 MAX_MODULAR = 16

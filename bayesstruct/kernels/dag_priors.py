@@ -19,8 +19,6 @@ from functools import cached_property
 
 import numpy as np
 
-from scipy.special import gammaln
-
 __all__ = ["PRIOR_KINDS", "ParentPrior", "log_prior_subsets"]
 
 #: Kinds of weights; see `ParentPrior`.
@@ -154,6 +152,8 @@ class ParentPrior:
         size = np.arange(self.d)
         out = np.zeros(self.d)
         if self.kind == "fair":
+            from scipy.special import gammaln
+
             out = gammaln(size + 1) + gammaln(self.d - size) - gammaln(self.d)
         if self.max_parents is not None:
             out[size > self.max_parents] = -np.inf

@@ -158,6 +158,12 @@ class ExactSums:
     def _own(self, every):
         return every if self.edges is None else every[self._among_all[0]]
 
+    def joint(self, unary, pair) -> np.ndarray:
+        """Probability of every joint state, in C order (the first variable moves slowest)."""
+        from bayesstruct.kernels import pairwise_exact
+
+        return pairwise_exact.joint(np.array(self.states), unary, self._spread(pair))
+
     def draw(self, rng, unary, pair, out) -> None:
         """Draw independent rows.
 

@@ -47,6 +47,12 @@ def default_moves(d) -> Moves:
 
 
 @numba.njit(**_INNER)
+def _free():
+    """Not a constant: Numba would compile what it is passed to once more."""
+    return np.int64(FREE)
+
+
+@numba.njit(**_INNER)
 def _swap(rng, t, order, position, scores, a, b):
     """Exchange the variables of two places, with the right probability."""
     node, fresh = scores[_NODE], scores[_WEIGHT]
@@ -55,7 +61,7 @@ def _swap(rng, t, order, position, scores, a, b):
     position[order[a]], position[order[b]] = a, b
     for k in range(a, b + 1):
         i = order[k]
-        fresh[i] = log_sum(t, i, position, FREE, k)
+        fresh[i] = log_sum(t, i, position, _free(), k)
         log_ratio += fresh[i] - node[i]
         if log_ratio == -np.inf:
             break
@@ -99,12 +105,12 @@ def _relocate(rng, t, order, position, scores, v):
     for k in range(d - 1):
         i = order[k]
         position[v] = 2 * d
-        after[i] = log_sum(t, i, position, FREE, 2 * k + 1)
+        after[i] = log_sum(t, i, position, _free(), 2 * k + 1)
         position[v] = 0
-        before[i] = log_sum(t, i, position, FREE, 2 * k + 1)
+        before[i] = log_sum(t, i, position, _free(), 2 * k + 1)
     total = 0.0
     for k in range(d):
-        own[k] = log_sum(t, v, position, FREE, 2 * k)
+        own[k] = log_sum(t, v, position, _free(), 2 * k)
         weight[k] = own[k] + total
         total += after[order[k]] if k < d - 1 else 0.0
     total = 0.0  # sums from both ends: differences of infinite sums would be undefined
@@ -140,7 +146,7 @@ def sweep(rng, t, order, adjacency, moves):
     for k in range(d):
         position[order[k]] = k
     for k in range(d):
-        scores[_NODE, order[k]] = log_sum(t, order[k], position, FREE, k)
+        scores[_NODE, order[k]] = log_sum(t, order[k], position, _free(), k)
     for _ in range(moves.relocations):
         _relocate(rng, t, order, position, scores, int(rng.random() * d))
     for m in range(moves.swaps + moves.transpositions):
@@ -151,4 +157,4 @@ def sweep(rng, t, order, adjacency, moves):
         if a != b and d > 1:
             _swap(rng, t, order, position, scores, min(a, b), max(a, b))
     for k in range(d):
-        draw_parents(rng, t, order[k], position, FREE, k, adjacency)
+        draw_parents(rng, t, order[k], position, _free(), k, adjacency)

@@ -21,6 +21,7 @@ structure learning of Bayesian networks. *Journal of Computational and Graphical
 import numba
 import numpy as np
 
+from bayesstruct.kernels.acyclicity import build
 from bayesstruct.kernels.order_mcmc import put_back, take_out
 from bayesstruct.kernels.parent_tables import (
     LIST,
@@ -218,7 +219,7 @@ def _search(rng, t, tables, required, climbs, order):
             for k in range(d):
                 there[k] = here[k]
                 position[here[k]] = k
-            _disturb(rng, there, position, 1 + int(rng.random() * (1.0 + np.log(d))))
+            _disturb(rng, there, position, 3 + int(rng.random() * 8.0))
         score = _climb(rng, t, tables, there, position, scores, -1e300)
         vain = 0 if score > now + _EQUAL * abs(score) else vain + 1
         if score >= now - _EQUAL * abs(score):
@@ -264,7 +265,7 @@ def best_graph(tables, rng, *, climbs=None):
     tables : ParentTables
     rng : numpy.random.Generator
     climbs : int, optional
-        Local searches in all, by default 20 for each variable.
+        Local searches in all, by default 16 for each variable.
 
     Returns
     -------
@@ -281,9 +282,10 @@ def best_graph(tables, rng, *, climbs=None):
         If no graph of finite score was found.
     """
     d = tables.d
-    order, adjacency = np.arange(d), np.zeros((d, d), np.int8)
-    best = best_tables(tables)
-    score = _search(rng, tables, best, required_parents(tables), climbs or 20 * d, order)
+    order, adjacency, required = np.arange(d), np.zeros((d, d), np.int8), required_parents(tables)
+    best, score = best_tables(tables), -np.inf
+    if build(required.astype(np.int8), np.empty((d, d), np.uint8)):
+        score = _search(rng, tables, best, required, climbs or 16 * d, order)
     if score < 0.5 * _IMPOSSIBLE:
         raise ValueError(
             "no acyclic graph was found whose parent sets are all possible: add the required parents "

@@ -83,7 +83,7 @@ class Chain(NamedTuple):
 
 def default_moves(d) -> Moves:
     """Return the numbers of moves of a sweep over ``d`` variables."""
-    return Moves(d, d // 2 + 1, d // 4 + 1, d // 2 + 1)
+    return Moves(d // 2 + 1, d // 2 + 1, d // 4 + 1, 2 * d)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -180,24 +180,25 @@ def _one_of(rng, part, c):
 
 
 @numba.njit(**_INNER)
-def swap(rng, t, chain, count):
-    """Exchange two variables of different parts, half of the time of adjacent ones."""
-    part = chain.places[_PART]
+def _swap(rng, part, count):
+    """Exchange two variables of different parts, half of the time of adjacent ones.
+
+    Like the other proposals it returns the first and last part to rescore, and the log ratio of the
+    proposals there and back, ``-inf`` if there is nothing to change.
+    """
     d = len(part)
     if count == 1:
-        return False
+        return 0, 0, -np.inf
     if rng.random() < 0.5:
         c = int(rng.random() * (count - 1))
         v, w = _one_of(rng, part, c), _one_of(rng, part, c + 1)
     else:
         v, w = int(rng.random() * d), int(rng.random() * d)
         if part[v] == part[w]:
-            return False
-    a, b = min(part[v], part[w]), max(part[v], part[w])
-    _copy(part, chain.places[_KEPT])
+            return 0, 0, -np.inf
     part[v], part[w] = part[w], part[v]
     # v and w, and all whose allowed or nearest variables have changed.
-    return _accept(rng, t, chain, a, b + 1, 0.0)
+    return min(part[v], part[w]), max(part[v], part[w]) + 1, 0.0
 
 
 @numba.njit(**_INNER)
@@ -215,17 +216,14 @@ def _log_ways(first, second):
 
 
 @numba.njit(**_INNER)
-def split(rng, t, chain, count):
-    """Split a part in two; return the number of parts."""
-    part = chain.places[_PART]
-    c = int(rng.random() * count)
-    size = 0
+def _split(rng, part, count):
+    """Split a part in two."""
+    c, size = int(rng.random() * count), 0
     for i in range(len(part)):
         size += part[i] == c
     if size == 1:
-        return count
+        return 0, 0, -np.inf
     first = 1 + int(rng.random() * (size - 1))
-    _copy(part, chain.places[_KEPT])
     need, left = first, size
     for i in range(len(part)):
         if part[i] > c:
@@ -236,26 +234,21 @@ def split(rng, t, chain, count):
             else:
                 part[i] = c + 1
             left -= 1
-    accepted = _accept(rng, t, chain, c + 1, c + 2, _log_ways(first, size - first))
-    return count + 1 if accepted else count
+    return c + 1, c + 2, _log_ways(first, size - first)
 
 
 @numba.njit(**_INNER)
-def join(rng, t, chain, count):
-    """Join two adjacent parts; return the number of parts."""
-    part = chain.places[_PART]
+def _join(rng, part, count):
+    """Join two adjacent parts."""
     if count == 1:
-        return count
-    c = int(rng.random() * (count - 1))
-    first = second = 0
-    _copy(part, chain.places[_KEPT])
+        return 0, 0, -np.inf
+    c, first, second = int(rng.random() * (count - 1)), 0, 0
     for i in range(len(part)):
         first += part[i] == c
         second += part[i] == c + 1
         if part[i] > c:
             part[i] -= 1
-    accepted = _accept(rng, t, chain, c, c + 1, -_log_ways(first, second))
-    return count - 1 if accepted else count
+    return c, c + 1, -_log_ways(first, second)
 
 
 @numba.njit(**_INNER)
@@ -462,13 +455,18 @@ def sweep(rng, t, adjacency, moves):
     chain, count = start(t, adjacency)
     for _ in range(moves.relocations):
         count = relocate(rng, t, chain, int(rng.random() * len(adjacency)), count)
-    for _ in range(moves.swaps):
-        swap(rng, t, chain, count)
-    for _ in range(moves.splits):
-        if rng.random() < 0.5:
-            count = split(rng, t, chain, count)
+    part = chain.places[_PART]
+    for m in range(moves.swaps + moves.splits):
+        _copy(part, chain.places[_KEPT])
+        change = 0 if m < moves.swaps else 1 if rng.random() < 0.5 else -1
+        if change == 0:
+            first, last, log_ratio = _swap(rng, part, count)
+        elif change == 1:
+            first, last, log_ratio = _split(rng, part, count)
         else:
-            count = join(rng, t, chain, count)
+            first, last, log_ratio = _join(rng, part, count)
+        if _accept(rng, t, chain, first, last, log_ratio):
+            count += change
     draw_graph(rng, t, chain, adjacency)
     accepted = 0
     for _ in range(moves.reversals):

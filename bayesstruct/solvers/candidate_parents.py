@@ -4,7 +4,6 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.kernels.network_scores import network_score
 from bayesstruct.solvers.sparse import sparse_path
 
 __all__ = ["blanket_candidates", "candidate_parents"]
@@ -48,8 +47,7 @@ def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesstruct.kernels.network_scores import network_score
-    >>> x = np.random.default_rng(0).normal(size=(100, 4))
+    >>>     >>> x = np.random.default_rng(0).normal(size=(100, 4))
     >>> x[:, 2] += x[:, 0] - x[:, 3]
     >>> sorted(candidate_parents(network_score(x, "bge"), 2)[2].tolist())
     [0, 3]
@@ -151,6 +149,8 @@ def blanket_candidates(
     """
     if family not in _FAMILIES:
         raise ValueError(f"family {family!r} is unknown; choose among {_FAMILIES}")
+    from bayesstruct.kernels.network_scores import network_score
+
     score = network_score(table, family, interventions=interventions)
     if size is not None and size < 0:
         raise ValueError(f"`size` must not be negative, it is {size}")

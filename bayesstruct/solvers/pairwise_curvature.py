@@ -23,12 +23,8 @@ def hessian(likelihood, bias, weight, at) -> np.ndarray:
 
 def _exact(likelihood, bias, weight, at):
     """Covariance of the sufficient statistics, times the number of rows."""
-    from bayesstruct.kernels.pairwise_exact import covariance_product
-
     potentials = likelihood.potentials
     unary, pair = potentials.unary(bias), potentials.pair(weight)
-    states = np.array(potentials.states)
-    of_unary, of_pair = np.empty_like(unary), np.empty_like(pair)
     out = np.empty((len(at), len(at)))
     for column, position in enumerate(at):
         e = np.zeros(potentials.bias_size + potentials.weight_size)
@@ -37,7 +33,7 @@ def _exact(likelihood, bias, weight, at):
             potentials.unary(e[: potentials.bias_size]),
             potentials.pair(e[potentials.bias_size :]),
         )
-        covariance_product(states, unary, pair, *directions, of_unary, of_pair)
+        of_unary, of_pair = likelihood.sums.covariance_product(unary, pair, *directions)
         product = [potentials.unary_pullback(of_unary), potentials.pair_pullback(of_pair)]
         out[:, column] = likelihood.n * np.concatenate(product)[at]
     return 0.5 * (out + out.T)

@@ -10,6 +10,7 @@ _FULL = 11  # variables up to which every parent set is tabulated
 _FIRST, _MOST = 7, 12  # candidates of a variable, at first and at most
 _CELLS = 2**25  # parent sets in all, beyond which no candidate is added (800 MiB)
 _ROUNDS, _SWEEPS = 6, 60
+_IN_USE = 0.02  # share of the graphs of a short chain
 _SEED = 20170  # the tables are part of the target: all chains have to have the same
 
 
@@ -58,17 +59,17 @@ def search_tables(problem, *, size=None):
 
 
 def _arcs_in_use(tables):
-    """Which arcs the best graph, and graphs of a short chain from it, have; (d, d) bool."""
+    """Which arcs the best graph, or some graphs of a short chain from it, have; (d, d) bool."""
     from bayesstruct.kernels.order_search import best_graph
     from bayesstruct.kernels.partition_mcmc import default_moves, sweep
 
     rng = np.random.default_rng(_SEED)
     graph, _, _ = best_graph(tables, rng, climbs=20)
-    used, moves = graph != 0, default_moves(tables.d)
+    best, share, moves = graph != 0, np.zeros(graph.shape), default_moves(tables.d)
     for _ in range(_SWEEPS):
         sweep(rng, tables, graph, moves)
-        used |= graph != 0
-    return used
+        share += graph / _SWEEPS
+    return best | (share > _IN_USE)
 
 
 def _grow(candidates, used):

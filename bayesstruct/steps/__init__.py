@@ -7,7 +7,13 @@ from bayesstruct.steps.pairwise import PairwiseSpikeSlab
 from bayesstruct.steps.precision import EdgesGibbs, PrecisionGibbs
 from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
-__all__ = ["EdgesGibbs", "NetworkMCMC", "PairwiseSpikeSlab", "PrecisionGibbs", "SpikeSlabRegression"]
+__all__ = [
+    "EdgesGibbs",
+    "NetworkMCMC",
+    "PairwiseSpikeSlab",
+    "PrecisionGibbs",
+    "SpikeSlabRegression",
+]
 
 for _step in (EdgesGibbs, PrecisionGibbs, SpikeSlabRegression, PairwiseSpikeSlab, NetworkMCMC):
     if _step not in STEP_METHODS:

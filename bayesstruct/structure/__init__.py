@@ -15,6 +15,7 @@ from bayesstruct.structure.distances import (
     structural_hamming_distance,
     structural_intervention_distance,
 )
+from bayesstruct.structure.effects import do
 from bayesstruct.structure.equivalence import cpdag, essential_graph_probabilities
 from bayesstruct.structure.export import write_dot, write_edge_list, write_graphml
 from bayesstruct.structure.graphs import (
@@ -44,6 +45,7 @@ __all__ = [
     "conditional_information",
     "cpdag",
     "credible_edges",
+    "do",
     "edge_information",
     "edge_table",
     "essential_graph_probabilities",

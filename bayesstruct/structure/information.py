@@ -114,7 +114,7 @@ def conditional_information(
     Parameters
     ----------
     potentials : Potentials
-        Of all pairs.
+        Of all pairs, or of those that are joined.
     bias, weight : arrays, shapes (draws, biases) and (draws, weights)
     rows : (n, p) or (draws, n, p) array of int, optional
         States over whose rests the information is averaged. All joint states are gone through, with
@@ -138,8 +138,6 @@ def conditional_information(
     >>> conditional_information(potentials, np.zeros((1, 2)), np.array([[9.0]])).round(3)
     array([[0.693]])
     """
-    if potentials.edges is not None:
-        raise ValueError("The potentials must be those of all pairs: leave `edges` out.")
     bias, weight = np.atleast_2d(bias), np.atleast_2d(weight)
     sizes = potentials.bias_size, potentials.weight_size
     if len(bias) != len(weight) or (bias.shape[1], weight.shape[1]) != sizes:
@@ -156,7 +154,7 @@ def _over_all_states(potentials, bias, weight):
     """Entropies of all variables but one, but the other, but both, and of all."""
     from scipy.special import entr
 
-    from bayesstruct.kernels.pairwise_exact import joint
+    from bayesstruct.kernels.exact_sums import ExactSums
 
     if not _enumerable(potentials):
         total = float(np.prod(potentials.states, dtype=float))
@@ -164,11 +162,11 @@ def _over_all_states(potentials, bias, weight):
             f"{potentials.p} variables have {total:.3g} joint states, at most {ENUMERATED:,} are gone "
             "through: pass rows to average over."
         )
-    states, ends = np.array(potentials.states), list(zip(*potentials.ends, strict=True))
+    sums, ends = ExactSums.of(potentials), list(zip(*potentials.ends, strict=True))
     out = np.zeros((len(bias), len(ends)))
     for d in range(len(bias)):
         pair = potentials.pair(weight[d])
-        p = joint(states, potentials.unary(bias[d]), pair).reshape(potentials.states)
+        p = sums.joint(potentials.unary(bias[d]), pair).reshape(potentials.states)
         whole = entr(p).sum()
         without = [p.sum(axis=i) for i in range(potentials.p)]
         entropy = [entr(q).sum() for q in without]
@@ -212,7 +210,10 @@ def _potentials(posterior: EdgePosterior) -> Potentials:
         )
     kind = KINDS[int(constants["potentials"].item())]
     states = tuple(map(int, constants["states"].values))
-    return Potentials(kind, states, int(constants["reference_state"].item()))
+    ends = (posterior.source.tolist(), posterior.target.tolist())
+    every = len(ends[0]) == len(states) * (len(states) - 1) // 2
+    edges = None if every else tuple(zip(*ends, strict=True))
+    return Potentials(kind, states, int(constants["reference_state"].item()), edges)
 
 
 def _weight_name(posterior):

@@ -67,7 +67,6 @@ def discrepancy(draw, start, log, draws, seed=0):
     np.testing.assert_allclose(mean[~used], wanted[~used], atol=1e-6)  # of single precision
     # Batches of a rare graph may all be empty: the error is at least that of independent draws.
     error = np.maximum(error, np.sqrt(np.abs(wanted * (1.0 - wanted)) / draws))
-    print("Z2", np.mean(((mean - wanted)[used] / error[used]) ** 2))
     return np.mean(((mean - wanted)[used] / error[used]) ** 2)
 
 
@@ -97,13 +96,21 @@ def partition_of(graph):
     return part
 
 
-@pytest.mark.parametrize("family", ["all", "plus one", "constrained"])
-@pytest.mark.parametrize(("name", "moves"), RUNS)
+#: Splits and joins alone take hundreds of sweeps to cross an impossible partition, so not those.
+COMBINATIONS = [
+    (family, *run)
+    for family in ("all", "plus one", "constrained")
+    for run in RUNS
+    if (family, run[1]) != ("constrained", (0, 0, 6, 0))
+]
+
+
+@pytest.mark.parametrize(("family", "name", "moves"), COMBINATIONS)
 def test_frequencies_of_graphs(cases, family, name, moves):
     tables, start, log = cases[family]
     if name == "order":
         log = log + np.log(topological_orders(GRAPHS))
-    assert discrepancy(sampler(name, moves, tables, start), start, log, 15_000) < AGREES
+    assert discrepancy(sampler(name, moves, tables, start), start, log, 6_000) < AGREES
 
 
 def interpreted(module, monkeypatch):
@@ -131,8 +138,13 @@ def test_wrong_ratios_are_noticed(cases, monkeypatch, module, broken, moves):
     def draw(rng, adjacency):
         copy.sweep(rng, tables, adjacency, numbers)
 
-    right = discrepancy(draw, start, log, 200)
-    assert np.isfinite(right)
+    compiled = sampler(module.__name__.split(".")[-1].split("_")[0], moves, tables, start)
+    ends = [start.copy(), start.copy()]
+    for step, end in zip([draw, compiled], ends, strict=True):
+        rng = np.random.default_rng(7)
+        for _ in range(50):
+            step(rng, end)
+    np.testing.assert_array_equal(*ends)  # the copy is the same sampler until it is broken
     monkeypatch.setattr(copy, broken, lambda *_: 0.0)
     assert discrepancy(draw, start, log, 4000) > 1.5 * AGREES
 
@@ -232,22 +244,35 @@ def test_tabu_search_leaves_local_optima():
         empty = np.zeros((D, D), np.int8)
         greedy += structure_mcmc.hill_climb(tables, empty.copy(), 0, 0) > best - 1e-9
         tabu += structure_mcmc.hill_climb(tables, empty.copy(), 3, 60) > best - 1e-9
-    print("TABU", tabu, greedy)
     assert tabu > greedy + 5
     assert tabu >= 24
 
 
-def test_no_graph_of_finite_score_is_an_error():
-    """0 -> 1 and 1 -> 0 are both required: no order allows both."""
+class Needs(RandomScore):
+    """Score 0 of sets that hold one of what a child needs; the others are impossible."""
 
-    class Both(RandomScore):
-        def subsets(self, child, candidates, *, fixed=()):
-            parents = [
-                [*fixed, *(c for b, c in enumerate(candidates) if m >> b & 1)]
-                for m in range(2 ** len(candidates))
-            ]
-            return np.array([0.0 if child > 1 or 1 - child in p else -np.inf for p in parents])
+    def __init__(self, needs):
+        super().__init__(len(needs), 0)
+        self.needs = needs
 
-    tables = parent_tables(Both(3, 0), None, [[1], [0, 2], [0]])
+    def subsets(self, child, candidates, *, fixed=()):
+        own = self.needs[child]
+        sets = [
+            {*fixed, *(j for b, j in enumerate(candidates) if m >> b & 1)}
+            for m in range(2 ** len(candidates))
+        ]
+        return np.array([0.0 if not own or own & s else -np.inf for s in sets])
+
+
+@pytest.mark.parametrize("needs", [({1}, {0}, set()), ({1, 2}, {0}, {0})])
+def test_no_graph_of_finite_score_is_an_error(needs):
+    tables = parent_tables(Needs(needs), None, [[1, 2], [0, 2], [0, 1]])
     with pytest.raises(ValueError, match="no acyclic graph was found"):
         order_search.best_graph(tables, np.random.default_rng(0))
+
+
+def test_a_graph_is_found_that_meets_needs_without_required_arcs():
+    tables = parent_tables(Needs(({1, 2}, {2, 3}, {3}, set())), None, [[1, 2], [2, 3], [3], [0]])
+    graph, _, value = order_search.best_graph(tables, np.random.default_rng(0), climbs=1)
+    assert value == 0.0
+    assert family_scores(tables, graph).sum() == 0.0

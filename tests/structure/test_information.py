@@ -182,9 +182,6 @@ def test_what_is_refused():
         bs.edge_information(other)
     with pytest.raises(ValueError, match="shapes"):
         conditional_information(potentials, bias, weight[:, :2])
-    with pytest.raises(ValueError, match="leave `edges` out"):
-        part = Potentials("ordinal", (2, 4, 3), edges=((0, 1),))
-        conditional_information(part, bias, weight[:, :1])
     for rows, words in (
         ([[0, 0]], "must end in"),
         ([[0, -1, 0]], "filled"),

@@ -1,0 +1,167 @@
+"""What happens to the columns of a table when some of them are set: effects averaged over graphs."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.data.names import nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["do"]
+
+_ROWS = 1000  # drawn for each posterior draw of a discrete network
+_DRAWS = 400  # posterior draws of a discrete network that are looked at
+
+
+def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
+    r"""Predict what setting some columns from outside does to the others, averaged over graphs.
+
+    Each posterior draw is a graph with its parameters. Setting a variable cuts it off from its parents (Pearl
+    2009, section 3.2) and leaves all other laws as they are; the draws then disagree as much as the
+    posterior is unsure of the graph and of the parameters.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.bayesian_network`.
+    setting : dict
+        Value of each column that is set: in the units of the table, or one of the states of a discrete
+        column as a number 0, 1, ....
+    prob : float, default 0.94
+        Of the intervals, which are equal-tailed.
+    random_seed : int, optional
+        Of the predicted rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
+        the intervention and its interval; ``effect``, ``effect_low``, ``effect_high``, the difference from the
+        expected value without; ``predicted_low``, ``predicted_high``, the interval of a single new
+        observation. For a discrete network one row for each column and state: the same, ``mean`` being
+        the probability of the state, without the last two.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `idata` is not a result of that model, or a column or state does not exist.
+
+    Notes
+    -----
+    Effects are causal only if no unobserved variable acts on two of the columns. Those of a Gaussian network
+    are computed exactly for each draw; those of a discrete network from 1,000 rows for each of up to 400
+    draws, whose standard error, at most .016, widens the intervals.
+
+    References
+    ----------
+    Pearl, J. (2009). *Causality*, 2nd edition. Cambridge University Press.
+
+    Maathuis, M. H., Kalisch, M. and Bühlmann, P. (2009). Estimating high-dimensional intervention effects
+    from observational data. *Annals of Statistics* 37, 3133-3164.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        bs.do(idata, {"PKA": 2.0})
+    """
+    posterior, constants, names = _groups(idata)
+    if not 0 < prob < 1:
+        raise ValueError(f"`prob` must be between 0 and 1, it is {prob}")
+    if unknown := [name for name in setting if name not in names]:
+        raise ValueError(nearest("column", unknown[0], names))
+    if not setting:
+        raise ValueError("`setting` is empty: give a value to at least one column")
+    rng = np.random.default_rng(random_seed)
+    compute = _gaussian if "weight" in posterior else _discrete
+    return compute(posterior, constants, names, setting, prob, rng)
+
+
+def _groups(idata):
+    import xarray as xr
+
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(f"expected the DataTree of pm.sample(), got {type(idata).__name__}")
+    if "posterior" not in idata.children or "constant_data" not in idata.children:
+        raise ValueError("the result has no posterior or no constant_data")
+    posterior, constants = (idata[g].to_dataset() for g in ("posterior", "constant_data"))
+    if "dag" not in posterior or not constants.get("arc_acyclic", 0):
+        raise ValueError("`bs.do` reads results of bs.models.bayesian_network")
+    return posterior, constants, [str(name) for name in posterior["node"].values]
+
+
+def _flat(posterior, name):
+    values = posterior[name].transpose("chain", "draw", ...).values
+    return values.reshape(-1, *values.shape[2:])
+
+
+def _interval(values, prob):
+    """Mean and equal-tailed interval over draws."""
+    low, high = np.quantile(values, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
+    return values.mean(axis=0), low, high
+
+
+def _table(index, expected, effect, prob):
+    import pandas as pd
+
+    columns = ("mean", "low", "high"), ("effect", "effect_low", "effect_high")
+    frame = pd.DataFrame(index=index)
+    for names, values in zip(columns, (expected, effect), strict=True):
+        for name, column in zip(names, _interval(values, prob), strict=True):
+            frame[name] = column
+    return frame
+
+
+def _gaussian(posterior, constants, names, setting, prob, rng):
+    d = len(names)
+    source, target = (constants[f"arc_{end}"].values.astype(int) for end in ("source", "target"))
+    weight = _flat(posterior, "weight")
+    matrix = np.zeros((len(weight), d, d))
+    matrix[:, target, source] = weight
+    intercept = _flat(posterior, "intercept")
+    location, scale = constants["location"].values, constants["scale"].values
+    fixed = np.isin(names, list(setting))
+    value = np.zeros(d)
+    for name, x in setting.items():
+        i = names.index(name)
+        value[i] = (float(x) - location[i]) / scale[i]
+    before = _expected(matrix, intercept)
+    cut = np.where(fixed[:, None], 0.0, matrix)
+    after = _expected(cut, np.where(fixed, value, intercept))
+    frame = _table(names, location + scale * after, scale * (after - before), prob)
+    deviation = np.where(fixed, 0.0, np.sqrt(_flat(posterior, "noise_variance")))
+    noise = _expected(cut, deviation * rng.standard_normal(deviation.shape))
+    _, low, high = _interval(location + scale * (after + noise), prob)
+    return frame.assign(predicted_low=low, predicted_high=high).rename_axis("node")
+
+
+def _expected(matrix, intercept):
+    """Solve z = B z + a for each draw."""
+    return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
+
+
+def _discrete(posterior, constants, names, setting, prob, rng):
+    import pandas as pd
+
+    from bayesstruct.distributions.discrete_network import Rows
+
+    states = [int(k) for k in constants["states"].values]
+    chosen = np.full(len(names), -1)
+    for name, state in setting.items():
+        i = names.index(name)
+        if state not in range(states[i]):
+            raise ValueError(f"{name!r} has the states 0 to {states[i] - 1}, not {state!r}")
+        chosen[i] = int(state)
+    dag, tables = _flat(posterior, "dag"), _flat(posterior, "table")
+    keep = np.unique(np.linspace(0, len(dag) - 1, _DRAWS).astype(int))
+    index = [(i, s) for i, k in enumerate(states) for s in range(k)]
+    law, shares = Rows(states, 0), np.empty((2, len(keep), len(index)))
+    for r, draw in enumerate(keep):
+        for which, clamp in enumerate((np.full(len(names), -1), chosen)):
+            rows = np.zeros((_ROWS, len(names)), np.int64)
+            law(rng, rows, dag[draw], tables[draw], clamp)
+            shares[which, r] = [(rows[:, i] == s).mean() for i, s in index]
+    labels = pd.MultiIndex.from_tuples([(names[i], s) for i, s in index], names=["node", "state"])
+    return _table(labels, shares[1], shares[1] - shares[0], prob)

@@ -1,0 +1,203 @@
+"""The model of Bayesian networks from table to effects."""
+
+import arviz as az
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+import bayesstruct as bs
+
+from bayesstruct.data.errors import TableError, TableWarning
+from bayesstruct.models import bayesian_network
+
+QUIET = {"progressbar": False, "random_seed": 1}
+
+
+def normal_table(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    a = rng.normal(3.0, 2.0, size=n)
+    b = 0.8 * a + rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": b, "c": -b + rng.normal(size=n)})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    model = bayesian_network(normal_table(), tiers=[["a"], ["b"], ["c"]])
+    with model:
+        idata = pm.sample(
+            400, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET
+        )
+    return model, idata
+
+
+def test_the_functions_of_pymc_work(fitted):
+    model, idata = fitted
+    with model:
+        prior = pm.sample_prior_predictive(5, random_seed=1)
+        replicated = pm.sample_posterior_predictive(idata.isel(draw=slice(0, 40)), **QUIET)
+        pm.compute_log_likelihood(idata, progressbar=False)
+    assert prior["prior_predictive"]["x"].shape == (1, 5, 200, 3)
+    x = replicated["posterior_predictive"]["x"]
+    assert x.mean(("chain", "draw", "observation")).values == pytest.approx(
+        normal_table().mean().to_numpy(), abs=0.3
+    )
+    assert idata["log_likelihood"]["x"].dims == ("chain", "draw", "observation")
+    assert np.isfinite(az.loo(idata).elpd)
+
+
+def test_the_result_is_read_as_graphs(fitted):
+    _, idata = fitted
+    table = bs.arc_table(idata)
+    assert {"a -> b", "b -> c"} == set((table["source"] + " -> " + table["target"])[:2])
+    graph = bs.median_graph(idata)
+    assert isinstance(graph, nx.DiGraph)
+    assert {("a", "b"), ("b", "c")} <= set(graph.edges)
+    assert "arc" in str(bs.check(idata))
+
+
+def test_an_effect_is_that_of_the_formula(fitted):
+    _, idata = fitted
+    effects = bs.do(idata, {"a": 5.0})
+    # 5 instead of 3 moves b by .8 times two, and c by as much the other way
+    assert effects.loc["a", ["mean", "low", "high"]].to_numpy() == pytest.approx([5.0] * 3)
+    assert effects.loc["b", "effect"] == pytest.approx(
+        0.8 * (5 - normal_table()["a"].mean()), abs=0.25
+    )
+    assert effects.loc["c", "effect"] == pytest.approx(-effects.loc["b", "effect"], abs=0.25)
+    upstream = bs.do(idata, {"c": 0.0})
+    assert upstream.loc["a", "effect"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_an_effect_of_known_parameters_is_exact(fitted):
+    _, idata = fitted
+    posterior, constants = idata["posterior"], idata["constant_data"]
+    weight = dict(
+        zip(posterior["ordered_pair"].values, posterior["weight"].values[0, 0], strict=True)
+    )
+    one = idata.isel(chain=[0], draw=[0])
+    scale = dict(zip("abc", constants["scale"].values, strict=True))
+    slope = weight["a -> b"] * scale["b"] / scale["a"]
+    low, high = (bs.do(one, {"a": value}).loc["b", "mean"] for value in (1.0, 2.0))
+    assert high - low == pytest.approx(slope, rel=1e-10)
+
+
+def test_effects_of_equivalent_graphs_are_mixed():
+    # two columns without interventions: either arc, and the effect is there for one of them only
+    with bayesian_network(normal_table()[["a", "b"]]):
+        idata = pm.sample(
+            1500, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET
+        )
+    forward = float(idata["posterior"]["arc"].sel(ordered_pair="a -> b").mean())
+    assert forward == pytest.approx(0.5, abs=0.06)
+    effect = bs.do(idata, {"a": 5.0}).loc["b", "effect"]
+    full = 0.8 * (5.0 - normal_table()["a"].mean())
+    assert effect == pytest.approx(forward * full, abs=0.15)
+
+
+def test_interventions_tell_directions_apart():
+    rng = np.random.default_rng(7)
+    data, mask = normal_table(120, 2)[["a", "b"]], np.zeros((120, 2), bool)
+    data.loc[:59, "b"], mask[:60, 1] = rng.normal(2.4, 2.0, 60), True
+    exact = bs.exact.dag_posterior(data, interventions=mask).arc_probabilities
+    assert exact.loc["a", "b"] > 0.99
+    with bayesian_network(data, interventions=pd.DataFrame({"b": mask[:, 1]})) as model:
+        assert bs.find_MAP()["dag"].tolist() == [[0, 1], [0, 0]]
+        x = pm.draw(model["x"], random_seed=1)
+    assert (x[:60, 1] == data["b"].to_numpy()[:60]).all()
+
+
+def test_the_mode_is_the_best_graph():
+    data = normal_table()
+    with bayesian_network(data) as model:
+        mode = bs.find_MAP()
+        logp = model.compile_logp(vars=[model["dag"]])
+    assert mode["dag"].tolist() == bs.solvers.optimal_dag(data).adjacency.tolist()
+    assert np.isfinite(logp(model.initial_point() | {"dag": mode["dag"]}))
+
+
+def test_states_from_table_to_effects():
+    rng = np.random.default_rng(3)
+    a = rng.choice(["no", "yes"], 300)
+    b = np.where(rng.random(300) < 0.8, a, rng.choice(["no", "yes"], 300))
+    data = pd.DataFrame({"a": a, "b": b, "c": rng.choice(list("xyz"), 300)})
+    with bayesian_network(data, score="bdeu", required=[("a", "b")]) as model:
+        idata = pm.sample(
+            300, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET
+        )
+        mode = bs.find_MAP()
+        pm.sample_posterior_predictive(idata.isel(draw=slice(0, 5)), **QUIET)
+    assert mode["dag"][0, 1] == 1
+    assert mode["table"][0, :2].sum() == pytest.approx(1.0)
+    effect = bs.do(idata, {"a": 1}, random_seed=1).loc[("b", 1)]
+    assert effect["mean"] == pytest.approx(0.9, abs=0.06)
+    assert bs.arc_table(idata)["probability"].iloc[0] == 1.0
+    with pytest.raises(ValueError, match="states 0 to 1"):
+        bs.do(idata, {"a": 2})
+    assert model.coords["cell"][-1] == 11
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"score": "bdue"}, "bdeu"),
+        ({"required": [("a", "b"), ("b", "a")]}, "cycle"),
+        ({"required": [("a", "b")], "forbidden": [("a", "b")]}, "required, and forbidden"),
+        ({"forbidden": [("a", "q")]}, "pair of columns"),
+        ({"tiers": [["a"], ["b"]]}, "leaves out"),
+        ({"interventions": pd.DataFrame({"q": np.zeros(200, bool)})}, "unknown"),
+        ({"interventions": np.zeros((3, 3), bool)}, "shape"),
+        ({"equivalent_sample_size": 0}, "positive"),
+        ({"edge_probability": 0.2}, "edge"),
+        ({"score": "bdeu"}, "a|b|c"),
+        ({"max_parents": -1}, "max_parents"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises((ValueError, TableError), match=words):
+        bayesian_network(normal_table(), **options)
+
+
+def test_bad_tables():
+    data = normal_table()
+    data.loc[3, "b"] = np.nan
+    with pytest.raises(TableError, match="'b': cells are missing"):
+        bayesian_network(data)
+    with pytest.raises(TableError, match="k"):
+        bayesian_network(normal_table().assign(k=1.0))
+    collinear = normal_table().assign(d=lambda t: t["a"] + t["b"])
+    with pytest.warns(TableWarning, match="linear combination"):
+        model = bayesian_network(collinear)
+    with model:
+        assert np.isfinite(model.compile_logp()(model.initial_point()))
+
+
+def test_effects_of_other_results_are_refused(fitted):
+    _, idata = fitted
+    with pytest.raises(ValueError, match="column"):
+        bs.do(idata, {"aa": 1.0})
+    with pytest.raises(ValueError, match="empty"):
+        bs.do(idata, {})
+    with pytest.raises(TypeError, match="DataTree"):
+        bs.do(idata["posterior"].to_dataset(), {"a": 1.0})
+
+
+def test_many_columns_keep_to_candidates():
+    from bayesstruct.kernels.dag_sampling import is_acyclic
+    from bayesstruct.steps import NetworkMCMC
+
+    sim = bs.simulate.bayesian_network(150, 14, random_seed=1)
+    with bayesian_network(sim.data, prior="edge") as model:
+        step = NetworkMCMC(model.value_vars, candidates=3)
+    step.setup_chain(np.random.default_rng(1), 0, 50)
+    point, share = model.initial_point(), 0.0
+    for _ in range(50):
+        point, _ = step.step(point)
+        assert is_acyclic(point["dag"])
+        share = share + point["dag"] / 50
+    truth = nx.to_numpy_array(sim.graph, nodelist=list(sim.data.columns)) > 0
+    both = (share + share.T)[np.triu_indices(14, 1)]
+    wanted = (truth | truth.T)[np.triu_indices(14, 1)]
+    assert both[wanted].mean() > 0.6
+    assert both[~wanted].mean() < 0.1
