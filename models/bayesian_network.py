@@ -104,8 +104,8 @@ def bayesian_network(
     confounding**) and no cause goes round in a circle. A table cannot show that. Without interventions the
     probabilities of an arc and of its reverse often share what belongs to the *edge*; look at both.
 
-    Up to 11 columns all parent sets are considered; beyond, those made of candidate parents and one more
-    (:class:`bayesstruct.steps.NetworkMCMC`).
+    Up to 11 columns the graphs are independent draws from their exact posterior; beyond, a Markov chain goes
+    over graphs whose parents are candidates and one more (:class:`bayesstruct.steps.NetworkMCMC`).
 
     References
     ----------

@@ -2,7 +2,13 @@
 
 from importlib import import_module
 
-__all__ = ["DAGPosterior", "FeatureProbabilities", "dag_posterior", "prior_arc_probabilities"]
+__all__ = [
+    "DAGPosterior",
+    "FeatureProbabilities",
+    "IndependentDraws",
+    "dag_posterior",
+    "prior_arc_probabilities",
+]
 
 
 def __getattr__(name):

@@ -303,6 +303,40 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
     return DAGPosterior(problem, frame, log_total, (weights, *tables))
 
 
+class IndependentDraws:
+    """Independent graphs from the exact posterior of a modular prior.
+
+    Parameters
+    ----------
+    problem : NetworkProblem
+        Of at most `MAX_MODULAR` variables.
+    """
+
+    def __init__(self, problem):
+        from bayesstruct.kernels.dag_dynamic import ranked_lists
+
+        self.weights = problem.log_weights()
+        log_total, tables = _partition_sums(self.weights)
+        if log_total == -np.inf:
+            raise ValueError("no graph has positive probability under scores and constraints")
+        self.tables, self.ranked = tables, ranked_lists(self.weights)
+
+    def __call__(self, rng) -> np.ndarray:
+        """Draw one graph, (d, d) int8."""
+        from bayesstruct.kernels.dag_dynamic import partition_draws
+
+        out = np.zeros((1, *[len(self.weights)] * 2), np.int8)
+        partition_draws(rng, self.weights, *self.tables, *self.ranked, out)
+        return out[0]
+
+    def log_score(self, graph) -> float:
+        """Sum of the log scores and log prior weights of a graph."""
+        d = len(graph)
+        power = 1 << np.arange(d - 1)
+        masks = [int(power @ np.delete(graph[:, i], i)) for i in range(d)]
+        return float(self.weights[np.arange(d), masks].sum())
+
+
 def prior_arc_probabilities(prior) -> np.ndarray:
     """Probability of each arc under a modular prior, summed over all graphs; (d, d).
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from bayesstruct.solvers.candidate_parents import candidate_parents
 
-__all__ = ["search_tables"]
+__all__ = ["ALL_PARENTS", "search_tables"]
 
-_FULL = 11  # variables up to which every parent set is tabulated
+ALL_PARENTS = 11  # variables up to which every parent set is tabulated
 _FIRST, _MOST = 7, 12  # candidates of a variable, at first and at most
 _CELLS = 2**25  # parent sets in all, beyond which no candidate is added (800 MiB)
 _ROUNDS, _SWEEPS = 6, 60
@@ -43,7 +43,7 @@ def search_tables(problem, *, size=None):
 
     d, prior = problem.d, problem.prior
     if size is None:
-        size = d - 1 if d <= _FULL else _FIRST
+        size = d - 1 if d <= ALL_PARENTS else _FIRST
     size = min(max(size, int(prior.required.sum(axis=0).max(initial=0))), d - 1)
     if size == d - 1:
         everyone = [np.flatnonzero(prior.allowed[:, i]) for i in range(d)]

@@ -1,8 +1,9 @@
 """Step of the graph of a Bayesian network and of its parameters.
 
-The parameters are integrated out while the graph moves (partition Markov chain Monte Carlo,
-:mod:`bayesstruct.kernels.partition_mcmc`) and drawn from their exact law given the graph afterwards. A draw
-of graph and parameters is thus one of their joint posterior.
+The parameters are integrated out while the graph is drawn: independently of the last one where the sums over
+all graphs can be kept (:class:`bayesstruct.exact.IndependentDraws`), otherwise by partition Markov chain Monte
+Carlo (:mod:`bayesstruct.kernels.partition_mcmc`). They are drawn from their exact law given the graph
+afterwards. A draw of graph and parameters is thus one of their joint posterior.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from bayesstruct.distributions.gaussian_network import (
 )
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.exact.dags import NetworkProblem
+from bayesstruct.solvers.parent_search import ALL_PARENTS
 from bayesstruct.steps.recognition import NotRecognized, _children, is_op, parameters
 from bayesstruct.steps.tables import Expressions
 
@@ -212,6 +214,58 @@ def network_problem_of(model, part):
     return NetworkProblem(tuple(map(str, op.names)), family.score, op.prior), family
 
 
+class _Independent:
+    """Independent draws of a graph of a few variables."""
+
+    def __init__(self, problem):
+        from bayesstruct.exact import IndependentDraws
+
+        self.draws = IndependentDraws(problem)
+
+    def start(self, rng, graph):
+        """Return the graph: nothing depends on it."""
+        return graph
+
+    def move(self, rng, graph):
+        """Next graph, and the share of proposals that were accepted."""
+        return self.draws(rng), 1.0
+
+    def log_score(self, graph):
+        """Log score of a graph."""
+        return self.draws.log_score(graph)
+
+
+class _Partitions:
+    """Partition Markov chain Monte Carlo over the graphs that tables of parent sets allow."""
+
+    def __init__(self, problem, sweeps, candidates):
+        from bayesstruct.kernels.partition_mcmc import default_moves
+        from bayesstruct.solvers.parent_search import search_tables
+
+        self.tables, self.sweeps = search_tables(problem, size=candidates), sweeps
+        self.moves = default_moves(self.tables.d)
+
+    def start(self, rng, graph):
+        """Return where a chain begins: at a graph of one greedy search, unless it was given one."""
+        from bayesstruct.kernels.order_search import best_graph
+
+        return graph if graph.any() else best_graph(self.tables, rng, climbs=1)[0]
+
+    def move(self, rng, graph):
+        """Next graph, and the share of the reversals that were accepted."""
+        from bayesstruct.kernels.partition_mcmc import sweep
+
+        graph = graph.copy()
+        accepted = sum(sweep(rng, self.tables, graph, self.moves) for _ in range(self.sweeps))
+        return graph, accepted / max(self.sweeps * self.moves.reversals, 1)
+
+    def log_score(self, graph):
+        """Log score of a graph."""
+        from bayesstruct.kernels.parent_tables import family_scores
+
+        return float(family_scores(self.tables, graph).sum())
+
+
 @dataclass_state
 class NetworkMCMCState(StepMethodState):
     """State of a step that remembers whether it has begun."""
@@ -223,9 +277,11 @@ class NetworkMCMC(BlockedStep):
     """Draws of the graph and the parameters of a Bayesian network.
 
     Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` with the parameters of a
-    :class:`bayesstruct.GaussianNetwork` or :class:`bayesstruct.DiscreteNetwork`. One call makes `sweeps`
-    sweeps of partition Markov chain Monte Carlo (Kuipers and Moffa 2017) over graphs, parameters integrated
-    out, and draws the parameters given the graph.
+    :class:`bayesstruct.GaussianNetwork` or :class:`bayesstruct.DiscreteNetwork`. One call draws a graph,
+    parameters integrated out, then the parameters given the graph. Up to 11 variables the graph is an
+    independent draw from its exact posterior (:class:`bayesstruct.exact.IndependentDraws`). Beyond, or if
+    `candidates` is given, it comes from `sweeps` sweeps of partition Markov chain Monte Carlo (Kuipers and
+    Moffa 2017).
 
     Parameters
     ----------
@@ -233,7 +289,7 @@ class NetworkMCMC(BlockedStep):
         Value variables of one network.
     sweeps : int, default 1
     candidates : int, optional
-        Candidate parents of each variable to begin with; all others up to 11 variables, 7 beyond. Graphs
+        Candidate parents of each variable to begin with; 7 beyond 11 variables. Graphs
         whose parent sets have more than one parent outside the candidates are not visited
         (:func:`bayesstruct.solvers.search_tables`).
     model : pymc.Model, optional
@@ -248,11 +304,13 @@ class NetworkMCMC(BlockedStep):
 
     Notes
     -----
-    The first call of a chain puts it at the end of a short greedy search over orders from a random one,
-    so that chains start apart from each other, in the region where the posterior is.
+    The first call of a Markov chain puts it at the end of a greedy search over orders from a random one, so
+    that chains start apart from each other, in the region where the posterior is. With many rows the
+    posterior may have several modes that no chain leaves; ``bs.check`` then says so.
 
     Statistics of each draw: ``n_arcs``, ``log_score``, the sum of the local scores and log prior weights of
-    the graph, and ``reversals``, the share of reversals of arcs that were accepted.
+    the graph, and ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
+    independent draws.
 
     References
     ----------
@@ -264,7 +322,7 @@ class NetworkMCMC(BlockedStep):
     stats_dtypes_shapes = {
         "n_arcs": (int, []),
         "log_score": (float, []),
-        "reversals": (float, []),
+        "acceptance": (float, []),
     }
     _state_class = NetworkMCMCState
 
@@ -280,17 +338,16 @@ class NetworkMCMC(BlockedStep):
         rng=None,
         blocked=True,
     ):
-        from bayesstruct.kernels.partition_mcmc import default_moves
-        from bayesstruct.solvers.parent_search import search_tables
-
         model = pm.modelcontext(model)
         self.vars = [model.rvs_to_values.get(v, v) for v in vars]
         drawn = [model.values_to_rvs[v] for v in self.vars]
         part, problem, self.family = _one_network(model, drawn)
         self.rng = get_random_generator(rng)
-        self.sweeps, self.begun, self.dag = int(sweeps), False, part.dag.name
-        self.tables = search_tables(problem, size=candidates)
-        self.moves = default_moves(self.tables.d)
+        self.begun, self.dag = False, part.dag.name
+        if candidates is None and problem.d <= ALL_PARENTS:
+            self.graphs = _Independent(problem)
+        else:
+            self.graphs = _Partitions(problem, int(sweeps), candidates)
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
@@ -299,30 +356,19 @@ class NetworkMCMC(BlockedStep):
 
     def step(self, point):
         """Draw graph and parameters once."""
-        from bayesstruct.kernels.parent_tables import family_scores
-        from bayesstruct.kernels.partition_mcmc import sweep
-
         point = dict(point)
         graph = np.array(point[self.dag], np.int8)
         if not self.begun:
-            graph, self.begun = self._start(graph), True
-        accepted = sum(sweep(self.rng, self.tables, graph, self.moves) for _ in range(self.sweeps))
+            graph, self.begun = self.graphs.start(self.rng, graph), True
+        graph, share = self.graphs.move(self.rng, graph)
         self.family.draw(self.rng, graph, point)
         point[self.dag] = graph
         stats = {
             "n_arcs": int(graph.sum()),
-            "log_score": float(family_scores(self.tables, graph).sum()),
-            "reversals": accepted / max(self.sweeps * self.moves.reversals, 1),
+            "log_score": self.graphs.log_score(graph),
+            "acceptance": share,
         }
         return point, [stats]
-
-    def _start(self, graph):
-        """Return where a chain begins: at a graph of one greedy search, unless it was given one."""
-        from bayesstruct.kernels.order_search import best_graph
-
-        if graph.any():
-            return graph
-        return best_graph(self.tables, self.rng, climbs=1)[0]
 
     @staticmethod
     def competence(var, has_grad):
