@@ -14,7 +14,7 @@ _SEED = 20150201  # fixed: equal settings give equal Bayes factors
 _DRAWS = 400_000  # indicator draws that an exchangeable prior is averaged over
 _SWEEPS = 4_000  # sweeps when every edge has its own probability
 _GRAPHS = 400  # draws of directed graphs, where sums over all of them are too long
-_SUMMED = 9  # variables up to which they are not
+_SUMMED = 12  # variables up to which they are not
 
 
 def implied_edge_probability(
@@ -116,7 +116,7 @@ def _nonnegligible(p, negligible, ratio):
 def implied_arc_probability(prior) -> np.ndarray:
     """Prior probability of each arc of a directed acyclic graph.
 
-    The exact sum over all graphs for up to 9 variables. Beyond, the share of 400 draws, averaged over all arcs
+    The exact sum over all graphs for up to 12 variables. Beyond, the share of 400 draws, averaged over all arcs
     where the prior treats them alike, so that its standard error is then below 0.005; otherwise it is up to 0.025.
 
     Parameters

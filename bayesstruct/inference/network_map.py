@@ -16,6 +16,7 @@ from bayesstruct.steps.recognition import NotRecognized, is_op
 __all__ = ["network_in", "network_mode"]
 
 _SEED = 20170
+_CLIMBS = 5  # local searches for each variable
 
 
 def network_in(model):
@@ -40,7 +41,8 @@ def network_mode(model, part) -> dict:
     from bayesstruct.kernels.order_search import best_graph
 
     problem, family = network_problem_of(model, part)
-    graph, _, _ = best_graph(search_tables(problem), np.random.default_rng(_SEED))
+    rng = np.random.default_rng(_SEED)
+    graph, _, _ = best_graph(search_tables(problem), rng, climbs=_CLIMBS * problem.d)
     point = dict(model.initial_point())
     point[part.dag.name] = graph
     expect = _expect_regressions if part.gaussian else _expect_tables

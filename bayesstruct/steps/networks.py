@@ -33,6 +33,9 @@ from bayesstruct.steps.tables import Expressions
 __all__ = ["NetworkMCMC", "NetworkPart", "network_of", "network_problem_of"]
 
 _PARAMETERS = (NoiseVariancesRV, ArcWeightsRV, InterceptsRV, ProbabilityTablesRV)
+_CLIMBS = (
+    5  # local searches that a chain begins with: one alone often ends where no chain gets away
+)
 _SUPPORTED = (
     "Supported are one observed GaussianNetwork with NoiseVariances, ArcWeights and Intercepts, or one "
     "observed DiscreteNetwork with ProbabilityTables, on which nothing else depends; "
@@ -246,10 +249,10 @@ class _Partitions:
         self.moves = default_moves(self.tables.d)
 
     def start(self, rng, graph):
-        """Return where a chain begins: at a graph of one greedy search, unless it was given one."""
+        """Return where a chain begins: at a graph of a short search, unless it was given one."""
         from bayesstruct.kernels.order_search import best_graph
 
-        return graph if graph.any() else best_graph(self.tables, rng, climbs=1)[0]
+        return graph if graph.any() else best_graph(self.tables, rng, climbs=_CLIMBS)[0]
 
     def move(self, rng, graph):
         """Next graph, and the share of the reversals that were accepted."""
