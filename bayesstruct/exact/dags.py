@@ -274,6 +274,10 @@ def parent_prior(
                 "`forbidden` or `tiers`"
             )
         required_arcs[parent, child] = True
+    if cycle := _cyclic(required_arcs):
+        raise TableError(
+            f"the required arcs among {column_list([names[i] for i in cycle])} form a cycle; drop one"
+        )
     if hasattr(edge_probability, "loc"):
         if lost := set(names) - (set(edge_probability.index) & set(edge_probability.columns)):
             raise TableError(
@@ -283,6 +287,14 @@ def parent_prior(
     if edge_probability is not None and kind != "edge":
         raise ValueError(f"`edge_probability` belongs to the prior 'edge', not to {kind!r}")
     return ParentPrior(len(names), kind, edge_probability, max_parents, allowed, required_arcs)
+
+
+def _cyclic(arcs):
+    """Variables that are left when those without parents are taken out, again and again."""
+    left = list(range(len(arcs)))
+    while roots := [i for i in left if not arcs[left, i].any()]:
+        left = [i for i in left if i not in roots]
+    return left
 
 
 def _arc(names, pair, label):

@@ -63,6 +63,9 @@ def sandwich(idata, model=None):
     rows, names = _field(model)
     posterior = idata["posterior"]
     draws = [_flat(posterior, name) for name in names]
+    potentials = rows.owner.op.potentials
+    if [d.shape[1] for d in draws] != [potentials.bias_size, potentials.weight_size]:
+        raise ValueError("the draws are those of another model: pass the model that was sampled")
     theta = np.concatenate(draws, axis=1)
     on = theta != 0
     at = np.flatnonzero(on.mean(axis=0) >= 0.5)
@@ -77,7 +80,7 @@ def sandwich(idata, model=None):
     corrected[:, at] = _spread(theta[:, at], on[:, at], _squared_scores(model, rows, theta, on, at))
     first = draws[0].shape[1]
     parts = dict(zip(names, (corrected[:, :first], corrected[:, first:]), strict=True))
-    return _copy(idata, parts, rows.owner.op.potentials)
+    return _copy(idata, parts, potentials)
 
 
 def _field(model):

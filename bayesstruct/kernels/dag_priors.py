@@ -80,8 +80,9 @@ class ParentPrior:
             raise ValueError(f"a prior over graphs needs at least one variable, not {self.d}")
         if self.kind not in PRIOR_KINDS:
             raise ValueError(f"prior {self.kind!r} is unknown; choose among {PRIOR_KINDS}")
-        if self.max_parents is not None and self.max_parents < 0:
-            raise ValueError(f"`max_parents` must not be negative, it is {self.max_parents}")
+        most = self.max_parents
+        if most is not None and (not isinstance(most, int | np.integer) or most < 0):
+            raise ValueError(f"`max_parents` must be a whole number, at least 0, it is {most!r}")
         self._set("probability", self._probabilities())
         loops = np.eye(self.d, dtype=bool)
         self._set("allowed", self._arcs("allowed", True) & ~loops)

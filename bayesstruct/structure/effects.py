@@ -70,6 +70,8 @@ def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
     posterior, constants, names = _groups(idata)
     if not 0 < prob < 1:
         raise ValueError(f"`prob` must be between 0 and 1, it is {prob}")
+    if not hasattr(setting, "items"):
+        raise TypeError(f'`setting` is a dict like {{"{names[0]}": 1.0}}, not {setting!r:.40}')
     if unknown := [name for name in setting if name not in names]:
         raise ValueError(nearest("column", unknown[0], names))
     if not setting:
@@ -126,7 +128,7 @@ def _gaussian(posterior, constants, names, setting, prob, rng):
     value = np.zeros(d)
     for name, x in setting.items():
         i = names.index(name)
-        value[i] = (float(x) - location[i]) / scale[i]
+        value[i] = (_finite(name, x) - location[i]) / scale[i]
     before = _expected(matrix, intercept)
     cut = np.where(fixed[:, None], 0.0, matrix)
     after = _expected(cut, np.where(fixed, value, intercept))
@@ -135,6 +137,16 @@ def _gaussian(posterior, constants, names, setting, prob, rng):
     noise = _expected(cut, deviation * rng.standard_normal(deviation.shape))
     _, low, high = _interval(location + scale * (after + noise), prob)
     return frame.assign(predicted_low=low, predicted_high=high).rename_axis("node")
+
+
+def _finite(name, x):
+    try:
+        value = float(x)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not np.isfinite(value):
+        raise ValueError(f"{name!r} is to be set to a finite number, not to {x!r:.40}")
+    return value
 
 
 def _expected(matrix, intercept):

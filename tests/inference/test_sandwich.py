@@ -67,3 +67,5 @@ def test_refusals(independent):
     gaps[0, 0] = np.nan
     with pytest.raises(ValueError, match="complete table"):
         bs.sandwich(idata, ising(gaps))
+    with pytest.raises(ValueError, match="another model"):
+        bs.sandwich(idata, ising(np.column_stack([x, x[:, 0] ^ 1 ^ x[:, 1]])))

@@ -90,7 +90,7 @@ def arcs(*pairs):
         ({"kind": "edge", "probability": 1.2}, "between 0 and 1"),
         ({"kind": "edge", "probability": np.ones(3)}, "shape"),
         ({"probability": 0.2}, "belongs to the prior 'edge'"),
-        ({"max_parents": -1}, "must not be negative"),
+        ({"max_parents": -1}, "whole number"),
         ({"allowed": np.ones((2, 2))}, "`allowed` has shape"),
         ({"required": arcs((0, 1)), "allowed": ~arcs((0, 1))}, "0 -> 1 is not allowed"),
         ({"required": arcs((1, 1))}, "joins a variable with itself"),

@@ -142,7 +142,8 @@ def test_states_from_table_to_effects():
     ("options", "words"),
     [
         ({"score": "bdue"}, "bdeu"),
-        ({"required": [("a", "b"), ("b", "a")]}, "cycle"),
+        ({"required": [("a", "b"), ("b", "a")]}, "'a' and 'b' form a cycle"),
+        ({"max_parents": 1.5}, "whole number"),
         ({"required": [("a", "b")], "forbidden": [("a", "b")]}, "required, and forbidden"),
         ({"forbidden": [("a", "q")]}, "pair of columns"),
         ({"tiers": [["a"], ["b"]]}, "leaves out"),
@@ -179,6 +180,10 @@ def test_effects_of_other_results_are_refused(fitted):
         bs.do(idata, {"aa": 1.0})
     with pytest.raises(ValueError, match="empty"):
         bs.do(idata, {})
+    with pytest.raises(ValueError, match="'a' is to be set to a finite"):
+        bs.do(idata, {"a": None})
+    with pytest.raises(TypeError, match="dict"):
+        bs.do(idata, ["a"])
     with pytest.raises(TypeError, match="DataTree"):
         bs.do(idata["posterior"].to_dataset(), {"a": 1.0})
 
