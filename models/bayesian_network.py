@@ -197,6 +197,11 @@ def _discrete(table, setting, dag, size, bound):
         "table", dag, size, states=table.states, cells=cells, dims=("node", "cell")
     )
     record("states", np.array(table.states), dims="node")
+    pm.modelcontext(None).add_coord(
+        "state",
+        [f"{name}={s}" for name, own in zip(table.names, table.levels, strict=True) for s in own],
+    )
+    record("state_node", np.repeat(np.arange(table.p), table.states), dims="state")
     DiscreteNetwork(
         "x", dag, tables, states=table.states, setting=np.where(setting, table.codes, -1),
         observed=table.codes, dims=("observation", "node"),

@@ -159,6 +159,8 @@ def pairwise_mrf(
     if potentials not in _KINDS:
         raise ValueError(nearest("potentials", potentials, _KINDS))
     table = StateTable.read(data)
+    if reference != 0 and potentials != "blume_capel":
+        raise ValueError('`reference` goes with potentials="blume_capel"')
     family = field_potentials(table, potentials, reference, graph)
     check_likelihood(likelihood, family, absent=prior == "spike_slab")
     if family.scored:

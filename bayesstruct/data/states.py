@@ -142,7 +142,10 @@ def _columns(data):
     import pandas as pd
 
     if not (hasattr(data, "collect_schema") or hasattr(data, "columns")):
-        if isinstance(data, list | tuple) and len({len(row) for row in data}) > 1:
+        if (
+            isinstance(data, list | tuple)
+            and len({len(r) for r in data if hasattr(r, "__len__")}) > 1
+        ):
             raise TableError(
                 "The rows of the list have different lengths: give each the same number."
             )

@@ -55,10 +55,17 @@ class SeededDraw(SolverOp):
             params = (p.reshape(core) for p, core in zip(params, cores, strict=True))
             law(rng, out.reshape(-1, *law.shape), *params)
             return out
-        params = [np.broadcast_to(p, (*size, *c)) for p, c in zip(params, cores, strict=True)]
-        for index in np.ndindex(*size):
-            law(rng, out[index][None], *(p[index] for p in params))
-        return out
+        batch = np.prod(size, dtype=int)
+        params = [
+            np.broadcast_to(p, (*size, *c)).reshape(batch, *c)
+            for p, c in zip(params, cores, strict=True)
+        ]
+        flat = out.reshape(batch, *law.shape)
+        for members in _alike(params):
+            drawn = np.zeros((len(members), *law.shape), law.dtype)
+            law(rng, drawn, *(p[members[0]] for p in params))
+            flat[members] = drawn
+        return flat.reshape(out.shape)
 
     def connection_pattern(self, node):
         """No derivatives."""
@@ -82,6 +89,14 @@ class SeededDraw(SolverOp):
     def source_files(self):
         """Return the files whose change makes compiled code obsolete."""
         return (__file__,)
+
+
+def _alike(params):
+    """Elements of the batch that have the same parameters, in groups."""
+    groups = {}
+    for b in range(len(params[0])):
+        groups.setdefault(tuple(p[b].tobytes() for p in params), []).append(b)
+    return list(groups.values())
 
 
 def seed_from(rng):

@@ -201,7 +201,9 @@ def network_table(data, score, interventions=None):
                 f"{column_list(wide)}: more than two values, and logistic regressions explain two; "
                 "merge states, or use the score 'bdeu'"
             )
-    return table, _intervention_mask(interventions, table)
+    mask = _intervention_mask(interventions, table)
+    _check_rows(data, interventions)
+    return table, mask
 
 
 def _intervention_mask(interventions, table):
@@ -214,14 +216,35 @@ def _intervention_mask(interventions, table):
         given = interventions
         interventions = np.zeros((len(given), table.p), bool)
         for name in given.columns:
-            interventions[:, table.names.index(name)] = np.asarray(given[name], bool)
-    mask = np.asarray(interventions)
+            interventions[:, table.names.index(name)] = _true_or_false(given[name], name)
+    mask = _true_or_false(interventions)
     if mask.shape != (table.n, table.p):
         raise ValueError(
             f"`interventions` has shape {mask.shape}; give a true or false for each cell of the table, "
             f"{(table.n, table.p)}"
         )
-    return mask.astype(bool)
+    return mask
+
+
+def _true_or_false(values, column=None):
+    """Array of bool from one of bool, or of 0 and 1."""
+    array = np.asarray(values)
+    if array.dtype != bool and not all(value in (0, 1) for value in array.ravel().tolist()):
+        where = "" if column is None else f" of {column!r}"
+        raise ValueError(
+            f"`interventions`{where} must be true or false in each row; what is missing or text is neither"
+        )
+    return array.astype(bool)
+
+
+def _check_rows(data, interventions):
+    """Refuse a mask whose rows are labelled otherwise than those of the table."""
+    labels = getattr(data, "index", None), getattr(interventions, "index", None)
+    if all(hasattr(own, "equals") for own in labels) and not labels[0].equals(labels[1]):
+        raise ValueError(
+            "the rows of `interventions` have other labels, or another order, than those of the table: "
+            "align them (interventions.loc[data.index]), or give an array"
+        )
 
 
 def parent_prior(
@@ -278,6 +301,13 @@ def parent_prior(
         raise TableError(
             f"the required arcs among {column_list([names[i] for i in cycle])} form a cycle; drop one"
         )
+    most = np.inf if max_parents is None else max_parents
+    if isinstance(most, int | float) and required_arcs.sum(axis=0).max() > most:
+        child = int(required_arcs.sum(axis=0).argmax())
+        raise ValueError(
+            f"{required_arcs[:, child].sum()} arcs into {names[child]!r} are required, more than "
+            f"`max_parents` = {max_parents}"
+        )
     if hasattr(edge_probability, "loc"):
         if lost := set(names) - (set(edge_probability.index) & set(edge_probability.columns)):
             raise TableError(
@@ -328,6 +358,10 @@ def _tier_arcs(names, tiers):
         twice = sorted({name for name in columns if columns.count(name) > 1})
         raise TableError(f"`tiers` has {column_list(twice)} in more than one tier")
     level = np.array([dict(pairs)[name] for name in names])
+    if level.dtype.kind not in "iuf" or not np.isfinite(level).all():
+        raise TableError(
+            "`tiers` as a dict has a finite number for each column, the earliest least"
+        )
     return (level[:, None] <= level) & ~np.eye(len(names), dtype=bool)
 
 

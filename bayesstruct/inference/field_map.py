@@ -12,7 +12,7 @@ from bayesstruct.distributions.pairwise import IncompletePairwiseRV, PairwiseRV
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.steps.recognition import is_op, parameters
 
-__all__ = ["Field", "field_mode", "field_of"]
+__all__ = ["Field", "field_mode", "field_of", "refuse_gaps"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,21 @@ def field_of(model) -> Field | None:
     if penalty is None or ridge is None:
         return None
     return Field(rows, bias, weight, *penalty, ridge)
+
+
+def refuse_gaps(model):
+    """Refuse a field with missing cells, which a general optimiser would leave where they start.
+
+    Raises
+    ------
+    ValueError
+    """
+    for rv in model.observed_RVs:
+        if is_op(rv, IncompletePairwiseRV):
+            raise ValueError(
+                f"{rv.name!r} has missing cells, and no solver finds the mode of a random field with gaps: "
+                "drop these rows (data.dropna()), or use pm.sample(), which imputes them"
+            )
 
 
 def _constant(tensor):

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.distributions.precision import GraphicalSpikeSlabRV
 from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
-from bayesstruct.inference.field_map import field_mode, field_of
+from bayesstruct.inference.field_map import field_mode, field_of, refuse_gaps
 from bayesstruct.inference.neighbourhood_map import lasso_of, neighbourhood_mode
 from bayesstruct.inference.network_map import network_in, network_mode
 from bayesstruct.steps.precision import PartGibbs, pack_cholesky, unpack_cholesky
@@ -34,7 +34,7 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     regression, the lasso, its intercept and its noise variance maximised in alternation with the
     coefficients. For :func:`bayesstruct.models.ising` and
     :func:`~bayesstruct.models.pairwise_mrf` with a Laplace or group-Laplace prior it is that of
-    :func:`bayesstruct.solvers.pairwise_mrf`. For :func:`bayesstruct.models.bayesian_network` it is the graph of
+    :func:`bayesstruct.solvers.pairwise_mrf`, for complete tables. For :func:`bayesstruct.models.bayesian_network` it is the graph of
     the greatest posterior probability, parameters integrated out, that a search over orders with restarts
     finds (:func:`bayesstruct.solvers.optimal_dag` proves it for up to 25 variables), with the means of the
     parameters given that graph. ``edge`` is then the more probable value of each indicator given the mode, and
@@ -57,6 +57,11 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     dict
         Values of the free variables and the deterministics by name, as from ``pm.find_MAP``;
         can be given to ``pm.sample(initvals=...)``.
+
+    Raises
+    ------
+    ValueError
+        For a Markov random field with missing cells.
 
     Warns
     -----
@@ -87,6 +92,7 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
         point, converged = field_mode(model, field, tol)
         _warn_unless(converged, max_rounds, tol)
         return _natural(model, point)
+    refuse_gaps(model)
     if (network := network_in(model)) is not None:
         return _natural(model, network_mode(model, network))
     parts = parts_of(model)

@@ -28,7 +28,7 @@ def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
         Result of :func:`bayesstruct.models.bayesian_network`.
     setting : dict
         Value of each column that is set: in the units of the table, or one of the states of a discrete
-        column as a number 0, 1, ....
+        column as it stands in the table.
     prob : float, default 0.94
         Of the intervals, which are equal-tailed.
     random_seed : int, optional
@@ -149,6 +149,16 @@ def _finite(name, x):
     return value
 
 
+def _levels(constants, names):
+    """States of each column, as text."""
+    owner = constants["state_node"].values.astype(int)
+    labels = [str(label) for label in constants["state"].values]
+    return [
+        [labels[k].removeprefix(f"{name}=") for k in np.flatnonzero(owner == i)]
+        for i, name in enumerate(names)
+    ]
+
+
 def _expected(matrix, intercept):
     """Solve z = B z + a for each draw."""
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
@@ -160,12 +170,13 @@ def _discrete(posterior, constants, names, setting, prob, rng):
     from bayesstruct.distributions.discrete_network import Rows
 
     states = [int(k) for k in constants["states"].values]
+    levels = _levels(constants, names)
     chosen = np.full(len(names), -1)
     for name, state in setting.items():
         i = names.index(name)
-        if state not in range(states[i]):
-            raise ValueError(f"{name!r} has the states 0 to {states[i] - 1}, not {state!r}")
-        chosen[i] = int(state)
+        if str(state) not in levels[i]:
+            raise ValueError(f"{name!r} has the states {', '.join(levels[i])}, not {state!r:.40}")
+        chosen[i] = levels[i].index(str(state))
     dag, tables = _flat(posterior, "dag"), _flat(posterior, "table")
     keep = np.unique(np.linspace(0, len(dag) - 1, _DRAWS).astype(int))
     index = [(i, s) for i, k in enumerate(states) for s in range(k)]
@@ -175,5 +186,6 @@ def _discrete(posterior, constants, names, setting, prob, rng):
             rows = np.zeros((_ROWS, len(names)), np.int64)
             law(rng, rows, dag[draw], tables[draw], clamp)
             shares[which, r] = [(rows[:, i] == s).mean() for i, s in index]
-    labels = pd.MultiIndex.from_tuples([(names[i], s) for i, s in index], names=["node", "state"])
+    pairs = [(names[i], levels[i][s]) for i, s in index]
+    labels = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
     return _table(labels, shares[1], shares[1] - shares[0], prob)

@@ -41,7 +41,7 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
             are no odds for the data to change. Always finite otherwise; values beyond some 1e6
             say no more than "overwhelming", since they rest on the shape of the prior.
         mean, hdi_low, hdi_high
-            Of the weight (partial correlation), over all draws, those without the edge included.
+            Of the weight (a partial correlation, or the coupling of a random field), over all draws, those without the edge included.
         ess, r_hat
             Of the 0/1 indicator. An indicator that never changed has ess NaN and r_hat 1; one that
             is stuck at different values in different chains has r_hat infinity.

@@ -180,3 +180,18 @@ def test_cells_of_the_largest_table():
     assert table_cells((2, 3, 4), 0) == 4
     assert table_cells((2, 3, 4), 1) == 12
     assert table_cells((2, 3, 4), 2) == 24
+
+
+def test_rows_with_settings_of_their_own_follow_them():
+    t = np.zeros((3, 12))
+    t[0, :2] = 0.3, 0.7
+    t[1, :6] = 0.2, 0.3, 0.5, 0.6, 0.3, 0.1
+    t[2] = np.tile([0.9, 0.1, 0.4, 0.6], 3)
+    setting = np.full((4000, 3), -1)
+    setting[::2, 0] = 1
+    setting[1::4, 1] = 2
+    x = pm.draw(bs.DiscreteNetwork.dist(GRAPH, t, states=STATES, setting=setting), random_seed=6)
+    assert (x[::2, 0] == 1).all()
+    assert (x[1::4, 1] == 2).all()
+    assert x[1::2, 0].mean() == pytest.approx(0.7, abs=0.04)  # 2,000 rows, four standard errors
+    assert (x[::2, 1] == 0).mean() == pytest.approx(0.6, abs=0.045)

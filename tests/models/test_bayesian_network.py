@@ -130,11 +130,15 @@ def test_states_from_table_to_effects():
         pm.sample_posterior_predictive(idata.isel(draw=slice(0, 5)), **QUIET)
     assert mode["dag"][0, 1] == 1
     assert mode["table"][0, :2].sum() == pytest.approx(1.0)
-    effect = bs.do(idata, {"a": 1}, random_seed=1).loc[("b", 1)]
+    effect = bs.do(idata, {"a": "yes"}, random_seed=1).loc[("b", "yes")]
     assert effect["mean"] == pytest.approx(0.9, abs=0.06)
     assert bs.arc_table(idata)["probability"].iloc[0] == 1.0
-    with pytest.raises(ValueError, match="states 0 to 1"):
-        bs.do(idata, {"a": 2})
+    coded = data.replace({"no": 1, "yes": 2})
+    with bayesian_network(coded, score="bdeu"):
+        other = pm.sample(20, tune=5, chains=1, cores=1, compute_convergence_checks=False, **QUIET)
+    assert bs.do(other, {"a": 1}, random_seed=1).loc[("a", "1"), "mean"] == 1.0
+    with pytest.raises(ValueError, match="states no, yes, not 1"):
+        bs.do(idata, {"a": 1})
     assert model.coords["cell"][-1] == 11
 
 
@@ -149,6 +153,12 @@ def test_states_from_table_to_effects():
         ({"tiers": [["a"], ["b"]]}, "leaves out"),
         ({"interventions": pd.DataFrame({"q": np.zeros(200, bool)})}, "unknown"),
         ({"interventions": np.zeros((3, 3), bool)}, "shape"),
+        ({"interventions": np.full((200, 3), np.nan)}, "true or false"),
+        ({"interventions": pd.DataFrame({"b": ["False"] * 200})}, "of 'b' must be true or false"),
+        ({"interventions": pd.DataFrame({"b": np.zeros(200, bool)}, range(1, 201))}, "labels"),
+        ({"tiers": {"a": "early", "b": "middle", "c": "late"}}, "finite number"),
+        ({"tiers": {"a": 0, "b": np.nan, "c": 1}}, "finite number"),
+        ({"required": [("a", "c"), ("b", "c")], "max_parents": 1}, "into 'c' are required"),
         ({"equivalent_sample_size": 0}, "positive"),
         ({"edge_probability": 0.2}, "edge"),
         ({"score": "bdeu"}, "a|b|c"),

@@ -325,3 +325,21 @@ def test_the_order_of_text_is_questioned():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pairwise_mrf(table)
+
+
+@pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
+def test_modes_of_tables_with_gaps_are_refused(likelihood):
+    table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 3)), columns=list("abc"))
+    table = table.astype(float)
+    table.loc[:2, "c"] = np.nan
+    model = ising(table, prior="laplace", likelihood=likelihood)
+    with pytest.raises(ValueError, match="missing cells"):
+        bs.find_MAP(model)
+
+
+def test_options_that_do_not_belong_and_lists_that_are_no_tables():
+    table = np.random.default_rng(0).integers(0, 2, (40, 3))
+    with pytest.raises(ValueError, match="blume_capel"):
+        pairwise_mrf(table, reference=1)
+    with pytest.raises(bs.TableError, match="DataFrame|columns"):
+        ising([0, 1, 0])
