@@ -341,5 +341,5 @@ def test_options_that_do_not_belong_and_lists_that_are_no_tables():
     table = np.random.default_rng(0).integers(0, 2, (40, 3))
     with pytest.raises(ValueError, match="blume_capel"):
         pairwise_mrf(table, reference=1)
-    with pytest.raises(bs.TableError, match="DataFrame|columns"):
+    with pytest.raises(bs.TableError, match=r"DataFrame|columns"):
         ising([0, 1, 0])
