@@ -59,14 +59,15 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from numba.core import types
+from numba.experimental import structref
+
 from bayesstruct.kernels import pairwise_spike_slab_rows as rows
 
 __all__ = ["CAUCHY", "LAPLACE", "NORMAL", "Chain", "Layout", "Prior", "Table", "Work", "sweep"]
 
 NORMAL, LAPLACE, CAUCHY, _FLAT = 0, 1, 2, 3
 _INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-# Inlined by Numba: passing tuples of arrays costs more than what these do.
-_TINY = _INNER | {"inline": "always"}
 _DEFENSE = 0.02  # weight of the slab in the proposals
 _ABSENT = -5.0  # log odds below which the approximation at zero is not refined
 _CLOSE = 0.3  # squared length of a Newton step, in standard deviations, that ends the iteration
@@ -178,10 +179,59 @@ class Work(NamedTuple):
         )  # fmt: skip
 
 
+# --- by reference ----------------------------------------------------------------------------
+#
+# Compiled functions hand each other tuples of arrays element by element. For tuples of this size that
+# takes longer, and very much longer to compile, than the work that is done with them; so `sweep`
+# makes structures of them, of which references are handed on.
+
+
+@structref.register
+class _LayoutReference(types.StructRef):
+    """Reference to a `Layout`."""
+
+
+@structref.register
+class _TableReference(types.StructRef):
+    """Reference to a `Table`."""
+
+
+@structref.register
+class _PriorReference(types.StructRef):
+    """Reference to a `Prior`."""
+
+
+@structref.register
+class _ChainReference(types.StructRef):
+    """Reference to a `Chain`."""
+
+
+@structref.register
+class _WorkReference(types.StructRef):
+    """Reference to a `Work`."""
+
+
+def _referring(kind, reference):
+    """Return the constructor of a reference, for compiled code, from the elements of a tuple."""
+
+    def construct(*elements):
+        """Make a structure of the elements."""
+
+    structref.define_constructor(construct, reference, kind._fields)
+    return construct
+
+
+_layout_of = _referring(Layout, _LayoutReference)
+_table_of = _referring(Table, _TableReference)
+_prior_of = _referring(Prior, _PriorReference)
+_chain_of = _referring(Chain, _ChainReference)
+_work_of = _referring(Work, _WorkReference)
+
+
 # --- the block at hand -----------------------------------------------------------------------
 
 
-@numba.njit(**_TINY)
+@numba.njit(**_INNER)
 def _set_part(dims, part, contexts, states, variable, context):
     dims[3 + 4 * part] = contexts
     dims[4 + 4 * part] = states
@@ -189,7 +239,7 @@ def _set_part(dims, part, contexts, states, variable, context):
     dims[6 + 4 * part] = context
 
 
-@numba.njit(**_TINY)
+@numba.njit(**_INNER)
 def _raw(layout, e, weight, cell):
     """Coefficient of a weight in a cell of the table of an edge."""
     at = layout.pair_start[e] + cell
@@ -227,7 +277,7 @@ def _centre_feature(layout, table, work, e, weight, a, tied):
         _note_shift(layout, work, layout.bias_start[i + 1] - layout.bias_start[i], j, a, t, -mean)
 
 
-@numba.njit(**_TINY)
+@numba.njit(**_INNER)
 def _note_shift(layout, work, at, i, a, s, change):
     """Add to the shifts of the biases of a variable that of a change of its table at one state."""
     for b in range(layout.bias_start[i], layout.bias_start[i + 1]):
@@ -302,7 +352,7 @@ def _load_biases(layout, table, chain, work, i):
 # --- likelihood ------------------------------------------------------------------------------
 
 
-@numba.njit(**_TINY)
+@numba.njit(**_INNER)
 def _set_change(work, part, x):
     """Set the changes of the log-potentials of a part when the block is at ``x``.
 
@@ -321,7 +371,7 @@ def _set_change(work, part, x):
     return total, most
 
 
-@numba.njit(**_TINY)
+@numba.njit(**_INNER)
 def _set_factor(work, part, cells):
     change, factor = work.change[part], work.factor[part]
     for c in range(cells):
@@ -860,6 +910,13 @@ def sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tall
         Sum of the probabilities of acceptance, and number of proposals that were not to leave an
         empty block empty, are added.
     """
+    layout, table, prior = _layout_of(*layout), _table_of(*table), _prior_of(*prior)
+    chain, work = _chain_of(*chain), _work_of(*work)
+    _sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tally)
+
+
+@numba.njit(**_INNER)
+def _sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tally):
     for block in blocks:
         log_odds = prior.log_odds[block]
         if log_odds == -np.inf:
@@ -878,9 +935,10 @@ def sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tall
             tally[1] += 1.0
     if not prior.tied:
         return
+    flat = np.int64(_FLAT)  # as a literal it would have everything compiled once more
     for i in variables:
         _load_biases(layout, table, chain, work, i)
-        accepted, chance = _redraw(rng, layout, table, chain, prior, work, _FLAT, np.inf)
+        accepted, chance = _redraw(rng, layout, table, chain, prior, work, flat, np.inf)
         if accepted:
             _apply(layout, table, chain, work, work.value)
         tally[0] += chance

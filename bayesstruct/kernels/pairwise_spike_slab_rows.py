@@ -35,7 +35,8 @@ _TOP, _BOTTOM = 1e150, 1e-150
 _BLOCK = 64  # rows whose normalisers are multiplied at once, factors being moderate:
 _MODERATE = 1e4  # no such product of them leaves the range of doubles
 # Sums may be taken in any order, so that several rows are treated by one instruction.
-_SUMS = _INNER | {"fastmath": {"reassoc", "contract", "nsz"}}
+# A division that may raise would prevent it.
+_SUMS = _INNER | {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
 
 
 # --- rows of the pseudo-likelihood -----------------------------------------------------------
