@@ -5,6 +5,7 @@ from bayesstruct.models.gaussian_graphical import gaussian_graphical
 from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
 from bayesstruct.models.ising import ising
 from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
+from bayesstruct.models.latent_features import latent_features
 from bayesstruct.models.pairwise_mrf import pairwise_mrf
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "gaussian_neighbourhoods",
     "ising",
     "ising_neighbourhoods",
+    "latent_features",
     "pairwise_mrf",
 ]

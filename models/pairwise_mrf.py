@@ -95,9 +95,9 @@ def pairwise_mrf(
     edge_probability, required, forbidden, slab
         As in :func:`~bayesstruct.models.ising`.
     slab_scale : float, optional
-        Scale of the log-potential of a pair (spike and slab), 1 by default. For ordinal and
-        Blume-Capel potentials it is that between the extreme states of both columns, so that the
-        weight of a pair with many states has a smaller scale.
+        Scale of the weights of a pair (spike and slab), 1 by default. For ordinal and Blume-Capel
+        potentials that of two binary columns, a log odds ratio; a pair of :math:`k` and :math:`l`
+        states has :math:`3 / \sqrt{(k^2 - 1)(l^2 - 1)}` times it, see the notes.
     negligible : float, optional
         Strength of an interaction up to which there is no edge (group Laplace), 0.2 by default.
     reference : int, default 0
@@ -127,6 +127,13 @@ def pairwise_mrf(
     -----
     Row and column means of a full table can be moved into the biases without changing the
     distribution. The group norms make them zero at the mode; in single draws they are not.
+
+    The weight of an ordinal pair goes with the product of two scores, which is the larger the more
+    states there are, so that one prior scale for all would mean different things. The rule holds the
+    scale of the weight of *standardised* scores fixed: :math:`(k^2 - 1) / 12` is the variance of
+    0, ..., k - 1 where all are equally frequent. Two columns with an edge then have the same prior of
+    their correlation r whatever their numbers of states: by default, with a normal slab and equally
+    frequent states, a median of abs(r) of 0.17, and 0.39 in one case of ten.
 
     References
     ----------
@@ -233,7 +240,7 @@ def _spike_slab(table, family, options):
     )
     scale, slab = float(options.get("slab_scale", 1.0)), options.get("slab", "normal")
     if _one_weight(family):
-        scale = scale / _widest(family)
+        scale = scale * _relative_scale(family)
         weight = SpikeAndSlab("weight", inclusion, scale, slab=slab, dims="pair")
         included("edge", weight, dims="pair")
         return weight, implied, 0.0
@@ -248,11 +255,13 @@ def _spike_slab(table, family, options):
     return potential, implied, 0.0
 
 
-def _widest(family):
-    """Largest product of two scores of each pair; 1 for potentials without scores."""
+def _relative_scale(family):
+    """Scale of the weight of each pair, that of two binary columns being one; see the notes."""
     i, j = family.ends
-    top = np.asarray(family.states) - 1.0
-    return top[i] * top[j] if family.scored else np.ones(len(i))
+    if not family.scored:
+        return np.ones(len(i))
+    spread = np.sqrt(np.asarray(family.states) ** 2 - 1.0)
+    return 3.0 / (spread[i] * spread[j])
 
 
 _PRIORS = {"group_laplace": _group_laplace, "spike_slab": _spike_slab}

@@ -1,7 +1,38 @@
-"""Fixtures that several rooms share."""
+"""Fixtures that several rooms share, and how their graphs are compiled."""
+
+import os
 
 import numpy as np
 import pytest
+
+# No C compiler, here and in processes that tests start: nothing of ours is compiled by it, and the
+# graphs that PyMC interprets would otherwise wait for it, operation by operation.
+os.environ["PYTENSOR_FLAGS"] = ",".join([*filter(None, [os.getenv("PYTENSOR_FLAGS")]), "cxx="])
+
+# Rooms, files and tests that choose for themselves how graphs are compiled, or that evaluate them so
+# often (NUTS, or steps over thousands of tables) that machine code pays.
+COMPILED = {
+    "ops",
+    "inference",
+    "test_spike_slab_regression",
+    "test_the_horseshoe_finds_the_strong_arcs",
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Interpret graphs, also those of fixtures: machine code takes most of the time to make.
+
+    That operations do the same in machine code is tested in ``ops``, whole runs in ``inference``;
+    elsewhere tests marked ``compiled`` run machine code.
+    """
+    names = {item.path.parent.name, item.path.stem, getattr(item, "originalname", item.name)}
+    if names & COMPILED or item.get_closest_marker("compiled"):
+        return (yield)
+    import pytensor
+
+    with pytensor.config.change_flags(mode="FAST_COMPILE", cxx=""):
+        return (yield)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor
 import pytest
 import xarray as xr
 
@@ -29,7 +30,7 @@ from bayesstruct.report_page import edge_rows
 
 FEW = ["--draws", "60", "--tune", "40", "--chains", "2", "--cores", "1", "--no-progress"]
 # Of the bundled cells, some seconds of work: enough to be caught in the middle.
-TUNE, DRAWS = 100, 8000
+TUNE, DRAWS = 100, 5000
 LONG = [f"--tune={TUNE}", f"--draws={DRAWS}", "--chains=2", "--seed=5", "--no-progress"]
 
 
@@ -245,8 +246,11 @@ def test_a_damaged_run_is_refused(run, tmp_path):
 def running(folder):
     """Start a long run as the leader of its own process group; yield it once draws are on disk."""
     words = [sys.executable, "-m", "bayesstruct", "learn", "--out", folder, *LONG]
+    # Graphs are compiled there as they are here: what is continued must agree to the last bit.
+    flags = f"{os.environ['PYTENSOR_FLAGS']},mode={pytensor.config.mode}"
     process = subprocess.Popen(
         [*map(str, words)],
+        env=os.environ | {"PYTENSOR_FLAGS": flags},
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -289,6 +293,7 @@ def test_a_killed_run_continues_bit_for_bit(tmp_path):
         np.testing.assert_array_equal(resumed[name].values, values.values, err_msg=name)
 
 
+@pytest.mark.compiled
 def test_ctrl_c_writes_what_there_is(tmp_path):
     with running(tmp_path / "out") as process:
         os.killpg(process.pid, signal.SIGINT)

@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from bayesstruct.data.errors import column_list, listing
+from bayesstruct.data.errors import column_list, count, listing
 from bayesstruct.data.intake import Intake
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "SEPARATOR",
     "dependent_columns",
     "duplicates",
+    "equal_states",
     "levels_problems",
     "max_columns",
     "remarks",
@@ -42,6 +43,8 @@ MAX_MISSING_COLUMN = 0.5
 COLLINEAR = 1e-10
 #: Range, relative to the largest magnitude, below which a column varies by rounding only.
 ROUNDING = 1e-12
+#: Expected number of equal pairs of unrelated columns below which equal columns are copies.
+BY_CHANCE = 1e-6
 
 _REFUSALS = {
     "text": "text (for example {example!r}): leave a cell empty if it is missing, convert text that "
@@ -93,8 +96,7 @@ def _ambiguous_pairs(names: list[str]) -> list[str]:
     if not suspects:
         return []
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    count = Counter(map(SEPARATOR.join, pairs))
-    label, most = count.most_common(1)[0]
+    label, most = Counter(map(SEPARATOR.join, pairs)).most_common(1)[0]
     if most == 1:
         return []
     one, other, *_ = (pair for pair in pairs if SEPARATOR.join(pair) == label)
@@ -117,25 +119,30 @@ def value_problems(intake: Intake) -> list[str]:
     names = [name for name, kept in zip(intake.names, numeric, strict=True) if kept]
     values = intake.values[:, numeric]
     problems += _infinite(names, values) + _uninformative(names, values)
-    problems += duplicates(names, values)
     if numeric.all():
         problems += _empty_rows(values)
     return problems
 
 
 def levels_problems(intake: Intake) -> list[str]:
-    """Say which columns have more than two values, one sentence for each."""
-    problems = []
-    for name, column in zip(intake.names, intake.values.T, strict=True):
-        levels = np.unique(column[np.isfinite(column)])
-        if len(levels) > 2:
-            shown = ", ".join(f"{level:g}" for level in levels[:3])
-            problems.append(
-                f"column {name!r} holds {len(levels):,} different values ({shown}"
-                f"{', ...' if len(levels) > 3 else ''}), a binary column has two: split it at a "
-                "threshold, leave it out, or use a model for other kinds of columns"
-            )
-    return problems
+    """Say which columns have more than two values."""
+    columns = zip(intake.names, intake.values.T, strict=True)
+    found = {name: np.unique(column[np.isfinite(column)]) for name, column in columns}
+    wide = {name: levels for name, levels in found.items() if len(levels) > 2}
+    if not wide:
+        return []
+    first, levels = next(iter(wide.items()))
+    shown = ", ".join(f"{level:g}" for level in levels[:3]) + (", ..." if len(levels) > 3 else "")
+    values = f"{len(levels):,} different values ({shown})"
+    if len(wide) == 1:
+        what, them = f"column {first!r} holds {values}, a binary column has two", "it"
+    else:
+        what = f"{column_list([*wide])} hold more than two values ({first!r}: {values})"
+        them = "them"
+    return [
+        f"{what}: split {them} at a threshold, leave {them} out, or use a model for other kinds of "
+        "columns"
+    ]
 
 
 def remarks(names: list[str], values: np.ndarray) -> list[str]:
@@ -184,18 +191,60 @@ def _uninformative(names: list[str], values: np.ndarray) -> list[str]:
 
 def duplicates(names: list[str], values: np.ndarray) -> list[str]:
     """Say which columns are the same, one sentence for each set of them."""
+    return [
+        f"columns {listing([names[j] for j in group])} are exact duplicates: keep one of them"
+        for group in _equal_columns(values)
+    ]
+
+
+def equal_states(names: list[str], values: np.ndarray) -> tuple[list[str], list[str]]:
+    """Say which columns of states are the same: copies, and those that may be so by chance.
+
+    In short tables, and among columns with a rare state, some are. By chance is what the observed
+    states, put into the rows at random, would do in one table in a million or more often.
+
+    Parameters
+    ----------
+    names : list of str
+    values : (n, p) array of float
+        NaN where missing.
+
+    Returns
+    -------
+    problems, remarks : list of str
+    """
+    pairs = len(names) * (len(names) - 1) / 2
+    problems, remarks = [], []
+    for group in _equal_columns(values):
+        columns = f"columns {listing([names[j] for j in group])}"
+        if np.log(pairs) - _log_arrangements(values[:, group[0]]) < np.log(BY_CHANCE):
+            problems.append(f"{columns} are exact duplicates: keep one of them")
+        else:
+            remarks.append(
+                f"{columns} are the same in every row, which can be chance in a table of "
+                f"{count(len(values), 'row')}: the strength of their edge rests on the prior; if "
+                "they are copies of one another, keep one"
+            )
+    return problems, remarks
+
+
+def _log_arrangements(column: np.ndarray) -> float:
+    """Log of the number of ways to put the values of a column into its rows."""
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, len(column) + 1)))])
+    _, times = np.unique(column, return_counts=True)
+    return log_factorial[len(column)] - log_factorial[times].sum()
+
+
+def _equal_columns(values: np.ndarray) -> list[list[int]]:
+    """Positions of columns that vary and are the same, one list for each set of them."""
     # One hash per column, not one comparison per pair; + 0.0 makes -0.0 equal to 0.0.
     canonical = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values).T + 0.0)
     varies = (np.isfinite(canonical).sum(axis=1) > 1) & _differs(canonical)
-    groups: dict[bytes, list[str]] = {}
-    for j in np.flatnonzero(varies):
+    groups: dict[bytes, list[int]] = {}
+    for j in np.flatnonzero(varies).tolist():
         key = hashlib.blake2b(canonical[j].tobytes(), digest_size=16).digest()
-        groups.setdefault(key, []).append(names[j])
-    return [
-        f"columns {listing(group)} are exact duplicates: keep one of them"
-        for group in groups.values()
-        if len(group) > 1
-    ]
+        groups.setdefault(key, []).append(j)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _differs(columns: np.ndarray) -> np.ndarray:

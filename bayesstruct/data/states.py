@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from bayesstruct.data.checks import duplicates, max_columns, shape_problems
+from bayesstruct.data.checks import equal_states, max_columns, shape_problems
 from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
 from bayesstruct.data.intake import Intake, is_number, read_columns
 from bayesstruct.data.table import NamedColumns
@@ -14,6 +15,10 @@ __all__ = ["MAX_LEVELS", "StateTable"]
 
 #: A column of more different values is taken for a number or an identifier.
 MAX_LEVELS = 20
+_CLASSES = (
+    "make them numbers (pandas.to_numeric) and cut them into classes (pandas.cut, pandas.qcut), or, if "
+    "each stands for a class, make them categories (pandas.Categorical)"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,9 +65,15 @@ class StateTable(NamedColumns):
         ------
         TableError
             With everything that is wrong in one message: what :meth:`Table.continuous` says of sizes,
-            names, constants, duplicates and gaps; numbers that are not whole; more than 20
-            different values; categories that never occur; dates and other things that are not
+            names, constants and gaps; duplicates that cannot be chance; numbers that are not whole,
+            also as text; text and numbers in one column; more than 20 different values; categories that never occur; dates and other things that are not
             states.
+
+        Warns
+        -----
+        TableWarning
+            If columns are the same that may be so by chance: unrelated columns would be in one
+            table of this size in a million, or more often.
 
         Examples
         --------
@@ -74,10 +85,13 @@ class StateTable(NamedColumns):
         """
         names, columns, rows = _columns(data)
         raise_problems(shape_problems(Intake(names, np.empty((rows, len(names))))))
-        read = [_states(name, column) for name, column in zip(names, columns, strict=True)]
-        raise_problems([problem for column in read for problem in column.problems])
+        read = [_states(column) for column in columns]
+        raise_problems(_sentences(names, read))
         codes = np.column_stack([column.codes for column in read])
-        raise_problems(_table_problems(names, codes))
+        problems, remarks = _table_problems(names, codes)
+        raise_problems(problems)
+        for remark in remarks:
+            warn(remark)
         codes.flags.writeable = False
         levels = tuple(column.levels for column in read)
         return cls(codes, tuple(names), levels, tuple(column.ordered for column in read))
@@ -128,12 +142,36 @@ class StateTable(NamedColumns):
         return self.codes < 0
 
 
+class _Problem(NamedTuple):
+    """What is wrong with a column, after its name, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
 @dataclass(frozen=True)
 class _Column:
     codes: np.ndarray
     levels: tuple
     ordered: bool
-    problems: list[str]
+    problems: list[_Problem]
+
+
+def _sentences(names, columns) -> list[str]:
+    """One sentence for each remedy: it names all columns that need it, and shows the first."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, column in zip(names, columns, strict=True):
+        for what, remedy in column.problems:
+            found.setdefault(remedy, []).append((name, what))
+    sentences = []
+    for remedy, cases in found.items():
+        first, what = cases[0]
+        if len(cases) == 1:
+            sentences.append(f"column {first!r} {what}: {remedy}")
+        else:
+            listed = column_list([name for name, _ in cases])
+            sentences.append(f"{listed} are like the first: {first!r} {what}; {remedy}")
+    return sentences
 
 
 def _columns(data):
@@ -169,32 +207,35 @@ def _columns(data):
     return names, list(frame.iter_columns()), len(frame)
 
 
-def _states(name, series) -> _Column:
+def _states(series) -> _Column:
     import narwhals as nw
 
     dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):
-        return _categories(name, series)
+        return _categories(series)
     if dtype.is_numeric() or dtype == nw.Boolean:
         values = series.cast(nw.Float64).to_numpy()
-        return _numbers(name, values, boolean=dtype == nw.Boolean)
+        return _numbers(values, boolean=dtype == nw.Boolean)
     if dtype.is_temporal():
-        return _refused(name, "dates or times, which are not states: cut them into periods")
-    return _objects(name, series.to_list())
+        return _refused("holds dates or times, which are not states", "cut them into periods")
+    return _objects(series.to_list())
 
 
-def _categories(name, series):
+def _categories(series):
     labels, ordered = _declared(series)
     values = series.to_list()
     seen = {value for value in values if not _is_missing(value)}
-    problems = _level_problems(name, [label for label in labels if label in seen])
+    problems = _level_problems([label for label in labels if label in seen])
     if unseen := [label for label in labels if label not in seen]:
+        states = f"the state{'s' if len(unseen) > 1 else ''} {listing(unseen)}"
         problems.append(
-            f"column {name!r} never has the state{'s' if len(unseen) > 1 else ''} {listing(unseen)}, "
-            "about which the table says nothing: drop unused categories "
-            "(data[column].cat.remove_unused_categories() in pandas), or merge states"
+            _Problem(
+                f"never has {states}, about which the table says nothing",
+                "drop unused categories (data[column].cat.remove_unused_categories() in pandas), or "
+                "merge states",
+            )
         )
-    return _coded(name, values, labels, ordered, problems)
+    return _coded(values, labels, ordered, problems)
 
 
 def _declared(series):
@@ -209,35 +250,44 @@ def _declared(series):
     return sorted(series.drop_nulls().unique().to_list()), False
 
 
-def _numbers(name, values, *, boolean=False):
+def _numbers(values, *, boolean=False):
     finite = values[~np.isnan(values)]
     if np.isinf(finite).any():
-        return _refused(name, "an infinite value: correct it, or set it to NaN")
+        return _refused("holds an infinite value", "correct it, or set it to NaN")
     if (broken := finite[finite != np.round(finite)]).size:
         return _refused(
-            name,
-            f"numbers that are not whole (for example {broken[0]:g}), which are not states: cut "
-            "them into classes (pandas.cut, pandas.qcut), or use a model for continuous columns",
+            f"holds numbers that are not whole (for example {broken[0]:g}), which are not states",
+            "cut them into classes (pandas.cut, pandas.qcut), or use a model for continuous columns",
         )
     levels = np.unique(finite)
     codes = np.where(np.isnan(values), -1, np.searchsorted(levels, values))
     labels = [bool(v) for v in levels] if boolean else [int(v) for v in levels]
-    problems = _level_problems(name, labels)
+    problems = _level_problems(labels)
     return _Column(codes.astype(np.int64), tuple(labels), True, problems)
 
 
-def _objects(name, values):
+def _objects(values):
     values = [None if _is_missing(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
-    if kinds and all(issubclass(kind, str) for kind in kinds):
+    text = [issubclass(kind, str) for kind in kinds]
+    if kinds and all(text):
         labels, ordered = _sorted_text({value for value in values if value is not None})
-        return _coded(name, values, labels, ordered, _level_problems(name, labels))
+        problems = _level_problems(labels)
+        if ordered and (broken := [label for label in labels if not _as_float(label).is_integer()]):
+            what = f"holds text of numbers that are not whole (for example {broken[0]!r})"
+            problems = [_Problem(f"{what}, which are not states", _CLASSES)]
+        return _coded(values, labels, ordered, problems)
     try:
+        if any(text):
+            raise TypeError
         numbers = [np.nan if value is None else float(value) for value in values]
     except (TypeError, ValueError):
         kinds = listing(sorted(kind.__name__ for kind in kinds))
-        return _refused(name, f"values of the kinds {kinds}: make all of them text, or numbers")
-    return _numbers(name, np.array(numbers), boolean=kinds <= {bool, np.bool})
+        return _refused(
+            f"holds values of the kinds {kinds}",
+            "make all of them text, or numbers (pandas.to_numeric)",
+        )
+    return _numbers(np.array(numbers), boolean=kinds <= {bool, np.bool})
 
 
 def _sorted_text(labels):
@@ -245,10 +295,14 @@ def _sorted_text(labels):
     labels = sorted(labels)
     if not all(map(is_number, labels)):
         return labels, False
-    numbers = {label: float(label.replace(",", ".")) for label in labels}
+    numbers = {label: _as_float(label) for label in labels}
     if not np.isfinite(list(numbers.values())).all():
         return labels, False
     return sorted(labels, key=numbers.get), True
+
+
+def _as_float(label: str) -> float:
+    return float(label.replace(",", "."))
 
 
 def _has_gaps(levels) -> bool:
@@ -261,40 +315,43 @@ def _is_missing(value) -> bool:
     return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _coded(name, values, labels, ordered, problems):
+def _coded(values, labels, ordered, problems):
     at = {label: code for code, label in enumerate(labels)}
     codes = np.array([-1 if _is_missing(v) else at[v] for v in values], np.int64)
     return _Column(codes, tuple(labels), ordered, problems)
 
 
-def _refused(name, what):
-    return _Column(np.empty(0, np.int64), (), False, [f"column {name!r} holds {what}"])
+def _refused(what, remedy):
+    return _Column(np.empty(0, np.int64), (), False, [_Problem(what, remedy)])
 
 
-def _level_problems(name, labels):
+def _level_problems(labels) -> list[_Problem]:
     if not labels:
-        return [f"column {name!r}: all values are missing; remove what was never observed"]
+        return [_Problem("is empty, all values are missing", "remove what was never observed")]
     if len(labels) == 1:
         return [
-            f"column {name!r} is constant (always {labels[0]!r}): remove it, what does not vary has "
-            "no edges"
+            _Problem(
+                f"is constant (always {labels[0]!r})", "remove it, what does not vary has no edges"
+            )
         ]
     if len(labels) > MAX_LEVELS:
         return [
-            f"column {name!r} has {len(labels):,} different values, at most {MAX_LEVELS} states are "
-            "served: merge states (pandas.cut, pandas.qcut), leave it out if it is an identifier, "
-            "or use a model for continuous columns"
+            _Problem(
+                f"has {len(labels):,} different values, at most {MAX_LEVELS} states are served",
+                "merge states (pandas.cut, pandas.qcut), leave it out if it is an identifier, or use "
+                "a model for continuous columns",
+            )
         ]
     return []
 
 
 def _table_problems(names, codes):
     values = np.where(codes < 0, np.nan, codes)
-    problems = duplicates(names, values)
+    problems, remarks = equal_states(names, values)
     empty = np.flatnonzero(np.isnan(values).all(axis=1)).tolist()
     if empty:
         problems.append(
             f"row{'s' if len(empty) > 1 else ''} {listing(empty)} (counting from 0): all values are "
             "missing; remove what says nothing, for example with data.dropna(how='all')"
         )
-    return problems
+    return problems, remarks

@@ -9,6 +9,7 @@ from bayesstruct.data.checks import (
     ARROW,
     SEPARATOR,
     duplicates,
+    equal_states,
     levels_problems,
     max_columns,
     remarks,
@@ -143,7 +144,7 @@ class Table(NamedColumns):
         """
         intake = read_columns(data, max_columns())
         raise_problems(shape_problems(intake))
-        raise_problems(value_problems(intake))
+        raise_problems([*value_problems(intake), *duplicates(intake.names, intake.values)])
         for remark in remarks(intake.names, intake.values):
             warn(remark)
         location, scale = _moments(intake.values) if standardize else _identity(intake.values)
@@ -170,6 +171,12 @@ class Table(NamedColumns):
         TableError
             As from :meth:`continuous`, and for columns with more than two values.
 
+        Warns
+        -----
+        TableWarning
+            If columns are the same that may be so by chance: unrelated columns would be in one
+            table of this size in a million, or more often.
+
         Examples
         --------
         >>> table = Table.binary([[0, 5], [1, 5], [1, 7]])
@@ -181,7 +188,10 @@ class Table(NamedColumns):
         raise_problems([*value_problems(intake), *levels_problems(intake)])
         low, high = np.nanmin(intake.values, axis=0), np.nanmax(intake.values, axis=0)
         coded = cls(intake.values, tuple(intake.names), low, high - low)
-        raise_problems(duplicates(intake.names, coded.standardized))
+        copies, chance = equal_states(intake.names, coded.standardized)
+        raise_problems(copies)
+        for remark in chance:
+            warn(remark)
         for array in (intake.values, low, coded.scale):
             array.flags.writeable = False
         return coded

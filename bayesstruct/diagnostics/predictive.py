@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.structure._arcs import has_dags
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -34,8 +36,8 @@ def predictive_correlations(
     -------
     pandas.DataFrame
         One row for each pair: ``source, target, observed, mean, low, high, p_value`` (share of
-        replications at least as large, two-sided), ``inside``. For neighbourhood models one row for
-        each ordered pair, ``target`` being the replicated column.
+        replications at least as large, two-sided), ``inside``. For neighbourhood models, symmetrised or
+        not, one row for each ordered pair, ``target`` being the replicated column.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def predictive_correlations(
     import pandas as pd
 
     table, replicated, names = replicated_tables(idata, group, draws)
-    if "arc_source" in _constants(idata):
+    if _is_dependency_network(idata):
         source, target = np.nonzero(~np.eye(len(names), dtype=bool))
         simulated = [_cross_correlations(table, t)[source, target] for t in replicated]
     else:
@@ -120,6 +122,14 @@ def replicated_tables(idata, group: str, draws: int):
 
 def _constants(idata):
     return idata["constant_data"] if "constant_data" in idata.children else {}
+
+
+def _is_dependency_network(idata) -> bool:
+    """Whether cells are replicated given the observed rest of their row."""
+    if "arc_source" in _constants(idata):
+        return not has_dags(idata)
+    posterior = idata["posterior"].attrs if "posterior" in idata.children else {}
+    return "dependency_network" in posterior  # symmetrised
 
 
 def _missing_cells(idata, shape):

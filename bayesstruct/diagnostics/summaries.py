@@ -4,7 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.structure._arcs import DagPosterior, has_dags, read_dags
+from bayesstruct.structure._arcs import (
+    ArcPosterior,
+    DagPosterior,
+    has_arcs,
+    has_dags,
+    read_arcs,
+    read_dags,
+)
 from bayesstruct.structure._posterior import SAMPLE_DIMS, EdgePosterior, read_posterior
 from bayesstruct.structure._truth import arc_matrix
 from bayesstruct.structure.comparison import edges_of
@@ -35,9 +42,9 @@ def n_edges(idata, *, group: str = "posterior") -> "xr.DataArray":
     --------
     >>> az.plot_rank(n_edges(idata))  # doctest: +SKIP
     """
-    if has_dags(idata):
-        posterior = read_dags(idata, group)
-        return _over_draws(posterior, posterior.arcs.sum(axis=-1), "n_edges")
+    if has_arcs(idata):
+        posterior = read_arcs(idata, group)
+        return _over_draws(posterior, posterior.arcs.sum(axis=-1, dtype=int), "n_edges")
     posterior = read_posterior(idata, group)
     return _over_draws(posterior, posterior.indicators.sum(axis=-1), "n_edges")
 
@@ -56,8 +63,9 @@ def graph_distance(idata, reference=None) -> "xr.DataArray":
     Returns
     -------
     xarray.DataArray, dims (chain, draw)
-        Number of edges in which the two differ (Hamming distance); for Bayesian networks the
-        structural Hamming distance, one for a missing, extra or reversed arc.
+        Number of edges (arcs of a neighbourhood model) in which the two differ (Hamming distance);
+        for Bayesian networks the structural Hamming distance, one for a missing, extra or reversed
+        arc.
 
     Raises
     ------
@@ -66,6 +74,8 @@ def graph_distance(idata, reference=None) -> "xr.DataArray":
     """
     if has_dags(idata):
         return _dag_distance(read_dags(idata), reference)
+    if has_arcs(idata):
+        return _arc_distance(read_arcs(idata), reference)
     posterior = read_posterior(idata)
     drawn = posterior.indicators
     if reference is None:
@@ -73,6 +83,16 @@ def graph_distance(idata, reference=None) -> "xr.DataArray":
     else:
         present = edges_of(reference, posterior)
     return _over_draws(posterior, (drawn != present).sum(axis=-1), "graph_distance")
+
+
+def _arc_distance(posterior: ArcPosterior, reference) -> "xr.DataArray":
+    if reference is None:
+        known = posterior.frequency >= 0.5
+    else:
+        known = arc_matrix(reference, posterior.variables)[posterior.source, posterior.target]
+    # Chain by chain: comparisons of all draws would take as much memory again.
+    distance = [(draws != known).sum(axis=-1) for draws in posterior.arcs]
+    return _over_draws(posterior, np.array(distance), "graph_distance")
 
 
 def _dag_distance(posterior: DagPosterior, reference) -> "xr.DataArray":
@@ -88,7 +108,7 @@ def _dag_distance(posterior: DagPosterior, reference) -> "xr.DataArray":
 
 
 def _over_draws(
-    posterior: EdgePosterior | DagPosterior, values: np.ndarray, name: str
+    posterior: EdgePosterior | ArcPosterior, values: np.ndarray, name: str
 ) -> "xr.DataArray":
     import xarray as xr
 

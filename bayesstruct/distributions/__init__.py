@@ -1,8 +1,17 @@
 """Distributions: priors over structures, and what a structure says about data."""
 
 from bayesstruct.distributions.dag import DAG
-from bayesstruct.distributions.discrete_network import DiscreteNetwork, ProbabilityTables
+from bayesstruct.distributions.discrete_network import (
+    DiscreteNetwork,
+    EvenTables,
+    ProbabilityTables,
+)
 from bayesstruct.distributions.edges import Edges, edges, partial_correlations
+from bayesstruct.distributions.fitted_networks import (
+    FittedDiscreteNetwork,
+    FittedGaussianNetwork,
+    fitted,
+)
 from bayesstruct.distributions.gaussian_network import (
     ArcWeights,
     GaussianNetwork,
@@ -17,6 +26,12 @@ from bayesstruct.distributions.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
 )
+from bayesstruct.distributions.incomplete_networks import (
+    IncompleteDiscreteNetwork,
+    IncompleteGaussianNetwork,
+    NetworkCells,
+)
+from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.distributions.interactions import interaction_strengths
 from bayesstruct.distributions.pairwise import (
     IncompletePairwiseMRF,
@@ -52,19 +67,27 @@ __all__ = [
     "DiscreteNetwork",
     "EdgeProbability",
     "Edges",
+    "EvenTables",
+    "FeatureLoadings",
+    "FittedDiscreteNetwork",
+    "FittedGaussianNetwork",
     "GaussianNetwork",
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
     "GroupLaplace",
     "GroupSpikeAndSlab",
+    "IncompleteDiscreteNetwork",
+    "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
     "IncompletePairwiseMRF",
+    "IndianBuffet",
     "Intercepts",
     "Ising",
     "LaplaceSpikeAndSlab",
     "MissingCells",
     "MissingStates",
+    "NetworkCells",
     "NoiseVariances",
     "NormalSpikeAndSlab",
     "PairwiseMRF",
@@ -74,6 +97,7 @@ __all__ = [
     "SpikeAndSlab",
     "TreeLaplace",
     "edges",
+    "fitted",
     "implied_arc_probability",
     "implied_edge_probability",
     "implied_nonnegligible_probability",

@@ -27,6 +27,8 @@ from bayesstruct.distributions.seeded import SeededDraw, batch_of, seed_from
 __all__ = [
     "DiscreteNetwork",
     "DiscreteNetworkRV",
+    "EvenTables",
+    "EvenTablesRV",
     "ProbabilityTables",
     "ProbabilityTablesRV",
     "Rows",
@@ -63,6 +65,8 @@ class _Law:
 class _Tables(_Law):
     """Draws of tables given a graph."""
 
+    constant = False
+
     dtype = "float64"
     ndims = (2, 0)
 
@@ -75,11 +79,19 @@ class _Tables(_Law):
         d = len(self.states)
         none = np.zeros((d, 0), np.int64), np.zeros((d, 0), bool)
         dag, states = np.ascontiguousarray(dag, np.int8), np.array(self.states)
+        constant = (True,) if self.constant else ()
         for tables in out:
-            if not draw_tables(rng, dag, *none, states, float(sample_size), tables):
+            # Not a constant argument: most tables need no second compilation.
+            if not draw_tables(rng, dag, *none, states, float(sample_size), tables, *constant):
                 raise ValueError(
                     f"a table of this graph has more than {self.cells} cells; bound `max_parents`"
                 )
+
+
+class _EvenTables(_Tables):
+    """Draws of tables whose cells have the same prior weight."""
+
+    constant = True
 
 
 class Rows(_Law):
@@ -113,11 +125,11 @@ def strides(dag, states):
     return np.where(present, before, 0).astype(np.int64)
 
 
-class ProbabilityTablesRV(SymbolicRandomVariable):
+class _TablesRV(SymbolicRandomVariable):
     """Conditional probability tables given the graph."""
 
     extended_signature = "[rng],[size],(d,d),()->[rng],(d,c)"
-    _print_name = ("ProbabilityTables", "\\operatorname{ProbabilityTables}")
+    law = _Tables
 
     def __init__(self, *args, states, cells, **kwargs):
         self.states, self.cells = states, cells
@@ -128,7 +140,7 @@ class ProbabilityTablesRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = _Tables(states, cells)
+        law = cls.law(states, cells)
         lengths, batch = batch_of(size, (dag, sample_size), law.ndims)
         draw = SeededDraw(law, batch)(seed, lengths, dag, sample_size)
         inputs = [rng, size, dag, sample_size]
@@ -137,6 +149,19 @@ class ProbabilityTablesRV(SymbolicRandomVariable):
     def rebuild_rv(self, *params, **kwargs):
         """Build the graph of a draw of another size."""
         return type(self).rv_op(*params, **kwargs, states=self.states, cells=self.cells)
+
+
+class ProbabilityTablesRV(_TablesRV):
+    """Tables with the prior of the BDeu score."""
+
+    _print_name = ("ProbabilityTables", "\\operatorname{ProbabilityTables}")
+
+
+class EvenTablesRV(_TablesRV):
+    """Tables whose cells have the same prior weight."""
+
+    _print_name = ("EvenTables", "\\operatorname{EvenTables}")
+    law = _EvenTables
 
 
 class ProbabilityTables(Continuous):
@@ -172,6 +197,33 @@ class ProbabilityTables(Continuous):
         return pt.broadcast_to(used / states, rv.shape)
 
 
+class EvenTables(ProbabilityTables):
+    r"""Conditional probability tables of a discrete network, all cells having the same prior weight.
+
+    .. math:: \theta_{ic} \sim \mathrm{Dirichlet}(\alpha)
+
+    for each configuration c: the prior of the BDe score with constant pseudo-counts, which is K2 for 1 (Cooper and
+    Herskovits 1992). Equivalent graphs do not have the same marginal likelihood.
+
+    Parameters
+    ----------
+    name : str
+    dag : TensorVariable
+        (d, d), a :class:`bayesstruct.DAG`; rows are parents.
+    sample_size : float
+        :math:`\alpha`.
+    states, cells
+        As of :class:`ProbabilityTables`.
+    """
+
+    rv_type = EvenTablesRV
+    rv_op = EvenTablesRV.rv_op
+
+    def support_point(rv, size, dag, sample_size):
+        """Return uniform tables of the graph."""
+        return ProbabilityTables.support_point(rv, size, dag, sample_size)
+
+
 def _used_cells(dag, states, cells):
     """Whether each cell belongs to a table (..., d, c), and numbers of configurations (..., d)."""
     k = pt.as_tensor_variable(np.array(states, float))
@@ -181,12 +233,13 @@ def _used_cells(dag, states, cells):
     return used.astype("float64"), count
 
 
-@_logprob.register(ProbabilityTablesRV)
+@_logprob.register(_TablesRV)
 def _tables_logp(op, values, rng, size, dag, sample_size, **kwargs):
     (value,) = values
     k = pt.as_tensor_variable(np.array(op.states, float))
     used, count = _used_cells(dag, op.states, op.cells)
-    alpha = sample_size[..., None] / (count * k)
+    alpha = sample_size[..., None] / (1.0 if op.law.constant else count * k)
+    alpha = alpha + pt.zeros_like(count)
     safe = pt.switch(pt.gt(value, 0.0), value, 1.0)
     terms = ((alpha - 1.0)[..., None] * pt.log(safe) * used).sum(axis=-1)
     constant = count * (pt.gammaln(alpha * k) - k * pt.gammaln(alpha))
@@ -206,16 +259,21 @@ class DiscreteNetworkRV(SymbolicRandomVariable):
         self.states = states
         super().__init__(*args, **kwargs)
 
-    @classmethod
-    def rv_op(cls, *params, states, size=None, rng=None):
-        """Build the graph of a draw."""
+    @staticmethod
+    def draw(rng, size, params, states):
+        """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
         law = Rows(states, 0)
         lengths, batch = batch_of(size, params, law.ndims)
         draw = SeededDraw(law, batch)(seed, lengths, *params)
-        inputs = [rng, size, *params]
-        return cls(inputs=inputs, outputs=[next_rng, draw], states=states)(*inputs)
+        return [rng, size, *params], [next_rng, draw]
+
+    @classmethod
+    def rv_op(cls, *params, states, size=None, rng=None):
+        """Build the graph of a draw."""
+        inputs, outputs = cls.draw(rng, size, params, states)
+        return cls(inputs=inputs, outputs=outputs, states=states)(*inputs)
 
     def rebuild_rv(self, *params, **kwargs):
         """Build the graph of a draw of another size."""
@@ -264,13 +322,18 @@ class DiscreteNetwork(Discrete):
 
 
 @_logprob.register(DiscreteNetworkRV)
-def _rows_logp(op, values, rng, size, dag, tables, setting, **kwargs):
+def _rows_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
+    return state_terms(op.states, value, *params).sum(axis=-1)
+
+
+def state_terms(states, value, dag, tables, setting):
+    """Log probabilities of the cells of rows given their parents, zero where they were set."""
     while dag.type.ndim > 2 and dag.type.broadcastable[0]:
         dag = dag[0]
     while tables.type.ndim > 2 and tables.type.broadcastable[0]:
         tables = tables[0]
-    k = pt.as_tensor_variable(np.array(op.states, np.int64))
+    k = pt.as_tensor_variable(np.array(states, np.int64))
     possible = pt.and_(pt.ge(value, 0), pt.lt(value, k))
     state = pt.switch(possible, value, 0)
     factor = pt.switch(pt.eq(dag, 1), k[:, None], 1)
@@ -282,8 +345,8 @@ def _rows_logp(op, values, rng, size, dag, tables, setting, **kwargs):
         cell = (state[..., None, :] @ step)[..., 0, :]
     cell = cell * k + state
     if tables.type.ndim == 2:
-        probability = tables[pt.arange(len(op.states)), cell]
+        probability = tables[pt.arange(len(states)), cell]
     else:
         probability = pt.take_along_axis(tables, cell[..., None], axis=-1)[..., 0]
     terms = pt.switch(possible, pt.log(probability), -np.inf)
-    return pt.switch(pt.lt(setting, 0), terms, 0.0).sum(axis=-1)
+    return pt.switch(pt.lt(setting, 0), terms, 0.0)

@@ -287,15 +287,32 @@ class GaussianNetworkRV(SymbolicRandomVariable):
     extended_signature = "[rng],[size],(d),(d,d),(d),(d),(d),(d)->[rng],(d)"
     _print_name = ("GaussianNetwork", "\\operatorname{GaussianNetwork}")
 
-    @classmethod
-    def rv_op(cls, *params, size=None, rng=None):
-        """Build the graph of a draw."""
+    @staticmethod
+    def draw(rng, size, params):
+        """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
         law = _Rows(params[1].type.shape[-1])
         lengths, batch = batch_of(size, params, law.ndims)
         draw = SeededDraw(law, batch)(seed, lengths, *params)
-        return cls(inputs=[rng, size, *params], outputs=[next_rng, draw])(rng, size, *params)
+        return [rng, size, *params], [next_rng, draw]
+
+    @classmethod
+    def rv_op(cls, *params, size=None, rng=None):
+        """Build the graph of a draw."""
+        inputs, outputs = cls.draw(rng, size, params)
+        return cls(inputs=inputs, outputs=outputs)(*inputs)
+
+
+def network_params(intercept, coefficients, *vectors):
+    """Parameters as tensors, a number being spread over the variables."""
+    coefficients = as_float(coefficients)
+    d = coefficients.type.shape[-1]
+    if d is None:
+        raise ValueError("the shape of `coefficients` must be known")
+    vectors = (as_float(v) for v in (intercept, *vectors))
+    intercept, *others = (pt.full((d,), v) if v.type.ndim == 0 else v for v in vectors)
+    return [intercept, coefficients, *others]
 
 
 class GaussianNetwork(Continuous):
@@ -336,13 +353,8 @@ class GaussianNetwork(Continuous):
         cls, intercept, coefficients, variance, location=0.0, scale=1.0, setting=np.nan, **kwargs
     ):
         """Create the distribution without a model."""
-        coefficients = as_float(coefficients)
-        d = coefficients.type.shape[-1]
-        if d is None:
-            raise ValueError("the shape of `coefficients` must be known")
-        vectors = [as_float(v) for v in (intercept, variance, location, scale, setting)]
-        intercept, *others = (pt.full((d,), v) if v.type.ndim == 0 else v for v in vectors)
-        return super().dist([intercept, coefficients, *others], **kwargs)
+        params = network_params(intercept, coefficients, variance, location, scale, setting)
+        return super().dist(params, **kwargs)
 
     def support_point(rv, size, intercept, coefficients, variance, location, scale, setting):
         """Return the location."""
@@ -350,10 +362,13 @@ class GaussianNetwork(Continuous):
 
 
 @_logprob.register(GaussianNetworkRV)
-def _rows_logp(
-    op, values, rng, size, intercept, coefficients, variance, location, scale, setting, **kwargs
-):
+def _rows_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
+    return normal_terms(value, *params).sum(axis=-1)
+
+
+def normal_terms(value, intercept, coefficients, variance, location, scale, setting):
+    """Log densities of the cells of rows given their parents, zero where they were set; (..., n, d)."""
     z = (value - location) / scale
     while coefficients.type.ndim > 2 and coefficients.type.broadcastable[0]:
         coefficients = coefficients[0]
@@ -363,4 +378,4 @@ def _rows_logp(
         explained = (coefficients @ z[..., None])[..., 0]
     square = (z - intercept - explained) ** 2 / variance
     terms = -0.5 * (square + pt.log(variance) + _LOG_2PI) - pt.log(scale)
-    return pt.switch(pt.isnan(setting), terms, 0.0).sum(axis=-1)
+    return pt.switch(pt.isnan(setting), terms, 0.0)

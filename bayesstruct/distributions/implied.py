@@ -113,7 +113,7 @@ def _nonnegligible(p, negligible, ratio):
     return round(laplace_exceedance(rng, p, negligible, ratio, sweeps), 6)
 
 
-def implied_arc_probability(prior) -> np.ndarray:
+def implied_arc_probability(prior, *, order=False) -> np.ndarray:
     """Prior probability of each arc of a directed acyclic graph.
 
     The exact sum over all graphs for up to 12 variables. Beyond, the share of 400 draws, averaged over all arcs
@@ -122,6 +122,8 @@ def implied_arc_probability(prior) -> np.ndarray:
     Parameters
     ----------
     prior : bayesstruct.kernels.dag_priors.ParentPrior
+    order : bool
+        Whether graphs count once for each of their topological orders.
 
     Returns
     -------
@@ -132,9 +134,9 @@ def implied_arc_probability(prior) -> np.ndarray:
     from bayesstruct.kernels.dag_sampling import draw_dag
 
     if prior.d <= _SUMMED:
-        return prior_arc_probabilities(prior)
+        return prior_arc_probabilities(prior, order=order)
     rng = np.random.default_rng(_SEED)
-    share = np.mean([draw_dag(rng, prior) for _ in range(_GRAPHS)], axis=0)
+    share = np.mean([draw_dag(rng, prior, order=order) for _ in range(_GRAPHS)], axis=0)
     if prior.exchangeable:
         share = np.full_like(share, share.sum() / (prior.d * (prior.d - 1)))
         np.fill_diagonal(share, 0.0)

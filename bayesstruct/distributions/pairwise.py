@@ -233,6 +233,8 @@ class PairwiseMRF(Discrete):
     --------
     .. code-block:: python
 
+        from bayesstruct.kernels.potentials import Potentials
+
         potentials = Potentials("ordinal", (3, 3, 2))
         with pm.Model():
             bias = pm.Normal("bias", 0, 5, shape=potentials.bias_size)
@@ -304,7 +306,7 @@ class IncompletePairwiseMRF(Discrete):
         return _first_states(rv, size)
 
 
-def Ising(name, bias, weight, *, coding="01", likelihood="exact", edges=None, **kwargs):
+class Ising(PairwiseMRF):
     r"""Rows of zeros and ones from an Ising model.
 
     .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i b_i x_i + \sum_{i<j} w_{ij} x_i x_j\Bigr)
@@ -317,19 +319,36 @@ def Ising(name, bias, weight, *, coding="01", likelihood="exact", edges=None, **
         The upper triangle, row by row; or the weights of the `edges`.
     coding : {"01", "pm"}
         Values of x in the formula: 0 and 1, or -1 and 1. The values of the variable are 0 and 1.
-    likelihood, **kwargs
-        As in :class:`PairwiseMRF`.
     edges : iterable of pairs of int, optional
         The pairs i < j that have weights, the others being independent given the rest. With few of
         them the exact likelihood serves any number of columns.
+    likelihood, sweeps, **kwargs
+        As in :class:`PairwiseMRF`.
 
-    Returns
-    -------
-    TensorVariable
+    Raises
+    ------
+    ValueError
+        As :class:`PairwiseMRF`, and for an unknown coding.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model():
+            bias = pm.Normal("bias", 0, 5, shape=4)
+            weight = pm.Laplace("weight", 0, 1, shape=6)
+            bs.Ising("x", bias, weight, observed=symptoms)
+
+        pm.draw(bs.Ising.dist(np.zeros(4), np.ones(6), shape=(1_000, 4)))
     """
-    return PairwiseMRF(
-        name, bias, weight, potentials=_ising(bias, coding, edges), likelihood=likelihood, **kwargs
-    )
+
+    rv_type = PairwiseRV
+    rv_op = PairwiseRV.rv_op
+
+    @classmethod
+    def dist(cls, bias, weight, *, coding="01", edges=None, **kwargs):
+        """Create the distribution without a model."""
+        return super().dist(bias, weight, potentials=_ising(bias, coding, edges), **kwargs)
 
 
 def _ising(bias, coding, edges):
@@ -345,7 +364,7 @@ def _ising(bias, coding, edges):
     return Potentials(kinds[coding], (2,) * p, edges=edges)
 
 
-def MissingStates(name, states, **kwargs):
+class MissingStates(pm.Categorical):
     """Missing cells of a table of states, before anything is known of them: uniform.
 
     Parameters
@@ -355,14 +374,16 @@ def MissingStates(name, states, **kwargs):
         Number of states of each cell.
     **kwargs
         ``dims`` and the like.
-
-    Returns
-    -------
-    TensorVariable
     """
-    states = np.asarray(states)[:, None]
-    known = np.arange(states.max()) < states
-    return pm.Categorical(name, p=known / states, **kwargs)
+
+    rv_op = pm.Categorical.rv_op
+
+    @classmethod
+    def dist(cls, states, **kwargs):
+        """Create the distribution without a model."""
+        states = np.asarray(states)[:, None]
+        known = np.arange(states.max()) < states
+        return super().dist(p=known / states, **kwargs)
 
 
 def _options(potentials, likelihood, sweeps):

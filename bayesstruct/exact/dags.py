@@ -5,14 +5,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, listing
+from bayesstruct.data.names import nearest
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
-__all__ = ["NetworkProblem", "network_problem", "network_table", "parent_prior"]
+__all__ = [
+    "NetworkProblem",
+    "network_problem",
+    "network_table",
+    "order_weights",
+    "parent_prior",
+    "score_kind",
+]
 
 #: Scores of columns that are numbers; the others are of columns with states.
 CONTINUOUS_SCORES = ("bge", "gaussian")
+_HYPER = {"bge": ("alpha_mu", "alpha_w", "nu"), "bdeu": ("ess",), "bde": ("pseudo_count",)}
+_OPTIONS = (
+    "score", "prior", "names", "weights", "edge_probability", "max_parents", "required", "forbidden", "tiers",
+    "interventions",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +119,16 @@ def network_problem(
     ------
     TableError
         If the table cannot be used or an option names a column that does not exist.
+    TypeError
+        If there is no such option.
     ValueError
-        If an option is unknown or out of range.
+        If an option is out of range.
     """
     if hasattr(data, "subsets") and hasattr(data, "local"):
         if interventions is not None or options:
             extra = ["interventions"] * (interventions is not None) + sorted(options)
+            if unknown := [name for name in options if name not in sum(_HYPER.values(), ())]:
+                raise TypeError(nearest("option", unknown[0], _OPTIONS))
             raise ValueError(f"{listing(extra)}: options of a score that is made from a table")
         names, score = _score_names(data, names), data
     else:
@@ -119,7 +136,7 @@ def network_problem(
             raise ValueError("`names` goes with a score; a table has the names of its columns")
         names, score = _table_score(data, score, interventions, options)
     order = prior == "order"
-    kind = _weights(prior, weights, edge_probability)
+    kind = order_weights(prior, weights, edge_probability)
     parents = parent_prior(
         names,
         kind,
@@ -139,21 +156,38 @@ def _score_names(score, names):
     return names
 
 
-def _weights(prior, weights, edge_probability):
+def order_weights(prior, weights, edge_probability):
+    """Kind of the weights of the parent sets under a prior, which ``"order"`` multiplies.
+
+    Parameters
+    ----------
+    prior : {"uniform", "edge", "fair", "order"}
+    weights : {"uniform", "edge", "fair"} or None
+        Goes with ``"order"`` only.
+    edge_probability : object
+        Not None makes ``"edge"`` the default of `weights`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such prior, or `weights` goes with another.
+    """
     if prior not in (*PRIOR_KINDS, "order"):
-        raise ValueError(f"prior {prior!r} is unknown; choose among {(*PRIOR_KINDS, 'order')}")
+        raise ValueError(nearest("prior", prior, (*PRIOR_KINDS, "order")))
     if prior != "order":
         if weights is not None:
             raise ValueError("`weights` belongs to the prior 'order'; leave it out")
         return prior
+    if weights is not None and weights not in PRIOR_KINDS:
+        raise ValueError(nearest("weights", weights, PRIOR_KINDS))
     return weights or ("uniform" if edge_probability is None else "edge")
 
 
 def _table_score(data, kind, interventions, options):
     from bayesstruct.kernels.network_scores import SCORE_KINDS, network_score
 
-    if kind not in SCORE_KINDS:
-        raise ValueError(f"score {kind!r} is unknown; choose among {SCORE_KINDS}")
+    kind = score_kind(data, kind, (*SCORE_KINDS, "bic"))
+    _check_options(kind, options)
     table, mask = network_table(data, kind, interventions)
     continuous = kind in CONTINUOUS_SCORES
     values = table.standardized if continuous else table.codes
@@ -161,7 +195,58 @@ def _table_score(data, kind, interventions, options):
     return table.names, network_score(values, kind, states=states, interventions=mask, **options)
 
 
-def network_table(data, score, interventions=None):
+def score_kind(data, kind, known):
+    """Name of a score; ``"bic"`` becomes that of the columns of a table.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+    kind : str
+    known : sequence of str
+
+    Returns
+    -------
+    str
+        ``"multinomial"`` for ``"bic"`` if all columns have text, booleans or categories, ``"gaussian"`` if
+        some are not states.
+
+    Raises
+    ------
+    TableError
+        For ``"bic"``, if columns are neither numbers nor states.
+    ValueError
+        For an unknown name, and for ``"bic"`` if whole numbers may be meant either way.
+    """
+    if kind not in known:
+        raise ValueError(nearest("score", kind, known))
+    if kind != "bic":
+        return kind
+    try:
+        levels = StateTable.read(data).levels
+    except TableError:
+        if np.asarray(data).dtype.kind in "iuf":  # else what is wrong with the states is to be said
+            return "gaussian"
+        raise
+    if whole := [own for own in levels if all(type(level) is int for level in own)]:
+        raise ValueError(
+            f"{len(whole)} columns hold few whole numbers, which may be states or numbers: say "
+            "score='multinomial' or score='gaussian' instead of 'bic'"
+        )
+    return "multinomial"
+
+
+def _check_options(kind, options):
+    """Refuse options that are neither of the search nor of the score."""
+    own = _HYPER.get(kind, ())
+    for name in options:
+        if name in own:
+            continue
+        if owners := [other for other, names in _HYPER.items() if name in names]:
+            raise TypeError(f"`{name}` belongs to the score {owners[0]!r}, not to {kind!r}")
+        raise TypeError(nearest("option", name, (*_OPTIONS, *own)))
+
+
+def network_table(data, score, interventions=None, *, incomplete=False):
     """Check a table, and which of its cells were set from outside.
 
     Parameters
@@ -170,6 +255,8 @@ def network_table(data, score, interventions=None):
     score : str
         Kind of the local scores: what the columns must be like.
     interventions : (n, d) array_like or DataFrame of bool, optional
+    incomplete : bool
+        Whether cells may be missing.
 
     Returns
     -------
@@ -188,11 +275,12 @@ def network_table(data, score, interventions=None):
         table = Table.continuous(data)
     else:
         table = StateTable.read(data)
-    if table.missing.any():
+    if table.missing.any() and not incomplete:
         columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
         raise TableError(
-            f"{column_list(columns)}: cells are missing, and scores of networks need complete rows; "
-            "drop these rows (data.dropna()) or columns"
+            f"{column_list(columns)}: cells are missing, and the score {score!r} needs complete rows "
+            "here; drop these rows (data.dropna()) or columns, or use "
+            "bayesstruct.models.bayesian_network with the score 'bge' or 'bdeu', which imputes them"
         )
     if score == "logistic":
         pairs = zip(table.names, table.states, strict=True)
@@ -203,6 +291,14 @@ def network_table(data, score, interventions=None):
             )
     mask = _intervention_mask(interventions, table)
     _check_rows(data, interventions)
+    if (lost := mask & table.missing).any():
+        row, column = np.argwhere(lost)[0]
+        columns = [table.names[j] for j in np.flatnonzero(lost.any(axis=0))]
+        raise TableError(
+            f"{column_list(columns)}: cells that were set are missing (the first in row {row}, counting "
+            f"from 0, of {table.names[column]!r}); the value that a column was set to must be known: fill "
+            "it in, or drop the row"
+        )
     return table, mask
 
 
@@ -314,9 +410,36 @@ def parent_prior(
                 f"`edge_probability` has no row and column for {listing(sorted(lost))}"
             )
         edge_probability = edge_probability.loc[names, names].to_numpy(float)
-    if edge_probability is not None and kind != "edge":
-        raise ValueError(f"`edge_probability` belongs to the prior 'edge', not to {kind!r}")
+    if edge_probability is not None:
+        _check_probability(names, kind, edge_probability, required_arcs)
     return ParentPrior(len(names), kind, edge_probability, max_parents, allowed, required_arcs)
+
+
+def _check_probability(names, kind, probability, required):
+    """Refuse probabilities of arcs that are none, or that require a cycle."""
+    if kind != "edge":
+        raise ValueError(f"`edge_probability` belongs to the prior 'edge', not to {kind!r}")
+    d = len(names)
+    try:
+        q = np.array(probability, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`edge_probability` is a number or a matrix of numbers, not {probability!r:.60}"
+        ) from None
+    if q.shape not in ((), (d, d)):
+        raise ValueError(
+            f"`edge_probability` has shape {q.shape}; give a number or a {d} x {d} matrix, rows as parents"
+        )
+    q = np.where(np.eye(d, dtype=bool), 0.0, q)
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ValueError(
+            f"`edge_probability` must lie between 0 and 1, it is {q[~((q >= 0) & (q <= 1))][0]:g}"
+        )
+    if cycle := _cyclic(required | (q == 1)):
+        raise ValueError(
+            f"`edge_probability` is 1 for arcs among {column_list([names[i] for i in cycle])}, which "
+            "requires a cycle: 1 requires an arc, give less"
+        )
 
 
 def _cyclic(arcs):

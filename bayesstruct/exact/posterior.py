@@ -225,7 +225,8 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
         :mod:`bayesstruct.kernels.network_scores`.
     score : str
         Local marginal likelihood: ``"bge"`` for numbers, ``"bdeu"`` for states, or another of
-        :func:`bayesstruct.kernels.network_scores.network_score`.
+        :func:`bayesstruct.kernels.network_scores.network_score`; ``"bic"`` is ``"gaussian"`` for numbers and
+        ``"multinomial"`` for text, booleans and categories.
     prior : {"uniform", "edge", "fair", "order"}
         Modular priors, :math:`p(G) \propto \prod_i \rho_i(\mathrm{pa}_i)`, up to 16 variables: all
         graphs alike; each arc with `edge_probability`; all numbers of parents alike
@@ -261,8 +262,10 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
     ------
     TableError
         If the table cannot be used, an option names no column, or there are too many columns.
+    TypeError
+        If there is no such option.
     ValueError
-        If an option is unknown or out of range, or no graph has positive probability.
+        If an option is out of range, or no graph has positive probability.
 
     Notes
     -----
@@ -304,29 +307,33 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
 
 
 class IndependentDraws:
-    """Independent graphs from the exact posterior of a modular prior.
+    """Independent graphs from the exact posterior.
 
     Parameters
     ----------
     problem : NetworkProblem
-        Of at most `MAX_MODULAR` variables.
+        Of at most `MAX_MODULAR` variables, `MAX_ORDER` under the order-modular prior.
     """
 
     def __init__(self, problem):
         from bayesstruct.kernels.dag_dynamic import ranked_lists
 
-        self.weights = problem.log_weights()
-        log_total, tables = _partition_sums(self.weights)
+        self.weights, self.order = problem.log_weights(), problem.order
+        sums = _order_sums if problem.order else _partition_sums
+        log_total, tables = sums(self.weights)
         if log_total == -np.inf:
             raise ValueError("no graph has positive probability under scores and constraints")
         self.tables, self.ranked = tables, ranked_lists(self.weights)
 
     def __call__(self, rng) -> np.ndarray:
         """Draw one graph, (d, d) int8."""
-        from bayesstruct.kernels.dag_dynamic import partition_draws
+        from bayesstruct.kernels.dag_dynamic import order_draws, partition_draws
 
         out = np.zeros((1, *[len(self.weights)] * 2), np.int8)
-        partition_draws(rng, self.weights, *self.tables, *self.ranked, out)
+        if self.order:
+            order_draws(rng, *self.tables, *self.ranked, out)
+        else:
+            partition_draws(rng, self.weights, *self.tables, *self.ranked, out)
         return out[0]
 
     def log_score(self, graph) -> float:
@@ -337,16 +344,19 @@ class IndependentDraws:
         return float(self.weights[np.arange(d), masks].sum())
 
 
-def prior_arc_probabilities(prior) -> np.ndarray:
-    """Probability of each arc under a modular prior, summed over all graphs; (d, d).
+def prior_arc_probabilities(prior, *, order=False) -> np.ndarray:
+    """Probability of each arc under a prior, summed over all graphs; (d, d).
 
     Parameters
     ----------
     prior : ParentPrior
+    order : bool
+        Whether it is the order-modular one.
     """
     everyone = np.arange(prior.d)
     weights = np.array([prior.subsets(i, np.delete(everyone, i)) for i in everyone])
-    return np.asarray(_partition_arcs(weights, _partition_sums(weights)[1]))
+    sums, arcs = (_order_sums, _order_arcs) if order else (_partition_sums, _partition_arcs)
+    return np.asarray(arcs(weights, sums(weights)[1]))
 
 
 def _check_size(problem):

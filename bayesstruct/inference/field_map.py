@@ -8,11 +8,16 @@ from pymc.distributions.continuous import FlatRV
 from pytensor.tensor.random.basic import LaplaceRV, NormalRV
 
 from bayesstruct.distributions.group_laplace import GroupLaplaceRV
+from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.distributions.pairwise import IncompletePairwiseRV, PairwiseRV
 from bayesstruct.distributions.precision import random_ancestors
+from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
+from bayesstruct.inference.field_completions import Completions
 from bayesstruct.steps.recognition import is_op, parameters
 
-__all__ = ["Field", "field_mode", "field_of", "refuse_gaps"]
+__all__ = ["Field", "field_mode", "field_of", "refuse_gaps", "refuse_spikes"]
+
+_SPIKES = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Field:
         Of the weights of a pair.
     rate, ridge : float
         Of the weights, and of the squares of the biases.
+    cells : TensorVariable or None
+        Missing cells.
     """
 
     rows: object
@@ -35,25 +42,28 @@ class Field:
     norm: object
     rate: float
     ridge: float
+    cells: object = None
 
 
 def field_of(model) -> Field | None:
-    """Return the field if the model is one, complete and with constant hyperparameters."""
+    """Return the field if the model is one, with constant hyperparameters."""
     fields = [rv for rv in model.observed_RVs if is_op(rv, PairwiseRV)]
-    if len(fields) != 1 or is_op(fields[0], IncompletePairwiseRV) or len(model.free_RVs) != 2:
+    if len(fields) != 1:
         return None
     [rows] = fields
-    bias, weight = parameters(rows)
-    if bias not in model.free_RVs or weight not in model.free_RVs or model.potentials:
+    bias, weight, *cells = parameters(rows)
+    if {bias, weight, *cells} != set(model.free_RVs) or model.potentials:
         return None
     penalty, ridge = _penalty(weight), _ridge(bias)
     if penalty is None or ridge is None:
         return None
-    return Field(rows, bias, weight, *penalty, ridge)
+    return Field(rows, bias, weight, *penalty, ridge, *cells)
 
 
 def refuse_gaps(model):
-    """Refuse a field with missing cells, which a general optimiser would leave where they start.
+    """Refuse a field with missing cells in a model that is more than a field.
+
+    A general optimiser would leave the cells where they start.
 
     Raises
     ------
@@ -62,9 +72,37 @@ def refuse_gaps(model):
     for rv in model.observed_RVs:
         if is_op(rv, IncompletePairwiseRV):
             raise ValueError(
-                f"{rv.name!r} has missing cells, and no solver finds the mode of a random field with gaps: "
-                "drop these rows (data.dropna()), or use pm.sample(), which imputes them"
+                f"{rv.name!r} has missing cells, and the mode of a random field with gaps is found for "
+                "biases with a normal or flat prior, weights with a Laplace or group-Laplace prior of a "
+                "fixed rate, and nothing else that is unknown: drop these rows (data.dropna()), or use "
+                "pm.sample(), which imputes them"
             )
+
+
+def refuse_spikes(model):
+    """Refuse coefficients that may be zero or not, which have no mode.
+
+    Raises
+    ------
+    ValueError
+    """
+    uncertain = [rv for rv in model.free_RVs if is_op(rv, _SPIKES) and _is_uncertain(rv)]
+    if not uncertain:
+        return
+    raise ValueError(
+        f"{', '.join(repr(rv.name) for rv in uncertain)} has a spike-and-slab prior, with exact zeros, so "
+        "that its density has no mode worth the name: values at zero and elsewhere cannot be compared. "
+        "Sample instead (pm.sample()) and read the draws: bs.map_graph and bs.median_graph give a graph, "
+        "bs.edge_table and bs.arc_table the probabilities, bs.included those of other coefficients. Or "
+        'take a prior that only shrinks and whose mode is sparse: prior="laplace", or "group_laplace" '
+        "for tables of potentials."
+    )
+
+
+def _is_uncertain(rv) -> bool:
+    """Whether anything is neither always zero nor never."""
+    inclusion = _constant(parameters(rv)[0])
+    return inclusion is None or not np.isin(inclusion, (0.0, 1.0)).all()
 
 
 def _constant(tensor):
@@ -101,17 +139,52 @@ def _ridge(bias):
     return 0.0 if is_op(bias, FlatRV) else None
 
 
-def field_mode(model, field: Field, tol: float) -> tuple[dict, bool]:
-    """Mode of the biases and weights as a point of the model, and whether the solver ended."""
+def field_mode(model, field: Field, tol: float, max_rounds: int) -> tuple[dict, float]:
+    """Mode of the biases and weights as a point of the model, and the last relative change.
+
+    Missing cells are summed out by expectation and maximisation (Dempster, Laird and Rubin 1977): each
+    round raises the posterior density, and so does the pseudo-posterior's, in which a row with gaps is
+    the sum of the pseudo-likelihoods of its completions. The cells of the point are those of the most
+    probable completion of each row.
+    """
+    op = field.rows.owner.op
+    table = model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE")
+    point = model.initial_point()
+    if field.cells is None:
+        solution = _maximise(field, table, None, tol)
+        change = 0.0 if solution.converged else np.inf
+    else:
+        completions = Completions(table, op.mask.missing, op.potentials, op.likelihood)
+        solution, change = _alternate(field, completions, tol, max_rounds)
+        cells = completions.most_probable(solution.bias, solution.weight)
+        point[model.rvs_to_values[field.cells].name] = cells
+    for rv, value in ((field.bias, solution.bias), (field.weight, solution.weight)):
+        point[model.rvs_to_values[rv].name] = value
+    return point, change
+
+
+def _alternate(field, completions, tol, max_rounds):
+    """Mode with missing cells, and the relative change of the last round."""
+    potentials = field.rows.owner.op.potentials
+    theta = np.zeros(potentials.bias_size + potentials.weight_size)
+    first = potentials.bias_size
+    for _ in range(max_rounds):
+        counts = completions.weights(theta[:first], theta[first:])
+        # The change of a round falls in proportion to the one before, down to the error of the solver.
+        solution = _maximise(field, completions.codes, counts, 0.1 * tol)
+        before, theta = theta, np.concatenate([solution.bias, solution.weight])
+        change = float(np.abs(theta - before).max() / (1.0 + np.abs(theta).max()))
+        if change <= tol:
+            break
+    return solution, change if solution.converged else np.inf
+
+
+def _maximise(field, codes, counts, tol):
+    """Mode for complete rows, each of which counts so often."""
     from bayesstruct.solvers.pairwise import solve_pairwise
 
     op = field.rows.owner.op
-    table = model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE")
-    solution = solve_pairwise(
-        table, op.potentials, norm=field.norm, rate=field.rate, likelihood=op.likelihood,
-        bias_ridge=field.ridge, tol=max(tol, 1e-12),
+    return solve_pairwise(
+        codes, op.potentials, norm=field.norm, rate=field.rate, likelihood=op.likelihood,
+        bias_ridge=field.ridge, tol=max(tol, 1e-12), counts=counts,
     )  # fmt: skip
-    point = model.initial_point()
-    for rv, value in ((field.bias, solution.bias), (field.weight, solution.weight)):
-        point[model.rvs_to_values[rv].name] = value
-    return point, solution.converged

@@ -7,11 +7,13 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.distributions.dag import OrderDAGRV
 from bayesstruct.distributions.precision import GraphicalSpikeSlabRV
-from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
-from bayesstruct.inference.field_map import field_mode, field_of, refuse_gaps
+from bayesstruct.inference.field_map import field_mode, field_of, refuse_gaps, refuse_spikes
 from bayesstruct.inference.neighbourhood_map import lasso_of, neighbourhood_mode
 from bayesstruct.inference.network_map import network_in, network_mode
+from bayesstruct.inference.scored_map import scored_network_in, scored_network_mode
+from bayesstruct.inference.structural_em import incomplete_network_in, incomplete_network_mode
 from bayesstruct.steps.precision import PartGibbs, pack_cholesky, unpack_cholesky
 from bayesstruct.steps.recognition import NotRecognized, is_op, parts_of
 
@@ -34,11 +36,15 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     regression, the lasso, its intercept and its noise variance maximised in alternation with the
     coefficients. For :func:`bayesstruct.models.ising` and
     :func:`~bayesstruct.models.pairwise_mrf` with a Laplace or group-Laplace prior it is that of
-    :func:`bayesstruct.solvers.pairwise_mrf`, for complete tables. For :func:`bayesstruct.models.bayesian_network` it is the graph of
+    :func:`bayesstruct.solvers.pairwise_mrf`, inside an EM loop over the completions of rows with
+    missing cells (also of the pseudo-posterior, in which such a row is the sum of the
+    pseudo-likelihoods of its completions). For :func:`bayesstruct.models.bayesian_network` it is the graph of
     the greatest posterior probability, parameters integrated out, that a search over orders with restarts
     finds (:func:`bayesstruct.solvers.optimal_dag` proves it for up to 25 variables), with the means of the
-    parameters given that graph. ``edge`` is then the more probable value of each indicator given the mode, and
-    ``x_missing`` the expected cells. Other continuous variables, such as regression coefficients
+    parameters given that graph; if cells are missing, the one where structural EM ends: graph and law of the
+    missing cells are climbed in turn on a lower bound of the log posterior probability of the graph
+    (:mod:`bayesstruct.inference.structural_em`), and ``x_missing`` are the most probable states. ``edge`` is then the more probable value of each indicator given the mode, and
+    ``x_missing`` the expected cells, or the most probable states. Other continuous variables, such as regression coefficients
     or a random rate, are climbed in alternation with the matrix by SciPy's L-BFGS. A model without
     a matrix that a solver knows is handed to ``pm.find_MAP``, with a note in the log.
 
@@ -61,7 +67,10 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     Raises
     ------
     ValueError
-        For a Markov random field with missing cells.
+        For coefficients or weights that a spike-and-slab prior of this package makes exactly zero, whose
+        posterior has no mode; for a Markov random field with missing cells in a larger model, or with
+        more than 4,096 completions of one row or 2^18 in all; and for a Bayesian network with the prior
+        ``"order"`` or with more than 4,096 completions, by states, of one row.
 
     Warns
     -----
@@ -70,7 +79,7 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
 
     Notes
     -----
-    The spike-and-slab posterior has several modes; this is the one reached from the identity
+    The spike-and-slab posterior of a precision matrix has several modes; this is the one reached from the identity
     matrix, each coordinate taking the better of its spike and slab maxima on the way. A Gaussian
     regression with Laplace coefficients and random noise variance can have two modes (Park and
     Casella 2008, section 4); this is the one reached from the variance of the response.
@@ -89,12 +98,13 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
         _warn_unless(change <= tol, max_rounds, change)
         return _natural(model, point)
     if (field := field_of(model)) is not None:
-        point, converged = field_mode(model, field, tol)
-        _warn_unless(converged, max_rounds, tol)
+        point, change = field_mode(model, field, tol, max_rounds)
+        _warn_unless(change <= tol, max_rounds, change)
         return _natural(model, point)
+    refuse_spikes(model)
     refuse_gaps(model)
-    if (network := network_in(model)) is not None:
-        return _natural(model, network_mode(model, network))
+    if (point := _network_mode(model, tol, max_rounds)) is not None:
+        return _natural(model, point)
     parts = parts_of(model)
     known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
     if not known:
@@ -119,6 +129,30 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     return _natural(model, point)
 
 
+def _network_mode(model, tol, max_rounds):
+    """Best graph of a Bayesian network with what goes with it, or None for other models."""
+    if (network := network_in(model)) is not None:
+        return network_mode(model, network)
+    if (network := scored_network_in(model)) is not None:
+        return scored_network_mode(model, network)
+    _refuse_orders(model)
+    if (network := incomplete_network_in(model)) is None:
+        return None
+    point, converged = incomplete_network_mode(model, network, tol, max_rounds)
+    _warn_unless(converged, max_rounds, tol)
+    return point
+
+
+def _refuse_orders(model):
+    """Refuse graphs whose prior counts topological orders, which no search here knows."""
+    if graphs := [rv.name for rv in model.free_RVs if is_op(rv, OrderDAGRV)]:
+        raise ValueError(
+            f"the prior 'order' of {graphs[0]!r} counts the topological orders of a graph, which is no sum over "
+            "parent sets, so that no search finds its mode: use the prior 'uniform', 'edge' or 'fair', or read "
+            "the draws of pm.sample with bs.map_graph"
+        )
+
+
 def _why_not(model, parts) -> str:
     """Say why no solver of this package serves a model, and what is done instead."""
     reasons = [
@@ -126,13 +160,6 @@ def _why_not(model, parts) -> str:
         for rv, reason in parts.items()
     ]
     nothing = "the model has no structure whose mode a solver of bayesstruct knows"
-    if zeros := [rv.name for rv in model.free_RVs if is_op(rv, SpikeAndSlabRV)]:
-        return (
-            f"{', '.join(map(repr, zeros))} has exact zeros, so that its density has no mode worth the "
-            "name: values at zero and elsewhere cannot be compared. What pm.find_MAP returns is a "
-            "point, no more; summarise draws instead (bs.edge_table, bs.arc_table, or the mean of "
-            "bs.included)."
-        )
     return (
         f"{'; '.join(reasons) or nothing}. Using pm.find_MAP, a general optimiser: slower, on the "
         "continuous variables only, and without a check that its end is a mode."

@@ -16,7 +16,7 @@ from bayesstruct.steps.recognition import NotRecognized, is_op
 __all__ = ["network_in", "network_mode"]
 
 _SEED = 20170
-_CLIMBS = 5  # local searches for each variable
+_CLIMBS = 2  # local searches for each variable
 
 
 def network_in(model):

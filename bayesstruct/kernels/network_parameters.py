@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-__all__ = ["GaussianPrior", "draw_regressions", "draw_tables", "rows_times_rows"]
+__all__ = ["GaussianPrior", "draw_regressions", "draw_tables", "row_patterns", "rows_times_rows"]
 
 _INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -44,7 +44,24 @@ class GaussianPrior(NamedTuple):
     scale: float  # t
 
 
-def rows_times_rows(rows, kept):
+def row_patterns(kept):
+    """Different columns of a table of which rows are kept, and the column of each variable.
+
+    Parameters
+    ----------
+    kept : (n, d) bool array
+        Rows that say something about the law of each variable.
+
+    Returns
+    -------
+    patterns : (groups, n) bool
+    group : (d,) int64
+    """
+    patterns, group = np.unique(np.asarray(kept, bool), axis=1, return_inverse=True)
+    return patterns.T, group.reshape(-1).astype(np.int64)
+
+
+def rows_times_rows(rows, kept, patterns=None):
     """Products of the columns (1, x), summed over the rows in which each child was not set.
 
     Parameters
@@ -52,6 +69,8 @@ def rows_times_rows(rows, kept):
     rows : (n, d) float array
     kept : (n, d) bool array
         Rows that say something about the law of each variable.
+    patterns : tuple, optional
+        What `row_patterns` says of `kept`, if it is known.
 
     Returns
     -------
@@ -59,10 +78,9 @@ def rows_times_rows(rows, kept):
         One matrix for all children with the same rows.
     group : (d,) int64
     """
-    patterns, group = np.unique(np.asarray(kept, bool), axis=1, return_inverse=True)
+    patterns, group = row_patterns(kept) if patterns is None else patterns
     design = np.column_stack([np.ones(len(rows)), rows])
-    moments = np.array([design[keep].T @ design[keep] for keep in patterns.T])
-    return moments, group.reshape(-1).astype(np.int64)
+    return np.array([design[keep].T @ design[keep] for keep in patterns]), group
 
 
 @numba.njit(**_INNER)
@@ -141,7 +159,7 @@ def draw_regressions(rng, adjacency, moments, group, prior, intercept, weight, v
 
 
 @numba.njit(cache=True, nogil=True)
-def draw_tables(rng, adjacency, rows, kept, states, sample_size, out):
+def draw_tables(rng, adjacency, rows, kept, states, sample_size, out, constant=False):
     """Draw the conditional probability tables of every variable.
 
     Parameters
@@ -159,6 +177,8 @@ def draw_tables(rng, adjacency, rows, kept, states, sample_size, out):
     out : (d, cells) float64, written
         Probability of state s in configuration c at c * k + s, zero beyond. The first parent in the
         order of the table changes fastest in c.
+    constant : bool
+        Whether `sample_size` is the prior weight of each cell instead.
 
     Returns
     -------
@@ -178,7 +198,7 @@ def draw_tables(rng, adjacency, rows, kept, states, sample_size, out):
                     code[r] += q * rows[j, r]
                 q *= states[j]
         cells = out[child]
-        cells[: q * k] = sample_size / (q * k)
+        cells[: q * k] = sample_size if constant else sample_size / (q * k)
         cells[q * k :] = 0.0
         for r in range(n):
             if kept[child, r]:

@@ -76,6 +76,7 @@ _LEAST = 1e-4  # least probability of either value of an indicator in proposals
 _FLATTEST = 1e-3  # least precision of the approximation of biases
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _tally_joint, _tally_logs, _tally_rows = rows.tally_joint, rows.tally_logs, rows.tally_rows
+_tally_feature = rows.tally_feature
 _tilt_rows, _value_of_rows, _marginal = rows.tilt_rows, rows.value_of_rows, rows.marginal
 _SMALL, _LARGE = rows.SMALL, rows.LARGE
 
@@ -379,6 +380,26 @@ def _set_factor(work, part, cells):
 
 
 @numba.njit(**_INNER)
+def _is_single(layout, dims, part):
+    """Whether sums over rows are made of one feature, and not of states: faster, unless binary."""
+    return not layout.exact and dims[0] == 1 and max(dims[3 + 4 * part], dims[4 + 4 * part]) > 2
+
+
+@numba.njit(**_INNER)
+def _sum_up(work, part, k):
+    """Bring what `tally_logs` returns into the form of `tally_feature`."""
+    first, second, feature = work.first[part], work.second[part], work.feature[part, 0]
+    mean, variance = 0.0, 0.0
+    for c in range(work.dims[3 + 4 * part] * k):
+        mean += first[c] * feature[c]
+        variance += first[c] * feature[c] * feature[c]
+        at = c - c % k
+        for s in range(k):
+            variance -= second[c, s] * feature[c] * feature[at + s]
+    first[0], second[0, 0] = mean, variance
+
+
+@numba.njit(**_INNER)
 def _part(layout, table, chain, work, part, x, moments):
     """Change of the log-likelihood through one part."""
     dims = work.dims
@@ -391,20 +412,38 @@ def _part(layout, table, chain, work, part, x, moments):
     at, end = layout.unary_start[i], layout.unary_start[i + 1]
     context = table.states[dims[6 + 4 * part]]
     if not (chain.lowest[i] > _SMALL and most < _LARGE):
-        return linear - _tally_logs(
+        value = _tally_logs(
             chain.logs[at:end], context, table.starts, table.multiplicity, change,
             work.first[part], work.second[part], work.tilted,
         )  # fmt: skip
+        if _is_single(layout, dims, part):
+            _sum_up(work, part, end - at)
+        return linear - value
     _set_factor(work, part, cells)
     factor, probability = work.factor[part, :cells], chain.probability[at:end]
     if not moments:
         return linear - _value_of_rows(
             probability, context, table.starts, table.multiplicity, factor
         )
+    if _is_single(layout, dims, part):
+        value, work.first[part, 0], work.second[part, 0, 0] = _tally_feature(
+            probability, context, table.starts, table.multiplicity, factor,
+            work.feature[part, 0, :cells],
+        )  # fmt: skip
+        return linear - value
     return linear - _tally_rows(
         probability, context, table.starts, table.multiplicity, factor, work.size[part, :cells],
         work.first[part], work.second[part],
     )  # fmt: skip
+
+
+@numba.njit(**_INNER)
+def _add_single(work, part):
+    """`_add_moments` of a single weight, from the sums of `tally_feature`."""
+    for c in range(work.dims[3 + 4 * part] * work.dims[4 + 4 * part]):
+        work.gradient[0] += work.size[part, c] * work.feature[part, 0, c]
+    work.gradient[0] -= work.first[part, 0]
+    work.hessian[0, 0] += work.second[part, 0, 0]
 
 
 @numba.njit(**_INNER)
@@ -453,7 +492,9 @@ def _evaluate(layout, table, chain, prior, work, x, moments):
     value = 0.0
     for part in range(work.dims[2]):
         value += _part(layout, table, chain, work, part, x, moments)
-        if moments:
+        if moments and _is_single(layout, work.dims, part):
+            _add_single(work, part)
+        elif moments:
             _add_moments(layout, table, work, part)
     for m in range(work.dims[1]):
         precision = prior.precision[work.moved[m]]

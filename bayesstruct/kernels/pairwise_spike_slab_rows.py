@@ -105,14 +105,15 @@ def _exponentiate(logs, probability):
 
 
 @numba.njit(**_INNER)
+def _is_moderate(factor):
+    """Whether the normalisers of a block of rows may be multiplied."""
+    return factor.max() < _MODERATE and factor.min() * _MODERATE > 1.0
+
+
+@numba.njit(**_INNER)
 def _is_binary(k, factor):
     """Whether variable and context have two states, and factors are moderate."""
-    return (
-        k == 2
-        and factor.shape[0] == 4
-        and factor.max() < _MODERATE
-        and factor.min() * _MODERATE > 1.0
-    )
+    return k == 2 and factor.shape[0] == 4 and _is_moderate(factor)
 
 
 @numba.njit(**_SUMS)
@@ -243,6 +244,73 @@ def _complete_two(size, first, second):
         second[c, 1] = second[c + 1, 0] = mean - square
 
 
+@numba.njit(**_SUMS)
+def _tilt_block(probability, start, end, factor, tilted):
+    """Tilted probabilities of some rows without context; the product of their normalisers."""
+    k, size = probability.shape[0], end - start
+    norm = tilted[k]
+    norm[:] = 0.0
+    for s in range(k):
+        row, own, f = probability[s, start:end], tilted[s], factor[s]
+        for r in range(size):
+            own[r] = row[r] * f
+            norm[r] += own[r]
+    product = 1.0
+    for r in range(size):
+        product *= norm[r]
+        norm[r] = 1.0 / norm[r]
+    for s in range(k):
+        own = tilted[s]
+        for r in range(size):
+            own[r] *= norm[r]
+    return product
+
+
+@numba.njit(**_SUMS)
+def _dot(a, b, size):
+    total = 0.0
+    for r in range(size):
+        total += a[r] * b[r]
+    return total
+
+
+@numba.njit(**_SUMS)
+def _sum(a, size):
+    total = 0.0
+    for r in range(size):
+        total += a[r]
+    return total
+
+
+@numba.njit(**_INNER)
+def _tally_alone(probability, starts, multiplicity, factor, first, second):
+    """`tally_rows` without context, of moderate factors: sums over blocks of rows."""
+    k = probability.shape[0]
+    tilted = np.empty((k + 1, _BLOCK))
+    total = 0.0
+    for g in range(multiplicity.shape[0]):
+        m, logs = multiplicity[g], 0.0
+        for r in range(starts[g], starts[g + 1], _BLOCK):
+            end = min(r + _BLOCK, starts[g + 1])
+            logs += math.log(_tilt_block(probability, r, end, factor, tilted))
+            for s in range(k):
+                first[s] += m * _sum(tilted[s], end - r)
+                for s2 in range(s + 1):
+                    second[s, s2] += m * _dot(tilted[s], tilted[s2], end - r)
+        total += m * logs
+    _mirror(second, k, k)
+    return total
+
+
+@numba.njit(**_INNER)
+def _mirror(second, cells, k):
+    """Fill the upper triangles of the matrices of each context from the lower ones."""
+    for c in range(cells):
+        at = c - c % k
+        for s in range(c % k):
+            second[at + s, c % k] = second[c, s]
+
+
 @numba.njit(**_INNER)
 def tally_rows(probability, context, starts, multiplicity, factor, size, first, second):
     """`value_of_rows` with sums over rows that its derivatives are made of.
@@ -266,6 +334,8 @@ def tally_rows(probability, context, starts, multiplicity, factor, size, first, 
             total = _tally_two(probability, context, starts, multiplicity, factor, first, second)
         _complete_two(size, first, second)
         return total
+    if factor.shape[0] == k and _is_moderate(factor):
+        return _tally_alone(probability, starts, multiplicity, factor, first, second)
     total = 0.0
     for g in range(multiplicity.shape[0]):
         m = multiplicity[g]
@@ -286,11 +356,60 @@ def tally_rows(probability, context, starts, multiplicity, factor, size, first, 
                 for s2 in range(s + 1):
                     second[c + s, s2] += q * scale * probability[s2, r] * factor[c + s2]
         total += m * (logs + math.log(product))
-    for c in range(0, factor.shape[0], k):
-        for s in range(k):
-            for s2 in range(s):
-                second[c + s2, s] = second[c + s, s2]
+    _mirror(second, factor.shape[0], k)
     return total
+
+
+@numba.njit(**_SUMS)
+def _moments(probability, context, start, end, factor, feature):
+    """Log normalisers of some rows, and sums of the mean and variance of a feature."""
+    k = probability.shape[0]
+    product, means, variances = 1.0, 0.0, 0.0
+    for r in range(start, end):
+        c = k * context[r]
+        norm, first, second = 0.0, 0.0, 0.0
+        for s in range(k):
+            q = probability[s, r] * factor[c + s]
+            f = q * feature[c + s]
+            norm += q
+            first += f
+            second += f * feature[c + s]
+        scale = 1.0 / norm
+        mean = first * scale
+        product *= norm
+        means += mean
+        variances += second * scale - mean * mean
+    return product, means, variances
+
+
+@numba.njit(**_INNER)
+def tally_feature(probability, context, starts, multiplicity, factor, feature):
+    """`value_of_rows`, with what its derivatives along a single direction are made of.
+
+    That takes a time in proportion to the number of states, `tally_rows` to its square.
+
+    Parameters
+    ----------
+    feature : (contexts * states,) float64
+        Change of the log-potentials along the direction.
+
+    Returns
+    -------
+    value, mean, variance : float
+        The last two are sums over rows of those of the feature under the tilted probabilities.
+    """
+    step = _BLOCK if _is_moderate(factor) else 1
+    total, means, variances = 0.0, 0.0, 0.0
+    for g in range(multiplicity.shape[0]):
+        m, logs = multiplicity[g], 0.0
+        for r in range(starts[g], starts[g + 1], step):
+            end = min(r + step, starts[g + 1])
+            product, mean, variance = _moments(probability, context, r, end, factor, feature)
+            logs += math.log(product)
+            means += m * mean
+            variances += m * variance
+        total += m * logs
+    return total, means, variances
 
 
 @numba.njit(**_INNER)

@@ -109,7 +109,7 @@ def table_entries(d, size, *, plus_one=True) -> int:
     return d * 2**size * (d - size if plus_one else 1)
 
 
-def parent_tables(score, prior, candidates, *, plus_one=True) -> ParentTables:
+def parent_tables(score, prior, candidates, *, plus_one=True, known=None) -> ParentTables:
     """Make the tables of all parent sets from candidates, with one further parent if wanted.
 
     Takes 24 bytes for each set, see :func:`table_entries`.
@@ -118,7 +118,8 @@ def parent_tables(score, prior, candidates, *, plus_one=True) -> ParentTables:
     ----------
     score : object
         With ``d`` and ``subsets(child, candidates, fixed=...)``, log scores of all subsets of
-        ``candidates`` joined with ``fixed``, (2**k,): bit ``b`` of the index is candidate ``b``.
+        ``candidates`` joined with ``fixed``, (2**k,): bit ``b`` of the index is candidate ``b``. Or, without a
+        `prior`, an object that holds both as ``score`` and ``prior``.
     prior : object or None
         With a method ``subsets`` like that of ``score``: the log prior; ``-inf`` for sets that it excludes.
         ``None`` for 0.
@@ -126,6 +127,8 @@ def parent_tables(score, prior, candidates, *, plus_one=True) -> ParentTables:
         Possible parents of each child; -1 is skipped. Those that are in no possible set are left out.
     plus_one : bool
         Whether sets may have one parent from the other variables.
+    known : ParentTables, optional
+        Tables made from the same score and prior: a child whose candidates are the same there is copied.
 
     Returns
     -------
@@ -138,8 +141,16 @@ def parent_tables(score, prior, candidates, *, plus_one=True) -> ParentTables:
         than 24 for a child; if a score is NaN or ``inf``; if a child has no possible parent set.
     """
     d = score.d
+    if prior is None and hasattr(score, "prior"):
+        score, prior = score.score, score.prior
     lists = _checked(candidates, d)
-    blocks = [_block(score, prior, child, lists[child], plus_one) for child in range(d)]
+    old = [known is not None and known.candidates(i).tolist() == lists[i] for i in range(d)]
+    blocks = [
+        (known.candidates(i), known.extras(i), None)
+        if old[i]
+        else _block(score, prior, i, lists[i], plus_one)
+        for i in range(d)
+    ]
     layout = np.array([_layout(d, kept, extras) for kept, extras, _ in blocks])
     first = 0
     for own in layout:
@@ -148,9 +159,18 @@ def parent_tables(score, prior, candidates, *, plus_one=True) -> ParentTables:
         first = own[TOP] + (np.int64(1) << own[SIZE])
     tables = ParentTables(layout, np.empty(first))
     for child, (_, _, values) in enumerate(blocks):
-        tables.scores(child)[:] = values
-    _transform(tables)
+        if old[child]:
+            _whole(tables, child)[:] = _whole(known, child)
+        else:
+            tables.scores(child)[:] = values
+            _transform(tables, child)
     return tables
+
+
+def _whole(tables, child):
+    """Return all that is tabulated of a child, a view."""
+    own = tables.layout[child]
+    return tables.values[own[SCORE] : own[TOP] + (1 << own[SIZE])]
 
 
 def _layout(d, kept, extras):
@@ -184,66 +204,129 @@ def _checked(candidates, d):
 
 def _block(score, prior, child, own, plus_one):
     """Candidates, extras and log scores (row, mask) of one child, without what is impossible."""
-    kept = own
-    first = _values(score, prior, child, own, ())
     others = [j for j in range(score.d) if j != child and j not in own] if plus_one else []
-    rows = [(j, _values(score, prior, child, own, (j,))) for j in others]
-    extras = [j for j, values in rows if np.isfinite(values).any()]
-    table = np.array([first] + [values for _, values in rows if np.isfinite(values).any()])
-    if not np.isfinite(table).any():
+    table = _log_priors(prior, child, own, others)
+    limit = getattr(prior, "max_parents", None)  # larger sets need no counting
+    options = {} if limit is None else {"max_parents": limit}
+    for row, fixed in enumerate([(), *((j,) for j in others)]):
+        if table[row].max() > -np.inf:
+            table[row] += score.subsets(child, own, fixed=fixed, **options)
+    if not table.max() < np.inf:  # also if it is NaN
+        raise ValueError(f"scores of variable {child} contain NaN or infinity")
+    possible = table.max(axis=1) > -np.inf
+    if not possible.any():
         raise ValueError(
             f"no parent set of variable {child} is possible: add its required parents to its "
             "candidates, or relax the constraints"
         )
-    mask = np.arange(table.shape[1])
-    for b in reversed(range(len(own))):
-        inside = (mask >> b & 1).astype(bool)
-        if not np.isfinite(table[:, inside]).any():
-            kept = kept[:b] + kept[b + 1 :]
-            table = table[:, ~inside]
-            mask = np.arange(table.shape[1])
+    extras = [j for j, some in zip(others, possible[1:], strict=True) if some]
+    possible[0] = True
+    kept, table = _without_impossible(own, table[possible])
     return kept, extras, table
 
 
-def _values(score, prior, child, own, fixed):
-    """Log score and prior of all subsets of the candidates of a child with a fixed part."""
-    if prior is not None:
-        values = np.array(prior.subsets(child, own, fixed=fixed), dtype=np.float64)
-        if not (values > -np.inf).any():
-            return values
-        values += score.subsets(child, own, fixed=fixed)
-    else:
-        values = np.array(score.subsets(child, own, fixed=fixed), dtype=np.float64)
-    if not (values < np.inf).all():
-        raise ValueError(f"scores of variable {child} contain NaN or infinity")
-    return values
+def _without_impossible(own, table):
+    """Candidates and columns of the sets, without candidates that are in no possible set."""
+    high, mask = table.max(axis=0), np.arange(table.shape[1])
+    kept, used = [], np.ones(len(mask), bool)
+    for b, j in enumerate(own):
+        inside = (mask >> b & 1).astype(bool)
+        if (high[inside] > -np.inf).any():
+            kept.append(j)
+        else:
+            used &= ~inside
+    return kept, table if used.all() else table[:, used]
+
+
+def _log_priors(prior, child, own, others):
+    """Log prior of the subsets of the candidates (row 0), and of these with each of the others."""
+    if prior is None:
+        return np.zeros((1 + len(others), 1 << len(own)))
+    if not hasattr(prior, "log_arc_weights"):
+        fixed = [(), *((j,) for j in others)]
+        return np.array([prior.subsets(child, own, fixed=f) for f in fixed], np.float64)
+    absent, present = (terms[:, child] for terms in prior.log_arc_weights)
+    inside = np.zeros(1)
+    for j in own:
+        inside = np.concatenate([inside + absent[j], inside + present[j]])
+    rest = np.delete(np.arange(len(absent)), [child, *own])
+    needed = absent[rest] == -np.inf  # a required variable: differences would be undefined
+    some = np.where(needed, 0.0, absent[rest]).sum()
+    without = np.where(needed.sum() > 0, -np.inf, some)
+    outside = [without]
+    for j in others:
+        lost = needed.sum() - (absent[j] == -np.inf)
+        term = 0.0 if absent[j] == -np.inf else absent[j]
+        outside.append(-np.inf if lost else some - term + present[j])
+    size = np.bitwise_count(np.arange(len(inside))).astype(np.int64)
+    out = np.array(outside)[:, None] + inside
+    out[0] += prior.log_size_weights[size]
+    if others:
+        out[1:] += prior.log_size_weights[size + 1]
+    return out
 
 
 @numba.njit(cache=True, nogil=True)
-def _transform(t):
-    """Fill in the sums over subsets, from the scores."""
-    v = t.values
-    for i in range(len(t.layout)):
-        own = t.layout[i]
-        n, sets = own[ROWS], np.int64(1) << own[SIZE]
-        score, zeta, ratio, top = own[SCORE], own[ZETA], own[RATIO], own[TOP]
+def _transform(t, i):
+    """Fill in the sums over subsets of a child, from the scores.
+
+    The sums are kept relative to the greatest score in them, one for all rows, so that no sum takes a
+    logarithm and all rows of a mask are added at once.
+    """
+    own, v = t.layout[i], t.values
+    n, sets = own[ROWS], np.int64(1) << own[SIZE]
+    score, zeta, ratio, top = own[SCORE], own[ZETA], own[RATIO], own[TOP]
+    for m in range(sets):
+        high = -np.inf
         for r in range(n):
-            for m in range(sets):
-                v[zeta + m * n + r] = v[score + r * sets + m]
-        half = np.int64(1)
-        while half < sets:
-            for m in range(sets):
-                if m & half:
-                    for here in range(zeta + m * n, zeta + m * n + n):
-                        v[here] = _log_add(v[here], v[here - half * n])
-            half *= 2
+            high = max(high, v[score + r * sets + m])
+        v[top + m] = high
+        for r in range(n):
+            x = v[score + r * sets + m]
+            v[ratio + m * n + r] = math.exp(x - high) if x > -np.inf else 0.0
+    half = np.int64(1)
+    while half < sets:
         for m in range(sets):
-            high = -np.inf
-            for r in range(m * n, m * n + n):
-                high = max(high, v[zeta + r])
-            v[top + m] = high
-            for r in range(m * n, m * n + n):
-                v[ratio + r] = math.exp(v[zeta + r] - high) if high > -np.inf else 0.0
+            if m & half:
+                _add_scaled(v[ratio : ratio + sets * n], v[top : top + sets], m, m - half, n)
+        half *= 2
+    for k in range(sets * n):
+        x = v[ratio + k]
+        v[zeta + k] = v[top + k // n] + math.log(x) if x > 0.0 else -np.inf
+    for r in range(n):
+        for m in range(sets):
+            if v[ratio + m * n + r] < _TINY:
+                _log_row(v, own, r)
+                break
+
+
+@numba.njit(**_INNER)
+def _add_scaled(ratio, top, m, lower, n):
+    """Add the sums of a mask below to those of a mask, relative to the greatest score of both."""
+    high = max(top[m], top[lower])
+    if high == -np.inf:
+        return
+    own = math.exp(top[m] - high) if top[m] > -np.inf else 0.0
+    other = math.exp(top[lower] - high) if top[lower] > -np.inf else 0.0
+    target, source = ratio[m * n : m * n + n], ratio[lower * n : lower * n + n]
+    for r in range(n):
+        target[r] = target[r] * own + source[r] * other
+    top[m] = high
+
+
+@numba.njit(**_INNER)
+def _log_row(v, own, r):
+    """Fill in the logarithms of the sums of a row where ratios have lost digits."""
+    n, sets = own[ROWS], np.int64(1) << own[SIZE]
+    score, zeta = own[SCORE] + r * sets, own[ZETA] + r
+    for m in range(sets):
+        v[zeta + m * n] = v[score + m]
+    half = np.int64(1)
+    while half < sets:
+        for m in range(sets):
+            if m & half:
+                v[zeta + m * n] = _log_add(v[zeta + m * n], v[zeta + (m - half) * n])
+        half *= 2
 
 
 @numba.njit(**_INNER)

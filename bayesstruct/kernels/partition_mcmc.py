@@ -14,7 +14,9 @@ its topological orders.
 * *Swap* of two variables of different, or adjacent, parts.
 * *Split* of a part, or *join* of two adjacent ones.
 
-Then a graph is drawn, and arcs of it are reversed (:func:`bayesstruct.kernels.structure_mcmc.reverse_arc`).
+Then a graph is drawn, arcs of it are reversed with new parents of their ends, and single arcs are changed, many
+because a change is cheap (:mod:`bayesstruct.kernels.structure_mcmc`). What changes of the partition hardly reach is
+which of many equivalent graphs it is: the reversals of covered arcs go through these.
 A sweep starts from a graph and leaves one: the partition is a function of it. Only variables whose
 score changes are rescored.
 
@@ -48,7 +50,7 @@ from bayesstruct.kernels.parent_tables import (
     log_sum,
     masks,
 )
-from bayesstruct.kernels.structure_mcmc import reverse_arc
+from bayesstruct.kernels.structure_mcmc import change_arcs, flip_covered, reverse_arc
 
 __all__ = ["Chain", "Moves", "default_moves", "layers", "start", "sweep"]
 
@@ -65,7 +67,9 @@ class Moves(NamedTuple):
     relocations: int
     swaps: int
     splits: int  # or joins
-    reversals: int  # of arcs of the graph
+    reversals: int  # of arcs of the graph, with new parents of both ends
+    changes: int = 0  # of single arcs
+    flips: int = 0  # of covered arcs
 
 
 class Chain(NamedTuple):
@@ -83,7 +87,7 @@ class Chain(NamedTuple):
 
 def default_moves(d) -> Moves:
     """Return the numbers of moves of a sweep over ``d`` variables."""
-    return Moves(d // 2 + 1, d // 2 + 1, d // 4 + 1, 2 * d)
+    return Moves(d // 8 + 1, d // 16 + 1, d // 16 + 1, d, 25 * d, 20 * d)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -434,7 +438,7 @@ def draw_graph(rng, t, chain, adjacency):
 
 @numba.njit(cache=True, nogil=True)
 def sweep(rng, t, adjacency, moves):
-    """Move a graph by moves of its partition, then by reversals of arcs.
+    """Move a graph by moves of its partition, then by changes of its arcs.
 
     The law that is left as it is has the probability of a graph proportional to the exponential
     of the sum of :func:`bayesstruct.kernels.parent_tables.family_scores`.
@@ -450,7 +454,7 @@ def sweep(rng, t, adjacency, moves):
     Returns
     -------
     int
-        Reversals that were accepted.
+        Reversals that were accepted, of those with new parents.
     """
     chain, count = start(t, adjacency)
     for _ in range(moves.relocations):
@@ -471,4 +475,8 @@ def sweep(rng, t, adjacency, moves):
     accepted = 0
     for _ in range(moves.reversals):
         accepted += reverse_arc(rng, t, adjacency)
+    if moves.changes > 0:
+        change_arcs(rng, t, adjacency, moves.changes)
+    if moves.flips > 0:
+        flip_covered(rng, t, adjacency, moves.flips)
     return accepted

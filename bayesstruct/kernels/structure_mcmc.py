@@ -3,13 +3,16 @@ r"""Moves over directed acyclic graphs: single arcs, reversals with new parents,
 .. math:: p(G \mid \text{data}) \propto \prod_i e^{s_i(\pi_i)}
 
 * A change adds, deletes or reverses one arc (Madigan and York 1995). An ordered pair of variables and
-  the kind of change are drawn uniformly, so that the proposal is symmetric: no neighbours need counting.
+  the kind of change are drawn by fixed probabilities, so that the proposal is symmetric: no neighbours need
+  counting. Most pairs are a variable and one of its candidates.
 * :func:`reverse_arc` reverses an arc and draws new parents for both ends (Grzegorczyk and Husmeier 2008).
+* :func:`flip_covered` goes from a graph to equivalent ones, one arc at a time (Chickering 1995).
 * :func:`hill_climb` takes the best change of one arc, remembering recent ones (tabu search).
 
 References
 ----------
-Madigan, D. and York, J. (1995). Bayesian graphical models for discrete data. *International Statistical
+Chickering, D. M. (1995). A transformational characterization of equivalent Bayesian network structures. *UAI*,
+87-98. -- Madigan, D. and York, J. (1995). Bayesian graphical models for discrete data. *International Statistical
 Review* 63, 215-232. -- Giudici, P. and Castelo, R. (2003). Improving Markov chain Monte Carlo model search
 for data mining. *Machine Learning* 50, 127-158. -- Grzegorczyk, M. and Husmeier, D. (2008). Improving the
 structure MCMC sampler for Bayesian networks by introducing a new edge reversal move. *Machine Learning* 71,
@@ -26,6 +29,9 @@ import numpy as np
 from bayesstruct.kernels import acyclicity
 from bayesstruct.kernels.parent_tables import (
     FREE,
+    LIST,
+    SCORE,
+    SIZE,
     draw_parents,
     family_score,
     family_scores,
@@ -33,7 +39,15 @@ from bayesstruct.kernels.parent_tables import (
     may_be_parent,
 )
 
-__all__ = ["Moves", "default_moves", "hill_climb", "reverse_arc", "sweep"]
+__all__ = [
+    "Moves",
+    "change_arcs",
+    "default_moves",
+    "flip_covered",
+    "hill_climb",
+    "reverse_arc",
+    "sweep",
+]
 
 _INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _ADD, _DELETE, _REVERSE, _NONE = 0, 1, 2, 3
@@ -41,6 +55,7 @@ _can_add, _can_reverse = acyclicity.can_add, acyclicity.can_reverse
 _add, _delete, _reverse, _build = (
     acyclicity.add, acyclicity.delete, acyclicity.reverse, acyclicity.build
 )  # fmt: skip
+_MASK, _ROW = 0, 1  # rows of the places of parent sets in the tables
 _EQUAL = 1e-9  # relative difference of scores that rounding may make
 _OPEN, _CLOSED = 0, 2  # positions of variables that may, and may not, be parents
 
@@ -63,17 +78,23 @@ def _close_descendants(adjacency, i, position, stack):
 
 
 @numba.njit(**_INNER)
-def _pick_arc(rng, adjacency):
-    """Draw an arc; return it and the number of arcs."""
-    d = len(adjacency)
-    arcs = _count(adjacency)
-    k = int(rng.random() * arcs)
+def _pick_arc(rng, adjacency, children):
+    """Draw an arc; return it and the number of arcs. Room for a number for each variable is needed."""
+    d, arcs = len(adjacency), 0
     for i in range(d):
+        children[i] = 0
         for j in range(d):
-            if adjacency[i, j]:
-                if k == 0:
-                    return i, j, arcs
-                k -= 1
+            children[i] += adjacency[i, j]
+        arcs += children[i]
+    k = int(rng.random() * arcs)
+    for i in range(d if arcs > 0 else 0):
+        if k < children[i]:
+            for j in range(d):
+                if adjacency[i, j]:
+                    if k == 0:
+                        return i, j, arcs
+                    k -= 1
+        k -= children[i]
     return -1, -1, 0
 
 
@@ -113,15 +134,16 @@ def reverse_arc(rng, t, adjacency):
         Whether the proposal was accepted.
     """
     d = len(adjacency)
-    i, j, arcs = _pick_arc(rng, adjacency)
+    position, stack = np.empty(d, np.int64), np.empty(d, np.int64)
+    i, j, arcs = _pick_arc(rng, adjacency, stack)
     if arcs == 0 or not may_be_parent(t, i, j):
         return False
     # Not constants: Numba would compile what they are passed to once more for each.
     free, must, closed = np.int64(FREE), np.int64(1), np.int64(_CLOSED)
-    position, stack = np.empty(d, np.int64), np.empty(d, np.int64)
-    old = np.empty((2, d), np.int8)
+    old, fresh = np.empty((2, d), np.int8), arcs
     for k in range(d):
         old[0, k], old[1, k] = adjacency[k, i], adjacency[k, j]
+        fresh -= old[0, k] + old[1, k]
         adjacency[k, i] = 0
     _close_descendants(adjacency, i, position, stack)
     lost = log_sum(t, i, position, free, must)  # parents of i with those of j in place
@@ -140,7 +162,9 @@ def reverse_arc(rng, t, adjacency):
         rest = log_sum(t, j, position, free, must)
         if rest > -np.inf:
             draw_parents(rng, t, j, position, free, must, adjacency)
-            log_ratio = _log_correction(arcs, _count(adjacency), gained + rest, lost)
+            for k in range(d):
+                fresh += adjacency[k, i] + adjacency[k, j]
+            log_ratio = _log_correction(arcs, fresh, gained + rest, lost)
             accepted = log_ratio >= 0.0 or rng.random() < math.exp(log_ratio)
     if not accepted:
         for k in range(d):
@@ -148,16 +172,143 @@ def reverse_arc(rng, t, adjacency):
     return accepted
 
 
+@numba.njit(**_INNER)
+def _families(t, adjacency, places):
+    """Write where the parent set of each variable is tabulated: mask of candidates and row."""
+    d = len(adjacency)
+    for j in range(d):
+        places[_MASK, j] = places[_ROW, j] = 0
+        for i in range(d):
+            if adjacency[i, j]:
+                places[_MASK, j], places[_ROW, j] = _toggled(t, places, i, j)
+
+
+@numba.njit(**_INNER)
+def _toggled(t, places, i, j):
+    """Place of the parent set of ``j`` with ``i`` added or taken out; row -1 if not tabulated."""
+    role = t.layout[j, LIST + len(t.layout) - 1 + i]
+    mask, row = places[_MASK, j], places[_ROW, j]
+    if role > 0:
+        mask ^= np.int64(1) << (role - 1)
+    elif role < 0 and row == 0:
+        row = -role
+    elif role < 0 and row == -role:
+        row = np.int64(0)
+    else:
+        row = np.int64(-1)
+    return mask, row
+
+
+@numba.njit(**_INNER)
+def _look_up(t, j, mask, row):
+    """Score of a place."""
+    if row < 0:
+        return -np.inf
+    own = t.layout[j]
+    return t.values[own[SCORE] + (row << own[SIZE]) + mask]
+
+
+@numba.njit(**_INNER)
+def _parent_bits(adjacency, bits):
+    """Write the parents of each variable as bits of words of 64."""
+    bits[:] = 0
+    for i in range(len(adjacency)):
+        for j in range(len(adjacency)):
+            if adjacency[i, j]:
+                bits[j, i >> 6] |= np.int64(1) << (i & 63)
+
+
+@numba.njit(**_INNER)
+def _is_covered(bits, i, j):
+    """Whether the parents of ``j`` are ``i`` and the parents of ``i``."""
+    for w in range(bits.shape[1]):
+        own = np.int64(1) << (i & 63) if w == i >> 6 else np.int64(0)
+        if bits[j, w] != bits[i, w] | own:
+            return False
+    return True
+
+
+@numba.njit(**_INNER)
+def _list_arcs(adjacency, arcs):
+    """Write the arcs, one a row; return their number."""
+    n = 0
+    for i in range(len(adjacency)):
+        for j in range(len(adjacency)):
+            if adjacency[i, j]:
+                arcs[n, 0], arcs[n, 1] = i, j
+                n += 1
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def flip_covered(rng, t, adjacency, attempts):
+    r"""Reverse covered arcs, those whose ends have the same other parents.
+
+    Such a reversal closes no cycle and leads to a graph that implies the same conditional independences, and
+    sequences of them lead to all of these (Chickering 1995). An arc is drawn uniformly; the number of arcs
+    does not change, and the reversed arc is covered: the proposal is symmetric. Under a score that is
+    the same for equivalent graphs all are accepted.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    t : ParentTables
+    adjacency : (d, d) int8 array
+        Acyclic, of finite scores. Changed in place.
+    attempts : int
+
+    Returns
+    -------
+    int
+        Arcs that were reversed.
+    """
+    d = len(adjacency)
+    arcs, bits = np.empty((_count(adjacency), 2), np.int64), np.empty((d, (d + 63) // 64), np.int64)
+    places = np.empty((2, d), np.int64)
+    _families(t, adjacency, places)
+    _parent_bits(adjacency, bits)
+    n, flips = _list_arcs(adjacency, arcs), 0
+    for _ in range(attempts if n > 0 else 0):
+        k = int(rng.random() * n)
+        i, j = arcs[k]
+        if _is_covered(bits, i, j) and _flip(rng, t, places, i, j):
+            adjacency[i, j], adjacency[j, i] = 0, 1
+            arcs[k, 0], arcs[k, 1] = j, i
+            bits[j, i >> 6] ^= np.int64(1) << (i & 63)
+            bits[i, j >> 6] ^= np.int64(1) << (j & 63)
+            flips += 1
+    return flips
+
+
+@numba.njit(**_INNER)
+def _flip(rng, t, places, i, j):
+    """Propose the places of parent sets after a reversal; whether it was accepted."""
+    of_j, of_i = _toggled(t, places, i, j), _toggled(t, places, j, i)
+    gain = _gain(t, places, j, of_j) + _gain(t, places, i, of_i)
+    accepted = gain >= 0.0 or rng.random() < math.exp(gain)
+    if accepted:
+        places[_MASK, j], places[_ROW, j] = of_j
+        places[_MASK, i], places[_ROW, i] = of_i
+    return accepted
+
+
+@numba.njit(**_INNER)
+def _gain(t, places, j, place):
+    """Change of the score of ``j`` if its parent set is that of another place."""
+    return _look_up(t, j, place[0], place[1]) - _look_up(t, j, places[_MASK, j], places[_ROW, j])
+
+
 class Moves(NamedTuple):
     """Numbers of moves in a sweep."""
 
     changes: int  # of one arc
     reversals: int  # with new parents of both ends
+    flips: int = 0  # of covered arcs
 
 
 def default_moves(d) -> Moves:
     """Return the numbers of moves of a sweep over ``d`` variables."""
-    return Moves(d * d, d)
+    return Moves(d * d, d, 20 * d)
 
 
 @numba.njit(**_INNER)
@@ -173,19 +324,6 @@ def _kind(adjacency, ancestors, i, j, reverse):
 
 
 @numba.njit(**_INNER)
-def _gains(t, adjacency, node, i, j, kind):
-    """Change of the scores of j and of i, by a change of the arc i -> j."""
-    adjacency[i, j] ^= 1
-    gain_j, gain_i = family_score(t, j, adjacency) - node[j], 0.0
-    if kind == _REVERSE and gain_j > -np.inf:
-        adjacency[j, i] = 1
-        gain_i = family_score(t, i, adjacency) - node[i]
-        adjacency[j, i] = 0
-    adjacency[i, j] ^= 1
-    return gain_j, gain_i
-
-
-@numba.njit(**_INNER)
 def _apply(adjacency, ancestors, i, j, kind):
     if kind == _ADD:
         _add(adjacency, ancestors, i, j)
@@ -196,26 +334,60 @@ def _apply(adjacency, ancestors, i, j, kind):
 
 
 @numba.njit(**_INNER)
-def _change_arc(rng, t, adjacency, ancestors, node):
-    """Propose to add, delete or reverse an arc."""
-    d = len(adjacency)
+def _draw_pair(rng, t, likely):
+    """Draw an ordered pair, as probable as its reverse: any, or a variable and a candidate of it."""
+    d = len(t.layout)
     i, j = int(rng.random() * d), int(rng.random() * d)
-    if i == j:
+    if not likely:
+        return i, j
+    size = t.layout[j, SIZE]
+    i = t.layout[j, LIST + int(rng.random() * size)] if size > 0 else j
+    return (i, j) if rng.random() < 0.5 else (j, i)
+
+
+@numba.njit(**_INNER)
+def _change_arc(rng, t, adjacency, ancestors, places, likely):
+    """Propose to add, delete or reverse an arc."""
+    i, j = _draw_pair(rng, t, likely)
+    reverse = rng.random() < 0.5
+    if i == j or (reverse and not adjacency[i, j]):
         return
-    kind = _kind(adjacency, ancestors, i, j, rng.random() < 0.5)
-    if kind == _NONE:
+    of_j, of_i = _toggled(t, places, i, j), (places[_MASK, i], places[_ROW, i])
+    if reverse:
+        of_i = _toggled(t, places, j, i)
+    gain = _gain(t, places, j, of_j) + _gain(t, places, i, of_i)
+    if gain < 0.0 and rng.random() >= math.exp(gain):
         return
-    gain_j, gain_i = _gains(t, adjacency, node, i, j, kind)
-    gain = gain_j + gain_i
-    if gain >= 0.0 or rng.random() < math.exp(gain):
+    kind = _kind(adjacency, ancestors, i, j, reverse)
+    if kind != _NONE:
         _apply(adjacency, ancestors, i, j, kind)
-        node[j] += gain_j
-        node[i] += gain_i
+        places[_MASK, j], places[_ROW, j] = of_j
+        places[_MASK, i], places[_ROW, i] = of_i
+
+
+@numba.njit(cache=True, nogil=True)
+def change_arcs(rng, t, adjacency, changes):
+    """Propose changes of one arc, four in five of them between a variable and one of its candidates.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    t : ParentTables
+    adjacency : (d, d) int8 array
+        Acyclic, of finite scores. Changed in place.
+    changes : int
+    """
+    d = len(adjacency)
+    ancestors, places = np.empty((d, d), np.uint8), np.empty((2, d), np.int64)
+    _build(adjacency, ancestors)
+    _families(t, adjacency, places)
+    for m in range(changes):
+        _change_arc(rng, t, adjacency, ancestors, places, m % 5 > 0)
 
 
 @numba.njit(cache=True, nogil=True)
 def sweep(rng, t, adjacency, moves):
-    """Change single arcs of a graph, then reverse arcs with new parents of their ends.
+    """Change single arcs of a graph, reverse arcs with new parents of their ends, then covered arcs.
 
     Leaves the law as it is that :func:`bayesstruct.kernels.partition_mcmc.sweep` does, and mixes more
     slowly.
@@ -228,13 +400,10 @@ def sweep(rng, t, adjacency, moves):
         Acyclic, of finite scores; 1 at (parent, child). Changed in place.
     moves : Moves
     """
-    ancestors = np.empty(adjacency.shape, np.uint8)
-    _build(adjacency, ancestors)
-    node = family_scores(t, adjacency)
-    for _ in range(moves.changes):
-        _change_arc(rng, t, adjacency, ancestors, node)
+    change_arcs(rng, t, adjacency, moves.changes)
     for _ in range(moves.reversals):
         reverse_arc(rng, t, adjacency)
+    flip_covered(rng, t, adjacency, moves.flips)
 
 
 @numba.njit(**_INNER)

@@ -11,8 +11,6 @@ Hessian H of the objective on A, a cotangent :math:`\bar w` gives, for
     \bar X_A = -(\ell'(z) v' + D q w_A').
 """
 
-import warnings
-
 from dataclasses import replace
 
 import numpy as np
@@ -28,8 +26,7 @@ from bayesstruct.solvers.designs import as_design
 from bayesstruct.solvers.groups import group_problem
 from bayesstruct.solvers.losses import Gaussian, Logistic
 from bayesstruct.solvers.proximal_newton import Certifier, GramCache, proximal_newton
-from bayesstruct.solvers.soft_threshold import bbst
-from bayesstruct.solvers.solution import ConvergenceWarning
+from bayesstruct.solvers.soft_threshold import bbst_steps
 
 __all__ = ["GroupMode", "group_lasso", "tree_lasso"]
 
@@ -267,10 +264,8 @@ class _Regression:
 
     def _descend(self, objective, penalty, start, tol, max_evaluations):
         """Barzilai-Borwein soft-threshold steps until a residual is at most ``tol``."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            options = {"tol": tol, "max_evaluations": max_evaluations}
-            return bbst(objective, start, penalty, **options).coefficients
+        options = {"tol": tol, "max_evaluations": max_evaluations}
+        return bbst_steps(objective, start, penalty, **options).coefficients
 
     def _newton(self, loss, rates, start, tol, max_iter):
         """Proximal Newton steps until a gap is at most ``tol``, relatively; None if there is no mode."""

@@ -172,6 +172,20 @@ class Penalty(ABC):
         """Return a mask of the coordinates that the penalty touches: none at a rate of 0."""
 
     @abstractmethod
+    def blocks(self, size: int | None = None) -> np.ndarray:
+        """Return a label for each coordinate: those that share one should be left out together."""
+
+    @abstractmethod
+    def restricted(self, index: np.ndarray) -> "Penalty":
+        """Return the penalty of some coordinates, in rising order, where all others are zero.
+
+        Parameters
+        ----------
+        index : (m,) numpy.ndarray of int
+            Whole `blocks`.
+        """
+
+    @abstractmethod
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates that may move when the data move a little.
 

@@ -89,6 +89,16 @@ class Group(Penalty):
         """Return a mask of the coordinates in groups of positive weight."""
         return self._used.spread(np.full(self._used.count, self.rate > 0), fill=False)
 
+    def blocks(self, size: int | None = None) -> np.ndarray:
+        """Return the group of each coordinate."""
+        return self.groups.labels()
+
+    def restricted(self, index: np.ndarray) -> "Group":
+        """Return the penalty of some groups."""
+        groups, left = self.groups.restricted(index)
+        shapes = self.shapes[left] if self.norm == "nuclear" else None
+        return Group(self.rate, groups, norm=self.norm, weights=self.weights[left], shapes=shapes)
+
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates in groups that are not zero, or without penalty."""
         w = self._vector("w", w)

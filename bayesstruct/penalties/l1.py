@@ -2,7 +2,7 @@
 
 import math
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,14 @@ class L1(Penalty):
         """Return a mask of the coordinates of positive weight."""
         size = self.size if size is None else size
         return self._rates(size) > 0
+
+    def blocks(self, size: int | None = None) -> np.ndarray:
+        """Return a label of its own for each coordinate."""
+        return np.arange(self.size if size is None else size)
+
+    def restricted(self, index: np.ndarray) -> "L1":
+        """Return the penalty of some coordinates."""
+        return self if self.weights is None else replace(self, weights=self.weights[index])
 
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of non-zero coordinates and of those without penalty."""

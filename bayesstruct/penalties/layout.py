@@ -50,6 +50,26 @@ class Groups:
         """Coordinates of each group."""
         return np.split(self.order, self.start[1:-1])
 
+    def labels(self) -> np.ndarray:
+        """Return the number of each coordinate's group; those in none have later ones of their own."""
+        alone = self.count + np.arange(self.size)
+        alone[self.order] = np.repeat(np.arange(self.count), self.sizes)
+        return alone
+
+    def restricted(self, index: np.ndarray) -> tuple["Groups", np.ndarray]:
+        """Return the groups of some coordinates, renumbered, and which of the groups are left.
+
+        Parameters
+        ----------
+        index : (m,) numpy.ndarray of int
+            Rising, and holding all or nothing of each group.
+        """
+        place = np.full(self.size, -1)
+        place[index] = np.arange(len(index))
+        left = place[self.order[self.start[:-1]]] >= 0
+        kept = self.keep(left)
+        return Groups(place[kept.order].astype(np.int32), kept.start, len(index)), left
+
     def keep(self, mask: np.ndarray) -> "Groups":
         """Only the groups of a mask; the coordinates of the others are in no group then."""
         if mask.all():
@@ -127,6 +147,44 @@ class TreeGroups:
     first: np.ndarray
     given: np.ndarray
     deep: bool
+
+    def sizes(self) -> np.ndarray:
+        """Count the coordinates of each group, with those of the groups inside it."""
+        return self.start[1:] - self.first
+
+    def labels(self, most: int) -> np.ndarray:
+        """Return the largest group of at most so many coordinates; what is in none is alone."""
+        small = self.sizes() <= most
+        top = np.where(small, np.arange(len(self.parent)), -1)
+        for g in range(len(self.parent) - 1, -1, -1):  # from the roots
+            up = self.parent[g]
+            if up >= 0 and top[up] >= 0:
+                top[g] = top[up]
+        alone = len(self.parent) + np.arange(self.size)
+        of_own = np.repeat(top, np.diff(self.start))
+        alone[self.order] = np.where(of_own >= 0, of_own, alone[self.order])
+        return alone
+
+    def restricted(self, index: np.ndarray, weights: np.ndarray) -> "TreeGroups":
+        """Return the groups of some coordinates, renumbered; its ``given`` are places in this one.
+
+        Parameters
+        ----------
+        index : (m,) numpy.ndarray of int
+            Rising; any coordinates.
+        weights : (groups,) numpy.ndarray
+            Of the groups in the order of this tree.
+        """
+        owner = np.full(self.size, -1)
+        owner[self.order] = np.repeat(np.arange(len(self.parent)), np.diff(self.start))
+        owner = owner[index]
+        held = np.zeros(len(self.parent), dtype=bool)
+        held[owner[owner >= 0]] = True
+        for g, up in enumerate(self.parent.tolist()):  # each after the groups inside it
+            if up >= 0 and held[g]:
+                held[up] = True
+        parent = self.parent.astype(np.int64)
+        return self._build(parent, owner, np.where(held, weights, 0.0))
 
     @classmethod
     def of(cls, groups: Sequence[ArrayLike], size: int | None, weights: np.ndarray) -> "TreeGroups":

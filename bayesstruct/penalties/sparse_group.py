@@ -1,7 +1,7 @@
 """The l1 norm and a norm of groups together."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -109,6 +109,15 @@ class SparseGroup(Penalty):
         if self.rate > 0:
             return self._member.copy()
         return self.groups.spread(self._group_rates > 0, fill=False)
+
+    def blocks(self, size: int | None = None) -> np.ndarray:
+        """Return the group of each coordinate."""
+        return self.groups.labels()
+
+    def restricted(self, index: np.ndarray) -> "SparseGroup":
+        """Return the penalty of some groups."""
+        groups, left = self.groups.restricted(index)
+        return replace(self, groups=groups, weights=self.weights[left], size=None)
 
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates that are not zero, nor zeroed by a norm."""

@@ -13,6 +13,8 @@ from bayesstruct.penalties.layout import TreeGroups, check_rate, check_weights, 
 
 __all__ = ["Tree"]
 
+_SHARE = 20  # blocks hold at most one in so many coordinates
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tree(Penalty):
@@ -118,6 +120,15 @@ class Tree(Penalty):
         mask = np.zeros(self.size, dtype=bool)
         mask[self.groups.order] = self.rate > 0
         return mask
+
+    def blocks(self, size: int | None = None) -> np.ndarray:
+        """Return the largest groups with at most a twentieth of the coordinates."""
+        return self.groups.labels(max(self.size // _SHARE, 1))
+
+    def restricted(self, index: np.ndarray) -> "Tree":
+        """Return the penalty of some coordinates, here any ones."""
+        groups = self.groups.restricted(index, self._weights)
+        return replace(self, groups=groups, weights=self._weights, size=None)
 
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates all of whose groups are not zero."""

@@ -1,6 +1,7 @@
 """Posterior modes: NumPy in, NumPy out, stopped on a certified gap."""
 
 from bayesstruct.solvers.candidate_parents import blanket_candidates, candidate_parents
+from bayesstruct.solvers.dag_search import DAGSearchSolution, dag_search
 from bayesstruct.solvers.dual_augmented import dal
 from bayesstruct.solvers.graphical_lasso import (
     graphical_lasso,
@@ -8,6 +9,9 @@ from bayesstruct.solvers.graphical_lasso import (
     graphical_lasso_path,
 )
 from bayesstruct.solvers.graphical_spike_slab import SpikeSlabSolution, graphical_spike_slab
+from bayesstruct.solvers.known_order import k2, known_order
+from bayesstruct.solvers.latent_features import LatentFeatures, latent_features
+from bayesstruct.solvers.mmpc import mmpc_candidates
 from bayesstruct.solvers.neighbourhoods import NeighbourhoodSolution, neighbourhood_modes
 from bayesstruct.solvers.optimal_dag import DAGSolution, optimal_dag
 from bayesstruct.solvers.pairwise import (
@@ -37,7 +41,9 @@ from bayesstruct.solvers.stochastic import (
 
 __all__ = [
     "ConvergenceWarning",
+    "DAGSearchSolution",
     "DAGSolution",
+    "LatentFeatures",
     "NeighbourhoodSolution",
     "PairwiseSolution",
     "PrecisionSolution",
@@ -52,12 +58,17 @@ __all__ = [
     "candidate_parents",
     "cone_mode",
     "cross_validate",
+    "dag_search",
     "dal",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",
     "graphical_spike_slab",
+    "k2",
+    "known_order",
+    "latent_features",
     "minibatches",
+    "mmpc_candidates",
     "neighbourhood_modes",
     "optimal_dag",
     "owl_qn",

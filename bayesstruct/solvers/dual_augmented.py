@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesstruct.penalties import L1, Group
-from bayesstruct.solvers.designs import Design, as_design
+from bayesstruct.solvers.designs import Design, as_design, centred
 from bayesstruct.solvers.groups import GroupProblem, group_problem
 from bayesstruct.solvers.losses import Gaussian, Logistic, Loss, loss_for
 from bayesstruct.solvers.proximal_newton import Certifier, Problem, l1_problem
@@ -138,13 +138,15 @@ def dal(
         raise ValueError(f"`eta` must be positive, it is {eta}")
     if max_iter < 1:
         raise ValueError(f"`max_iter` must be at least 1, it is {max_iter}")
+    design, means = centred(design)
     problem = _problem(design, loss, penalty)
     certifier = Certifier(problem)
     p = design.p - design.intercept
+    means = np.zeros(p) if means is None else means
     w = certifier.null.copy()
     if start is not None:
         w[:p] = start.coefficients
-        w[p:] = start.intercept
+        w[p:] = start.intercept + means @ w[:p]
     scale, free_scale = _scales(problem)
     steps = dual_augmented_steps(
         problem,
@@ -175,7 +177,7 @@ def dal(
         iterations=iterations,
         converged=gap <= tol * step.objective,
         coefficients=step.w[:p],
-        intercept=float(step.w[p]) if design.intercept else 0.0,
+        intercept=float(step.w[p] - means @ step.w[:p]) if design.intercept else 0.0,
         rate=penalty.rate,
         method="dual augmented Lagrangian",
         gradient=gradient[:p],

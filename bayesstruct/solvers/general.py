@@ -2,27 +2,30 @@ r"""Regressions under any penalty with a proximal map, whatever the loss.
 
 .. math:: \min_{W, b} \; L(X W + 1 b') + \Omega(W)
 
-Quasi-Newton soft-threshold steps see the loss through its value and gradient only. The dual
-function of the loss and the dual norm of the penalty certify the result, as in
+Quasi-Newton soft-threshold steps see the loss through its value and gradient only, and of the
+design the columns of a working set: groups that are in the model, and those that want to enter it
+most, which is where the least subgradient is largest. The dual function of the loss and the dual
+norm of the penalty, over all columns, certify the result, as in
 `bayesstruct.solvers.proximal_newton`; a loss without one is stopped by its optimality conditions.
 """
 
-import warnings
-
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from bayesstruct.penalties import Penalty
 from bayesstruct.solvers.designs import Design
 from bayesstruct.solvers.losses import Custom, Loss
-from bayesstruct.solvers.soft_threshold import qnst
-from bayesstruct.solvers.solution import ConvergenceWarning
+from bayesstruct.solvers.soft_threshold import qnst_steps
 
 __all__ = ["GeneralRegression", "GeneralState"]
 
 _FIRST_TOL = 1e-3  # of the rate: residual at which a gap is first looked at
 _LAST_TOL = 1e-12
+_LOOSE = 0.1  # of the residual over all columns, while working sets grow
+_TIGHTER = 0.03  # of the last residual, when they no longer do
+_FIRST_SIZE = 128  # rows of coefficients that may enter at once, or as many as are in
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,12 @@ class _WithIntercepts(Penalty):
     def __init__(self, penalty, size, extra):
         self.inner, self.head, self.extra = penalty, size, extra
         self.rate, self.size = penalty.rate, size + extra
+
+    def blocks(self, size=None):
+        return self.inner.blocks(self.head)
+
+    def restricted(self, index):
+        return _WithIntercepts(self.inner.restricted(index), len(index), self.extra)
 
     def penalised(self, size=None):
         return np.append(self.inner.penalised(self.head), np.zeros(self.extra, dtype=bool))
@@ -129,7 +138,7 @@ class GeneralRegression:
         value, gradient = self.value_and_gradient(self.null)
         self.null_objective = max(value, np.finfo(float).tiny)
         self.null_gradient = gradient[: self.p * self.k]
-        self._null_alpha = -self._derivative(self.null)
+        self._null_alpha = -loss.derivative(self._predictor(design, self.null))
         self._bases = self._free_bases(free)
 
     def solve(self, penalty: Penalty, start: np.ndarray, *, tol: float, max_iter: int):
@@ -150,47 +159,55 @@ class GeneralRegression:
         extra = self.k if self.design.intercept else 0
         wrapped = _WithIntercepts(penalty, self.p * self.k, extra)
         scale = max(np.abs(self.null_gradient).max(initial=0.0), np.finfo(float).tiny)
-        x, used, residual_tol = start, 0, _FIRST_TOL * scale
+        working = _WorkingSet(self, wrapped)
+        x, used, inner_tol, stuck = start, 0, np.inf, False
         while True:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                found = qnst(
-                    self.value_and_gradient,
-                    x,
-                    wrapped,
-                    tol=residual_tol,
-                    max_evaluations=max(max_iter - used, 1),
-                )
-            x, used = found.coefficients, used + found.evaluations
-            gap, gradient = self._gap(penalty, x, found.objective)
-            known = np.isfinite(gap)
-            done = gap <= tol * self.null_objective if known else found.gap <= tol * scale
-            if done or not found.converged or used >= max_iter or residual_tol < _LAST_TOL * scale:
+            look, used = self._look(penalty, wrapped, x), used + 1
+            known = np.isfinite(look.gap)
+            done = look.gap <= tol * self.null_objective if known else look.residual <= tol * scale
+            if done or used >= max_iter:
                 break
-            residual_tol *= 0.03
+            if working.grow(x, look.gradient):
+                inner_tol = max(_LOOSE * look.residual, _FIRST_TOL * scale)
+            elif stuck or inner_tol < _LAST_TOL * scale:
+                break
+            else:
+                inner_tol = _TIGHTER * min(inner_tol, look.residual, _FIRST_TOL * scale)
+            x, found = working.solve(x, inner_tol, max(max_iter - used, 1))
+            used, stuck = used + found.evaluations, not found.converged
         head = self.p * self.k
         return GeneralState(
             W=x[:head].reshape(self.p, self.k),
             b=x[head:] if extra else np.zeros(self.k),
-            objective=found.objective,
-            gap=gap,
-            residual=found.gap,
-            gradient=gradient.reshape(self.p, self.k),
+            objective=look.objective,
+            gap=look.gap,
+            residual=look.residual,
+            gradient=look.gradient[:head].reshape(self.p, self.k),
             evaluations=used,
             converged=bool(done),
         )
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss and its gradient in coefficients and intercepts."""
-        z = self._predictor(x)
-        gradient = self.design.tdot(self.loss.derivative(z))
+        return self.value_and_gradient_of(self.design, x)
+
+    def value_and_gradient_of(self, design: Design, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the same for a design of some of the columns."""
+        z = self._predictor(design, x)
+        gradient = design.tdot(self.loss.derivative(z))
         return self.loss.value(z), np.asarray(gradient).ravel()
 
-    def _predictor(self, x):
-        return self.design.dot(x if len(self.loss.shape) == 1 else x.reshape(-1, self.k))
+    def _predictor(self, design, x):
+        return design.dot(x if len(self.loss.shape) == 1 else x.reshape(-1, self.k))
 
-    def _derivative(self, x):
-        return self.loss.derivative(self._predictor(x))
+    def _look(self, penalty, wrapped, x) -> "_Look":
+        """Evaluate everything at a point, over all columns."""
+        z = self._predictor(self.design, x)
+        derivative = self.loss.derivative(z)
+        gradient = np.asarray(self.design.tdot(derivative)).ravel()
+        objective = self.loss.value(z) + wrapped.value(x)
+        gap = self._gap(penalty, derivative, objective)
+        return _Look(objective, gap, wrapped.residual(x, gradient), gradient)
 
     def _null_mode(self, free):
         """Mode of the free coefficients alone."""
@@ -222,20 +239,18 @@ class GeneralRegression:
             bases.append(np.linalg.qr(block)[0] if len(index) else None)
         return bases
 
-    def _gap(self, penalty, x, objective):
-        """Objective minus a dual value, and the gradient in the coefficients."""
-        derivative = self._derivative(x)
-        gradient = np.asarray(self.design.tdot(derivative))[: self.p].ravel()
+    def _gap(self, penalty, derivative, objective):
+        """Objective minus a dual value; infinite if none is known."""
         if isinstance(self.loss, Custom):
-            return np.inf, gradient
+            return np.inf
         for share in (0.0, 1e-10, 1e-6, 1e-3):
             alpha = self._orthogonal((share - 1) * derivative + share * self._null_alpha)
             products = np.asarray(self.design.tdot(alpha))[: self.p].ravel()
             size = penalty.dual_norm(products, ignore_unpenalised=True)
             value = self.loss.dual(alpha / max(size, 1.0))
             if np.isfinite(value):
-                return max(objective - value, 0.0), gradient
-        return np.inf, gradient
+                return max(objective - value, 0.0)
+        return np.inf
 
     def _orthogonal(self, alpha):
         columns = alpha.reshape(len(alpha), self.k).copy()
@@ -243,3 +258,92 @@ class GeneralRegression:
             if U is not None:
                 columns[:, c] -= U @ (U.T @ columns[:, c])
         return columns.reshape(alpha.shape)
+
+
+class _Look(NamedTuple):
+    """Objective, gap, residual and gradient at a point, over all columns."""
+
+    objective: float
+    gap: float
+    residual: float
+    gradient: np.ndarray
+
+
+class _WorkingSet:
+    """Columns that are solved for while the others' coefficients are zero.
+
+    Parameters
+    ----------
+    regression : GeneralRegression
+        All columns.
+    penalty : _WithIntercepts
+        Of all of them.
+
+    Notes
+    -----
+    Off the set coefficients stay at zero. At a minimum over the set that is none over all, the
+    least subgradient is not zero, and so a direction of descent; it cannot be one within the set.
+    So a set to which its blocks are added ends at the minimum over all columns.
+    """
+
+    def __init__(self, regression: GeneralRegression, penalty: _WithIntercepts):
+        self.regression, self.penalty = regression, penalty
+        self.p, self.k = regression.p, regression.k
+        self.block = _rows_together(penalty.blocks(), self.p, self.k)
+        self.rows = np.bincount(self.block)
+        self.bound = self._of_blocks(penalty.penalised()) > 0
+        self.on = np.zeros(len(self.rows), dtype=bool)
+
+    def grow(self, x: np.ndarray, gradient: np.ndarray) -> bool:
+        """Let in what is not zero or free, and what pulls most; return whether any was new."""
+        inside = self._of_blocks(self.penalty.support(x)) > 0
+        on = self.on | inside
+        pull = self._of_blocks(np.abs(self.penalty.pseudo_gradient(x, gradient)))
+        pull[on] = 0.0
+        order = np.argsort(-pull, kind="stable")[: np.count_nonzero(pull)]
+        before = np.cumsum(self.rows[order]) - self.rows[order]
+        on[order[before < max(_FIRST_SIZE, self.rows[inside].sum())]] = True
+        if 2 * self.rows[on].sum() > self.p or not (on & self.bound).any():
+            on[:] = True  # gathering columns would not pay
+        grown = bool((on & ~self.on).any())
+        self.on = on
+        return grown
+
+    def solve(self, x: np.ndarray, tol: float, max_evaluations: int):
+        """Return the minimum over the set, and how the solver found it."""
+        design, penalty, at = self.regression.design, self.penalty, np.arange(len(x))
+        if not self.on.all():
+            rows = np.flatnonzero(self.on[self.block])
+            index = (rows[:, None] * self.k + np.arange(self.k)).ravel()
+            at = np.append(index, at[self.p * self.k :])
+            design, penalty = design.restricted(rows), penalty.restricted(index)
+        found = qnst_steps(
+            lambda v: self.regression.value_and_gradient_of(design, v),
+            x[at],
+            penalty,
+            tol=tol,
+            max_evaluations=max_evaluations,
+        )
+        out = x.copy()
+        out[at] = found.coefficients
+        return out, found
+
+    def _of_blocks(self, values):
+        """Largest value in each block, the intercepts left aside."""
+        out = np.zeros(len(self.rows))
+        rows = values[: self.p * self.k].reshape(self.p, self.k).max(axis=1)
+        np.maximum.at(out, self.block, rows)
+        return out
+
+
+def _rows_together(blocks, p, k):
+    """Return a label for each row of coefficients; those that share one are in or out together."""
+    if k == 1:
+        return np.unique(blocks, return_inverse=True)[1]
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    number = np.unique(blocks, return_inverse=True)[1]
+    size = p + number.max() + 1
+    links = coo_array((np.ones(p * k), (np.repeat(np.arange(p), k), p + number)), (size, size))
+    return connected_components(links, directed=False)[1][:p]

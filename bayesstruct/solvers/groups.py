@@ -10,7 +10,7 @@ import numpy as np
 from bayesstruct.penalties import Group
 from bayesstruct.solvers.designs import Design
 from bayesstruct.solvers.losses import Loss
-from bayesstruct.solvers.proximal_newton import nearest_to_entering
+from bayesstruct.solvers.proximal_newton import NEAR, nearest_to_entering
 
 __all__ = ["GroupProblem", "group_problem"]
 
@@ -76,14 +76,16 @@ class GroupProblem:
         off = np.sqrt(np.add.reduceat(toward**2, self.start[:-1]))
         return np.where(inside, off, np.maximum(off - self.rate, 0.0)).max(initial=0.0)
 
-    def working_set(self, w: np.ndarray, gradient: np.ndarray, size: int) -> np.ndarray:
+    def working_set(
+        self, w: np.ndarray, gradient: np.ndarray, size: int, near: float = NEAR
+    ) -> np.ndarray:
         """Coefficients of the groups in the model, the free ones, and those nearest to entering."""
         norms = self._norms(gradient)
         full = np.full(len(norms), np.inf)
         ratio = np.divide(norms, self.rate, out=full, where=self.rate > 0)
         ratio[self._norms(w) > 0] = np.inf
         count = max(int(size * len(self.rate) / len(self.order)), 16)
-        groups = np.sort(nearest_to_entering(ratio, count))
+        groups = np.sort(nearest_to_entering(ratio, count, near))
         parts = [self.order[self.start[g] : self.start[g + 1]] for g in groups]
         return np.concatenate(parts) if parts else np.empty(0, dtype=int)
 

@@ -9,7 +9,6 @@ with the likelihood, or with the pseudo-likelihood in its place.
 
 import copy
 import math
-import warnings
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,9 +21,9 @@ from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.penalties import L1, Group
 from bayesstruct.penalties.norms import Euclidean, Maximum, Nuclear
 from bayesstruct.solvers.pairwise_likelihoods import likelihood_for, null_bias
-from bayesstruct.solvers.scaled_subgradient import pss_gb
-from bayesstruct.solvers.soft_threshold import qnst
-from bayesstruct.solvers.solution import ConvergenceWarning, Solution
+from bayesstruct.solvers.scaled_subgradient import pss_gb_steps
+from bayesstruct.solvers.soft_threshold import qnst_steps
+from bayesstruct.solvers.solution import Solution
 
 if TYPE_CHECKING:
     import networkx
@@ -428,14 +427,15 @@ class _Problem:
     def _descend(self, theta, edges, rate, limit, evaluations):
         """Mode over these edges, the others being absent, and how many evaluations it took."""
         part, at = self._part(edges)
-        solver = pss_gb if self.norm == 1 else qnst
-        with warnings.catch_warnings():
-            # The caller says so, with the residual over all edges.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = solver(
-                part, theta[at], part.penalty(rate), tol=0.5 * limit,
-                max_evaluations=max(evaluations, 2),
-            )  # fmt: skip
+        solver = pss_gb_steps if self.norm == 1 else qnst_steps
+        # No warning from here: `solve` judges the residual over all edges.
+        found = solver(
+            part,
+            theta[at],
+            part.penalty(rate),
+            tol=0.5 * limit,
+            max_evaluations=max(evaluations, 2),
+        )
         theta = self.empty
         theta[at] = found.coefficients
         return theta, found.evaluations

@@ -9,7 +9,7 @@ __all__ = ["ALL_PARENTS", "search_tables"]
 ALL_PARENTS = 11  # variables up to which every parent set is tabulated
 _FIRST, _MOST = 7, 12  # candidates of a variable, at first and at most
 _CELLS = 2**25  # parent sets in all, beyond which no candidate is added (800 MiB)
-_ROUNDS, _SWEEPS = 6, 60
+_ROUNDS, _CLIMBS, _SWEEPS = 6, 20, 60
 _IN_USE = 0.02  # share of the graphs of a short chain
 _SEED = 20170  # the tables are part of the target: all chains have to have the same
 
@@ -54,7 +54,7 @@ def search_tables(problem, *, size=None):
     for _ in range(_ROUNDS):
         if not _grow(candidates, _arcs_in_use(tables)):
             break
-        tables = parent_tables(problem, None, candidates)
+        tables = parent_tables(problem, None, candidates, known=tables)
     return tables
 
 
@@ -64,7 +64,7 @@ def _arcs_in_use(tables):
     from bayesstruct.kernels.partition_mcmc import default_moves, sweep
 
     rng = np.random.default_rng(_SEED)
-    graph, _, _ = best_graph(tables, rng, climbs=20)
+    graph, _, _ = best_graph(tables, rng, climbs=_CLIMBS)
     best, share, moves = graph != 0, np.zeros(graph.shape), default_moves(tables.d)
     for _ in range(_SWEEPS):
         sweep(rng, tables, graph, moves)

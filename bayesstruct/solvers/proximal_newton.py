@@ -19,6 +19,7 @@ from bayesstruct.solvers.losses import Loss
 from bayesstruct.solvers.quadratic import ColumnModel, GramModel, minimise_quadratic
 
 __all__ = [
+    "NEAR",
     "Certifier",
     "GramCache",
     "Problem",
@@ -28,8 +29,11 @@ __all__ = [
     "proximal_newton",
 ]
 
-_FIRST_SIZE = 128
-_NEAR = 0.9  # of its bound: gradients below it stay out of the working set
+_FIRST_SIZE = 128  # columns that may enter at once, or as many as are in
+_FIRST_SIZE_QUADRATIC = (
+    256  # a Gram matrix is made once: two looks fewer in benchmarks/sparse_modes.py
+)
+NEAR = 0.9  # of its bound: gradients below it stay out of the working set
 _MAX_NEWTON = 20
 _ARMIJO = 1e-4
 _LEAST_CURVATURE = 1e-9  # relative to the largest: keeps the quadratic model bounded below
@@ -85,11 +89,13 @@ class Problem:
         r[minus] = np.abs(u[minus] - self.down[minus])
         return r.max(initial=0.0)
 
-    def working_set(self, w: np.ndarray, gradient: np.ndarray, size: int) -> np.ndarray:
+    def working_set(
+        self, w: np.ndarray, gradient: np.ndarray, size: int, near: float = NEAR
+    ) -> np.ndarray:
         """Columns in the model, the free ones, and those nearest to entering, in order."""
         ratio = self._ratios(gradient)
         ratio[(w != 0) | self.free] = np.inf
-        return np.sort(nearest_to_entering(ratio, size))
+        return np.sort(nearest_to_entering(ratio, size, near))
 
     def minimise(self, model, w: np.ndarray, tol: float) -> np.ndarray:
         """Minimise a quadratic model plus the penalty, from ``w``."""
@@ -122,11 +128,11 @@ def l1_problem(design: Design, loss: Loss, penalty: L1) -> Problem:
     return Problem(design, loss, up, down)
 
 
-def nearest_to_entering(ratio: np.ndarray, size: int) -> np.ndarray:
-    """Everything of infinite ratio, and at most ``size`` more of the largest ones."""
-    count = min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > _NEAR))
+def nearest_to_entering(ratio: np.ndarray, size: int, near: float = NEAR) -> np.ndarray:
+    """Everything of infinite ratio, and at most ``size`` more of the largest ones above ``near``."""
+    count = min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > near))
     index = np.argpartition(-ratio, max(count - 1, 0))[:count]
-    return index[ratio[index] > _NEAR]
+    return index[ratio[index] > near]
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +293,8 @@ def proximal_newton(
     tol: float,
     max_iter: int,
     cache: GramCache | None = None,
+    gradient: np.ndarray | None = None,
+    near: float = NEAR,
 ) -> State:
     """Minimise a loss plus separable penalties of entries or of groups.
 
@@ -304,6 +312,11 @@ def proximal_newton(
         Most looks at all columns.
     cache : GramCache, optional
         Kept between calls with the same design.
+    gradient : (p,) numpy.ndarray, optional
+        Gradient of the loss at ``start``, if it is known: that saves the first look.
+    near : float
+        Share of its bound above which a gradient lets its column into the first working set; the
+        others are not forgotten, since all columns are looked at afterwards.
 
     Returns
     -------
@@ -313,14 +326,16 @@ def proximal_newton(
     cache = GramCache(problem) if cache is None else cache
     loss, design = problem.loss, problem.design
     w = start.copy()
-    size = _FIRST_SIZE
+    size = _FIRST_SIZE_QUADRATIC if loss.quadratic else _FIRST_SIZE
     stuck = 0
     best = None
     for iteration in range(1, max_iter + 1):
         z = design.dot(w)
         derivative = loss.derivative(z)
-        known = iteration == 1 and start is certifier.null
-        gradient = certifier.null_gradient if known else design.tdot(derivative)
+        if iteration == 1 and start is certifier.null:
+            gradient = certifier.null_gradient
+        elif iteration > 1 or gradient is None:
+            gradient = design.tdot(derivative)
         objective = loss.value(z) + problem.penalty(w)
         gap = certifier.gap(problem, w, objective, derivative, gradient)
         if best is None or objective < best.objective or gap < best.gap:
@@ -330,7 +345,7 @@ def proximal_newton(
         best = State(w.copy(), objective, gap, gradient, iteration)
         if gap <= tol * certifier.null_objective or stuck >= 5:
             break
-        working = problem.working_set(w, gradient, size)
+        working = problem.working_set(w, gradient, size, near if iteration == 1 else NEAR)
         size = max(size, np.count_nonzero(w))
         _minimise_on(problem, cache, working, w, z, 0.03 * problem.residual(w, gradient))
     return best

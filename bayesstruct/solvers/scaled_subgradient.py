@@ -23,7 +23,7 @@ from bayesstruct.solvers.line_search import (
     solve,
 )
 
-__all__ = ["owl_qn", "pss_as", "pss_gb", "pss_sp"]
+__all__ = ["owl_qn", "pss_as", "pss_gb", "pss_gb_steps", "pss_sp"]
 
 
 class _ScaledSubgradient(Descent):
@@ -205,11 +205,37 @@ def pss_gb(
     >>> pss_gb(half_squares, np.zeros(3), L1(1.0)).coefficients.round(4)
     array([2., 0., 1.])
     """
-    solution = _run(
-        "pss_gb", _GafniBertsekas, value_and_gradient, start, penalty, tol, max_evaluations, memory
+    solution = pss_gb_steps(
+        value_and_gradient,
+        start,
+        penalty,
+        tol=tol,
+        max_evaluations=max_evaluations,
+        memory=memory,
     )
     solution.warn_unless_converged("pss_gb", "Raise `max_evaluations` or `tol`.")
     return solution
+
+
+def pss_gb_steps(
+    value_and_gradient: Callable,
+    start: ArrayLike,
+    penalty: L1,
+    *,
+    tol: float,
+    max_evaluations: int,
+    memory: int = 20,
+) -> SmoothSolution:
+    """Return what `pss_gb` does, without its warning: for solvers that judge the result themselves.
+
+    Parameters
+    ----------
+    value_and_gradient, start, penalty, tol, max_evaluations, memory
+        As in `pss_gb`.
+    """
+    return _run(
+        "pss_gb", _GafniBertsekas, value_and_gradient, start, penalty, tol, max_evaluations, memory
+    )
 
 
 def pss_sp(

@@ -27,7 +27,7 @@ from bayesstruct.solvers.line_search import (
     solve,
 )
 
-__all__ = ["bbst", "qnst"]
+__all__ = ["bbst", "bbst_steps", "qnst", "qnst_steps"]
 
 _RECENT = 10  # values that a non-monotone search may go back to
 _INNER_TOL = 0.05  # of the present residual
@@ -192,9 +192,9 @@ def bbst(
     >>> bbst(half_squares, np.zeros(3), Group(1.0, [0, 0, 1])).coefficients.round(4)
     array([2.4, 3.2, 0. ])
     """
-    x = check_start(start, penalty)
-    objective = Objective(value_and_gradient, penalty, max_evaluations)
-    solution = solve(objective, _BarzilaiBorwein(penalty), x, tol=tol, recent=_RECENT)
+    solution = bbst_steps(
+        value_and_gradient, start, penalty, tol=tol, max_evaluations=max_evaluations
+    )
     solution.warn_unless_converged("bbst", "Raise `max_evaluations` or `tol`.")
     return solution
 
@@ -243,9 +243,57 @@ def qnst(
     ----------
     Schmidt (2010), section 3.2.2, algorithm 9.
     """
+    solution = qnst_steps(
+        value_and_gradient,
+        start,
+        penalty,
+        tol=tol,
+        max_evaluations=max_evaluations,
+        memory=memory,
+        inner_iterations=inner_iterations,
+    )
+    solution.warn_unless_converged("qnst", "Raise `max_evaluations` or `tol`.")
+    return solution
+
+
+def bbst_steps(
+    value_and_gradient: Callable,
+    start: ArrayLike,
+    penalty: Penalty,
+    *,
+    tol: float,
+    max_evaluations: int,
+) -> SmoothSolution:
+    """Return what `bbst` does, without its warning: for solvers that judge the result themselves.
+
+    Parameters
+    ----------
+    value_and_gradient, start, penalty, tol, max_evaluations
+        As in `bbst`.
+    """
+    x = check_start(start, penalty)
+    objective = Objective(value_and_gradient, penalty, max_evaluations)
+    return solve(objective, _BarzilaiBorwein(penalty), x, tol=tol, recent=_RECENT)
+
+
+def qnst_steps(
+    value_and_gradient: Callable,
+    start: ArrayLike,
+    penalty: Penalty,
+    *,
+    tol: float,
+    max_evaluations: int,
+    memory: int = 20,
+    inner_iterations: int = 100,
+) -> SmoothSolution:
+    """Return what `qnst` does, without its warning: for solvers that judge the result themselves.
+
+    Parameters
+    ----------
+    value_and_gradient, start, penalty, tol, max_evaluations, memory, inner_iterations
+        As in `qnst`.
+    """
     x = check_start(start, penalty)
     objective = Objective(value_and_gradient, penalty, max_evaluations)
     descent = _QuasiNewton(penalty, len(x), memory, inner_iterations)
-    solution = solve(objective, descent, x, tol=tol, recent=1)
-    solution.warn_unless_converged("qnst", "Raise `max_evaluations` or `tol`.")
-    return solution
+    return solve(objective, descent, x, tol=tol, recent=1)

@@ -2,19 +2,38 @@
 
 from pymc.step_methods import STEP_METHODS
 
+from bayesstruct.steps.latent_features import LatentFeatureGibbs
+from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
 from bayesstruct.steps.networks import NetworkMCMC
+from bayesstruct.steps.order_networks import OrderNetworkMCMC
 from bayesstruct.steps.pairwise import PairwiseSpikeSlab
 from bayesstruct.steps.precision import EdgesGibbs, PrecisionGibbs
+from bayesstruct.steps.scored_networks import ScoredNetworkMCMC
 from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
     "EdgesGibbs",
+    "IncompleteNetworkMCMC",
+    "LatentFeatureGibbs",
     "NetworkMCMC",
+    "OrderNetworkMCMC",
     "PairwiseSpikeSlab",
     "PrecisionGibbs",
+    "ScoredNetworkMCMC",
     "SpikeSlabRegression",
 ]
 
-for _step in (EdgesGibbs, PrecisionGibbs, SpikeSlabRegression, PairwiseSpikeSlab, NetworkMCMC):
+# The last is asked first: NetworkMCMC takes all graphs of which the later ones do not say more.
+for _step in (
+    EdgesGibbs,
+    PrecisionGibbs,
+    SpikeSlabRegression,
+    PairwiseSpikeSlab,
+    LatentFeatureGibbs,
+    NetworkMCMC,
+    OrderNetworkMCMC,
+    IncompleteNetworkMCMC,
+    ScoredNetworkMCMC,
+):
     if _step not in STEP_METHODS:
         STEP_METHODS.insert(0, _step)

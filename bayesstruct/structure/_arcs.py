@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesstruct.structure._posterior import ACYCLIC, CONSTANTS, SAMPLE_DIMS
+from bayesstruct.structure._posterior import ACYCLIC, CONSTANTS, INDICATOR, SAMPLE_DIMS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,6 +189,18 @@ def distinct_rows(rows: np.ndarray) -> Distinct:
     return Distinct(rows[first], count[order], packed[first], np.argsort(order)[index])
 
 
+def has_arcs(idata) -> bool:
+    """Whether this is the result of a model whose draws are arcs, with or without cycles."""
+    if isinstance(idata, ArcPosterior) or has_dags(idata):
+        return True
+    import xarray as xr
+
+    if not isinstance(idata, xr.DataTree) or "posterior" not in idata.children:
+        return False
+    draws = idata["posterior"].data_vars
+    return "arc" in draws and INDICATOR not in draws
+
+
 def has_dags(idata) -> bool:
     """Whether this is the result of a model whose draws are directed acyclic graphs."""
     if isinstance(idata, DagPosterior):
@@ -236,8 +248,8 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
 
     Parameters
     ----------
-    idata : xarray.DataTree
-        Result of a neighbourhood model or of a Bayesian network.
+    idata : xarray.DataTree or ArcPosterior
+        Result of a neighbourhood model or of a Bayesian network, or that, already read.
     group : {"posterior", "prior"}
         Group that holds the draws.
 
@@ -250,6 +262,8 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
     """
     import xarray as xr
 
+    if isinstance(idata, ArcPosterior):
+        return idata
     if not isinstance(idata, xr.DataTree):
         raise TypeError(
             "Expected the xarray.DataTree of a neighbourhood model or a Bayesian network, "

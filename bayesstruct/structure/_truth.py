@@ -54,8 +54,9 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     Parameters
     ----------
     truth : networkx.DiGraph, pandas.DataFrame, array of shape (p, p) or iterable of pairs
-        As for `adjacency`, with rows parents and columns children, and pairs (parent, child). An
-        undirected edge of an essential graph is there in both directions.
+        As for `adjacency`, with pairs (parent, child), and ones in tables and matrices, whose rows
+        are parents and whose columns are children. An undirected edge of an essential graph is
+        there in both directions.
     variables : list of str
         Names, in the order wanted.
 
@@ -69,7 +70,8 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     TypeError
         When the form is not one of the above.
     ValueError
-        For unknown or missing names, an undirected graph, a loop, or a matrix that is not square.
+        For unknown or missing names, an undirected graph, a loop, a matrix that is not square, or
+        one of coefficients, which does not say whether its rows are parents or children.
     """
     import networkx as nx
     import pandas as pd
@@ -88,9 +90,9 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
         _refuse_unknown(truth.nodes, variables)
         return _directed([(a, b) for a, b in truth.edges() if a != b], variables)
     if isinstance(truth, pd.DataFrame):
-        return _nonzero(_reordered(truth, variables), variables)
+        return _oriented(_reordered(truth, variables), variables)
     if isinstance(truth, np.ndarray):
-        return _nonzero(truth, variables)
+        return _oriented(truth, variables)
     return _directed(_as_pairs(truth), variables)
 
 
@@ -125,6 +127,21 @@ def _from_matrix(matrix: np.ndarray, variables: list[str]) -> np.ndarray:
         raise ValueError(
             f"The known graph is not symmetric: it differs between {variables[i]!r} and "
             f"{variables[j]!r}. These models learn undirected graphs."
+        )
+    return present
+
+
+def _oriented(matrix: np.ndarray, variables: list[str]) -> np.ndarray:
+    """Read a matrix of arcs, whose rows are parents; refuse coefficients, whose rows need not be."""
+    present = _nonzero(matrix, variables)
+    weights = np.asarray(matrix)[present]
+    if (weights != 1).any():
+        raise ValueError(
+            f"The known graph holds {weights[weights != 1][0]:.3g}, so that it looks like a matrix of "
+            "coefficients, which has children (responses) as rows as often as parents, and "
+            "bs.simulate and the neighbourhood models have children. Pass ones and zeros with rows "
+            "parents and columns children: (coefficients != 0).T.astype(int) if the rows are "
+            "children, or the graph of a simulation itself."
         )
     return present
 

@@ -25,8 +25,9 @@ _DEPENDENCY = (
     "posterior over graphs."
 )
 _EQUIVALENCE = (
-    "Without interventions the data do not tell the direction of an arc that Markov equivalent "
-    "graphs reverse; the probabilities of both directions together are that of the adjacency."
+    "Where interventions do not tell Markov equivalent graphs apart, nothing in the data does: the "
+    "direction of an arc that they reverse rests on the prior. The probabilities of both directions "
+    "together are that of the adjacency."
 )
 
 
@@ -91,7 +92,7 @@ def arc_table(idata, *, hdi_prob: float = 0.94) -> "pd.DataFrame":
     if not 0 < hdi_prob < 1:
         raise ValueError(f"`hdi_prob` must be between 0 and 1, got {hdi_prob}.")
     posterior = read_arcs(idata)
-    ess, r_hat = _mixing(posterior)
+    ess, r_hat = arc_mixing(posterior)
     factor, bound = arc_factors(posterior, ess)
     names = np.array(posterior.variables, dtype=object)
     columns = {
@@ -121,7 +122,7 @@ def arc_table(idata, *, hdi_prob: float = 0.94) -> "pd.DataFrame":
 def arc_factors(posterior, ess=None) -> tuple[np.ndarray, np.ndarray]:
     """Bayes factor of each arc, and which of them are Monte Carlo bounds."""
     if ess is None:
-        ess, _ = _mixing(posterior)
+        ess, _ = arc_mixing(posterior)
     present = posterior.probability
     return bayes_factors_of(present, 1 - present, posterior.prior, _resolution(posterior, ess))
 
@@ -141,8 +142,11 @@ def _notes(posterior, bounds):
     return notes
 
 
-def _mixing(posterior):
-    """ESS and R-hat of the indicators, in blocks: floats of all would not fit."""
+def arc_mixing(posterior) -> tuple[np.ndarray, np.ndarray]:
+    """ESS and R-hat of the indicators, in blocks: floats of all would not fit.
+
+    NaN for those that are hardly visited, where there are very many.
+    """
     n_arcs = len(posterior.source)
     looked = np.arange(n_arcs)
     if n_arcs > MANY:

@@ -92,8 +92,9 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
     truth : networkx.Graph, pandas.DataFrame, array of shape (p, p) or iterable of pairs
         The known graph: a graph on names; a square table with names; a matrix in the order of the
         table (whatever is not zero is an edge); or pairs of names. For a Bayesian network a
-        directed one: a networkx.DiGraph, rows parents and columns children, or pairs (parent,
-        child).
+        directed one: a networkx.DiGraph; ones and zeros with rows parents and columns children; or
+        pairs (parent, child). Of a simulation take ``graph``: its ``coefficients`` have children as
+        rows, as regressions are written.
     threshold : float, between 0 and 1
         Probability from which on an edge counts as found.
     bins : int

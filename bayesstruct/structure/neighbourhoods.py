@@ -43,7 +43,8 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
         the mean of what the two regressions say: of the couplings for binary columns, of the
         partial correlations :math:`w_{ij} \sqrt{v_j / v_i}` and :math:`w_{ji} \sqrt{v_i / v_j}`,
         with the noise variances v, for Gaussian ones. Under a spike-and-slab prior it is 0 in
-        draws without the edge (rules "and" and "or").
+        draws without the edge (rules "and" and "or"). Replicated tables and log likelihoods are
+        kept: they are those of the regressions.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
         "posterior": xr.Dataset(draws, coords, posterior.draws.attrs | _ATTRS | {"rule": rule}),
         "constant_data": xr.Dataset(constants, here),
     }
-    for name in ("sample_stats", "observed_data"):
+    for name in ("sample_stats", "observed_data", "posterior_predictive", "log_likelihood"):
         if name in idata.children:
             groups[name] = idata[name].to_dataset()
     return xr.DataTree.from_dict(groups)

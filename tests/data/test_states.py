@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesstruct.data import StateTable, TableError, TableWarning
+from bayesstruct.data import StateTable, Table, TableError, TableWarning
 
 
 def test_rows_of_text_and_numbers():
@@ -65,8 +65,8 @@ def test_masked_arrays_have_gaps():
 
 
 def test_numbers_as_text_are_sorted_by_value():
-    table = StateTable.read([["10", "nan"], ["9", "1"], ["1,5", "x"]])
-    assert table.levels == (("1,5", "9", "10"), ("1", "nan", "x"))
+    table = StateTable.read([["10", "nan"], ["9", "1"], ["1,0", "x"]])
+    assert table.levels == (("1,0", "9", "10"), ("1", "nan", "x"))
     assert table.ordered == (True, False)
 
 
@@ -107,7 +107,8 @@ BINARY = [0, 1, 0]
         (pd.Categorical(["x", "y", "x"], categories=["x", "y", "z"]), "never has.*'z'.*unused"),
         (pd.date_range("2020", periods=3), "dates"),
         ([1, "x", 2], "'int' and 'str'"),
-        (BINARY, "exact duplicates"),
+        ([1, "2", 2], "'int' and 'str'"),  # "2" and 2 would be two states, or one
+        (["1", "2.5", "1"], r"text.*not whole.*'2\.5'.*to_numeric"),
     ],
 )
 def test_what_is_refused_names_the_column(column, words):
@@ -135,6 +136,21 @@ def test_tables_that_are_refused(data, words):
 
 
 def test_all_problems_are_said_at_once():
-    frame = pd.DataFrame({"a": [1, 1, 1], "b": [0.5, 1, 2], "c": BINARY})
-    with pytest.raises(TableError, match="2 problems"):
+    frame = pd.DataFrame({"a": [1, 1, 1], "b": [0.5, 1, 2], "c": BINARY, "d": [1.5, 1, 2]})
+    with pytest.raises(TableError, match=r"(?s)2 problems.*'b' and 'd'.*'b'.*0\.5") as error:
         StateTable.read(frame)
+    assert str(error.value).count("not whole") == 1
+
+
+@pytest.mark.parametrize("read", [StateTable.read, Table.binary])
+def test_equal_columns_are_refused_when_chance_cannot_make_them(read):
+    values = np.random.default_rng(2).integers(0, 2, (40, 3))
+    copied = pd.DataFrame(values, columns=[*"abc"]).assign(d=lambda f: f["a"])
+    with pytest.raises(TableError, match="'a' and 'd' are exact duplicates"):
+        read(copied)
+    # Twelve rows can be arranged in less than a thousand ways, a single 1 in forty.
+    with pytest.warns(TableWarning, match="'a' and 'd' are the same in every row.*12 rows"):
+        assert read(copied[:12]).p == 4
+    rare = pd.DataFrame(np.eye(40, 2, dtype=int), columns=[*"ab"]).assign(c=lambda f: f["a"])
+    with pytest.warns(TableWarning, match="'a' and 'c' are the same in every row"):
+        read(rare)

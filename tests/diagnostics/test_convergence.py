@@ -7,7 +7,13 @@ import xarray as xr
 from tools.posteriors import bernoulli_posterior, posterior, spike_slab_posterior
 
 from bayesstruct.diagnostics import check
-from bayesstruct.diagnostics.convergence import _diagnose, _suspicious
+from bayesstruct.diagnostics.convergence import (
+    _classical_rhat,
+    _diagnose,
+    _limit,
+    _suspicious,
+    _verdict,
+)
 
 PROBABILITIES = [0.5, 0.9, 0.1, 0.4, 0.6, 0.02]
 
@@ -91,6 +97,28 @@ def test_precision_is_checked_on_its_diagonal_only():
     tree["posterior"]["precision"].values[..., 2, 2] = np.random.default_rng(0).normal(size=(2, 50))
     names = [row.quantity for row in check(tree).rows]
     assert "precision diagonal (worst of 4): v2" in names
+
+
+def test_noise_of_the_worst_of_many_entries_is_no_disagreement():
+    """R-hat of independent draws: the limit holds for a hundred entries in two short chains.
+
+    Without the normalising of ranks, which changes nothing for normal draws but takes its time.
+    """
+    rng = np.random.default_rng(8)
+    ratios = [_classical_rhat(rng.normal(size=(2, 200, 100))).max() for _ in range(100)]
+    runs = np.sqrt(0.99 + 0.99 * 4 / 3 * np.array(ratios))  # four halves, with the usual divisors
+    limit = _limit((2, 200), 100)
+    assert np.mean(runs > 1.01) > 0.9
+    assert np.mean(runs > limit) < 0.06  # 1 of 100 is expected; 6 are one in 2,000 times
+    # Neither does the limit forgive what noise does not explain, nor rise in runs of usual length.
+    _, ok = _verdict(limit + 1e-4, 400.0, 400.0, (2, 200), 100)
+    assert not ok
+    assert _limit((4, 1000), 10_000) == _limit((1, 200), 100) == 1.01
+
+
+def test_verdicts_show_the_digits_that_decide():
+    assert "r_hat 1.01004 > 1.01," in _verdict(1.01004, 300.0, 300.0, (4, 1000), 1)[0]
+    assert "r_hat 1.012 > 1.01)" in _verdict(1.0123, 500.0, 500.0, (4, 1000), 1)[0]
 
 
 def test_screening_finds_the_worst_entry():

@@ -58,6 +58,12 @@ def test_regressions_are_held_against_the_observed_predictors(rng):
     result["constant_data"] = xr.Dataset({"arc_source": ("ordered_pair", [1, 0])})
     table = predictive_correlations(result)
     assert table[["source", "target"]].values.tolist() == [["c0", "c1"], ["c1", "c0"]]
+    result["constant_data"] = xr.Dataset()
+    result["posterior"] = xr.Dataset(attrs={"dependency_network": "symmetrised"})
+    assert predictive_correlations(result).equals(table)
+    # The rows of a Bayesian network are replicated as a whole.
+    result["constant_data"] = xr.Dataset({"arc_source": ("ordered_pair", [1, 0]), "arc_acyclic": 1})
+    assert len(predictive_correlations(result)) == 1
     assert table.inside.all()
     independent = tree(observed, noise)
     independent["constant_data"] = result["constant_data"]

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pymc as pm
+import pytensor
+import pytensor.tensor as pt
 import pytest
 
 from scipy.special import gammaln, logsumexp
@@ -11,7 +13,8 @@ import bayesstruct as bs
 from bayesstruct.data.errors import TableError
 from bayesstruct.distributions.discrete_network import table_cells
 from bayesstruct.distributions.gaussian_network import coefficient_matrix
-from bayesstruct.kernels.dag_sampling import all_dags
+from bayesstruct.kernels.dag_sampling import all_dags, topological_orders
+from bayesstruct.kernels.linear_extensions import log_orders
 from bayesstruct.kernels.network_scores import BDeu, BGe
 
 GRAPH = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], "int8")
@@ -24,6 +27,8 @@ STATES = (2, 3, 2)
         {},
         {"prior": "edge", "edge_probability": 0.2},
         {"prior": "fair", "max_parents": 1},
+        {"prior": "order"},
+        {"prior": "order", "weights": "fair", "max_parents": 1},
     ],
 )
 def test_densities_of_graphs_sum_to_one(options):
@@ -38,9 +43,10 @@ def test_graphs_with_a_cycle_or_other_values_are_impossible():
         assert pm.logp(dag, np.array(wrong, "int8")).eval() == -np.inf
 
 
-def test_draws_have_the_probabilities_of_the_density():
-    dag = bs.DAG.dist(["a", "b", "c"], prior="edge", edge_probability=0.3, forbidden=[("c", "a")])
-    draws = pm.draw(dag, 4000, random_seed=1)
+@pytest.mark.parametrize("prior", ["edge", "order"])
+def test_draws_have_the_probabilities_of_the_density(prior):
+    dag = bs.DAG.dist(["a", "b", "c"], prior=prior, edge_probability=0.3, forbidden=[("c", "a")])
+    draws = pm.draw(dag, 1500, random_seed=1)
     graphs = all_dags(3)
     logs = np.array([float(pm.logp(dag, graph).eval()) for graph in graphs])
     p = np.exp(logs - logsumexp(logs))
@@ -55,8 +61,39 @@ def test_names_of_arcs_are_checked():
         bs.DAG.dist(["a", "b"], required=[("a", "z")])
     with pytest.raises(ValueError, match="cycle"):
         bs.DAG.dist(["a", "b"], required=[("a", "b"), ("b", "a")])
-    with pytest.raises(ValueError, match="unknown"):
-        bs.DAG.dist(2, prior="order")
+
+
+@pytest.mark.parametrize(
+    ("variables", "options", "error", "words"),
+    [
+        (2.5, {}, TypeError, "whole number or a list of names, not 2.5"),
+        ("abc", {}, TypeError, "list of names"),
+        (0, {}, ValueError, "at least 1"),
+        (["a", "b", "a"], {}, TableError, "'a' more than once"),
+        (3, {"max_parent": 2}, TypeError, "did you mean 'max_parents'"),
+        (3, {"prior": "orders"}, ValueError, "did you mean 'order'"),
+        (3, {"prior": "edge", "edge_probability": 2}, ValueError, "`edge_probability` must lie"),
+        (3, {"prior": "edge", "edge_probability": 1}, ValueError, "`edge_probability` is 1"),
+        (3, {"prior": "edge", "edge_probability": [0.1]}, ValueError, "`edge_probability` has sh"),
+    ],
+)
+def test_bad_graphs_are_refused_in_words(variables, options, error, words):
+    with pytest.raises(error, match=words):
+        bs.DAG.dist(variables, **options)
+    with pm.Model(), pytest.raises(error, match=words):
+        bs.DAG("dag", variables, **options)
+
+
+def test_orders_are_counted():
+    graphs = all_dags(4)
+    found = [log_orders(graph) for graph in graphs]
+    np.testing.assert_allclose(found, np.log(topological_orders(graphs)), atol=1e-12)
+    # Two chains of two in any mixture: 4! / (2! 2!)
+    pairs = np.zeros((4, 4), int)
+    pairs[0, 1] = pairs[2, 3] = 1
+    assert log_orders(pairs) == pytest.approx(np.log(6))
+    with pytest.raises(ValueError, match="23 variables of the graph hang together"):
+        log_orders(np.eye(23, k=1))
 
 
 def gaussian(x, graph, alpha_w, scale, alpha_mu, setting=np.nan):
@@ -75,7 +112,7 @@ def test_the_marginal_likelihood_of_gaussian_rows_is_the_score():
     x = np.random.default_rng(0).normal(size=(2, 3))
     score = BGe(x)
     model = gaussian(x, GRAPH, score.alpha_w, score.scale, score.alpha_mu)
-    draws = pm.draw([model["v"], model["w"], model["a"]], 20_000, random_seed=2)
+    draws = pm.draw([model["v"], model["w"], model["a"]], 5_000, random_seed=2)
     v, w, a = draws
     explained = np.zeros((len(v), 2, 3))
     # arcs target by target: 1->0, 2->0, 0->1, 2->1, 0->2, 1->2
@@ -180,6 +217,65 @@ def test_cells_of_the_largest_table():
     assert table_cells((2, 3, 4), 0) == 4
     assert table_cells((2, 3, 4), 1) == 12
     assert table_cells((2, 3, 4), 2) == 24
+
+
+def incomplete(x, missing, setting):
+    """Parameters of a network, and the same rows with and without missing cells."""
+    matrix = np.array([[0, 0, 0], [0.8, 0, 0], [-0.5, 0.7, 0]])
+    params = [1.0, 0.0, 0.3], matrix, np.array([1.0, 0.5, 2.0]), 3.0, [2.0, 1.0, 0.5], setting
+    whole = bs.GaussianNetwork.dist(*params, shape=x.shape)
+    rows = bs.IncompleteGaussianNetwork.dist(*params, missing=missing, shape=x.shape)
+    cells = bs.NetworkCells.dist(*params, table=x, missing=missing)
+    return whole, rows, cells
+
+
+def test_observed_and_missing_cells_make_the_rows():
+    x = np.random.default_rng(4).normal(3.0, 2.0, size=(4, 3))
+    missing = np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0], [0, 1, 1]], bool)
+    setting = np.where(np.eye(4, 3, k=0), x, np.nan)  # one cell of each of three rows is set
+    missing &= np.isnan(setting)
+    whole, rows, cells = incomplete(x, missing, setting)
+    complete = pm.logp(whole, x).eval()
+    observed = pm.logp(rows, np.where(missing, 77.0, x)).eval()
+    np.testing.assert_allclose(
+        observed.sum() + pm.logp(cells, x[missing]).eval(), complete.sum(), rtol=1e-12
+    )
+    alone = ~missing.any(axis=1)
+    np.testing.assert_allclose(observed[alone], complete[alone], rtol=1e-12)
+
+
+def test_missing_cells_are_drawn_from_their_density():
+    x = np.zeros((1, 3))
+    _, rows, cells = incomplete(x, np.array([[False, True, True]]), np.full((1, 3), np.nan))
+    draws = pm.draw(cells, 3000, random_seed=5)
+    value = pt.vector()
+    logp = pytensor.function([value], pm.logp(cells, value), mode="FAST_COMPILE")
+    centre = draws.mean(axis=0)
+    # A normal density: its matrix from differences, to compare with that of the draws.
+    step = np.eye(2)
+    top = logp(centre)
+    hessian = np.array([
+        [logp(centre + a + b) - logp(centre + a) - logp(centre + b) + top for a in step] for b in step
+    ])  # fmt: skip
+    np.testing.assert_allclose(np.cov(draws.T), np.linalg.inv(-hessian), rtol=0.15)
+    slope = np.array([logp(centre + a) - logp(centre - a) for a in step]) / 2
+    spread = np.sqrt(np.diag(np.linalg.inv(-hessian)) / len(draws))
+    assert np.abs(np.linalg.solve(-hessian, slope) / spread).max() < 4.0
+    assert pm.draw(rows, random_seed=1).shape == (1, 3)
+
+
+def test_states_that_are_missing_are_filled_in():
+    t = pm.draw(bs.ProbabilityTables.dist(GRAPH, 1.0, states=STATES, cells=12), random_seed=1)
+    x = np.array([[0, 2, 1], [1, 1, 0]])
+    missing = np.array([[False, True, True], [False, False, False]])
+    cells = pt.vector(dtype="int64")
+    rows = bs.IncompleteDiscreteNetwork.dist(
+        GRAPH, t, cells, states=STATES, missing=missing, shape=x.shape
+    )
+    hidden = np.where(missing, 0, x)
+    found = pm.logp(rows, hidden).eval({cells: x[missing]})
+    whole = bs.DiscreteNetwork.dist(GRAPH, t, states=STATES, shape=x.shape)
+    np.testing.assert_allclose(found, pm.logp(whole, x).eval(), rtol=1e-12)
 
 
 def test_rows_with_settings_of_their_own_follow_them():

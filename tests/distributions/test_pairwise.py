@@ -287,4 +287,21 @@ def test_refusals(options, words):
     with pytest.raises(ValueError, match=words):
         PairwiseMRF.dist(np.zeros(3), np.zeros(3), **arguments)
     with pytest.raises(ValueError, match="coding"):
-        Ising("x", np.zeros(3), np.zeros(3), coding="pm1")
+        Ising.dist(np.zeros(3), np.zeros(3), coding="pm1")
+
+
+def test_distributions_without_a_model():
+    rng = np.random.default_rng(3)
+    bias, weight = rng.normal(size=(2, 3))
+    x = np.indices((2, 2, 2)).reshape(3, -1).T
+    potentials = {"01": "ordinal", "pm": "spin"}
+    for coding, kind in potentials.items():
+        rows = Ising.dist(bias, weight, coding=coding)
+        same = PairwiseMRF.dist(bias, weight, potentials=Potentials(kind, (2, 2, 2)))
+        logp = pm.logp(rows, x).eval()
+        np.testing.assert_allclose(logp, pm.logp(same, x).eval())
+        np.testing.assert_allclose(np.exp(logp).sum(), 1.0)
+    drawn = pm.draw(Ising.dist(bias, weight, shape=(7, 3)), random_seed=1)
+    assert drawn.shape == (7, 3)
+    cells = pm.draw(MissingStates.dist([2, 4]), 200, random_seed=1)
+    assert cells.max(axis=0).tolist() == [1, 3]

@@ -185,7 +185,7 @@ def test_probabilities_of_arcs_are_aligned_by_name():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prior": "flat"}, "choose among"),
+        ({"prior": "flat"}, "unknown prior 'flat'"),
         ({"weights": "fair"}, "belongs to the prior 'order'"),
         ({"edge_probability": 0.2}, "belongs to the prior 'edge'"),
         (
@@ -210,11 +210,15 @@ def test_refusals(options, message):
 def test_refusals_of_tables():
     rng = np.random.default_rng(13)
     table = pd.DataFrame(rng.normal(size=(20, 3)), columns=list("abc"))
-    with pytest.raises(ValueError, match="score 'bdo' is unknown"):
+    with pytest.raises(ValueError, match="unknown score 'bdo'"):
         dag_posterior(table, score="bdo")
+    with pytest.raises(TypeError, match="did you mean 'score'"):
+        dag_posterior(table, scores="bge")
+    with pytest.raises(TypeError, match="`ess` belongs to the score 'bdeu'"):
+        dag_posterior(table, ess=2.0)
     with pytest.raises(ValueError, match="names of its columns"):
         dag_posterior(table, names=NAMES[:3])
-    with pytest.raises(TableError, match=r"column 'a'.* has no states|column 'a' holds numbers"):
+    with pytest.raises(TableError, match="'a' holds numbers that are not whole"):
         dag_posterior(table, score="bdeu")
     with pytest.raises(ValueError, match="`interventions` has shape"):
         dag_posterior(table, interventions=np.zeros((3, 3), bool))

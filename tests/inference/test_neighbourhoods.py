@@ -83,23 +83,65 @@ def test_a_gaussian_regression_against_enumeration():
     assert abs(mean[0] - noise) < 4.5 * error[0]
 
 
-def test_a_logistic_regression_against_enumeration():
+@pytest.fixture(scope="module")
+def logistic():
+    """A model of 0/1 columns, and the exact law of the neighbours of the third one."""
     x = (table(60) > 0) * 1.0
     model = bs.models.ising_neighbourhoods(x, inclusion=0.4, slab_scale=0.9, intercept_scale=1.5)
-    idata = bs.sample_neighbourhoods(model, **BURN, **QUIET)
     others = [0, 1, 3, 4]
     centred = x[:, others] - x[:, others].mean(axis=0)
     design = np.column_stack([centred, np.ones(60)])  # the intercept is always in
-    states, exact, errors = logistic_subsets(
+    law = logistic_subsets(
         design,
         x[:, 2],
         inclusion=np.array([0.4] * 4 + [1.0]),
         slab=np.array([0.81] * 4 + [2.25]),
         offset=0.0,
     )
+    return model, law
+
+
+def check_logistic(model, law, **options):
+    """Hold the draws of the third column's neighbours against their exact law."""
+    states, exact, errors = law
+    idata = bs.sample_neighbourhoods(model, **options, **QUIET)
     arcs = idata["posterior"]["arc"].values[..., 8:12].astype(int)
     arcs = np.concatenate([arcs, np.ones_like(arcs[..., :1])], axis=-1)
     assert_matches_enumeration(arcs, exact, states=states, errors=errors)
+
+
+def test_a_logistic_regression_against_enumeration(logistic):
+    check_logistic(*logistic, **BURN)
+
+
+def _always_accepted(rng, w):
+    """Exchange an active with an inactive neighbour: no acceptance ratio."""
+    active, rest = np.nonzero(w[:-1])[0], np.nonzero(w[:-1] == 0)[0]
+    if len(active) and len(rest):
+        i, j = rng.choice(active), rng.choice(rest)
+        w[i], w[j] = w[j], w[i]
+
+
+@pytest.mark.parametrize("wrong", [None, "acceptance", "prior"])
+def test_a_wrong_logistic_chain_is_noticed(logistic, wrong, monkeypatch):
+    from bayesstruct.kernels import neighbourhoods as kernels
+
+    right = kernels.logistic_sweep
+
+    def sweep(rng, w, *args):
+        *head, log_odds, swaps = args
+        right(rng, w, *head, log_odds + (0.35 if wrong == "prior" else 0.0), swaps)
+        if wrong == "acceptance":
+            _always_accepted(rng, w)
+
+    # The chain interpreted, so that it calls what it finds here.
+    monkeypatch.setattr(kernels, "logistic_sweep", sweep)
+    monkeypatch.setattr(kernels, "logistic_chain", kernels.logistic_chain.py_func)
+    few = {"draws": 1_000, "tune": 50, "chains": 2, "cores": 1}
+    if wrong is None:
+        return check_logistic(*logistic, **few)
+    with pytest.raises(AssertionError, match="worst z"):
+        check_logistic(*logistic, **few)
 
 
 CASES = {
@@ -378,7 +420,6 @@ def test_a_mode_starts_chains():
     assert np.isfinite(idata.posterior["coefficients"]).all()
 
 
-@pytest.mark.filterwarnings("ignore")  # pm.find_MAP on a density without a gradient
-def test_spike_and_slab_coefficients_are_said_to_have_no_mode(caplog):
-    bs.find_MAP(bs.models.gaussian_neighbourhoods(table()[:, :2]))
-    assert "no mode worth the name" in caplog.text
+def test_spike_and_slab_coefficients_are_said_to_have_no_mode():
+    with pytest.raises(ValueError, match=r"'coefficients'.*no mode worth the name.*median_graph"):
+        bs.find_MAP(bs.models.gaussian_neighbourhoods(table()[:, :2]))

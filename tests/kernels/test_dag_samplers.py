@@ -10,7 +10,13 @@ import pytest
 from tools.batches import mean_and_error
 from tools.random_scores import RandomScore
 
-from bayesstruct.kernels import order_mcmc, order_search, partition_mcmc, structure_mcmc
+from bayesstruct.kernels import (
+    order_mcmc,
+    order_search,
+    partition_mcmc,
+    structure_mcmc,
+)
+from bayesstruct.kernels import parent_tables as kernel
 from bayesstruct.kernels.dag_priors import ParentPrior
 from bayesstruct.kernels.dag_sampling import all_dags, topological_orders
 from bayesstruct.kernels.parent_tables import family_scores, parent_tables
@@ -73,9 +79,9 @@ def discrepancy(draw, start, log, draws, seed=0):
 #: One is expected, or a little less, and 0.1 is about its standard deviation: cells are not independent.
 AGREES = 1.4
 MOVES = {
-    "partition": [(0, 0, 6, 0), (3, 0, 0, 0), (2, 2, 2, 2)],
+    "partition": [(0, 0, 6, 0), (3, 0, 0, 0), (2, 2, 2, 2, 3, 6)],
     "order": [(3, 0, 0), (0, 2, 3)],
-    "structure": [(20, 0), (5, 5)],
+    "structure": [(20, 0), (5, 5, 10)],
 }
 SAMPLERS = {"partition": partition_mcmc, "order": order_mcmc, "structure": structure_mcmc}
 RUNS = [(name, moves) for name in MOVES for moves in MOVES[name]]
@@ -123,15 +129,28 @@ def interpreted(module, monkeypatch):
     return copy
 
 
+def one_way(rng, t, likely):
+    """Draw a candidate and its child in this order only: not as probable as the reverse."""
+    child = int(rng.random() * D)
+    own = kernel.LIST + int(rng.random() * t.layout[child, kernel.SIZE])
+    return t.layout[child, own], child
+
+
+def nothing(*_):
+    return 0.0
+
+
 @pytest.mark.parametrize(
-    ("module", "broken", "moves"),
+    ("module", "family", "broken", "wrong", "moves"),
     [
-        (partition_mcmc, "_log_ways", (0, 0, 6, 0)),
-        (structure_mcmc, "_log_correction", (4, 4)),
+        (partition_mcmc, "all", "_log_ways", nothing, (0, 0, 6, 0)),
+        (structure_mcmc, "all", "_log_correction", nothing, (4, 4)),
+        (structure_mcmc, "all", "_gain", nothing, (0, 2, 6)),
+        (structure_mcmc, "plus one", "_draw_pair", one_way, (16, 1)),
     ],
 )
-def test_wrong_ratios_are_noticed(cases, monkeypatch, module, broken, moves):
-    tables, start, log = cases["all"]
+def test_wrong_ratios_are_noticed(cases, monkeypatch, module, family, broken, wrong, moves):
+    tables, start, log = cases[family]
     copy = interpreted(module, monkeypatch)
     numbers = copy.Moves(*moves)
 
@@ -145,7 +164,7 @@ def test_wrong_ratios_are_noticed(cases, monkeypatch, module, broken, moves):
         for _ in range(50):
             step(rng, end)
     np.testing.assert_array_equal(*ends)  # the copy is the same sampler until it is broken
-    monkeypatch.setattr(copy, broken, lambda *_: 0.0)
+    monkeypatch.setattr(copy, broken, wrong)
     assert discrepancy(draw, start, log, 4000) > 1.5 * AGREES
 
 

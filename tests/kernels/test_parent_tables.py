@@ -148,6 +148,45 @@ def test_constraints_leave_out_variables_and_are_found_again():
     assert [bool(kernel.may_be_parent(tables, 0, j)) for j in (1, 2, 3, 4)] == [0, 0, 1, 1]
 
 
+def varied_prior(kind):
+    rng = np.random.default_rng(3)
+    allowed, required = rng.random((D, D)) < 0.8, np.zeros((D, D), bool)
+    required[0, 1] = required[2, 5] = required[4, 5] = allowed[0, 1] = allowed[[2, 4], 5] = True
+    probability = rng.uniform(0.1, 0.9, (D, D)) if kind == "edge" else None
+    options = {"allowed": allowed, "required": required, "max_parents": 3}
+    return ParentPrior(D, kind=kind, probability=probability, **options)
+
+
+@pytest.mark.parametrize("kind", ["edge", "fair"])
+def test_scores_and_priors_are_those_of_each_set(kind):
+    score, prior = RandomScore(D, 1), varied_prior(kind)
+    candidates = [[1, 3], [0, 3, 4], [5], [1, 2, 4, 5], [], [0, 4]]
+    tables = kernel.parent_tables(score, prior, candidates)
+    for child in range(D):
+        own, scores = tables.candidates(child).tolist(), tables.scores(child)
+        for fixed, row in zip([(), *((j,) for j in tables.extras(child))], scores, strict=True):
+            wanted = score.subsets(child, own, fixed=fixed) + prior.subsets(child, own, fixed)
+            np.testing.assert_allclose(row, wanted, rtol=1e-12)
+        left = {j for j in range(D) if j != child} - {*own, *tables.extras(child).tolist()}
+        for j in left:  # in no possible set
+            assert not np.isfinite(prior.subsets(child, own, (j,))).any()
+
+
+def test_known_children_are_copied():
+    class Problem:
+        d, score, prior = D, RandomScore(D, 1), varied_prior("edge")
+
+    first = kernel.parent_tables(Problem, None, [[1, 3], [0], [5], [1], [], [2, 4]])
+    changed = [[1, 3], [0], [5, 1], [1, 0], [], [2, 4]]
+    tables = kernel.parent_tables(Problem, None, changed, known=first)
+    wanted = kernel.parent_tables(Problem.score, Problem.prior, changed)
+    for got, again in zip(tables, wanted, strict=True):
+        np.testing.assert_array_equal(got, again)
+    Problem.score = RandomScore(D, 2)  # what is known is not asked for again
+    stale = kernel.parent_tables(Problem, None, changed, known=tables)
+    np.testing.assert_array_equal(stale.values, tables.values)
+
+
 def test_number_of_entries():
     tables = kernel.parent_tables(
         RandomScore(D, 0), None, [[j for j in range(D) if j != i][:2] for i in range(D)]

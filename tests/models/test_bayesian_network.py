@@ -13,6 +13,8 @@ from bayesstruct.data.errors import TableError, TableWarning
 from bayesstruct.models import bayesian_network
 
 QUIET = {"progressbar": False, "random_seed": 1}
+# Nothing here is evaluated often enough for machine code to pay.
+QUICK = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
 
 
 def normal_table(n=200, seed=0):
@@ -27,7 +29,7 @@ def fitted():
     model = bayesian_network(normal_table(), tiers=[["a"], ["b"], ["c"]])
     with model:
         idata = pm.sample(
-            400, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET
+            400, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET, **QUICK
         )
     return model, idata
 
@@ -35,8 +37,8 @@ def fitted():
 def test_the_functions_of_pymc_work(fitted):
     model, idata = fitted
     with model:
-        prior = pm.sample_prior_predictive(5, random_seed=1)
-        replicated = pm.sample_posterior_predictive(idata.isel(draw=slice(0, 40)), **QUIET)
+        prior = pm.sample_prior_predictive(5, random_seed=1, **QUICK)
+        replicated = pm.sample_posterior_predictive(idata.isel(draw=slice(0, 40)), **QUIET, **QUICK)
         pm.compute_log_likelihood(idata, progressbar=False)
     assert prior["prior_predictive"]["x"].shape == (1, 5, 200, 3)
     x = replicated["posterior_predictive"]["x"]
@@ -87,7 +89,7 @@ def test_effects_of_equivalent_graphs_are_mixed():
     # two columns without interventions: either arc, and the effect is there for one of them only
     with bayesian_network(normal_table()[["a", "b"]]):
         idata = pm.sample(
-            1500, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET
+            1500, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET, **QUICK
         )
     forward = float(idata["posterior"]["arc"].sel(ordered_pair="a -> b").mean())
     assert forward == pytest.approx(0.5, abs=0.06)
@@ -124,10 +126,10 @@ def test_states_from_table_to_effects():
     data = pd.DataFrame({"a": a, "b": b, "c": rng.choice(list("xyz"), 300)})
     with bayesian_network(data, score="bdeu", required=[("a", "b")]) as model:
         idata = pm.sample(
-            300, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET
+            300, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET, **QUICK
         )
         mode = bs.find_MAP()
-        pm.sample_posterior_predictive(idata.isel(draw=slice(0, 5)), **QUIET)
+        pm.sample_posterior_predictive(idata.isel(draw=slice(0, 5)), **QUIET, **QUICK)
     assert mode["dag"][0, 1] == 1
     assert mode["table"][0, :2].sum() == pytest.approx(1.0)
     effect = bs.do(idata, {"a": "yes"}, random_seed=1).loc[("b", "yes")]
@@ -135,7 +137,9 @@ def test_states_from_table_to_effects():
     assert bs.arc_table(idata)["probability"].iloc[0] == 1.0
     coded = data.replace({"no": 1, "yes": 2})
     with bayesian_network(coded, score="bdeu"):
-        other = pm.sample(20, tune=5, chains=1, cores=1, compute_convergence_checks=False, **QUIET)
+        other = pm.sample(
+            20, tune=5, chains=1, cores=1, compute_convergence_checks=False, **QUIET, **QUICK
+        )
     assert bs.do(other, {"a": 1}, random_seed=1).loc[("a", "1"), "mean"] == 1.0
     with pytest.raises(ValueError, match="states no, yes, not 1"):
         bs.do(idata, {"a": 1})
@@ -161,6 +165,11 @@ def test_states_from_table_to_effects():
         ({"required": [("a", "c"), ("b", "c")], "max_parents": 1}, "into 'c' are required"),
         ({"equivalent_sample_size": 0}, "positive"),
         ({"edge_probability": 0.2}, "edge"),
+        ({"prior": "edge", "edge_probability": 2}, "`edge_probability` must lie between 0 and 1"),
+        ({"prior": "edge", "edge_probability": 1}, "`edge_probability` is 1 .* requires a cycle"),
+        ({"prior": "ordr"}, "did you mean 'order'"),
+        ({"weights": "fair"}, "belongs to the prior 'order'"),
+        ({"prior": "order", "weights": "fare"}, "did you mean 'fair'"),
         ({"score": "bdeu"}, "a|b|c"),
         ({"max_parents": -1}, "max_parents"),
     ],
@@ -171,10 +180,14 @@ def test_bad_options(options, words):
 
 
 def test_bad_tables():
-    data = normal_table()
+    data, was_set = normal_table(), pd.DataFrame({"b": np.arange(200) < 5})
     data.loc[3, "b"] = np.nan
-    with pytest.raises(TableError, match="'b': cells are missing"):
-        bayesian_network(data)
+    with pytest.raises(TableError, match=r"'b': cells that were set are missing .* row 3"):
+        bayesian_network(data, interventions=was_set)
+    with pytest.raises(
+        TableError, match=r"'b': cells are missing.* 'bge' or 'bdeu', which imputes"
+    ):
+        bs.exact.dag_posterior(data)
     with pytest.raises(TableError, match="k"):
         bayesian_network(normal_table().assign(k=1.0))
     collinear = normal_table().assign(d=lambda t: t["a"] + t["b"])
@@ -182,6 +195,31 @@ def test_bad_tables():
         model = bayesian_network(collinear)
     with model:
         assert np.isfinite(model.compile_logp()(model.initial_point()))
+
+
+def test_missing_cells_are_imputed():
+    data, rng = normal_table(120), np.random.default_rng(5)
+    whole, gaps = data.copy(), rng.random((120, 3)) < 0.15
+    gaps[gaps.all(axis=1)] = False
+    data = data.mask(gaps)
+    with bayesian_network(data, tiers=[["a"], ["b"], ["c"]]) as model:
+        idata = pm.sample(
+            200, tune=10, chains=2, cores=1, compute_convergence_checks=False, **QUIET, **QUICK
+        )
+        idata.update(pm.sample_posterior_predictive(idata.isel(draw=slice(0, 9)), **QUIET, **QUICK))
+    cells = idata["posterior"]["x_missing"]
+    i, j = np.argwhere(gaps)[0]
+    assert cells["missing"].values[0] == f"{'abc'[j]}[{i}]"
+    mean, spread = cells.mean(("chain", "draw")).values, cells.std(("chain", "draw")).values
+    z = (whole.to_numpy()[gaps] - mean) / spread
+    # About fifty cells: a mean square of 1, give or take four times sqrt(2 / 50)
+    assert (z**2).mean() == pytest.approx(1.0, abs=0.8)
+    assert (np.abs(mean - data.mean().to_numpy()[np.nonzero(gaps)[1]]) > 1.0).mean() > 0.3
+    assert idata["posterior_predictive"]["x"].shape[-2:] == (120, 3)
+    assert (idata["constant_data"]["cell_missing"].values == gaps).all()
+    assert bs.do(idata, {"a": 5.0}).loc["b", "effect"] == pytest.approx(1.6, abs=0.5)
+    assert bs.predictive_correlations(idata)["inside"].all()
+    assert model.free_RVs[-1].name == "x_missing"
 
 
 def test_effects_of_other_results_are_refused(fitted):

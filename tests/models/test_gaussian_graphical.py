@@ -33,7 +33,9 @@ def sample(model, draws=60, **kwargs):
         return pm.sample(draws, tune=40, random_seed=1, **QUIET, **kwargs)
 
 
-@pytest.fixture(scope="module", params=["spike_slab", "laplace"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("spike_slab", marks=pytest.mark.compiled), "laplace"]
+)
 def fitted(request):
     model = gaussian_graphical(frame(), prior=request.param)
     return model, sample(model)

@@ -9,6 +9,8 @@ import pandas as pd
 import pymc as pm
 import pytest
 
+from scipy.special import logsumexp
+
 import bayesstruct as bs
 
 from bayesstruct.models import ising, pairwise_mrf
@@ -327,14 +329,63 @@ def test_the_order_of_text_is_questioned():
         pairwise_mrf(table)
 
 
+@pytest.mark.parametrize("kind", ["ordinal", "blume_capel"])
+def test_an_ordinal_edge_has_the_same_prior_of_the_correlation_for_any_states(kind):
+    """Correlation of two columns of equally frequent states at one prior deviation of the weight."""
+    found = {}
+    for k in (2, 4, 7):
+        table = np.stack(np.meshgrid(np.arange(k), np.arange(k))).reshape(2, -1).T[: k * k - 1]
+        model = pairwise_mrf(table, potentials=kind, prior="spike_slab", slab_scale=0.5)
+        scale = float(model["weight"].owner.op.dist_params(model["weight"].owner)[1].eval().item())
+        scores = np.arange(k) - (k - 1) / 2
+        joint = np.exp(scale * np.outer(scores, scores))
+        joint /= joint.sum()
+        margin = joint.sum(axis=1)
+        found[k] = scores @ joint @ scores / (margin @ scores**2)
+    assert found[4] == pytest.approx(found[2], rel=0.05)  # equal for weights near zero
+    assert found[7] == pytest.approx(found[2], rel=0.05)
+
+
 @pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
-def test_modes_of_tables_with_gaps_are_refused(likelihood):
-    table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 3)), columns=list("abc"))
-    table = table.astype(float)
-    table.loc[:2, "c"] = np.nan
-    model = ising(table, prior="laplace", likelihood=likelihood)
+def test_mode_with_missing_cells_sums_them_out(likelihood):
+    """No point near is better, the density being summed over all completions one by one."""
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.integers(0, 3, (30, 3)), columns=list("abc")).astype(float)
+    table["b"] = np.where(rng.random(30) < 0.7, table["a"], table["b"])
+    table.iloc[0, 1] = table.iloc[1, [0, 2]] = np.nan
+    model = pairwise_mrf(
+        table, potentials="ordinal", rate=2.0, norm=1, likelihood=likelihood, bias_scale=2.0
+    )
+    mode = bs.find_MAP(model)
+    logp = model.compile_logp(mode="FAST_COMPILE")
+    cells = list(itertools.product(range(3), repeat=3))
+
+    def density(bias, weight):
+        point = {"bias": bias, "weight": weight}
+        return logsumexp([logp(point | {"x_missing": np.array(c)}) for c in cells])
+
+    bias, weight = mode["bias"], mode["weight"]
+    assert np.count_nonzero(weight) > 0
+    best = density(bias, weight)
+    for size in 10.0 ** -rng.integers(1, 5, 30):
+        moved = density(*(v + size * rng.normal(size=v.shape) for v in (bias, weight)))
+        assert moved <= best + 1e-9
+    point = {"bias": bias, "weight": weight}
+    joint = [logp(point | {"x_missing": np.array(c)}) for c in cells]
+    assert mode["x_missing"].tolist() == list(cells[int(np.argmax(joint))])
+
+
+def test_modes_that_there_are_not():
+    table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 20))).astype(float)
+    with pytest.raises(ValueError, match=r"'weight'.*no mode worth the name.*laplace"):
+        bs.find_MAP(ising(table))
+    table.iloc[3, 1:15] = np.nan
+    with pytest.raises(ValueError, match=r"row 3 .*14 missing cells.*16,384 completions.*thresh=8"):
+        bs.find_MAP(ising(table, prior="laplace"))
+    with ising(table, prior="laplace") as larger:
+        pm.Normal("y", larger["weight"].sum(), 1.0, observed=0.0)
     with pytest.raises(ValueError, match="missing cells"):
-        bs.find_MAP(model)
+        bs.find_MAP(larger)
 
 
 def test_options_that_do_not_belong_and_lists_that_are_no_tables():

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from bayesstruct.penalties import L1, Group, SparseGroup, Tree
-from bayesstruct.solvers import ConvergenceWarning, sparse_mode, sparse_path
+from bayesstruct.solvers import ConvergenceWarning, general, sparse_mode, sparse_path
 from bayesstruct.solvers.losses import Custom, Huber, Logistic, Poisson, loss_for
+from bayesstruct.solvers.soft_threshold import qnst_steps
 
 FAMILIES = ("gaussian", "logistic", "poisson", "huber")
 
@@ -106,6 +107,29 @@ def test_sparse_matrices_give_the_same_mode(family):
     assert np.count_nonzero(one.coefficients) > 8 * 4  # swept by columns, not by Gram matrix
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("family", [*FAMILIES, "multinomial"])
+def test_columns_far_off_zero_change_the_intercept_only(family, convert):
+    X, y = regression(15, family="gaussian" if family == "multinomial" else family)
+    y = np.digitize(y, [-1.0, 1.0]) if family == "multinomial" else y
+    X = np.column_stack([X, np.zeros(len(X))])
+    options = {"family": family, "rate": 2.0, "tol": 1e-10}
+    expected = sparse_mode(X, y, **options)
+    for mean in (1e3, 1e6):  # standard deviations are about 1
+        means = mean * np.linspace(-1.0, 1.0, X.shape[1])
+        far = convert(X + means)
+        found = sparse_mode(far, y, **options)
+        # A table with means of 1e6 is rounded to 1e-10; a gap of 1e-8 or so leaves the rest.
+        np.testing.assert_allclose(found.coefficients, expected.coefficients, atol=1e-6)
+        assert not np.any(found.coefficients[-1])  # the constant column
+        fit, other = (A @ s.coefficients + s.intercept for A, s in ((far, found), (X, expected)))
+        if family == "multinomial":  # the same constant for all categories does not count
+            fit, other = (z - z.mean(axis=1, keepdims=True) for z in (fit, other))
+        np.testing.assert_allclose(fit, other, atol=1e-5)
+        again = sparse_mode(far, y, **options, start=found)
+        assert again.iterations == 1
+
+
 def test_weights_are_the_inverse_of_a_scale_of_the_columns():
     X, y = regression(5)
     c = np.linspace(0.5, 3.0, X.shape[1])
@@ -121,10 +145,21 @@ def test_a_warm_start_at_the_solution_takes_one_look():
     assert again.iterations == 1
 
 
-def test_path_is_the_single_solutions():
-    X, y = regression(7, family="logistic")
-    for solution in sparse_path(X, y, family="logistic", tol=1e-11)[::7]:
-        alone = sparse_mode(X, y, family="logistic", rate=solution.rate, tol=1e-11)
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+def test_path_is_the_single_solutions(family, groups):
+    X, y = regression(7, n=100, p=60, family=family)
+    X[:, ::3] += 30.0
+    penalty = Group(1.0, np.arange(60) // 5) if groups else L1(1.0)
+    # Falling slowly, where the strong rule discards most, steeply, and rising.
+    shares = [0.9, 0.88, 0.86, 0.84, 0.3, 0.29, 0.6]
+    options = {"family": family, "penalty": penalty, "tol": 1e-10}
+    rates = np.array(shares) * sparse_path(X, y, **options | {"tol": 1e-2})[0].rate
+    path = sparse_path(X, y, **options, rates=rates)
+    for rate, solution in zip(rates, path, strict=True):
+        alone = sparse_mode(X, y, **options, rate=rate)
+        assert solution.rate == alone.rate
+        np.testing.assert_allclose(solution.objective, alone.objective, rtol=1e-9)
         np.testing.assert_allclose(solution.coefficients, alone.coefficients, atol=1e-4)
 
 
@@ -302,6 +337,64 @@ def test_penalties_of_groups_agree_with_cvxpy(kind, norm, family):
         problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
         np.testing.assert_allclose(found.objective, problem.value, rtol=1e-8)
         assert found.converged
+
+
+LABELS = np.repeat(np.arange(20), 3)
+BRANCHES = [list(range(3 * i, 3 * i + 3)) for i in range(20)] + [[0], [1, 2], list(range(30))]
+SEPARATE = {
+    "maximum": Group(1.0, np.r_[LABELS[:-3], [-1, -1, -1]], norm=np.inf),
+    "nuclear": Group(1.0, np.repeat(np.arange(15), 4), norm="nuclear", shapes=(2, 2)),
+    "sparse groups": SparseGroup(1.0, LABELS, group_rate=0.7, weights=np.arange(20.0)),
+    "tree": Tree(1.0, BRANCHES, size=62),
+    "tree, maximum": Tree(1.0, BRANCHES, weights=[0.0, *np.ones(22)], norm=np.inf, size=62),
+}
+
+
+@pytest.mark.parametrize("kind", SEPARATE)
+def test_penalties_of_some_coordinates_are_those_of_all_with_zeros(kind):
+    penalty, rng = SEPARATE[kind], np.random.default_rng(0)
+    block = np.unique(penalty.blocks(), return_inverse=True)[1]
+    index = np.flatnonzero(np.isin(block, rng.choice(block.max() + 1, 12, replace=False)))
+    part = penalty.restricted(index)
+    v, d = 3.0 * rng.standard_normal((2, penalty.size))
+    v[np.setdiff1d(np.arange(penalty.size), index)] = 0.0
+    np.testing.assert_allclose(part.value(v[index]), penalty.value(v), rtol=1e-13)
+    w = penalty.prox(v)
+    np.testing.assert_allclose(part.prox(v[index]), w[index], atol=1e-13)
+    np.testing.assert_array_equal(part.penalised(), penalty.penalised()[index])
+    g = np.where(w != 0, 0.0, d)
+    np.testing.assert_allclose(
+        part.pseudo_gradient(w[index], g[index]), penalty.pseudo_gradient(w, g)[index], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", ["maximum", "sparse groups", "tree", "multinomial"])
+def test_working_sets_end_at_the_mode(kind, monkeypatch):
+    sizes = []
+
+    def counted(value_and_gradient, x, *args, **kwargs):
+        sizes.append(len(x))
+        return qnst_steps(value_and_gradient, x, *args, **kwargs)
+
+    monkeypatch.setattr(general, "qnst_steps", counted)
+    monkeypatch.setattr(general, "_FIRST_SIZE", 2)
+    penalty = Group(1.0, np.arange(60) // 6) if kind == "multinomial" else SEPARATE[kind]
+    X, y = regression(22, n=150, p=20 if kind == "multinomial" else penalty.size)
+    family = "multinomial" if kind == "multinomial" else "gaussian"
+    y = np.digitize(y, [-1.0, 1.0]) if family == "multinomial" else y
+    options = {"family": family, "penalty": penalty, "tol": 1e-8}
+    # Where the start has nothing but the intercepts, its gradient gives the largest rate.
+    (null,) = sparse_path(X, y, **options, rates=[1e6])
+    rate = 0.5 * penalty.rate_max(np.ravel(null.gradient))
+    part = sparse_mode(X, y, **options, rate=rate)
+    assert sizes[0] < 0.5 * np.size(part.coefficients)
+    monkeypatch.setattr(general, "_rows_together", lambda blocks, p, k: np.zeros(p, dtype=int))
+    del sizes[:]
+    whole = sparse_mode(X, y, **options, rate=rate)
+    assert set(sizes) == {np.size(whole.coefficients) + np.size(whole.intercept)}
+    # Both are within their gap of the mode.
+    np.testing.assert_allclose(part.objective, whole.objective, rtol=1e-7)
+    np.testing.assert_array_equal(part.coefficients != 0, whole.coefficients != 0)
 
 
 @pytest.mark.parametrize("rows", [False, True])

@@ -6,6 +6,7 @@ import pymc as pm
 import pytest
 
 from tools.batches import batch_means
+from tools.dags import dag_posterior
 from tools.geweke import assert_geweke
 
 import bayesstruct as bs
@@ -19,9 +20,11 @@ from bayesstruct.kernels.network_parameters import (
     rows_times_rows,
 )
 from bayesstruct.kernels.network_scores import BGe
+from bayesstruct.kernels.order_search import best_graph
 from bayesstruct.kernels.parent_tables import parent_tables
 from bayesstruct.kernels.partition_mcmc import Moves, sweep
 from bayesstruct.models import bayesian_network
+from bayesstruct.solvers.candidate_parents import candidate_parents
 from bayesstruct.steps import NetworkMCMC
 
 
@@ -161,6 +164,31 @@ def test_tables_have_their_law_given_the_graph():
     spread = np.sqrt(mean * (1 - mean) / (counts.sum() + 1))
     assert alone[:, 1].mean() == pytest.approx(mean, abs=4 * spread / np.sqrt(len(alone)))
     assert alone[:, 1].std() == pytest.approx(spread, rel=0.15)
+
+
+def eighty_variables(rng):
+    x = rng.normal(size=(100, 80))
+    for j in range(2, 80):
+        x[:, j] += x[:, rng.choice(j, 2, replace=False)] @ [0.5, -0.4]
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def test_a_run_of_eighty_variables_that_is_too_short_says_so():
+    """A thousand iterations of a few moves each, as published samplers count them."""
+    score = BGe(eighty_variables(np.random.default_rng(0)))
+    tables = parent_tables(score, ParentPrior(80, kind="edge"), candidate_parents(score, 2))
+    graphs = np.empty((2, 1000, 80, 80), np.int8)
+    for seed, kept in enumerate(graphs):
+        rng = np.random.default_rng(seed)
+        graph = best_graph(tables, rng, climbs=1)[0]
+        for draw in kept:
+            sweep(rng, tables, graph, Moves(1, 1, 1, 1))
+            draw[:] = graph
+    rows = bs.check(dag_posterior(graphs, weighted=False)).rows
+    assert len(rows) == 3  # number of arcs, distance to the median graph, worst arc
+    assert not any(row.ok for row in rows)
+    assert all(row.ess_bulk < 200 for row in rows)
+    assert max(row.r_hat for row in rows) > 1.05
 
 
 def test_pm_sample_assigns_it():

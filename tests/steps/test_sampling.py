@@ -36,6 +36,7 @@ def test_pm_sample_uses_the_step_unasked(kind):
     assert len(np.unique(K[..., 0, 0])) == 100
 
 
+@pytest.mark.compiled
 def test_regression_mean_by_nuts_and_matrix_by_gibbs():
     rng = np.random.default_rng(0)
     n, Z = 80, rng.normal(size=(80, 2))
@@ -60,6 +61,7 @@ def test_regression_mean_by_nuts_and_matrix_by_gibbs():
     assert model.named_vars.keys() >= {"K", "edge"}
 
 
+@pytest.mark.compiled
 @pytest.mark.calibration
 def test_gibbs_and_nuts_agree_with_the_exact_posterior(full):
     # A potential that is zero, but that the step cannot know to be: NUTS takes over.
@@ -82,6 +84,7 @@ def test_gibbs_and_nuts_agree_with_the_exact_posterior(full):
         assert (np.abs(mean - exact) / np.hypot(error, exact_error)).max() < 4.5
 
 
+@pytest.mark.compiled
 def test_latent_rows():
     # x is not observed but y = x + noise is: K sees the current x only.
     rows = table(n=40)

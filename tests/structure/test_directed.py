@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -221,6 +222,10 @@ def test_cyclic_and_undirected_truths(idata):
     assert result.n_arcs == 3
     with pytest.raises(ValueError, match="undirected"):
         bs.compare(idata, nx.path_graph(["v0", "v1"]))
+    coefficients = pd.DataFrame(np.eye(6, k=-1) * 0.7, *2 * [[f"v{i}" for i in range(6)]])
+    for matrix in (coefficients, coefficients.to_numpy()):
+        with pytest.raises(ValueError, match=r"0\.7.*rows parents.*\.T"):
+            bs.compare(idata, matrix)
     with pytest.raises(ValueError, match="Unknown variables"):
         bs.compare(idata, [("v0", "w")])
 

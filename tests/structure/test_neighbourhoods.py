@@ -7,6 +7,7 @@ import xarray as xr
 
 import bayesstruct as bs
 
+from bayesstruct.diagnostics import graph_distance
 from bayesstruct.structure import arc_tables
 
 NAMES = ["a", "b", "c"]
@@ -76,6 +77,22 @@ def test_arc_table():
         "2 Bayes factors are bounds: the draws cannot tell these probabilities from 0 or 1 (rows in "
         "attrs['bayes_factor_bounds'])."
     ]
+
+
+def test_check_takes_arcs():
+    idata = result()
+    frame = bs.check(idata).to_frame()
+    assert frame["verdict"].eq("converged").all(), frame
+    assert frame["quantity"].tolist()[:2] == ["number of arcs", "distance to the median graph"]
+    assert frame["quantity"][2] == "arc (worst): a -> c"  # the one whose probability is one half
+    assert frame["quantity"][3].startswith("weight (worst of 6)")
+    distance = graph_distance(idata, nx.DiGraph([("b", "a"), ("a", "b"), ("b", "c"), ("a", "c")]))
+    known = np.array([1, 0, 1, 0, 1, 1])
+    np.testing.assert_array_equal(distance, (idata["posterior"]["arc"].values != known).sum(-1))
+    apart = np.zeros((2, 400, 6), "int8")
+    apart[1, :, 2] = 1
+    idata["posterior"]["arc"].values[:] = apart
+    assert "stuck at different values" in bs.check(idata).to_frame()["verdict"][2]
 
 
 def test_notes_of_required_and_forbidden_arcs():

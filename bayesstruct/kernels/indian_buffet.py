@@ -1,0 +1,203 @@
+r"""Indian buffet processes: their law over binary matrices, and draws from it.
+
+N customers take dishes: row i of a binary matrix holds those of customer i. With mass
+:math:`\alpha`, concentration c and discount :math:`\sigma` customer i takes a dish that m others took
+before with probability :math:`(m - \sigma) / (i - 1 + c)`, then
+
+.. math::
+
+    \mathrm{Poisson}(\alpha r_i), \qquad
+    r_i = \frac{\Gamma(1 + c) \, \Gamma(i - 1 + c + \sigma)}{\Gamma(i + c) \, \Gamma(c + \sigma)},
+
+new ones. Columns that differ by their order only are the same: a *left-ordered* matrix stands for all of
+them, its columns sorted as binary numbers, the first row being the leading digit, the largest first. With
+:math:`K_h` columns of each history h and :math:`m_k` the sum of column k,
+
+.. math::
+
+    p([Z]) = \frac{\alpha^K}{\prod_h K_h!} \exp\Bigl(-\alpha \sum_i r_i\Bigr) \prod_k g(m_k), \qquad
+    g(m) = \frac{\Gamma(m - \sigma) \, \Gamma(N - m + c + \sigma) \, \Gamma(1 + c)}
+                {\Gamma(1 - \sigma) \, \Gamma(c + \sigma) \, \Gamma(N + c)},
+
+hence the :math:`K_h` are independent :math:`\mathrm{Poisson}(\alpha \, g(m_h))`. With c = 1 and
+:math:`\sigma = 0` this is the law of Griffiths and Ghahramani (2011, equation 14).
+
+References
+----------
+Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review. *JMLR*
+12, 1185-1224. -- Teh, Y. W. and Gorur, D. (2009). Indian buffet processes with power-law behavior. *NIPS*
+22, 1838-1846.
+"""
+
+import itertools
+
+import numpy as np
+
+from scipy.special import gammaln
+
+__all__ = [
+    "check_buffet",
+    "column_weights",
+    "draw_by_dishes",
+    "draw_by_histories",
+    "draw_by_poisson",
+    "left_order",
+    "left_ordered",
+    "log_buffet",
+    "new_dish_rates",
+]
+
+
+def check_buffet(alpha, concentration=1.0, discount=0.0) -> None:
+    """Refuse parameters for which there is no such process.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not (np.isfinite(alpha) and alpha > 0.0):
+        raise ValueError(f"`alpha` is the mean number of features of a row, above 0, not {alpha}")
+    if not 0.0 <= discount < 1.0:
+        raise ValueError(f"`discount` is at least 0 and below 1, not {discount}")
+    if not (np.isfinite(concentration) and concentration > -discount):
+        raise ValueError(f"`concentration` must be above -discount, not {concentration}")
+
+
+def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:
+    """Return r_i, the number of dishes that customer i is the first to take per unit of alpha.
+
+    Parameters
+    ----------
+    n : int
+        Number of customers.
+    concentration, discount : float
+
+    Returns
+    -------
+    (n,) ndarray
+        Their sum, times alpha, is the mean of the Poisson law of the number of columns.
+    """
+    before, c = np.arange(n), concentration
+    return np.exp(
+        gammaln(1.0 + c)
+        - gammaln(c + discount)
+        + gammaln(before + c + discount)
+        - gammaln(before + 1.0 + c)
+    )
+
+
+def column_weights(sums, n, concentration=1.0, discount=0.0) -> np.ndarray:
+    """Return log g(m) of columns with these sums, which are at least 1."""
+    m, c = np.asarray(sums, float), concentration
+    return (
+        gammaln(m - discount)
+        - gammaln(1.0 - discount)
+        + gammaln(n - m + c + discount)
+        - gammaln(c + discount)
+        + gammaln(1.0 + c)
+        - gammaln(n + c)
+    )
+
+
+def left_ordered(matrix) -> np.ndarray:
+    """Sort the columns of a binary matrix as binary numbers, the largest first.
+
+    Parameters
+    ----------
+    matrix : (n, k) array_like
+        Of 0 and 1.
+
+    Returns
+    -------
+    (n, k) ndarray
+        Empty columns come last.
+    """
+    matrix = np.asarray(matrix)
+    return matrix[:, left_order(matrix)]
+
+
+def left_order(matrix) -> np.ndarray:
+    """Order of the columns in `left_ordered`; columns that are alike keep theirs."""
+    digits = np.packbits(np.asarray(matrix).T != 0, axis=1)
+    keys = [column.tobytes() for column in digits]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__, reverse=True), np.int64)
+
+
+def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
+    """Log probability of the class of a binary matrix, whatever the order of its columns.
+
+    Parameters
+    ----------
+    matrix : (n, k) array_like
+        Empty columns do not count.
+    alpha, concentration, discount : float
+    """
+    matrix = np.asarray(matrix) != 0
+    n, matrix = len(matrix), matrix[:, matrix.any(axis=0)]
+    _, alike = np.unique(matrix, axis=1, return_counts=True)
+    return float(
+        matrix.shape[1] * np.log(alpha)
+        - alpha * new_dish_rates(n, concentration, discount).sum()
+        - gammaln(alike + 1.0).sum()
+        + column_weights(matrix.sum(axis=0), n, concentration, discount).sum()
+    )
+
+
+# --- draws -----------------------------------------------------------------------------------
+
+
+def draw_by_dishes(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+    """Draw a left-ordered matrix, customer by customer.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    n : int
+        Number of rows.
+    alpha, concentration, discount : float
+
+    Returns
+    -------
+    (n, k) int8 ndarray
+        Without empty columns.
+    """
+    fresh = rng.poisson(alpha * new_dish_rates(n, concentration, discount))
+    matrix = np.zeros((n, fresh.sum()), np.int8)
+    taken, dishes = np.zeros(fresh.sum()), 0
+    for i in range(n):
+        chance = (taken[:dishes] - discount) / (i + concentration)
+        matrix[i, :dishes] = rng.random(dishes) < chance
+        matrix[i, dishes : dishes + fresh[i]] = 1
+        dishes += fresh[i]
+        taken += matrix[i]
+    return left_ordered(matrix)
+
+
+def draw_by_histories(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+    """Draw a left-ordered matrix: each customer takes the first of the dishes of each history.
+
+    See `draw_by_dishes`, of which this is the exchangeable form.
+    """
+    fresh = rng.poisson(alpha * new_dish_rates(n, concentration, discount))
+    groups = []  # numbers of dishes with the same history, and the history
+    for i in range(n):
+        split = []
+        for number, history in groups:
+            chance = (sum(history) - discount) / (i + concentration)
+            took = rng.binomial(number, chance)
+            split += [(took, (*history, 1)), (number - took, (*history, 0))]
+        split.append((fresh[i], (0,) * i + (1,)))
+        groups = [(number, history) for number, history in split if number]
+    columns = [history for number, history in groups for _ in range(number)]
+    return np.array(columns, np.int8).reshape(-1, n).T
+
+
+def draw_by_poisson(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+    """Draw a left-ordered matrix from the independent numbers of columns of each history.
+
+    See `draw_by_dishes`. There are 2**n - 1 histories: for a few rows only.
+    """
+    histories = np.array(list(itertools.product((1, 0), repeat=n))[:-1], np.int8)
+    weights = column_weights(histories.sum(axis=1), n, concentration, discount)
+    numbers = rng.poisson(alpha * np.exp(weights))
+    return np.repeat(histories, numbers, axis=0).T

@@ -1,0 +1,101 @@
+"""Latent features: which hidden binary features explain a table, and how many are there?
+
+feature  ~ IndianBuffet(alpha)                 which features each row has, any number of them
+loading  ~ Normal(0, loading_scale)            what a feature adds to each column
+x        ~ Normal(baseline + feature @ loading, noise)
+"""
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.data import Table
+from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
+
+__all__ = ["latent_features"]
+
+
+def latent_features(
+    data,
+    *,
+    alpha=None,
+    noise=None,
+    loading_scale=None,
+    concentration=1.0,
+    discount=0.0,
+    baseline=0.0,
+    max_features=30,
+):
+    r"""Learn the hidden binary features behind a table of numbers, and how many there are.
+
+    .. math::
+
+        x_i \sim N(c + z_i A, \sigma^2 I), \qquad A_{kj} \sim N(0, \tau^2), \qquad
+        Z \sim \mathrm{IBP}(\alpha)
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, d) table of numbers without missing cells, in units that make sense together: one noise and
+        one scale of the loadings serve all columns.
+    alpha : float, optional
+        Mean number of features of a row; by default it has a Gamma(1, 1) prior.
+    noise, loading_scale : float, optional
+        :math:`\sigma` and :math:`\tau`; by default half-normal, with the root mean square of the table as
+        scale.
+    concentration, discount : float
+        Of the process, see :class:`bayesstruct.IndianBuffet`.
+    baseline : float or (d,) array_like
+        c, what a row without features has.
+    max_features : int, default 30
+        Features that there is room for. The prior is not cut: a chain that needs more stops with an
+        error.
+
+    Returns
+    -------
+    pymc.Model
+        With ``feature`` (observation, latent), left-ordered, ``loading`` (latent, node),
+        ``n_features``, ``alpha``, ``noise`` and ``loading_scale``, as far as they are not given, and ``x``.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    ValueError
+        For an option out of range.
+
+    Notes
+    -----
+    Features come in no order of their own: from draw to draw the same one may be another column. Each chain
+    begins at the end of a search of its own (:func:`bayesstruct.solvers.latent_features`).
+
+    References
+    ----------
+    Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review.
+    *JMLR* 12, 1185-1224, section 5.
+    """
+    table = Table.continuous(data)
+    x = table.values - np.asarray(baseline, float)
+    size = float(np.sqrt((x**2).mean()))
+    n, d = x.shape
+    coords = {"observation": np.arange(n), "latent": np.arange(max_features), "node": table.names}
+    with pm.Model(coords=coords) as model:
+        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
+        if noise is None:
+            noise = pm.HalfNormal("noise", size)
+        if loading_scale is None:
+            loading_scale = pm.HalfNormal("loading_scale", size)
+        z = IndianBuffet(
+            "feature",
+            alpha,
+            observations=n,
+            concentration=concentration,
+            discount=discount,
+            truncation=max_features,
+            dims=("observation", "latent"),
+        )
+        loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
+        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        pm.Normal(
+            "x", baseline + z @ loading, noise, observed=table.values, dims=("observation", "node")
+        )
+    return model
