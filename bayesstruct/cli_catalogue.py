@@ -62,7 +62,12 @@ MODELS = {
         ready=True,
         command=False,
     ),
-    "bayesian_network": Entry("directed graphs: which way does it go"),
+    "bayesian_network": Entry(
+        "directed graphs: which way does it go, what if a column were set",
+        ("uniform", "edge", "fair", "order"),
+        ready=True,
+        command=False,
+    ),
     "latent_features": Entry("hidden binary features behind continuous columns"),
     "link_prediction": Entry("missing links of a network"),
 }

@@ -397,8 +397,10 @@ def parent_prior(
         raise TableError(
             f"the required arcs among {column_list([names[i] for i in cycle])} form a cycle; drop one"
         )
+    if max_parents is not None and (isinstance(max_parents, str) or max_parents < 0):
+        raise ValueError(f"`max_parents` must be a whole number, at least 0, it is {max_parents!r}")
     most = np.inf if max_parents is None else max_parents
-    if isinstance(most, int | float) and required_arcs.sum(axis=0).max() > most:
+    if required_arcs.sum(axis=0).max() > most:
         child = int(required_arcs.sum(axis=0).argmax())
         raise ValueError(
             f"{required_arcs[:, child].sum()} arcs into {names[child]!r} are required, more than "

@@ -284,7 +284,7 @@ class NetworkMCMC(BlockedStep):
     parameters integrated out, then the parameters given the graph. Up to 11 variables the graph is an
     independent draw from its exact posterior (:class:`bayesstruct.exact.IndependentDraws`). Beyond, or if
     `candidates` is given, it comes from `sweeps` sweeps of partition Markov chain Monte Carlo (Kuipers and
-    Moffa 2017).
+    Moffa 2017), each followed by cheap changes of single arcs (:mod:`bayesstruct.kernels.partition_mcmc`).
 
     Parameters
     ----------
