@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import chi2
 from tools.random_scores import RandomScore, enumerated, probabilities
 
+from bayesstruct.exact.posterior import prior_arc_probabilities
 from bayesstruct.kernels import dag_sampling
 from bayesstruct.kernels.dag_priors import ParentPrior
 from bayesstruct.kernels.dag_sampling import (
@@ -17,6 +18,7 @@ from bayesstruct.kernels.dag_sampling import (
     draw_uniform_dags,
     is_acyclic,
     log_prior_constant,
+    mean_number_of_arcs,
     number_of_dags,
     topological_order,
     topological_orders,
@@ -189,3 +191,13 @@ def test_large_draws_satisfy_constraints(order):
 def test_parents_that_come_too_late_are_refused():
     with pytest.raises(ValueError, match="comes after it"):
         draw_ordered_dag(np.random.default_rng(0), PRIORS["constrained"], np.arange(4))
+
+
+@pytest.mark.parametrize("order", [False, True])
+@pytest.mark.parametrize("kind", ["uniform", "edge", "fair"])
+def test_mean_number_of_arcs_is_that_of_the_sum_over_graphs(kind, order):
+    chance = 0.2 if kind == "edge" else None
+    for d, most in ((2, None), (6, None), (6, 2)):
+        prior = ParentPrior(d, kind, chance, max_parents=most)
+        exact = prior_arc_probabilities(prior, order=order).sum()
+        assert np.isclose(mean_number_of_arcs(prior, order=order), exact, rtol=1e-5)
