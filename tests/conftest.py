@@ -9,25 +9,17 @@ import pytest
 # graphs that PyMC interprets would otherwise wait for it, operation by operation.
 os.environ["PYTENSOR_FLAGS"] = ",".join([*filter(None, [os.getenv("PYTENSOR_FLAGS")]), "cxx="])
 
-# Rooms, files and tests that choose for themselves how graphs are compiled, or that evaluate them so
-# often (NUTS, or steps over thousands of tables) that machine code pays.
-COMPILED = {
-    "ops",
-    "inference",
-    "test_spike_slab_regression",
-    "test_the_horseshoe_finds_the_strong_arcs",
-}
+COMPILED = {"ops", "inference"}  # rooms whose tests run machine code, as users do
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """Interpret graphs, also those of fixtures: machine code takes most of the time to make.
 
-    That operations do the same in machine code is tested in ``ops``, whole runs in ``inference``;
-    elsewhere tests marked ``compiled`` run machine code.
+    Elsewhere than in those rooms, tests are marked ``compiled`` that are about machine code, or that
+    evaluate graphs so often (NUTS, steps over thousands of tables) that it pays.
     """
-    names = {item.path.parent.name, item.path.stem, getattr(item, "originalname", item.name)}
-    if names & COMPILED or item.get_closest_marker("compiled"):
+    if item.path.parent.name in COMPILED or item.get_closest_marker("compiled"):
         return (yield)
     import pytensor
 

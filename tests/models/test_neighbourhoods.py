@@ -174,6 +174,7 @@ def test_steps(family):
     assert [step.__name__ for step, vs in selected.items() if vs] == ["NUTS"]
 
 
+@pytest.mark.compiled
 def test_the_horseshoe_finds_the_strong_arcs():
     with gaussian_neighbourhoods(frame(), prior="horseshoe"):
         idata = pm.sample(

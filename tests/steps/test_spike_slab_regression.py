@@ -17,6 +17,8 @@ from bayesstruct.kernels import polya_gamma, spike_slab_regression
 from bayesstruct.steps import SpikeSlabRegression
 from bayesstruct.steps.spike_slab_regression import Design
 
+pytestmark = pytest.mark.compiled  # thousands of steps, each of which evaluates a graph
+
 QUIET = {"chains": 2, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
 P = 8
 INCLUSION, SCALE = np.linspace(0.2, 0.6, P), np.linspace(0.7, 1.4, P)
