@@ -225,7 +225,32 @@ def equal_states(names: list[str], values: np.ndarray) -> tuple[list[str], list[
                 f"{count(len(values), 'row')}: the strength of their edge rests on the prior; if "
                 "they are copies of one another, keep one"
             )
-    return problems, remarks
+    return [*problems, *_recoded(names, values, pairs)], remarks
+
+
+def _recoded(names, values, pairs) -> list[str]:
+    """Say which columns are others with other names of their states, and not by chance."""
+    out = []
+    renamed = np.column_stack([_by_appearance(column) for column in values.T])
+    for group in _equal_columns(renamed):
+        codes = {values[:, j].tobytes() for j in group}
+        if len(codes) < 2:
+            continue
+        if np.log(pairs) - _log_arrangements(renamed[:, group[0]]) < np.log(BY_CHANCE):
+            out.append(
+                f"columns {listing([names[j] for j in group])} are the same up to the names of their "
+                "states: keep one of them"
+            )
+    return out
+
+
+def _by_appearance(column: np.ndarray) -> np.ndarray:
+    """Put numbers for the values of a column, in the order in which they appear; NaN stays."""
+    observed = ~np.isnan(column)
+    _, first, inverse = np.unique(column[observed], return_index=True, return_inverse=True)
+    out = np.full(len(column), np.nan)
+    out[observed] = np.argsort(np.argsort(first))[inverse.ravel()]
+    return out
 
 
 def _log_arrangements(column: np.ndarray) -> float:

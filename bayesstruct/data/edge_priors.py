@@ -131,6 +131,8 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()):
             raise TableError(f"edge_probability has no row and column for {sorted(missing)}")
         probability = probability.loc[list(names), list(names)]
     try:
+        if isinstance(probability, str):
+            raise TypeError
         values = np.asarray(probability, dtype="float64")
     except (TypeError, ValueError):
         raise TableError(

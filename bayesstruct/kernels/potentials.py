@@ -19,6 +19,10 @@ __all__ = ["KINDS", "Potentials"]
 KINDS = ("ising", "spin", "generalized_ising", "full", "ordinal", "blume_capel")
 
 
+def _is_whole(value) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Potentials:
     r"""A family of pairwise potentials on p variables of any numbers of states.
@@ -60,6 +64,8 @@ class Potentials:
     def __post_init__(self):
         if self.kind not in KINDS:
             raise ValueError(f"potentials {self.kind!r} are unknown; choose among {KINDS}")
+        if not all(_is_whole(k) for k in self.states):
+            raise ValueError(f"numbers of states are whole, not {self.states}")
         if len(self.states) < 2 or min(self.states) < 2:
             raise ValueError("potentials need two variables of two states or more")
         if self.kind == "spin" and set(self.states) != {2}:
@@ -69,10 +75,14 @@ class Potentials:
                 f"{self.kind} potentials compare states and need the same number for each variable; "
                 "use full or ordinal potentials"
             )
+        if not _is_whole(self.reference):
+            raise ValueError(f"`reference` is a whole number, not {self.reference!r}")
         if self.kind == "blume_capel" and not 0 <= self.reference < max(self.states):
-            raise ValueError(f"reference {self.reference} is not a state")
+            raise ValueError(
+                f"`reference` {self.reference} is not a state: they are 0 to {max(self.states) - 1}"
+            )
         if any(not 0 <= i < j < self.p for i, j in self.edges or ()):
-            raise ValueError("edges are pairs of variables i < j")
+            raise ValueError(f"edges are pairs of variables i < j, from 0 to {self.p - 1}")
         if len(set(self.edges or ())) < len(self.edges or ()):
             raise ValueError("edges are pairs of variables, each of them once")
 

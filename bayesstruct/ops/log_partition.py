@@ -33,7 +33,8 @@ def tables(bias, weight, potentials: Potentials):
     -------
     tuple of TensorVariable
     """
-    bias, weight = pt.as_tensor_variable(bias), pt.as_tensor_variable(weight)
+    bias = _vector("bias", bias, potentials, potentials.bias_size)
+    weight = _vector("weight", weight, potentials, potentials.weight_size)
     index, coefficient = potentials.unary_map
     if (coefficient[:, 1] == 0).all():
         unary = coefficient[:, 0] * bias[pt.as_tensor_variable(index[:, 0])]
@@ -41,6 +42,17 @@ def tables(bias, weight, potentials: Potentials):
         unary = (coefficient * bias[pt.as_tensor_variable(index)]).sum(axis=1)
     index, coefficient = potentials.pair_map
     return unary, coefficient * weight[pt.as_tensor_variable(index)]
+
+
+def _vector(name, value, potentials, size):
+    """Return a vector of that many elements: looked up by position, others would be read silently."""
+    value = pt.as_tensor_variable(value)
+    if value.type.ndim != 1 or value.type.shape[0] not in (None, size):
+        raise ValueError(
+            f"`{name}` has shape {value.type.shape}; {potentials.kind} potentials of "
+            f"{potentials.p} variables need ({size},)"
+        )
+    return pt.specify_shape(value, (size,))
 
 
 def log_partition(bias, weight, potentials: Potentials):
@@ -62,8 +74,9 @@ def log_partition(bias, weight, potentials: Potentials):
     Raises
     ------
     ValueError
-        If there are more joint states than can be gone through, and the edges are not given or too
-        many to sum variables out along them.
+        If biases or weights have another length than the potentials need; if there are more joint
+        states than can be gone through, and the edges are not given or too many to sum variables out
+        along them.
 
     References
     ----------

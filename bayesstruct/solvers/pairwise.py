@@ -295,10 +295,9 @@ _DEFAULTS = {
 
 
 def _checked_rate(rate) -> float:
-    rate = float(rate)
-    if not rate >= 0:
-        raise ValueError(f"`rate` must not be negative, it is {rate}")
-    return rate
+    if isinstance(rate, str | bool) or not float(rate) >= 0:
+        raise ValueError(f"`rate` must be a number and not negative, it is {rate!r}")
+    return float(rate)
 
 
 class _Problem:

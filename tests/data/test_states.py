@@ -154,3 +154,10 @@ def test_equal_columns_are_refused_when_chance_cannot_make_them(read):
     rare = pd.DataFrame(np.eye(40, 2, dtype=int), columns=[*"ab"]).assign(c=lambda f: f["a"])
     with pytest.warns(TableWarning, match="'a' and 'c' are the same in every row"):
         read(rare)
+
+
+def test_a_column_with_other_names_of_states_is_a_copy(rng):
+    a = rng.integers(0, 3, 60)
+    frame = pd.DataFrame({"a": a, "b": rng.integers(0, 3, 60), "c": np.array(["z", "x", "y"])[a]})
+    with pytest.raises(TableError, match="'a' and 'c' are the same up to the names"):
+        StateTable.read(frame)

@@ -94,3 +94,13 @@ def test_two_graphs_are_two_operations():
     other = ((0, 1), (1, 2), (2, 3), (3, 4), (3, 5))
     assert LogPartition(CHAIN.states, CHAIN.edges) == LogPartition(CHAIN.states, CHAIN.edges)
     assert LogPartition(CHAIN.states, CHAIN.edges) != LogPartition(CHAIN.states, other)
+
+
+def test_vectors_of_another_length_are_refused():
+    potentials = Potentials("ordinal", (2,) * 4)
+    with pytest.raises(ValueError, match=r"`weight` has shape \(5,\)"):
+        log_partition([0.0] * 4, [0.0] * 5, potentials)
+    weight = pt.dvector()
+    value = log_partition([0.0] * 4, weight, potentials)
+    with pytest.raises(AssertionError, match="5"):
+        value.eval({weight: np.ones(5)})
