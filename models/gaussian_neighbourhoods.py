@@ -132,7 +132,7 @@ def gaussian_neighbourhoods(
         negligible=negligible,
     )
     table = Table.continuous(data)
-    refuse_missing(table)
+    refuse_missing(table, "gaussian_graphical")
     z = table.standardized
     with pm.Model(coords=table.coords) as model:
         coefficients = neighbour_coefficients(table, prior, _DEFAULTS[prior] | given, deviation=1.0)

@@ -130,7 +130,7 @@ def ising_neighbourhoods(
     if not 0 < intercept_scale < float("inf"):
         raise ValueError(f"`intercept_scale` must be positive and finite, it is {intercept_scale}")
     table = Table.binary(data)
-    refuse_missing(table)
+    refuse_missing(table, "ising")
     x = table.standardized
     centred = x - x.mean(axis=0)
     with pm.Model(coords=table.coords) as model:

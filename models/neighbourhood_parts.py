@@ -22,7 +22,7 @@ _OPTIONS = {
 }
 
 
-def refuse_missing(table):
+def refuse_missing(table, joint_model):
     """Raise for missing cells: the response of one regression is a predictor of the others."""
     columns = [
         name for name, gap in zip(table.names, table.missing.any(axis=0), strict=True) if gap
@@ -31,7 +31,7 @@ def refuse_missing(table):
         raise TableError(
             f"{column_list(columns)}: cells are missing, and regressions of columns on one another "
             "cannot impute them; drop these rows (data.dropna()) or columns, or use "
-            "gaussian_graphical, which imputes"
+            f"{joint_model}, which imputes"
         )
 
 

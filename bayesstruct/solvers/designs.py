@@ -219,6 +219,8 @@ def _dense(X):
     labels = getattr(X, "columns", None)
     if labels is not None and hasattr(X, "to_numpy"):
         X = _frame_values(X)
+    if np.ma.is_masked(X):
+        raise ValueError("the design matrix has masked entries; leave out or impute such rows")
     try:
         X = np.asarray(X)
         if X.dtype.kind == "c":

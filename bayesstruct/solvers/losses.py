@@ -262,8 +262,9 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
     family : {"gaussian", "logistic", "multinomial", "poisson", "huber"} or Loss
         Family of the responses, or a loss that already holds them.
     y : (n,) array_like
-        Responses: numbers; two distinct labels (logistic; the larger one is the 1); labels
-        (multinomial); counts (Poisson).
+        Responses: numbers; two distinct labels (logistic; the larger one is the 1, of an ordered
+        categorical the later one); labels (multinomial; categories are sorted likewise); counts
+        (Poisson).
 
     Raises
     ------
@@ -276,10 +277,24 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
 
     if family not in _MAKERS:
         raise ValueError(nearest("family", family, _MAKERS))
-    y = np.asarray(y)
+    y = _responses(y)
     if y.ndim != 1:
         raise ValueError(f"`y` must be one column of responses, it has shape {y.shape}")
     return _MAKERS[family](y)
+
+
+def _responses(y):
+    """Return responses as an array; of an ordered categorical the positions of its categories."""
+    if np.ma.is_masked(y):
+        row = int(np.flatnonzero(np.ma.getmaskarray(y))[0])
+        raise ValueError(f"response {row} is masked; leave out or impute such rows")
+    categories = getattr(y, "cat", y)
+    if getattr(categories, "ordered", False) and not y.isna().any():
+        return np.asarray(categories.codes)
+    y = np.asarray(y)
+    if y.dtype.kind == "c":
+        raise ValueError("the responses are complex; give real numbers or labels")
+    return y
 
 
 def _numbers(y):

@@ -60,6 +60,7 @@ def sparse_mode(
     family: str | Loss = "gaussian",
     penalty: Penalty | None = None,
     rate: float | None = None,
+    groups: ArrayLike | None = None,
     intercept: bool = True,
     tol: float = 1e-6,
     max_iter: int | None = None,
@@ -83,6 +84,8 @@ def sparse_mode(
         coefficients, flattened row by row.
     rate : float, optional
         Rate of the penalty, in place of its own.
+    groups : (p,) array_like or sequence of sequences of int, optional
+        Short for the penalty ``Group(rate, groups)``, Euclidean norms of groups.
     intercept : bool
         Add an unpenalised constant.
     tol : float
@@ -128,7 +131,11 @@ def sparse_mode(
     >>> sparse_mode(np.eye(3), [3.0, 0.2, -2.0], rate=1.0, intercept=False).coefficients
     array([ 2.,  0., -1.])
     """
+    if groups is not None:
+        penalty = _of_groups(penalty, rate, groups)
     penalty = _with_rate(penalty, rate)
+    if max_iter is not None and not max_iter >= 1:
+        raise ValueError(f"`max_iter` must be 1 or more, it is {max_iter!r}")
     solution = _problem(X, y, family, intercept, penalty).solve(penalty, tol, max_iter, start)
     solution.warn_unless_converged("sparse_mode", "Raise `max_iter` or `tol`.")
     return solution
@@ -192,7 +199,19 @@ def _with_rate(penalty, rate):
         if rate is None:
             raise ValueError("give a `rate`, or a `penalty` such as L1(rate)")
         return L1(rate)
+    if not isinstance(penalty, Penalty):
+        raise TypeError(
+            f"`penalty` must be an object such as L1(rate) or Group(rate, groups), not {penalty!r}"
+        )
     return penalty if rate is None else penalty.with_rate(rate)
+
+
+def _of_groups(penalty, rate, groups):
+    if penalty is not None:
+        raise ValueError("give `groups` or a `penalty`, which has groups of its own, not both")
+    if rate is None:
+        raise ValueError("`groups` need a `rate`, that of Group(rate, groups)")
+    return Group(rate, groups)
 
 
 @dataclass(frozen=True, eq=False)

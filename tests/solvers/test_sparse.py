@@ -421,3 +421,37 @@ def test_groups_of_one_are_the_lasso():
     lasso = sparse_mode(X, y, rate=5.0, tol=1e-12)
     groups = sparse_mode(X, y, penalty=Group(5.0, np.arange(12)), tol=1e-12)
     np.testing.assert_allclose(groups.coefficients, lasso.coefficients, atol=1e-6)
+
+
+def test_groups_are_short_for_their_penalty_and_options_are_checked(rng):
+    X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
+    groups = [0, 0, 1, 1, 1]
+    short = sparse_mode(X, y, rate=3.0, groups=groups)
+    np.testing.assert_allclose(
+        short.coefficients, sparse_mode(X, y, penalty=Group(3.0, groups)).coefficients
+    )
+    for options, words in (
+        ({"groups": groups}, "rate"),
+        ({"groups": groups, "penalty": L1(1.0)}, "not both"),
+        ({"penalty": "l1"}, "L1"),
+        ({"rate": 1.0, "max_iter": 0}, "max_iter"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            sparse_mode(X, y, **options)
+
+
+def test_ordered_labels_keep_their_order_and_masks_are_refused(rng):
+    X = rng.normal(size=(60, 3))
+    high = X[:, 0] + 0.5 * rng.normal(size=60) > 0
+    labels = pd.Categorical(np.where(high, "high", "low"), ["low", "high"], ordered=True)
+    fits = [
+        sparse_mode(X, y, family="logistic", rate=2.0).coefficients
+        for y in (pd.Series(labels), labels, high)
+    ]
+    np.testing.assert_array_equal(fits[0], fits[2])
+    np.testing.assert_array_equal(fits[1], fits[2])
+    hidden = np.ma.masked_array(X[:, 0], np.arange(60) == 7)
+    with pytest.raises(ValueError, match="response 7 is masked"):
+        sparse_mode(X, hidden, rate=1.0)
+    with pytest.raises(ValueError, match="masked"):
+        sparse_mode(np.ma.masked_array(X, X > 2), X[:, 0], rate=1.0)
