@@ -36,7 +36,7 @@ from bayesstruct.distributions.incomplete_networks import (
     NetworkCells,
 )
 from bayesstruct.distributions.pairwise import Mask, MissingStates
-from bayesstruct.exact.dags import network_table, score_kind
+from bayesstruct.exact.dags import most_parents, network_table, positive_size, score_kind
 from bayesstruct.kernels.network_fits import GaussianFit, LogisticFit, MultinomialFit
 from bayesstruct.models.parts import record
 
@@ -85,7 +85,7 @@ def bayesian_network(
         states; ``"bic"`` is the first for numbers and the second for text, booleans and categories. The parameters
         are then those of greatest likelihood given the graph, so that predictions and ``bs.do`` know how unsure
         the graph is, and **not** how unsure the parameters are; use ``"bge"`` or ``"bdeu"`` for that. They need
-        complete rows.
+        complete rows; ``"gaussian"`` also columns that no parents determine exactly.
     prior : {"uniform", "edge", "fair", "order"}
         See :class:`bayesstruct.DAG`.
     weights : {"uniform", "edge", "fair"}, optional
@@ -96,7 +96,7 @@ def bayesian_network(
         Most parents of a column. Any number for columns of numbers. For states as many as keep the largest table of
         probabilities below 4,096 cells; each draw holds d of these.
     required, forbidden : iterable of pairs of column names, optional
-        Arcs (parent, child) known to be present or absent.
+        Arcs (parent, child) known to be present or absent; none by default.
     tiers : dict or iterable of iterables, optional
         Groups of columns, the earliest first (or the number of its tier for each column); no arc
         points to an earlier tier.
@@ -131,6 +131,11 @@ def bayesian_network(
         If the table cannot be used; the message names the column and the remedy.
     ValueError
         For an unknown option, one out of range, or constraints that contradict each other.
+
+    Warns
+    -----
+    TableWarning
+        What may be wrong with the table, such as a column that says which columns were set.
 
     Notes
     -----
@@ -180,7 +185,13 @@ def bayesian_network(
     """
     score = score_kind(data, score, (*_SCORES, "bic"))
     size = _prior_size(score, equivalent_sample_size, pseudo_count)
-    table, setting = network_table(data, score, interventions, incomplete=score in ("bge", "bdeu"))
+    table, setting = network_table(
+        data,
+        score,
+        interventions,
+        incomplete=score in ("bge", "bdeu"),
+        most=most_parents(max_parents),
+    )
     bound = _bounded(table, score, max_parents)
     with pm.Model(coords=table.coords | {"ordered_pair": table.arc_names}) as model:
         dag = DAG(
@@ -203,10 +214,7 @@ def _prior_size(score, equivalent_sample_size, pseudo_count):
             owners = " or ".join(repr(kind) for kind, option in own.items() if option == name)
             raise ValueError(f"`{name}` belongs to the score {owners}, not to {score!r}")
     size = given.get(own.get(score))
-    size = 1.0 if size is None else float(size)
-    if not 0.0 < size < np.inf:
-        raise ValueError(f"`{own[score]}` must be positive, it is {size:g}")
-    return size
+    return 1.0 if size is None else positive_size(own[score], size)
 
 
 def _bounded(table, score, max_parents):

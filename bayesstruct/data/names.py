@@ -1,10 +1,21 @@
-"""Unknown names, answered with the nearest known one."""
+"""Names of columns as text, and unknown names, answered with the nearest known one."""
 
 import difflib
 
 from collections.abc import Iterable
 
-__all__ = ["nearest"]
+__all__ = ["label_text", "nearest"]
+
+
+def label_text(label) -> str:
+    """Return the label of a column as the text that tables have for it.
+
+    Examples
+    --------
+    >>> label_text(0), label_text(("a", 1))
+    ('0', 'a_1')
+    """
+    return "_".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def nearest(kind: str, name, known: Iterable[str]) -> str:

@@ -120,17 +120,28 @@ def log_prior(prior, dag, *, order=False) -> float:
     Raises
     ------
     ValueError
-        If orders are to be counted and more than 22 variables hang together.
+        If the graph has another shape, or orders are to be counted and more than 22 variables hang together.
     """
     from bayesstruct.kernels.dag_sampling import is_acyclic, log_prior_constant
     from bayesstruct.kernels.linear_extensions import log_orders
 
+    dag = np.asarray(dag)
+    _check_shape(dag.shape, prior.d)
     if not (((dag == 0) | (dag == 1)).all() and is_acyclic(dag)):
         return -np.inf
     total = sum(prior.local(i, np.flatnonzero(dag[:, i])) for i in range(prior.d))
     if order:
         total += log_orders(dag)
     return total - log_prior_constant(prior, order=order) if prior.exchangeable else total
+
+
+def _check_shape(shape, d):
+    """Refuse what is no (..., d, d) matrix; lengths that are not known are None."""
+    if len(shape) < 2 or any(length not in (None, d) for length in shape[-2:]):
+        raise ValueError(
+            f"a graph on {d} variables is a {d} x {d} matrix, rows as parents; the value has shape "
+            f"{tuple(shape)}"
+        )
 
 
 class _GraphRV(SymbolicRandomVariable):
@@ -338,4 +349,5 @@ def _names(variables):
 @_logprob.register(_GraphRV)
 def _logp(op, values, rng, size, **kwargs):
     (value,) = values
+    _check_shape(value.type.shape, op.prior.d)
     return LogPrior(op.prior, value.type.ndim - 2, op.order)(value)

@@ -1,21 +1,28 @@
 """What a table and some options say about the weights of directed acyclic graphs."""
 
+import warnings
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 
-from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.names import nearest
+from bayesstruct.data.checks import dependent_columns
+from bayesstruct.data.errors import TableError, column_list, count, listing, warn
+from bayesstruct.data.names import label_text, nearest
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
 __all__ = [
     "NetworkProblem",
+    "most_parents",
     "network_problem",
     "network_table",
     "order_weights",
     "parent_prior",
+    "positive_size",
     "score_kind",
 ]
 
@@ -24,8 +31,9 @@ CONTINUOUS_SCORES = ("bge", "gaussian")
 _HYPER = {"bge": ("alpha_mu", "alpha_w", "nu"), "bdeu": ("ess",), "bde": ("pseudo_count",)}
 _OPTIONS = (
     "score", "prior", "names", "weights", "edge_probability", "max_parents", "required", "forbidden", "tiers",
-    "interventions",
+    "interventions", "equivalent_sample_size",
 )  # fmt: skip
+_SIZE = {"bge": "alpha_mu", "bdeu": "ess"}  # what scores call `equivalent_sample_size`
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +135,15 @@ def network_problem(
     if hasattr(data, "subsets") and hasattr(data, "local"):
         if interventions is not None or options:
             extra = ["interventions"] * (interventions is not None) + sorted(options)
-            if unknown := [name for name in options if name not in sum(_HYPER.values(), ())]:
+            known = (*sum(_HYPER.values(), ()), "equivalent_sample_size")
+            if unknown := [name for name in options if name not in known]:
                 raise TypeError(nearest("option", unknown[0], _OPTIONS))
             raise ValueError(f"{listing(extra)}: options of a score that is made from a table")
         names, score = _score_names(data, names), data
     else:
         if names is not None:
             raise ValueError("`names` goes with a score; a table has the names of its columns")
-        names, score = _table_score(data, score, interventions, options)
+        names, score = _table_score(data, score, interventions, max_parents, options)
     order = prior == "order"
     kind = order_weights(prior, weights, edge_probability)
     parents = parent_prior(
@@ -183,12 +192,13 @@ def order_weights(prior, weights, edge_probability):
     return weights or ("uniform" if edge_probability is None else "edge")
 
 
-def _table_score(data, kind, interventions, options):
+def _table_score(data, kind, interventions, max_parents, options):
     from bayesstruct.kernels.network_scores import SCORE_KINDS, network_score
 
     kind = score_kind(data, kind, (*SCORE_KINDS, "bic"))
+    options = _sized(kind, options)
     _check_options(kind, options)
-    table, mask = network_table(data, kind, interventions)
+    table, mask = network_table(data, kind, interventions, most=most_parents(max_parents))
     continuous = kind in CONTINUOUS_SCORES
     values = table.standardized if continuous else table.codes
     states = None if continuous or kind == "logistic" else table.states
@@ -235,6 +245,43 @@ def score_kind(data, kind, known):
     return "multinomial"
 
 
+def _sized(kind, options):
+    """Options with `equivalent_sample_size` under the name that the score has for it."""
+    options = dict(options)
+    size = options.pop("equivalent_sample_size", None)
+    if size is None:
+        return options
+    if kind not in _SIZE:
+        raise ValueError(
+            f"`equivalent_sample_size` belongs to the scores 'bge' and 'bdeu', not to {kind!r}; leave it out"
+        )
+    if _SIZE[kind] in options:
+        raise ValueError(
+            f"`equivalent_sample_size` and `{_SIZE[kind]}` are the same; give one of them"
+        )
+    return options | {_SIZE[kind]: positive_size("equivalent_sample_size", size)}
+
+
+def positive_size(name, value) -> float:
+    """Return an option that must be a positive finite number as a float; a ValueError otherwise."""
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
+    if not (number and 0.0 < value < np.inf):
+        raise ValueError(f"`{name}` must be a positive number, it is {value!r:.60}")
+    return float(value)
+
+
+def most_parents(max_parents) -> float:
+    """Return the most parents of a column, infinity for None; a ValueError for what is no such number."""
+    if max_parents is None:
+        return np.inf
+    whole = isinstance(max_parents, Integral) and not isinstance(max_parents, bool | np.bool)
+    if not whole or max_parents < 0:
+        raise ValueError(
+            f"`max_parents` must be a whole number, at least 0, it is {max_parents!r:.60}"
+        )
+    return int(max_parents)
+
+
 def _check_options(kind, options):
     """Refuse options that are neither of the search nor of the score."""
     own = _HYPER.get(kind, ())
@@ -246,7 +293,7 @@ def _check_options(kind, options):
         raise TypeError(nearest("option", name, (*_OPTIONS, *own)))
 
 
-def network_table(data, score, interventions=None, *, incomplete=False):
+def network_table(data, score, interventions=None, *, incomplete=False, most=None):
     """Check a table, and which of its cells were set from outside.
 
     Parameters
@@ -257,6 +304,9 @@ def network_table(data, score, interventions=None, *, incomplete=False):
     interventions : (n, d) array_like or DataFrame of bool, optional
     incomplete : bool
         Whether cells may be missing.
+    most : float, optional
+        Most parents of a column; columns that so many determine exactly are then refused under
+        ``"gaussian"``.
 
     Returns
     -------
@@ -270,11 +320,14 @@ def network_table(data, score, interventions=None, *, incomplete=False):
         If the table cannot be used.
     ValueError
         If `interventions` does not fit the table.
+
+    Warns
+    -----
+    TableWarning
+        What tables of this kind warn about, and if a column seems to say which columns were set.
     """
-    if score in CONTINUOUS_SCORES:
-        table = Table.continuous(data)
-    else:
-        table = StateTable.read(data)
+    regressions = score == "gaussian" and most is not None
+    table = _read(data, score, quiet=regressions)
     if table.missing.any() and not incomplete:
         columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
         raise TableError(
@@ -299,7 +352,75 @@ def network_table(data, score, interventions=None, *, incomplete=False):
             f"from 0, of {table.names[column]!r}); the value that a column was set to must be known: fill "
             "it in, or drop the row"
         )
+    if regressions:
+        _check_regressions(table, mask, most)
     return table, mask
+
+
+def _read(data, score, *, quiet):
+    """Read a table; if `quiet`, without the remark on linear relations, which is about priors."""
+    if score not in CONTINUOUS_SCORES:
+        table = StateTable.read(data)
+        _warn_about_targets(table)
+        return table
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.filterwarnings("ignore", ".*exact linear combination")
+        return Table.continuous(data)
+
+
+def _warn_about_targets(table):
+    """Say which columns have names of other columns as states (one more may be "none")."""
+    for name, levels in zip(table.names, table.levels, strict=True):
+        targets = [s for s in levels if isinstance(s, str) and s != name and s in table.names]
+        if targets and len(targets) >= len(levels) - 1:
+            warn(
+                f"column {name!r} has names of other columns as states ({listing(targets)}): if it says "
+                "which column was set in each row, drop it from the table and give `interventions`"
+            )
+
+
+def _check_regressions(table, mask, most):
+    """Refuse columns whose likelihood has no bound, since parents leave no residual."""
+    most, known = min(most, table.p - 1), {}
+    for name, own, free in zip(table.names, table.values.T, ~mask.T, strict=True):
+        if not free.any():
+            continue
+        _check_column(name, own[free], most, "" if free.all() else " in which it was not set")
+        rows = free.tobytes()
+        if rows not in known:
+            known[rows] = _relation(table.names, table.values[free])
+        involved, fewest = known[rows]
+        if name in involved and fewest <= most:
+            raise TableError(
+                f"{column_list(involved)} are in an exact linear relation, under which the likelihood has "
+                "no bound: drop one of them, or use score='bge'"
+            )
+
+
+def _check_column(name, column, most, where):
+    n = len(column)
+    if np.ptp(column) <= 1e-12 * np.abs(column).max():
+        raise TableError(
+            f"column {name!r} is constant in the {count(n, 'row')}{where}: its likelihood has no bound; "
+            "drop the column, or use score='bge'"
+        )
+    if n <= most + 1:
+        raise TableError(
+            f"column {name!r} has {count(n, 'row')}{where}, too few for up to {most} parents, which then "
+            f"leave no residual; set max_parents={n - 2} or less, or use score='bge'"
+        )
+
+
+def _relation(names, values):
+    """Columns in exact linear relations, and the fewest parents that may leave no residual."""
+    involved = dependent_columns(list(names), values)
+    if not involved:
+        return [], 0
+    columns = values[:, [names.index(name) for name in involved]]
+    z = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    rank = np.linalg.matrix_rank(z, tol=1e-5 * np.sqrt(len(z)))
+    return involved, len(involved) - 1 if rank == len(involved) - 1 else 1
 
 
 def _intervention_mask(interventions, table):
@@ -307,12 +428,13 @@ def _intervention_mask(interventions, table):
     if interventions is None:
         return np.zeros((table.n, table.p), bool)
     if hasattr(interventions, "columns"):
-        if unknown := [name for name in interventions.columns if name not in table.names]:
-            raise TableError(f"interventions have the unknown {column_list(unknown)}")
         given = interventions
+        labels = {label_text(label): label for label in given.columns}
+        if unknown := [name for name in labels if name not in table.names]:
+            raise TableError(f"interventions have the unknown {column_list(unknown)}")
         interventions = np.zeros((len(given), table.p), bool)
-        for name in given.columns:
-            interventions[:, table.names.index(name)] = _true_or_false(given[name], name)
+        for name, label in labels.items():
+            interventions[:, table.names.index(name)] = _true_or_false(given[label], name)
     mask = _true_or_false(interventions)
     if mask.shape != (table.n, table.p):
         raise ValueError(
@@ -381,12 +503,12 @@ def parent_prior(
     ValueError
         As from :class:`bayesstruct.kernels.dag_priors.ParentPrior`.
     """
-    names = list(names)
+    names = [label_text(name) for name in names]
     allowed = _tier_arcs(names, tiers)
     required_arcs = np.zeros_like(allowed)
-    for parent, child in (_arc(names, pair, "forbidden") for pair in forbidden):
+    for parent, child in _arcs(names, forbidden, "forbidden"):
         allowed[parent, child] = False
-    for parent, child in (_arc(names, pair, "required") for pair in required):
+    for parent, child in _arcs(names, required, "required"):
         if not allowed[parent, child]:
             raise TableError(
                 f"the arc {names[parent]} -> {names[child]} is required, and forbidden by "
@@ -397,16 +519,14 @@ def parent_prior(
         raise TableError(
             f"the required arcs among {column_list([names[i] for i in cycle])} form a cycle; drop one"
         )
-    if max_parents is not None and (isinstance(max_parents, str) or max_parents < 0):
-        raise ValueError(f"`max_parents` must be a whole number, at least 0, it is {max_parents!r}")
-    most = np.inf if max_parents is None else max_parents
-    if required_arcs.sum(axis=0).max() > most:
+    if required_arcs.sum(axis=0).max() > most_parents(max_parents):
         child = int(required_arcs.sum(axis=0).argmax())
         raise ValueError(
             f"{required_arcs[:, child].sum()} arcs into {names[child]!r} are required, more than "
             f"`max_parents` = {max_parents}"
         )
     if hasattr(edge_probability, "loc"):
+        edge_probability = edge_probability.rename(index=label_text, columns=label_text)
         if lost := set(names) - (set(edge_probability.index) & set(edge_probability.columns)):
             raise TableError(
                 f"`edge_probability` has no row and column for {listing(sorted(lost))}"
@@ -452,9 +572,22 @@ def _cyclic(arcs):
     return left
 
 
+def _arcs(names, pairs, label):
+    """Positions (parent, child) of arcs given by names; none for None."""
+    if pairs is None:
+        return []
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise ValueError(
+            f"`{label}` is a list of pairs of columns (parent, child), not {pairs!r:.60}"
+        )
+    return [_arc(names, pair, label) for pair in pairs]
+
+
 def _arc(names, pair, label):
     try:
-        parent, child = pair
+        if isinstance(pair, str):
+            raise TypeError
+        parent, child = map(label_text, pair)
         ends = names.index(parent), names.index(child)
     except (ValueError, TypeError):
         raise TableError(
@@ -471,8 +604,9 @@ def _tier_arcs(names, tiers):
     if tiers is None:
         return ~np.eye(len(names), dtype=bool)
     if hasattr(tiers, "items"):
-        pairs = list(tiers.items())
+        pairs = [(label_text(name), level) for name, level in tiers.items()]
     else:
+        tiers = _tier_list(names, tiers)
         pairs = [(name, level) for level, tier in enumerate(tiers) for name in _tier(tier)]
     columns = [name for name, _ in pairs]
     if unknown := [name for name in columns if name not in names]:
@@ -490,5 +624,22 @@ def _tier_arcs(names, tiers):
     return (level[:, None] <= level) & ~np.eye(len(names), dtype=bool)
 
 
+def _tier_list(names, tiers):
+    """Tiers as a list of groups."""
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+        raise ValueError(
+            "`tiers` is a list of groups of columns, the earliest first, or a dict with the number of the "
+            f"tier of each column, not {tiers!r:.60}"
+        )
+    tiers = list(tiers)
+    if numbers := [tier for tier in tiers if not isinstance(tier, str | Iterable)]:
+        raise ValueError(
+            f"`tiers` has {numbers[0]!r:.60} where a group of columns should be; give groups, the earliest "
+            "first, such as [['a'], ['b', 'c']], or a dict with the number of the tier of each column: "
+            "dict(zip(columns, tiers))"
+        )
+    return tiers
+
+
 def _tier(tier):
-    return [tier] if isinstance(tier, str) else tier
+    return [tier] if isinstance(tier, str) else [label_text(name) for name in tier]

@@ -252,6 +252,9 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
         interventions : (n, d) bool array_like or DataFrame
             Cells that were set by the experimenter; such a row says nothing about the law of its
             column (Cooper and Yoo 1999). A DataFrame may leave out columns.
+        equivalent_sample_size : float
+            Rows that the prior is worth, of ``"bge"`` (there also `alpha_mu`) and ``"bdeu"`` (`ess`); 1 by
+            default, as in :func:`bayesstruct.models.bayesian_network`.
         All others go to the score.
 
     Returns

@@ -43,6 +43,15 @@ def test_graphs_with_a_cycle_or_other_values_are_impossible():
         assert pm.logp(dag, np.array(wrong, "int8")).eval() == -np.inf
 
 
+def test_values_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"3 x 3 matrix.* shape \(4, 4\)"):
+        pm.logp(bs.DAG.dist(3), np.zeros((4, 4), int))
+    value = pt.matrix("value", dtype="int8")
+    logp = pytensor.function([value], pm.logp(bs.DAG.dist(3), value), mode="FAST_COMPILE")
+    with pytest.raises(ValueError, match="3 x 3 matrix"):
+        logp(np.zeros((4, 4), "int8"))
+
+
 @pytest.mark.parametrize("prior", ["edge", "order"])
 def test_draws_have_the_probabilities_of_the_density(prior):
     dag = bs.DAG.dist(["a", "b", "c"], prior=prior, edge_probability=0.3, forbidden=[("c", "a")])

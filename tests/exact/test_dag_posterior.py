@@ -198,6 +198,13 @@ def test_probabilities_of_arcs_are_aligned_by_name():
         ({"tiers": [["a", "b"], ["c"]]}, "leaves out column 'd'"),
         ({"tiers": [["a", "b", "e"], ["c", "d"]]}, "unknown column 'e'"),
         ({"tiers": [["a", "b"], ["b", "c", "d"]]}, "more than one tier"),
+        ({"required": 5}, "`required` is a list of pairs"),
+        ({"forbidden": "ab"}, "`forbidden` is a list of pairs"),
+        ({"required": ["ab"]}, "'ab' is not a pair of columns"),
+        ({"tiers": "abcd"}, "`tiers` is a list of groups"),
+        ({"tiers": [0, 1, 1, 2]}, "`tiers` has 0 where a group"),
+        ({"max_parents": True}, "`max_parents` must be a whole number"),
+        ({"equivalent_sample_size": 1.0}, "a score that"),
         ({"ess": 1.0}, "a score that is made from a table"),
         ({"names": ["a", "b"]}, "for 4 variables"),
     ],
@@ -249,3 +256,32 @@ def test_impossible_scores_are_refused():
     score.table[1] = np.nan
     with pytest.raises(ValueError, match="'x1' is not a number"):
         dag_posterior(score, prior="order")
+
+
+def test_no_constraints_may_be_none():
+    prior = parent_prior(NAMES, required=None, forbidden=None)
+    assert not prior.required.any() and prior.allowed.sum() == 12
+
+
+def test_labels_that_are_numbers_are_those_of_the_table():
+    table = pd.DataFrame(np.random.default_rng(15).normal(size=(30, 3)))
+    mask = pd.DataFrame(np.arange(90).reshape(30, 3) % 7 == 0, columns=table.columns)
+    q = pd.DataFrame(np.full((3, 3), 0.2), table.columns, table.columns)
+    options = {"tiers": {0: 0, 1: 0, 2: 1}, "prior": "edge", "edge_probability": q}
+    arcs = dag_posterior(table, interventions=mask, required=[(0, 1)], **options).arc_probabilities
+    assert arcs.loc["0", "1"] == pytest.approx(1.0)
+    assert parent_prior([0, 1, 2], tiers=[[0, 2], [1]]).allowed.sum() == 4
+
+
+@pytest.mark.parametrize(("kind", "own"), [("bge", "alpha_mu"), ("bdeu", "ess")])
+def test_the_size_of_the_prior_has_the_name_of_the_model(kind, own):
+    values = np.random.default_rng(16).normal(size=(30, 3))
+    table = values if kind == "bge" else (values > 0) * 1
+    named = dag_posterior(table, score=kind, equivalent_sample_size=5)
+    assert named.log_total == dag_posterior(table, score=kind, **{own: 5.0}).log_total
+    with pytest.raises(ValueError, match="are the same; give one"):
+        dag_posterior(table, score=kind, equivalent_sample_size=5, **{own: 5.0})
+    with pytest.raises(ValueError, match="must be a positive number"):
+        dag_posterior(table, score=kind, equivalent_sample_size="1")
+    with pytest.raises(ValueError, match="belongs to the scores 'bge' and 'bdeu'"):
+        dag_posterior(table, score="gaussian", equivalent_sample_size=5)

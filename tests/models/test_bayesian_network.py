@@ -172,6 +172,8 @@ def test_states_from_table_to_effects():
         ({"prior": "order", "weights": "fare"}, "did you mean 'fair'"),
         ({"score": "bdeu"}, "a|b|c"),
         ({"max_parents": -1}, "max_parents"),
+        ({"max_parents": True}, "whole number"),
+        ({"equivalent_sample_size": "1"}, "positive number"),
     ],
 )
 def test_bad_options(options, words):
@@ -254,3 +256,29 @@ def test_many_columns_keep_to_candidates():
     wanted = (truth | truth.T)[np.triu_indices(14, 1)]
     assert both[wanted].mean() > 0.6
     assert both[~wanted].mean() < 0.1
+
+
+@pytest.mark.filterwarnings("error::bayesstruct.data.errors.TableWarning")
+@pytest.mark.parametrize("learn", [bayesian_network, bs.exact.dag_posterior])
+def test_regressions_without_residual_are_refused(learn):
+    data = normal_table(30)
+    related = data.assign(e=data["a"] + data["b"])
+    with pytest.raises(TableError, match=r"'a', 'b' and 'e' are in an exact .*drop one .*'bge'"):
+        learn(related, score="gaussian")
+    learn(related, score="gaussian", max_parents=1)
+    with pytest.raises(TableError, match=r"'a' has 4 rows, too few .* max_parents=2"):
+        learn(related[["a", "b", "c"]].assign(d=np.arange(30.0) ** 2)[:4], score="gaussian")
+    learn(data[:4], score="gaussian", max_parents=2)
+    mask = np.zeros((30, 3), bool)
+    mask[:10, 0] = True
+    data.loc[10:, "a"] = 1.0
+    with pytest.raises(TableError, match="'a' is constant in the 20 rows in which it was not set"):
+        learn(data, score="gaussian", interventions=mask)
+
+
+def test_a_column_of_targets_is_noticed():
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame(rng.integers(0, 2, (40, 3)), columns=list("abc"))
+    data["target"] = rng.choice(["none", "a", "b"], 40)
+    with pytest.warns(TableWarning, match="'target' has names of other columns .* drop it"):
+        bayesian_network(data, score="bdeu")
