@@ -166,7 +166,7 @@ def test_other_steps_and_other_laws_are_refused():
     [
         ("words", {"score": "bdee"}, "did you mean 'bde'"),
         ("words", {"score": "bde", "equivalent_sample_size": 2.0}, "to the score 'bge' or 'bdeu'"),
-        ("words", {"score": "bde", "pseudo_count": -1.0}, "`pseudo_count` must be positive"),
+        ("words", {"score": "bde", "pseudo_count": -1.0}, "`pseudo_count` must be a positive"),
         ("words", {"score": "multinomial", "pseudo_count": 1.0}, "belongs to the score 'bde'"),
         ("numbers", {"score": "logistic"}, "numbers that are not whole"),
         ("codes", {"score": "bic"}, "say score='multinomial' or score='gaussian'"),
