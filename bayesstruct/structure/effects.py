@@ -195,13 +195,22 @@ def _discrete(posterior, constants, names, setting, prob, rng):
 def _state(name, state, levels):
     """Position of a state, given as it stands in the table: 1.0 is the state 1, and True."""
     text = str(state)
-    if text not in levels and isinstance(state, float | np.floating) and state == int(state):
-        text = str(int(state))
-    if text in ("0", "1") and sorted(levels) == ["False", "True"]:
-        text = str(text == "1")
+    if text not in levels:
+        same = [level for level in levels if _number(level) == _number(state)]
+        text = same[0] if same else text
+    if text not in levels and sorted(levels) == ["False", "True"] and _number(state) in (0, 1):
+        text = str(_number(state) == 1)
     if text not in levels:
         raise ValueError(f"{name!r} has the states {', '.join(levels)}, not {state!r:.40}")
     return levels.index(text)
+
+
+def _number(state):
+    """Return a state as a number, or NaN, which equals nothing."""
+    try:
+        return float(state)
+    except (TypeError, ValueError):
+        return np.nan
 
 
 def _both_laws(dag, tables, states, chosen, rng):

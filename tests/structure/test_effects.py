@@ -60,7 +60,8 @@ def test_states_are_taken_as_they_stand_in_the_table():
     assert effects._state("a", 1.0, ["0", "1"]) == 1
     assert effects._state("a", np.int64(0), ["0", "1"]) == 0
     assert effects._state("a", 1, ["False", "True"]) == 1
+    assert effects._state("a", "1", ["0.0", "1.0"]) == 1
     assert effects._state("a", "yes", ["no", "yes"]) == 1
-    for wrong in (1.5, 2, "maybe", None):
+    for wrong in (1.5, 2, "maybe", None, np.nan, np.inf):
         with pytest.raises(ValueError, match="'a' has the states 0, 1"):
             effects._state("a", wrong, ["0", "1"])
