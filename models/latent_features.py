@@ -8,7 +8,8 @@ x        ~ Normal(baseline + feature @ loading, noise)
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data import Table
+from bayesstruct.data import Table, TableError
+from bayesstruct.data.errors import column_list
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 
 __all__ = ["latent_features"]
@@ -74,9 +75,14 @@ def latent_features(
     *JMLR* 12, 1185-1224, section 5.
     """
     table = Table.continuous(data)
-    x = table.values - np.asarray(baseline, float)
-    size = float(np.sqrt((x**2).mean()))
-    n, d = x.shape
+    _refuse_missing(table)
+    for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
+        _check_positive(name, value)
+    if isinstance(max_features, bool) or not isinstance(max_features, int) or max_features < 1:
+        raise ValueError(f"`max_features` must be a whole number above 0, not {max_features!r}")
+    n, d = table.values.shape
+    baseline = _checked_baseline(baseline, d)
+    size = float(np.sqrt(((table.values - baseline) ** 2).mean()))
     coords = {"observation": np.arange(n), "latent": np.arange(max_features), "node": table.names}
     with pm.Model(coords=coords) as model:
         alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
@@ -99,3 +105,33 @@ def latent_features(
             "x", baseline + z @ loading, noise, observed=table.values, dims=("observation", "node")
         )
     return model
+
+
+def _refuse_missing(table):
+    gaps = table.missing.any(axis=0)
+    if gaps.any():
+        columns = [name for name, gap in zip(table.names, gaps, strict=True) if gap]
+        raise TableError(
+            f"{column_list(columns)}: cells are missing, which this model does not impute; drop these rows "
+            "(data.dropna()) or columns"
+        )
+
+
+def _check_positive(name, value):
+    if value is None:
+        return
+    if isinstance(value, str | bool) or not (np.isscalar(value) and 0 < value < np.inf):
+        raise ValueError(f"`{name}` must be a number above 0, or None for a prior, not {value!r}")
+
+
+def _checked_baseline(baseline, d):
+    try:
+        values = np.asarray(baseline, float)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.shape not in ((), (d,)) or not np.isfinite(values).all():
+        raise ValueError(
+            f"`baseline` must be a finite number or one for each of the {d} columns, such as "
+            f"data.mean(), not {baseline!r:.60}"
+        )
+    return values

@@ -152,8 +152,7 @@ class IndianBuffet(Discrete):
         n = _whole(observations, "observations")
         params = [as_float(v) for v in (alpha, concentration, discount)]
         known = [_number(p) for p in params]
-        if None not in known:
-            check_buffet(*known)
+        _check_known(*known)
         if truncation is None:
             if None in known:
                 raise ValueError(
@@ -167,6 +166,16 @@ class IndianBuffet(Discrete):
     def support_point(rv, size, *_):
         """Return one feature that all rows have."""
         return pt.set_subtensor(pt.zeros(rv.shape, dtype="int8")[..., 0], 1)
+
+
+def _check_known(alpha, concentration, discount):
+    """Refuse what is out of range of the parameters that are numbers."""
+    both = concentration is not None and discount is not None
+    check_buffet(
+        1.0 if alpha is None else alpha,
+        concentration if both else 1.0,
+        0.0 if discount is None else discount,
+    )
 
 
 def _whole(value, name) -> int:
@@ -186,6 +195,7 @@ def _number(tensor):
 def _buffet_logp(op, values, rng, size, alpha, c, discount, **kwargs):
     (value,) = values
     n, most = op.matrix
+    value = pt.specify_shape(value, (*(None,) * (value.type.ndim - 2), n, most))
     z = value.astype("float64")
     sums = z.sum(axis=-2)
     used = pt.gt(sums, 0.0)

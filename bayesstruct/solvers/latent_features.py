@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesstruct.kernels.indian_buffet import left_ordered, log_buffet, new_dish_rates
+from bayesstruct.kernels.indian_buffet import check_buffet, left_ordered, log_buffet, new_dish_rates
 
 __all__ = ["LatentFeatures", "latent_features"]
 
@@ -64,12 +64,26 @@ def latent_features(x, *, alpha=1.0, max_features=50, restarts=1, random_seed=No
     -------
     LatentFeatures
 
+    Raises
+    ------
+    ValueError
+        If the table is not one of finite numbers that are not all zero, or an option is out of range.
+
     Notes
     -----
     A local search: there is no certificate.
     """
+    check_buffet(alpha)
+    for name, value in (("max_features", max_features), ("restarts", restarts)):
+        if not value >= 1:
+            raise ValueError(f"`{name}` must be 1 or more, it is {value!r}")
     rng = np.random.default_rng(random_seed)
     x = np.ascontiguousarray(x, float)
+    if x.ndim != 2 or not np.isfinite(x).all() or not x.any():
+        raise ValueError(
+            "the table must have two dimensions and finite numbers, not all of them zero: drop rows "
+            "with missing cells"
+        )
     found = [_Search(rng, x, alpha, max_features).run() for _ in range(restarts)]
     return max(found, key=lambda solution: solution.objective)
 

@@ -1,9 +1,11 @@
 """Features of a linear Gaussian model: their distribution, their step, where chains start."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 
+from bayesstruct.data import TableError
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.kernels.indian_buffet import draw_by_dishes, log_buffet
 from bayesstruct.kernels.latent_features import log_likelihood
@@ -73,6 +75,37 @@ def test_parameters_out_of_range_are_refused(options, message):
     given = {"alpha": 1.0, "observations": 5, **options}
     with pytest.raises(ValueError, match=message):
         IndianBuffet.dist(given.pop("alpha"), **given)
+
+
+def test_a_value_of_another_shape_has_no_density():
+    with pytest.raises((ValueError, AssertionError), match="shape"):
+        pm.logp(IndianBuffet.dist(1.0, observations=3, truncation=4), np.zeros((2, 4), int)).eval()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alpha": 0}, "`alpha`"),
+        ({"noise": "1"}, "`noise`"),
+        ({"loading_scale": -1.0}, "`loading_scale`"),
+        ({"discount": 1.0}, "`discount`"),
+        ({"concentration": -0.1}, "`concentration`"),
+        ({"max_features": 2.5}, "`max_features`"),
+        ({"baseline": [1.0, 2.0]}, "each of the 5 columns"),
+    ],
+)
+def test_options_of_the_model_out_of_range_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        latent_features(table()[0], **options)
+
+
+def test_missing_cells_are_refused_by_column():
+    frame = pd.DataFrame(table()[0], columns=list("abcde"))
+    frame.iloc[3, 1] = np.nan
+    with pytest.raises(TableError, match="'b': cells are missing"):
+        latent_features(frame)
+    with pytest.raises(ValueError, match="missing cells"):
+        search(frame)
 
 
 def test_a_draw_that_does_not_fit_is_an_error():
