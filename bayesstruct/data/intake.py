@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bayesstruct.data.errors import TableError
+from bayesstruct.data.names import label_text
 
 __all__ = ["Intake", "is_number", "read_columns"]
 
@@ -87,7 +88,7 @@ def _read_xarray(data, max_columns: int) -> Intake:
         raise TableError("An xarray Dataset is not one table: pass one of its DataArrays.")
     names = None
     if data.ndim == 2 and data.dims[1] in data.coords:
-        names = [_name(label) for label in data.coords[data.dims[1]].values]
+        names = [label_text(label) for label in data.coords[data.dims[1]].values]
     return _read_array(data.values, names, max_columns)
 
 
@@ -120,7 +121,7 @@ def _read_frame(data, max_columns: int) -> Intake:
     if hasattr(data, "collect"):
         data = data.collect()
     try:
-        names = [_name(name) for name in getattr(data, "column_names", data.columns)]
+        names = [label_text(name) for name in getattr(data, "column_names", data.columns)]
         if len(names) > max_columns or len(set(names)) < len(names):
             return Intake(names, np.empty((0, len(names))))  # refused by name alone
         if getattr(getattr(data, "columns", None), "nlevels", 1) > 1:
@@ -130,10 +131,6 @@ def _read_frame(data, max_columns: int) -> Intake:
         message = f"A table is expected ({_ACCEPTED}), not {type(data).__name__}."
         raise TableError(message) from error
     return _convert(names, len(frame), frame.iter_columns(), _series_numbers)
-
-
-def _name(label) -> str:
-    return "_".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def _convert(names: list[str], n: int, columns: Iterable, convert) -> Intake:

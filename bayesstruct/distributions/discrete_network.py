@@ -125,6 +125,40 @@ def strides(dag, states):
     return np.where(present, before, 0).astype(np.int64)
 
 
+def table_counts(dag, rows, kept, states, sample_size, constant=False):
+    """Yield where each row is in the table of each child, and the counts of its cells with prior weights.
+
+    Parameters
+    ----------
+    dag : (d, d) array
+        1 at (parent, child).
+    rows : (d, n) int array
+        States, one row for each variable.
+    kept : (d, n) array
+        Weight of each row in the law of each variable, 0 where it was set.
+    states : sequence of int
+    sample_size, constant
+        Prior weights, as in :func:`bayesstruct.kernels.network_parameters.draw_tables`.
+
+    Yields
+    ------
+    cell : (n,) int array
+    counts : (configurations, states) array
+    """
+    step = strides(dag, states)
+    for child, k in enumerate(states):
+        size = int(k * np.prod(np.where(np.asarray(dag)[:, child] != 0, states, 1)))
+        cell = (step[:, child] @ rows) * k + rows[child]
+        weight = sample_size if constant else sample_size / size
+        yield cell, (np.bincount(cell, kept[child], minlength=size) + weight).reshape(-1, k)
+
+
+def expected_tables(counts, cells):
+    """Return the mean tables, (d, cells), from the counts of `table_counts`, child by child."""
+    means = [c / c.sum(axis=1, keepdims=True) for c in counts]
+    return np.array([np.pad(m.ravel(), (0, cells - m.size)) for m in means])
+
+
 class _TablesRV(SymbolicRandomVariable):
     """Conditional probability tables given the graph."""
 

@@ -11,11 +11,17 @@ from bayesstruct.distributions.dag import OrderDAGRV
 from bayesstruct.distributions.precision import GraphicalSpikeSlabRV
 from bayesstruct.inference.field_map import field_mode, field_of, refuse_gaps, refuse_spikes
 from bayesstruct.inference.neighbourhood_map import lasso_of, neighbourhood_mode
-from bayesstruct.inference.network_map import network_in, network_mode
-from bayesstruct.inference.scored_map import scored_network_in, scored_network_mode
-from bayesstruct.inference.structural_em import incomplete_network_in, incomplete_network_mode
+from bayesstruct.inference.network_map import (
+    network_mode,
+    recognized_network,
+    scored_network_mode,
+)
+from bayesstruct.inference.structural_em import incomplete_network_mode
+from bayesstruct.steps.network_cells import incomplete_network_of
+from bayesstruct.steps.networks import network_of
 from bayesstruct.steps.precision import PartGibbs, pack_cholesky, unpack_cholesky
 from bayesstruct.steps.recognition import NotRecognized, is_op, parts_of
+from bayesstruct.steps.scored_networks import scored_network_of
 
 __all__ = ["find_MAP"]
 
@@ -131,12 +137,12 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
 
 def _network_mode(model, tol, max_rounds):
     """Best graph of a Bayesian network with what goes with it, or None for other models."""
-    if (network := network_in(model)) is not None:
+    if (network := recognized_network(model, network_of)) is not None:
         return network_mode(model, network)
-    if (network := scored_network_in(model)) is not None:
+    if (network := recognized_network(model, scored_network_of)) is not None:
         return scored_network_mode(model, network)
     _refuse_orders(model)
-    if (network := incomplete_network_in(model)) is None:
+    if (network := recognized_network(model, incomplete_network_of)) is None:
         return None
     point, converged = incomplete_network_mode(model, network, tol, max_rounds)
     _warn_unless(converged, max_rounds, tol)

@@ -26,37 +26,18 @@ import numpy as np
 
 from scipy.special import digamma
 
-from bayesstruct.distributions.dag import DAGRV
-from bayesstruct.distributions.discrete_network import strides
-from bayesstruct.distributions.gaussian_network import (
-    ArcWeightsRV,
-    InterceptsRV,
-    NoiseVariancesRV,
-    arc_index,
-)
+from bayesstruct.distributions.discrete_network import expected_tables, table_counts
 from bayesstruct.exact.dags import NetworkProblem
 from bayesstruct.solvers.parent_search import search_tables
-from bayesstruct.steps.network_cells import completed_rows, incomplete_network_of
-from bayesstruct.steps.recognition import NotRecognized, is_op
+from bayesstruct.steps.network_cells import completed_rows
 
-__all__ = ["incomplete_network_in", "incomplete_network_mode", "structural_em"]
+__all__ = ["incomplete_network_mode", "structural_em"]
 
 _SEED = 20170
 _CLIMBS = 5  # local searches for each variable
 _COMPLETIONS = 2**12  # of one row
 _EXPANDED = 2**20  # completions of all rows
 _ROUNDS = 100  # graphs
-
-
-def incomplete_network_in(model):
-    """Return the recognised incomplete network of a model, or None."""
-    graphs = [rv for rv in model.free_RVs if is_op(rv, DAGRV)]
-    if len(graphs) != 1:
-        return None
-    try:
-        return incomplete_network_of(model, graphs[0])
-    except NotRecognized:
-        return None
 
 
 def incomplete_network_mode(model, part, tol=1e-9, max_rounds=500):
@@ -193,31 +174,25 @@ class _Numbers:
 
         return ExpectedBGe(self.mean, self.covariance, self.rows.gaps, **self._options(slice(None)))
 
-    def _regressions(self, graph):
-        """Law of the parameters of each child: its parents, mean, covariance over v, shape and rate."""
+    def _moments(self):
+        """Return expected sums over the rows."""
         from bayesstruct.kernels.network_parameters import rows_times_rows
 
-        rows, prior, d = self.rows, self.prior, len(graph)
+        rows = self.rows
         moments, group = rows_times_rows(self.mean, rows.free, rows.patterns)
         for products, kept in zip(moments, rows.patterns[0], strict=True):
             products[1:, 1:] += self.covariance[kept[rows.gaps]].sum(axis=0)
-        for child in range(d):
-            products, parents = moments[group[child]], np.flatnonzero(graph[:, child])
-            at = np.append(0, 1 + parents)
-            shrinkage = np.append(prior.alpha_mu, np.full(len(parents), prior.scale))
-            inverse = np.linalg.inv(products[np.ix_(at, at)] + np.diag(shrinkage))
-            right = products[at, child + 1]
-            mean = inverse @ right
-            left = prior.scale + products[child + 1, child + 1] - right @ mean
-            shape = 0.5 * (prior.alpha_w - d + len(at) + products[0, 0])
-            yield parents, mean, inverse, shape, 0.5 * left
+        return moments, group
 
     def update(self, graph):
         """Take the best law given graph and statistics."""
+        from bayesstruct.kernels.network_parameters import regression_laws
+
         rows, d = self.rows, len(graph)
         free, missing, z = rows.free[rows.gaps], self.missing[rows.gaps], self.mean[rows.gaps]
         precision, push = np.zeros((len(z), d, d)), np.zeros((len(z), d))
-        for child, (parents, mean, inverse, shape, rate) in enumerate(self._regressions(graph)):
+        laws = regression_laws(graph, *self._moments(), self.prior)
+        for child, (parents, mean, inverse, shape, rate) in enumerate(laws):
             direction = np.zeros(d)
             direction[child], direction[parents] = 1.0, -mean[1:]
             own, pull = shape / rate * np.outer(direction, direction), np.zeros(d)
@@ -242,19 +217,10 @@ class _Numbers:
 
     def expected(self, graph):
         """Return expected parameters and cells, by the names of the variables."""
-        rows, d = self.rows, len(graph)
-        intercept, variance, weight = np.zeros(d), np.zeros(d), np.zeros((d, d))
-        for child, (parents, mean, _, shape, rate) in enumerate(self._regressions(graph)):
-            intercept[child], weight[child, parents] = mean[0], mean[1:]
-            variance[child] = rate / max(shape - 1.0, 0.5)
-        source, target = arc_index(d)
+        rows = self.rows
         values = rows.location + rows.spread * self.mean
-        return {
-            rows.names[ArcWeightsRV]: weight[target, source],
-            rows.names[InterceptsRV]: intercept,
-            rows.names[NoiseVariancesRV]: variance,
-            rows.cells: values[self.missing],
-        }
+        cells = {rows.cells: values[self.missing]}
+        return rows.regressions.expected(graph, self._moments()) | cells
 
 
 class _States:
@@ -304,13 +270,8 @@ class _States:
     def _tables(self, graph):
         """Where each row is in the table of each child, and the parameters of its Dirichlet laws."""
         rows = self.rows
-        step = strides(graph, rows.states)
-        for child, k in enumerate(rows.states):
-            size = k * int(np.prod(np.where(graph[:, child] != 0, rows.states, 1)))
-            cell = (self.table @ step[:, child]) * k + self.table[:, child]
-            kept = np.where(self.free[:, child], self.weights, 0.0)
-            counts = np.bincount(cell, kept, minlength=size) + rows.sample_size / size
-            yield cell, counts.reshape(-1, k)
+        kept = np.where(self.free.T, self.weights, 0.0)
+        return table_counts(graph, self.table.T, kept, rows.states, rows.sample_size)
 
     def update(self, graph):
         """Take the best probabilities given graph and counts."""
@@ -323,10 +284,7 @@ class _States:
     def expected(self, graph):
         """Return expected tables and the most probable completions, by the names of the variables."""
         rows = self.rows
-        out = np.zeros((len(rows.states), rows.size))
-        for child, (_, counts) in enumerate(self._tables(graph)):
-            mean = counts / counts.sum(axis=1, keepdims=True)
-            out[child, : mean.size] = mean.ravel()
+        out = expected_tables((counts for _, counts in self._tables(graph)), rows.size)
         order = np.lexsort((self.weights, self.owner))
         last = order[np.append(self.owner[order][1:] != self.owner[order][:-1], True)]
         return {rows.name: out, rows.cells: self.table[last][self.missing]}

@@ -31,7 +31,15 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-__all__ = ["GaussianPrior", "draw_regressions", "draw_tables", "row_patterns", "rows_times_rows"]
+__all__ = [
+    "GaussianPrior",
+    "draw_regressions",
+    "draw_tables",
+    "expected_regressions",
+    "regression_laws",
+    "row_patterns",
+    "rows_times_rows",
+]
 
 _INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -156,6 +164,54 @@ def draw_regressions(rng, adjacency, moments, group, prior, intercept, weight, v
         intercept[child] = x[0]
         for i in range(1, k):
             weight[child, parents[i] - 1] = x[i]
+
+
+def regression_laws(adjacency, moments, group, prior):
+    """Yield the law of the parameters of each child given the graph and the sums over the rows.
+
+    Parameters
+    ----------
+    adjacency : (d, d) array
+        1 at (parent, child).
+    moments, group
+        From `rows_times_rows`.
+    prior : GaussianPrior
+
+    Yields
+    ------
+    parents : int array
+    mean : (1 + parents,) array
+        Of intercept and coefficients.
+    inverse : matrix
+        Their covariance, over the noise variance.
+    shape, rate : float
+        Of the inverse gamma law of the noise variance.
+    """
+    for child in range(len(adjacency)):
+        products, parents = moments[group[child]], np.flatnonzero(adjacency[:, child])
+        at = np.append(0, 1 + parents)
+        shrinkage = np.append(prior.alpha_mu, np.full(len(parents), prior.scale))
+        inverse = np.linalg.inv(products[np.ix_(at, at)] + np.diag(shrinkage))
+        right = products[at, child + 1]
+        mean = inverse @ right
+        left = prior.scale + products[child + 1, child + 1] - right @ mean
+        shape = 0.5 * (prior.alpha_w - len(adjacency) + len(at) + products[0, 0])
+        yield parents, mean, inverse, shape, 0.5 * left
+
+
+def expected_regressions(adjacency, moments, group, prior):
+    """Return the means of intercepts (d,), coefficients (d, d), children as rows, and variances (d,).
+
+    See `regression_laws`. The shape less one, by which the rate of a variance is divided,
+    counts as one half at least.
+    """
+    d = len(adjacency)
+    intercept, weight, variance = np.zeros(d), np.zeros((d, d)), np.zeros(d)
+    laws = regression_laws(adjacency, moments, group, prior)
+    for child, (parents, mean, _, shape, rate) in enumerate(laws):
+        intercept[child], weight[child, parents] = mean[0], mean[1:]
+        variance[child] = rate / max(shape - 1.0, 0.5)
+    return intercept, weight, variance
 
 
 @numba.njit(cache=True, nogil=True)

@@ -12,7 +12,16 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import NormalRV
 
 from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV, IndianBuffetRV
-from bayesstruct.steps.recognition import NotRecognized, _children, _depends_on, is_op, parameters
+from bayesstruct.steps.recognition import (
+    NotRecognized,
+    _children,
+    _depends_on,
+    check_drawn,
+    is_op,
+    only_one,
+    parameters,
+    refusals,
+)
 from bayesstruct.steps.tables import Expressions
 
 __all__ = ["LatentFeatureGibbs"]
@@ -242,19 +251,8 @@ def _is_initial(feature) -> bool:
 
 
 def _one_part(model, drawn):
-    features = [rv for rv in drawn if is_op(rv, IndianBuffetRV)]
-    if len(features) != 1:
-        names = ", ".join(rv.name for rv in drawn)
-        raise ValueError(
-            f"{names}: there are {len(features)} sets of features, not one. {_SUPPORTED}."
-        )
-    try:
-        part = features_of(model, features[0])
-        missing = {part.feature.name, part.loading.name} ^ {v.name for v in drawn}
-        if missing:
-            raise NotRecognized(f"{', '.join(sorted(missing))} must be drawn by one step")
-        return part
-    except NotRecognized as reason:
-        raise ValueError(
-            f"the features {features[0].name!r} cannot be drawn exactly: {reason}. {_SUPPORTED}."
-        ) from None
+    feature = only_one(drawn, IndianBuffetRV, "sets of features", _SUPPORTED)
+    with refusals(feature, _SUPPORTED):
+        part = features_of(model, feature)
+        check_drawn((part.feature, part.loading), drawn)
+    return part

@@ -20,7 +20,6 @@ from bayesstruct.distributions.gaussian_network import (
     ArcWeightsRV,
     InterceptsRV,
     NoiseVariancesRV,
-    arc_index,
 )
 from bayesstruct.distributions.incomplete_networks import (
     IncompleteDiscreteNetworkRV,
@@ -29,15 +28,24 @@ from bayesstruct.distributions.incomplete_networks import (
 )
 from bayesstruct.exact.dags import NetworkProblem
 from bayesstruct.solvers.parent_search import ALL_PARENTS, search_tables
-from bayesstruct.steps.networks import NetworkPart, _check_links, _family
+from bayesstruct.steps.networks import (
+    GaussianTable,
+    NetworkPart,
+    Regressions,
+    check_links,
+    dependents,
+)
 from bayesstruct.steps.order_networks import sweep_orders
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _equal,
     _unpadded,
+    check_drawn,
     is_op,
+    only_one,
     parameters,
+    refusals,
 )
 from bayesstruct.steps.tables import Expressions
 
@@ -84,7 +92,7 @@ def incomplete_network_of(model, dag) -> IncompletePart:
     """
     if dag not in model.free_RVs:
         raise NotRecognized(f"{dag.name!r} is observed")
-    family = _family(model, dag)
+    family = dependents(model, dag)
     rows = [rv for rv in family if is_op(rv, _ROWS)]
     if len(rows) != 1:
         raise NotRecognized(f"{len(rows)} incomplete tables depend on {dag.name!r}, not one")
@@ -94,7 +102,7 @@ def incomplete_network_of(model, dag) -> IncompletePart:
         raise NotRecognized(f"{', '.join(map(repr, strange))} depends on {dag.name!r}")
     if part.cells not in model.free_RVs:
         raise NotRecognized("the missing cells are no variable of the model")
-    _check_links(model, part)
+    check_links(model, part)
     _check_cells(model, part)
     return part
 
@@ -148,36 +156,17 @@ class CompletedNumbers:
     def __init__(self, model, part):
         from bayesstruct.kernels.network_parameters import row_patterns
 
-        self.names = {kind: rv.name for kind, rv in part.parameters.items()}
         self.cells, self.mask = part.cells.name, part.mask
-        _, alpha_w, scale = parameters(part.parameters[NoiseVariancesRV])
-        _, _, weight_scale = parameters(part.parameters[ArcWeightsRV])
-        _, alpha_mu = parameters(part.parameters[InterceptsRV])
-        _, _, _, location, spread, setting = parameters(part.rows)
-        observed = model.rvs_to_values[part.rows]
-        tensors = [alpha_w, scale, weight_scale, alpha_mu, location, spread, setting, observed]
-        values = Expressions(model, tensors)(model.initial_point())
-        self._set_prior(*(float(np.squeeze(v)) for v in values[:4]))
-        x = np.array(values[7], float)
-        self.location, self.spread = (np.broadcast_to(v, x.shape) for v in values[4:6])
-        self.free = np.isnan(np.broadcast_to(values[6], x.shape))
-        self.z = (x - self.location) / self.spread
+        self.table = table = GaussianTable.of(model, part)
+        self.free, self.prior, shape = table.free, table.prior, table.x.shape
+        self.location, self.spread = (
+            np.broadcast_to(v, shape) for v in (table.location, table.spread)
+        )
+        self.z = (table.x - self.location) / self.spread
         self.z[self.mask.missing] = 0.0
         self.gaps, self.patterns = np.unique(self.mask.rows), row_patterns(self.free)
-        d = x.shape[1]
-        self.place = np.empty((d, d)), np.empty(d), np.empty(d)
-        if abs(scale := self.prior.scale - self.score().scale) > 1e-8 * abs(self.prior.scale):
-            raise NotRecognized(
-                "the scale of noise variances and weights is not that of the BGe score, "
-                f"alpha_mu (alpha_w - d - 1) / (alpha_mu + 1) = {self.prior.scale - scale:g}"
-            )
-
-    def _set_prior(self, alpha_w, scale, weight_scale, alpha_mu):
-        from bayesstruct.kernels.network_parameters import GaussianPrior
-
-        if not np.isclose(scale, weight_scale):
-            raise NotRecognized("noise variances and weights do not have the same scale")
-        self.prior = GaussianPrior(alpha_mu, alpha_w, scale)
+        self.regressions = Regressions(part, self.prior, shape[1])
+        self.score()  # refuses another prior
 
     def fill(self, cells):
         """Put values of the missing cells, in the units of the table, into the rows."""
@@ -190,30 +179,19 @@ class CompletedNumbers:
 
     def score(self):
         """Local scores of the completed table."""
-        from bayesstruct.kernels.network_scores import BGe
-
-        return BGe(
-            self.z,
-            interventions=~self.free,
-            alpha_mu=self.prior.alpha_mu,
-            alpha_w=self.prior.alpha_w,
-        )
+        return self.table.score(self.z)
 
     def draw(self, rng, graph, point):
         """Draw parameters given the graph, and cells given both, into the point."""
         from bayesstruct.kernels.network_cells import draw_normal_cells
-        from bayesstruct.kernels.network_parameters import draw_regressions, rows_times_rows
+        from bayesstruct.kernels.network_parameters import rows_times_rows
 
-        weight, intercept, variance = self.place
-        moments = rows_times_rows(self.z, self.free, self.patterns)
-        draw_regressions(rng, graph, *moments, self.prior, intercept, weight, variance)
-        source, target = arc_index(len(graph))
-        point[self.names[ArcWeightsRV]] = weight[target, source]
-        point[self.names[InterceptsRV]] = intercept.copy()
-        point[self.names[NoiseVariancesRV]] = variance.copy()
+        own, free = self.regressions, self.free
+        own.draw(rng, graph, rows_times_rows(self.z, free, self.patterns), point)
         missing, gaps = self.mask.missing, self.gaps
         z = self.z[gaps]
-        draw_normal_cells(rng, intercept, weight, variance, self.free[gaps], z, missing[gaps])
+        laws = own.intercept, own.weight, own.variance
+        draw_normal_cells(rng, *laws, free[gaps], z, missing[gaps])
         self.z[gaps] = z
         point[self.cells] = (self.location + self.spread * self.z)[missing]
 
@@ -414,11 +392,7 @@ class IncompleteNetworkMCMC(BlockedStep):
     ):
         model = pm.modelcontext(model)
         self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        part = _one_network(model, [model.values_to_rvs[v] for v in self.vars])
-        try:
-            self.rows = completed_rows(model, part)
-        except NotRecognized as reason:
-            raise _refusal(part.dag, reason) from None
+        part, self.rows = _one_network(model, [model.values_to_rvs[v] for v in self.vars])
         self.rng = get_random_generator(rng)
         self.begun, self.order = False, np.empty(0, np.int64)
         self.dag, self.law = part.dag.name, part.dag.owner.op
@@ -468,19 +442,9 @@ class IncompleteNetworkMCMC(BlockedStep):
         return Competence.IDEAL if own else Competence.INCOMPATIBLE
 
 
-def _refusal(dag, reason):
-    return ValueError(f"the graph {dag.name!r} cannot be drawn exactly: {reason}. {_SUPPORTED}.")
-
-
 def _one_network(model, drawn):
-    graphs = [rv for rv in drawn if is_op(rv, _GRAPHS)]
-    if len(graphs) != 1:
-        names = ", ".join(rv.name for rv in drawn)
-        raise ValueError(f"{names}: there are {len(graphs)} graphs, not one. {_SUPPORTED}.")
-    try:
-        part = incomplete_network_of(model, graphs[0])
-        if lost := {v.name for v in part.variables} ^ {v.name for v in drawn}:
-            raise NotRecognized(f"{', '.join(sorted(lost))} must be drawn by one step")
-    except NotRecognized as reason:
-        raise _refusal(graphs[0], reason) from None
-    return part
+    dag = only_one(drawn, _GRAPHS, "graphs", _SUPPORTED)
+    with refusals(dag, _SUPPORTED):
+        part = incomplete_network_of(model, dag)
+        check_drawn(part.variables, drawn)
+        return part, completed_rows(model, part)

@@ -16,7 +16,12 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
 from bayesstruct.distributions.dag import DAGRV
-from bayesstruct.distributions.discrete_network import DiscreteNetworkRV, ProbabilityTablesRV
+from bayesstruct.distributions.discrete_network import (
+    DiscreteNetworkRV,
+    ProbabilityTablesRV,
+    expected_tables,
+    table_counts,
+)
 from bayesstruct.distributions.gaussian_network import (
     ArcWeightsRV,
     GaussianNetworkRV,
@@ -27,10 +32,29 @@ from bayesstruct.distributions.gaussian_network import (
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.exact.dags import NetworkProblem
 from bayesstruct.solvers.parent_search import ALL_PARENTS
-from bayesstruct.steps.recognition import NotRecognized, _children, is_op, parameters
+from bayesstruct.steps.recognition import (
+    NotRecognized,
+    _children,
+    check_drawn,
+    is_op,
+    only_one,
+    parameters,
+    refusals,
+)
 from bayesstruct.steps.tables import Expressions
 
-__all__ = ["NetworkMCMC", "NetworkPart", "network_of", "network_problem_of"]
+__all__ = [
+    "GaussianTable",
+    "IndependentGraphs",
+    "NetworkMCMC",
+    "NetworkPart",
+    "PartitionGraphs",
+    "Regressions",
+    "check_links",
+    "dependents",
+    "network_of",
+    "network_problem_of",
+]
 
 _PARAMETERS = (NoiseVariancesRV, ArcWeightsRV, InterceptsRV, ProbabilityTablesRV)
 _CLIMBS = (
@@ -72,7 +96,7 @@ def network_of(model, dag) -> NetworkPart:
     """
     if dag not in model.free_RVs:
         raise NotRecognized(f"{dag.name!r} is observed")
-    family = _family(model, dag)
+    family = dependents(model, dag)
     rows = [rv for rv in family if is_op(rv, (GaussianNetworkRV, DiscreteNetworkRV))]
     if len(rows) != 1:
         raise NotRecognized(f"{len(rows)} tables depend on {dag.name!r}, not one")
@@ -81,11 +105,11 @@ def network_of(model, dag) -> NetworkPart:
     if strange:
         raise NotRecognized(f"{', '.join(map(repr, strange))} depends on {dag.name!r}")
     part = NetworkPart(dag, rows[0], found)
-    _check_links(model, part)
+    check_links(model, part)
     return part
 
 
-def _family(model, dag):
+def dependents(model, dag):
     """Random variables and potentials that depend on a graph, directly or not."""
     out, new = [], [dag]
     while new:
@@ -95,7 +119,7 @@ def _family(model, dag):
     return out
 
 
-def _check_links(model, part):
+def check_links(model, part):
     """Refuse models whose pieces are not put together as in a network."""
     wanted = {ProbabilityTablesRV}
     if part.gaussian:
@@ -133,47 +157,110 @@ def _check_links(model, part):
         raise NotRecognized(f"the parameters of {part.rows.name!r} are not linked as in a network")
 
 
-class _Gaussian:
-    """Scores and parameters of a Gaussian network."""
+@dataclass
+class GaussianTable:
+    """What a Gaussian network says of its table, and its prior of the parameters."""
 
-    def __init__(self, model, part):
-        from bayesstruct.kernels.network_parameters import GaussianPrior, rows_times_rows
-        from bayesstruct.kernels.network_scores import BGe
+    alpha_mu: float
+    alpha_w: float
+    scale: float
+    weight_scale: float
+    location: np.ndarray
+    spread: np.ndarray
+    x: np.ndarray
+    free: np.ndarray  # cells that were not set from outside
 
-        self.names = {kind: rv.name for kind, rv in part.parameters.items()}
+    @classmethod
+    def of(cls, model, part):
+        """Read it from a recognised network, complete or not."""
         _, alpha_w, scale = parameters(part.parameters[NoiseVariancesRV])
         _, _, weight_scale = parameters(part.parameters[ArcWeightsRV])
         _, alpha_mu = parameters(part.parameters[InterceptsRV])
         _, _, _, location, spread, setting = parameters(part.rows)
         observed = model.rvs_to_values[part.rows]
-        tensors = [alpha_w, scale, weight_scale, alpha_mu, location, spread, setting, observed]
+        tensors = [alpha_mu, alpha_w, scale, weight_scale, location, spread, setting, observed]
         values = Expressions(model, tensors)(model.initial_point())
-        alpha_w, scale, weight_scale, alpha_mu = (float(np.squeeze(v)) for v in values[:4])
+        numbers = (float(np.squeeze(v)) for v in values[:4])
         location, spread, setting, x = (np.asarray(v, float) for v in values[4:])
-        z = (x - location) / spread
-        free = np.isnan(np.broadcast_to(setting, z.shape))
-        self.score = BGe(z, interventions=~free, alpha_mu=alpha_mu, alpha_w=alpha_w)
-        if not np.allclose([scale, weight_scale], self.score.scale):
+        free = np.isnan(np.broadcast_to(setting, x.shape))
+        return cls(*numbers, location, spread, x, free)
+
+    @property
+    def prior(self):
+        """Prior of the regressions."""
+        from bayesstruct.kernels.network_parameters import GaussianPrior
+
+        return GaussianPrior(self.alpha_mu, self.alpha_w, self.scale)
+
+    def score(self, z):
+        """Local scores of the standardised table, complete now.
+
+        Raises
+        ------
+        NotRecognized
+            If they are not those of the network.
+        """
+        from bayesstruct.kernels.network_scores import BGe
+
+        score = BGe(z, interventions=~self.free, alpha_mu=self.alpha_mu, alpha_w=self.alpha_w)
+        if not np.allclose([self.scale, self.weight_scale], score.scale):
             raise NotRecognized(
                 "the scale of noise variances and weights is not that of the BGe score, "
-                f"alpha_mu (alpha_w - d - 1) / (alpha_mu + 1) = {self.score.scale:g}"
+                f"alpha_mu (alpha_w - d - 1) / (alpha_mu + 1) = {score.scale:g}"
             )
-        self.prior = GaussianPrior(alpha_mu, alpha_w, scale)
-        self.moments = rows_times_rows(z, free)
-        d = z.shape[1]
-        self.place = np.empty((d, d)), np.empty(d), np.empty(d)
-        self.arcs = arc_index(d)
+        return score
+
+
+class Regressions:
+    """Draws of the parameters of a Gaussian network."""
+
+    def __init__(self, part, prior, d):
+        self.names = {kind: rv.name for kind, rv in part.parameters.items()}
+        self.prior, self.arcs = prior, arc_index(d)
+        self.intercept, self.weight, self.variance = np.empty(d), np.empty((d, d)), np.empty(d)
+
+    def draw(self, rng, graph, moments, point):
+        """Draw the parameters given the graph and the sums over the rows, into the point."""
+        from bayesstruct.kernels.network_parameters import draw_regressions
+
+        out = self.intercept, self.weight, self.variance
+        draw_regressions(rng, graph, *moments, self.prior, *out)
+        point.update(self._named(*out))
+
+    def expected(self, graph, moments):
+        """Return the means of the parameters given the graph and the sums over the rows, by name."""
+        from bayesstruct.kernels.network_parameters import expected_regressions
+
+        return self._named(*expected_regressions(graph, *moments, self.prior))
+
+    def _named(self, intercept, weight, variance):
+        source, target = self.arcs
+        return {
+            self.names[ArcWeightsRV]: weight[target, source],
+            self.names[InterceptsRV]: intercept.copy(),
+            self.names[NoiseVariancesRV]: variance.copy(),
+        }
+
+
+class _Gaussian:
+    """Scores and parameters of a Gaussian network."""
+
+    def __init__(self, model, part):
+        from bayesstruct.kernels.network_parameters import rows_times_rows
+
+        table = GaussianTable.of(model, part)
+        z = (table.x - table.location) / table.spread
+        self.score = table.score(z)
+        self.moments = rows_times_rows(z, table.free)
+        self.regressions = Regressions(part, table.prior, z.shape[1])
 
     def draw(self, rng, graph, point):
         """Draw the parameters given the graph, into the point."""
-        from bayesstruct.kernels.network_parameters import draw_regressions
+        self.regressions.draw(rng, graph, self.moments, point)
 
-        weight, intercept, variance = self.place
-        draw_regressions(rng, graph, *self.moments, self.prior, intercept, weight, variance)
-        source, target = self.arcs
-        point[self.names[ArcWeightsRV]] = weight[target, source]
-        point[self.names[InterceptsRV]] = intercept.copy()
-        point[self.names[NoiseVariancesRV]] = variance.copy()
+    def expected(self, graph):
+        """Return the means of the parameters given the graph, by name."""
+        return self.regressions.expected(graph, self.moments)
 
 
 class _Discrete:
@@ -204,6 +291,11 @@ class _Discrete:
             raise RuntimeError("a table of the graph has more cells than the model has room for")
         point[self.name] = out
 
+    def expected(self, graph):
+        """Return the means of the tables given the graph, by name."""
+        counts = table_counts(graph, *self.rows, self.states, self.sample_size)
+        return {self.name: expected_tables((c for _, c in counts), self.cells)}
+
 
 def network_problem_of(model, part):
     """Scores and prior of a recognised network, and the draws of its parameters.
@@ -217,7 +309,7 @@ def network_problem_of(model, part):
     return NetworkProblem(tuple(map(str, op.names)), family.score, op.prior), family
 
 
-class _Independent:
+class IndependentGraphs:
     """Independent draws of a graph of a few variables."""
 
     def __init__(self, problem):
@@ -238,7 +330,7 @@ class _Independent:
         return self.draws.log_score(graph)
 
 
-class _Partitions:
+class PartitionGraphs:
     """Partition Markov chain Monte Carlo over the graphs that tables of parent sets allow."""
 
     def __init__(self, problem, sweeps, candidates):
@@ -348,9 +440,9 @@ class NetworkMCMC(BlockedStep):
         self.rng = get_random_generator(rng)
         self.begun, self.dag = False, part.dag.name
         if candidates is None and problem.d <= ALL_PARENTS:
-            self.graphs = _Independent(problem)
+            self.graphs = IndependentGraphs(problem)
         else:
-            self.graphs = _Partitions(problem, int(sweeps), candidates)
+            self.graphs = PartitionGraphs(problem, int(sweeps), candidates)
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
@@ -384,17 +476,8 @@ class NetworkMCMC(BlockedStep):
 
 
 def _one_network(model, drawn):
-    graphs = [rv for rv in drawn if is_op(rv, DAGRV)]
-    if len(graphs) != 1:
-        names = ", ".join(rv.name for rv in drawn)
-        raise ValueError(f"{names}: there are {len(graphs)} graphs, not one. {_SUPPORTED}.")
-    try:
-        part = network_of(model, graphs[0])
-        missing = {v.name for v in part.variables} ^ {v.name for v in drawn}
-        if missing:
-            raise NotRecognized(f"{', '.join(sorted(missing))} must be drawn by one step")
+    dag = only_one(drawn, DAGRV, "graphs", _SUPPORTED)
+    with refusals(dag, _SUPPORTED):
+        part = network_of(model, dag)
+        check_drawn(part.variables, drawn)
         return part, *network_problem_of(model, part)
-    except NotRecognized as reason:
-        raise ValueError(
-            f"the graph {graphs[0].name!r} cannot be drawn exactly: {reason}. {_SUPPORTED}."
-        ) from None

@@ -16,8 +16,8 @@ from bayesstruct.distributions.gaussian_network import (
 )
 from bayesstruct.exact.dags import NetworkProblem
 from bayesstruct.solvers.parent_search import search_tables
-from bayesstruct.steps.networks import network_of, network_problem_of
-from bayesstruct.steps.recognition import NotRecognized, _children, is_op
+from bayesstruct.steps.networks import dependents, network_of, network_problem_of
+from bayesstruct.steps.recognition import check_drawn, is_op, only_one, refusals
 
 __all__ = ["OrderGraphs", "OrderNetworkMCMC", "sweep_orders"]
 
@@ -190,7 +190,7 @@ class OrderNetworkMCMC(BlockedStep):
         if model is None or not is_op(var, _PARAMETERS):
             return Competence.INCOMPATIBLE
         graphs = [rv for rv in model.free_RVs if is_op(rv, OrderDAGRV)]
-        own = any(var in _descendants(model, graph) for graph in graphs)
+        own = any(var in dependents(model, graph) for graph in graphs)
         return Competence.IDEAL if own else Competence.INCOMPATIBLE
 
 
@@ -198,29 +198,10 @@ def _no_order():
     return np.empty(0, np.int64)
 
 
-def _descendants(model, variable):
-    """Variables that depend on one, directly or not."""
-    out, new = [], [variable]
-    while new:
-        new = [c for c in _children(model, new.pop()) if c not in out] + new
-        out += [c for c in new if c not in out]
-    return out
-
-
 def _one_network(model, drawn):
-    graphs = [rv for rv in drawn if is_op(rv, OrderDAGRV)]
-    if len(graphs) != 1:
-        names = ", ".join(rv.name for rv in drawn)
-        raise ValueError(
-            f"{names}: there are {len(graphs)} graphs with the prior 'order', not one. {_SUPPORTED}."
-        )
-    try:
-        part = network_of(model, graphs[0])
-        if lost := {v.name for v in part.variables} ^ {v.name for v in drawn}:
-            raise NotRecognized(f"{', '.join(sorted(lost))} must be drawn by one step")
+    dag = only_one(drawn, OrderDAGRV, "graphs with the prior 'order'", _SUPPORTED)
+    with refusals(dag, _SUPPORTED):
+        part = network_of(model, dag)
+        check_drawn(part.variables, drawn)
         problem, family = network_problem_of(model, part)
-    except NotRecognized as reason:
-        raise ValueError(
-            f"the graph {graphs[0].name!r} cannot be drawn exactly: {reason}. {_SUPPORTED}."
-        ) from None
     return part, NetworkProblem(problem.names, problem.score, problem.prior, order=True), family

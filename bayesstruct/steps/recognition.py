@@ -5,6 +5,7 @@ indicators or a table of normal rows with that precision matrix. Anything else, 
 left to another sampler.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,6 +66,36 @@ class PrecisionPart:
         """Random variables that the Gibbs step draws."""
         own = [self.precision, self.edge, self.share, self.mean]
         return [v for v in (*own, *(t.missing_rv for t in self.tables)) if v is not None]
+
+
+@contextmanager
+def refusals(head, supported):
+    """Turn what is not recognised around a variable that a step is to draw into its error."""
+    try:
+        yield
+    except NotRecognized as reason:
+        raise ValueError(f"{head.name!r} cannot be drawn exactly: {reason}. {supported}.") from None
+
+
+def only_one(drawn, kinds, plural, supported):
+    """Return the one variable of some kinds among those that a step is to draw.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or several.
+    """
+    heads = [rv for rv in drawn if is_op(rv, kinds)]
+    if len(heads) != 1:
+        names = ", ".join(rv.name for rv in drawn)
+        raise ValueError(f"{names}: there are {len(heads)} {plural}, not one. {supported}.")
+    return heads[0]
+
+
+def check_drawn(variables, drawn):
+    """Refuse a step that is to draw others than the variables that belong together."""
+    if lost := {v.name for v in variables} ^ {v.name for v in drawn}:
+        raise NotRecognized(f"{', '.join(sorted(lost))} must be drawn by one step")
 
 
 def is_op(rv, kinds) -> bool:

@@ -12,7 +12,12 @@ from pytensor.graph.basic import equal_computations
 from pytensor.graph.traversal import walk
 
 from bayesstruct.distributions.dag import DAGRV, OrderDAGRV
-from bayesstruct.distributions.discrete_network import DiscreteNetworkRV, EvenTablesRV
+from bayesstruct.distributions.discrete_network import (
+    DiscreteNetworkRV,
+    EvenTablesRV,
+    expected_tables,
+    table_counts,
+)
 from bayesstruct.distributions.fitted_networks import (
     FittedDiscreteNetworkRV,
     FittedGaussianNetworkRV,
@@ -21,9 +26,16 @@ from bayesstruct.distributions.fitted_networks import (
 )
 from bayesstruct.exact.dags import NetworkProblem
 from bayesstruct.solvers.parent_search import ALL_PARENTS
-from bayesstruct.steps.networks import _family, _Independent, _Partitions
+from bayesstruct.steps.networks import IndependentGraphs, PartitionGraphs, dependents
 from bayesstruct.steps.order_networks import OrderGraphs
-from bayesstruct.steps.recognition import NotRecognized, _unpadded, is_op
+from bayesstruct.steps.recognition import (
+    NotRecognized,
+    _unpadded,
+    check_drawn,
+    is_op,
+    only_one,
+    refusals,
+)
 from bayesstruct.steps.tables import Expressions
 
 __all__ = ["ScoredNetworkMCMC", "ScoredPart", "scored_network_of"]
@@ -69,17 +81,10 @@ class ScoredPart:
         """Return expected tables given the graph, by name."""
         if self.tables is None:
             return {}
-        from bayesstruct.distributions.discrete_network import strides
-
-        op, (rows, kept) = self.tables.owner.op, self.counted
-        step, out = strides(graph, op.states), np.zeros((len(op.states), op.cells))
-        for child, k in enumerate(op.states):
-            size = k * int(np.prod(np.where(graph[:, child] != 0, op.states, 1)))
-            cell = (step[:, child] @ rows) * k + rows[child]
-            counts = np.bincount(cell[kept[child]], minlength=size) + self.score.pseudo_count
-            counts = counts.reshape(-1, k)
-            out[child, :size] = (counts / counts.sum(axis=1, keepdims=True)).ravel()
-        return {self.tables.name: out}
+        op, weight = self.tables.owner.op, self.score.pseudo_count
+        counts = table_counts(graph, *self.counted, op.states, weight, constant=True)
+        means = expected_tables((c for _, c in counts), op.cells)
+        return {self.tables.name: means}
 
 
 def scored_network_of(model, dag) -> ScoredPart:
@@ -92,7 +97,7 @@ def scored_network_of(model, dag) -> ScoredPart:
     """
     if dag not in model.free_RVs:
         raise NotRecognized(f"{dag.name!r} is observed")
-    family = _family(model, dag)
+    family = dependents(model, dag)
     rows = [rv for rv in family if is_op(rv, (DiscreteNetworkRV, *_FITTED))]
     if len(rows) != 1 or rows[0] not in model.observed_RVs:
         raise NotRecognized(f"{len(rows)} observed tables depend on {dag.name!r}, not one")
@@ -214,9 +219,9 @@ class ScoredNetworkMCMC(BlockedStep):
         if problem.order:
             self.graphs = OrderGraphs(problem, int(sweeps), candidates)
         elif candidates is None and problem.d <= ALL_PARENTS:
-            self.graphs = _Independent(problem)
+            self.graphs = IndependentGraphs(problem)
         else:
-            self.graphs = _Partitions(problem, int(sweeps), candidates)
+            self.graphs = PartitionGraphs(problem, int(sweeps), candidates)
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
@@ -258,16 +263,8 @@ def problem_of(part) -> NetworkProblem:
 
 
 def _one_network(model, drawn):
-    graphs = [rv for rv in drawn if is_op(rv, _GRAPHS)]
-    if len(graphs) != 1:
-        names = ", ".join(rv.name for rv in drawn)
-        raise ValueError(f"{names}: there are {len(graphs)} graphs, not one. {_SUPPORTED}.")
-    try:
-        part = scored_network_of(model, graphs[0])
-        if lost := {v.name for v in part.variables} ^ {v.name for v in drawn}:
-            raise NotRecognized(f"{', '.join(sorted(lost))} must be drawn by one step")
-    except NotRecognized as reason:
-        raise ValueError(
-            f"the graph {graphs[0].name!r} cannot be drawn exactly: {reason}. {_SUPPORTED}."
-        ) from None
+    dag = only_one(drawn, _GRAPHS, "graphs", _SUPPORTED)
+    with refusals(dag, _SUPPORTED):
+        part = scored_network_of(model, dag)
+        check_drawn(part.variables, drawn)
     return part

@@ -12,11 +12,11 @@ import bayesstruct as bs
 
 from bayesstruct.inference.structural_em import _Numbers as Numbers
 from bayesstruct.inference.structural_em import _States as States
-from bayesstruct.inference.structural_em import incomplete_network_in, structural_em
+from bayesstruct.inference.structural_em import structural_em
 from bayesstruct.kernels.expected_scores import ExpectedBDeu, ExpectedBGe
 from bayesstruct.kernels.network_scores import BDeu, BGe
 from bayesstruct.models import bayesian_network
-from bayesstruct.steps.network_cells import completed_rows
+from bayesstruct.steps.network_cells import completed_rows, incomplete_network_of
 
 SET = pd.DataFrame({"c": np.arange(30) < 6})
 FREE = np.ones((30, 3), bool)
@@ -43,7 +43,7 @@ def states():
 
 def climb(data, score):
     model = bayesian_network(data, score=score, interventions=SET)
-    part = incomplete_network_in(model)
+    part = incomplete_network_of(model, model["dag"])
     rows, op = completed_rows(model, part), part.dag.owner.op
     make = Numbers if part.gaussian else States
     _, graph, bounds, converged = structural_em(op.names, op.prior, lambda: make(rows))
