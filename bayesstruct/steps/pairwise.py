@@ -256,7 +256,8 @@ class _Sampler:
 
     def draw(self, rng, point, tally) -> int:
         """Draw the field once, in the point; return the number of edges."""
-        from bayesstruct.kernels.pairwise_spike_slab import Prior, sweep
+        from bayesstruct.kernels.pairwise_arrays import Prior
+        from bayesstruct.kernels.pairwise_spike_slab import sweep
 
         inclusion, scale, mean, deviation, bias, cells = self.values(point)
         if "bias" in self.names:
@@ -285,7 +286,7 @@ class _Sampler:
 
     def _load(self, rng, point, weight, bias, cells):
         """Bring table and chain up to date with the point; draw the missing cells."""
-        from bayesstruct.kernels.pairwise_spike_slab import Work
+        from bayesstruct.kernels.pairwise_arrays import Work
 
         if self.layout is None:
             self.layout = _layout(self.potentials, self.blocks, self.exact)
@@ -340,7 +341,7 @@ def _blocks(potentials, labels):
 
 
 def _layout(potentials, blocks, exact):
-    from bayesstruct.kernels.pairwise_spike_slab import Layout
+    from bayesstruct.kernels.pairwise_arrays import Layout
 
     k = max(potentials.states)
     effect, recover = np.zeros((2, potentials.bias_size, k))
@@ -372,7 +373,7 @@ def _positions(potentials):
 
 def _table(potentials, codes):
     """Distinct rows in groups of equal multiplicity, and counts."""
-    from bayesstruct.kernels.pairwise_spike_slab import Table
+    from bayesstruct.kernels.pairwise_arrays import Table
     from bayesstruct.kernels.pairwise_spike_slab_rows import count_pairs
 
     rows, counts = np.unique(codes, axis=0, return_counts=True)
@@ -407,7 +408,7 @@ def _count(potentials, rows, counts, unary, pair, count_pairs):
 
 def _chain(potentials, table, exact, weight, bias):
     """Tables of the model at these parameters, and the number of joint states."""
-    from bayesstruct.kernels.pairwise_spike_slab import Chain
+    from bayesstruct.kernels.pairwise_arrays import Chain
 
     make = _joint if exact else _conditionals
     logs, probability, lowest, energy, digits = make(potentials, table, weight, bias)
