@@ -9,6 +9,7 @@ from pymc.logprob.abstract import _logprob
 
 from bayesstruct.distributions.norms import (
     NormRV,
+    check_length,
     last_dimension,
     norms,
     nuclear_norms,
@@ -142,6 +143,7 @@ class GroupLaplace(Continuous):
         """Create the distribution without a model."""
         penalty = Group(1.0, groups, norm=norm, weights=weights, shapes=shapes)
         penalty.log_normalizer()  # refuses an improper prior
+        check_length(kwargs.get("shape"), penalty.size)
         rate = as_float(rate)
         refuse_constant("rate", rate)
         rates = last_dimension(rate, penalty.groups.count, "rate")
@@ -233,6 +235,7 @@ class SparseGroupLaplace(Continuous):
     def dist(cls, groups, rate=1.0, *, group_rate=1.0, norm=2, weights=None, **kwargs):
         """Create the distribution without a model."""
         penalty = SparseGroup(1.0, groups, group_rate=1.0, norm=norm, weights=weights)
+        check_length(kwargs.get("shape"), penalty.size)
         rate, group_rate = as_float(rate), as_float(group_rate)
         refuse_constant("rate", rate)
         refuse_constant("group_rate", group_rate)

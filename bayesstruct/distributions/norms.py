@@ -9,6 +9,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc.distributions.shape_utils import rv_size_is_none
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
 from pytensor.graph.basic import Apply, Constant
 from pytensor.tensor.random.op import RandomVariable
@@ -17,7 +18,15 @@ from bayesstruct.distributions.precision import draw_batch
 from bayesstruct.ops.numba_dispatch import SolverOp
 from bayesstruct.penalties.structure import Structure
 
-__all__ = ["NormRV", "last_dimension", "norms", "nuclear_norms", "refuse_constant", "zero"]
+__all__ = [
+    "NormRV",
+    "check_length",
+    "last_dimension",
+    "norms",
+    "nuclear_norms",
+    "refuse_constant",
+    "zero",
+]
 
 
 class NormRV(RandomVariable):
@@ -87,6 +96,25 @@ def refuse_constant(name, value, *, zero=False):
     if not inside.all():
         bound = "must not be negative" if zero else "must be positive"
         raise ValueError(f"`{name}` {bound}, and finite; it is {rates}")
+
+
+def check_length(shape, size):
+    """Refuse a ``shape``, or that of ``dims``, whose last entry is another than the number of coefficients.
+
+    Raises
+    ------
+    ValueError
+    """
+    entries = shape if isinstance(shape, tuple | list) else (shape,)
+    last = entries[-1] if entries else None
+    if isinstance(last, Constant):
+        last = last.data
+    elif isinstance(last, SharedVariable):  # the length of a dimension of the model
+        last = last.get_value()
+    if isinstance(last, int | np.integer | np.ndarray) and int(last) != size:
+        raise ValueError(
+            f"`shape` or `dims` has {int(last)} entries for the coefficients, the groups hold {size}"
+        )
 
 
 def norms(value, members: Sequence[np.ndarray], maximum: bool):

@@ -7,7 +7,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous
 from pymc.logprob.abstract import _logprob
 
-from bayesstruct.distributions.norms import NormRV, norms, refuse_constant, zero
+from bayesstruct.distributions.norms import NormRV, check_length, norms, refuse_constant, zero
 from bayesstruct.distributions.precision import as_float
 from bayesstruct.distributions.tree_constants import log_constant
 from bayesstruct.penalties import Tree
@@ -102,6 +102,7 @@ class TreeLaplace(Continuous):
         else:
             penalty = Tree(1.0, groups, norm=norm, weights=weights)
         penalty.log_normalizer()  # refuses an improper prior
+        check_length(kwargs.get("shape"), penalty.size)
         rate = as_float(rate)
         refuse_constant("rate", rate)
         return super().dist([rate], structure=Structure.of(penalty), **kwargs)

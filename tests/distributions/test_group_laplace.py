@@ -223,6 +223,15 @@ def test_gradients(norm):
         assert np.isfinite(gradient(np.array([0.0, 1.0, 0.0, 0.0, 0.0, 1e-200]))).all()
 
 
+@pytest.mark.parametrize("make", [bs.GroupLaplace, bs.SparseGroupLaplace])
+def test_shapes_and_dims_that_do_not_fit_the_groups_are_refused(make):
+    for shape in (4, (2, 4)):
+        with pytest.raises(ValueError, match="4 entries for the coefficients, the groups hold 3"):
+            make.dist([0, 0, 1], shape=shape)
+    with pm.Model(coords={"term": list("abcd")}), pytest.raises(ValueError, match="4 entries"):
+        make("w", [0, 0, 1], dims="term")
+
+
 @pytest.mark.compiled
 def test_shapes_dims_and_start():
     assert GroupLaplace.dist([0, 0, 1]).eval(mode="FAST_COMPILE").shape == (3,)

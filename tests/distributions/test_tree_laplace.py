@@ -27,7 +27,7 @@ def logp_of(distribution, value):
 
 def draws_of(make, N, seed, *args, **kwargs):
     """Independent draws, in Python; that compiled ones are the same is tested once."""
-    size = 1 + max(max(group) for group in args[0]) if make is TreeLaplace.dist else len(args[0])
+    size = 1 + max(max(group) for group in args[0]) if make == TreeLaplace.dist else len(args[0])
     dist = make(*args, shape=(N, size), **kwargs)
     return pm.draw(dist, random_seed=seed, mode="FAST_COMPILE")
 
