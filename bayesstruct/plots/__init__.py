@@ -2,6 +2,7 @@
 
 from bayesstruct.plots.calibration import plot_calibration
 from bayesstruct.plots.evidence import plot_evidence
+from bayesstruct.plots.features import plot_feature_count, plot_features
 from bayesstruct.plots.forest import plot_edges
 from bayesstruct.plots.heatmap import plot_matrix
 from bayesstruct.plots.network import plot_graph
@@ -19,6 +20,8 @@ __all__ = [
     "plot_correlations",
     "plot_edges",
     "plot_evidence",
+    "plot_feature_count",
+    "plot_features",
     "plot_graph",
     "plot_item_rest",
     "plot_matrix",

@@ -18,6 +18,13 @@ from bayesstruct.structure.distances import (
 from bayesstruct.structure.effects import do
 from bayesstruct.structure.equivalence import cpdag, essential_graph_probabilities
 from bayesstruct.structure.export import write_dot, write_edge_list, write_graphml
+from bayesstruct.structure.features import (
+    co_assignment,
+    feature_count_probabilities,
+    feature_membership,
+    feature_table,
+    loading_table,
+)
 from bayesstruct.structure.graphs import (
     graph_from_key,
     graph_probabilities,
@@ -41,6 +48,7 @@ __all__ = [
     "bayes_factors",
     "blanket_probabilities",
     "calibration_table",
+    "co_assignment",
     "compare",
     "conditional_information",
     "cpdag",
@@ -50,10 +58,14 @@ __all__ = [
     "edge_table",
     "essential_graph_probabilities",
     "expected_shd",
+    "feature_count_probabilities",
+    "feature_membership",
+    "feature_table",
     "graph_from_key",
     "graph_probabilities",
     "inclusion_matrix",
     "inclusion_probabilities",
+    "loading_table",
     "map_graph",
     "median_graph",
     "partial_correlations",
