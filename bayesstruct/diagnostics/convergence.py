@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.diagnostics.latent_features import (
+    feature_quantities,
+    has_features,
+    unlabelled,
+)
 from bayesstruct.diagnostics.summaries import graph_distance, n_edges
 from bayesstruct.structure._arcs import DIM, has_arcs, has_dags, read_arcs, read_dags
 from bayesstruct.structure._mixing import MIN_DRAWS, indicator_ess, indicator_rhat
@@ -112,7 +117,8 @@ def check(idata) -> Check:
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of a bayesstruct graph model, of a Bayesian network or of a neighbourhood model.
+        Result of a bayesstruct graph model, of a Bayesian network, of a neighbourhood model or of a
+        latent-feature model.
 
     Returns
     -------
@@ -120,12 +126,14 @@ def check(idata) -> Check:
         Prints as a table; `.ok` is a single answer, `.to_frame()` the table as data. The rows: the
         number of edges (arcs); the distance to the median graph; the edge (arc) whose probability
         is least well known; the worst weight; the worst entry of each other variable;
-        divergences, if the sampler reports them.
+        divergences, if the sampler reports them. Of latent features, whose columns have no names, what
+        does not depend on their order: how many there are, how many each row has, how many rows have
+        in common, and fitted cells.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a graph model.
+        When `idata` is not a result of such a model.
 
     Notes
     -----
@@ -162,6 +170,18 @@ def check(idata) -> Check:
     >>> result = check(idata)  # doctest: +SKIP
     >>> assert result.ok, result  # doctest: +SKIP
     """
+    if has_features(idata):
+        draws = idata["posterior"].to_dataset()
+        return Check(
+            [
+                *(_variable_row(name, values) for name, values in feature_quantities(draws)),
+                *(
+                    _variable_row(name, values)
+                    for name, values in _parameters(unlabelled(draws), ())
+                ),
+                *_divergences(idata),
+            ]
+        )
     posterior, what, known, indicators = _graphs(idata)
     rows = [
         _variable_row(f"number of {what}s", n_edges(posterior)),
