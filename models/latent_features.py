@@ -5,11 +5,12 @@ loading  ~ Normal(0, loading_scale)            what a feature adds to each colum
 x        ~ Normal(baseline + feature @ loading, noise)
 """
 
+import warnings
+
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data import Table, TableError
-from bayesstruct.data.errors import column_list
+from bayesstruct.data import Table
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 
 __all__ = ["latent_features"]
@@ -36,8 +37,8 @@ def latent_features(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of numbers without missing cells, in units that make sense together: one noise and
-        one scale of the loadings serve all columns.
+        (n, d) table of numbers in units that make sense together: one noise and one scale of the loadings
+        serve all columns. Missing cells are NaN; each chain draws them.
     alpha : float, optional
         Mean number of features of a row; by default it has a Gamma(1, 1) prior.
     noise, loading_scale : float, optional
@@ -55,7 +56,9 @@ def latent_features(
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``loading`` (latent, node),
-        ``n_features``, ``alpha``, ``noise`` and ``loading_scale``, as far as they are not given, and ``x``.
+        ``n_features``, ``alpha``, ``noise`` and ``loading_scale``, as far as they are not given, and ``x``. With
+        missing cells these are ``x_unobserved``, row by row, the others ``x_observed``, and ``x`` is the
+        completed table.
 
     Raises
     ------
@@ -75,14 +78,13 @@ def latent_features(
     *JMLR* 12, 1185-1224, section 5.
     """
     table = Table.continuous(data)
-    _refuse_missing(table)
     for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
         _check_positive(name, value)
     if isinstance(max_features, bool) or not isinstance(max_features, int) or max_features < 1:
         raise ValueError(f"`max_features` must be a whole number above 0, not {max_features!r}")
     n, d = table.values.shape
     baseline = _checked_baseline(baseline, d)
-    size = float(np.sqrt(((table.values - baseline) ** 2).mean()))
+    size = float(np.sqrt(np.nanmean((table.values - baseline) ** 2)))
     coords = {"observation": np.arange(n), "latent": np.arange(max_features), "node": table.names}
     with pm.Model(coords=coords) as model:
         alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
@@ -101,20 +103,17 @@ def latent_features(
         )
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
-        pm.Normal(
-            "x", baseline + z @ loading, noise, observed=table.values, dims=("observation", "node")
-        )
+        mean = baseline + z @ loading
+        with warnings.catch_warnings():
+            # That missing cells are drawn is what the docstring says.
+            warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+            pm.Normal("x", mean, noise, observed=_cells(table), dims=("observation", "node"))
     return model
 
 
-def _refuse_missing(table):
-    gaps = table.missing.any(axis=0)
-    if gaps.any():
-        columns = [name for name, gap in zip(table.names, gaps, strict=True) if gap]
-        raise TableError(
-            f"{column_list(columns)}: cells are missing, which this model does not impute; drop these rows "
-            "(data.dropna()) or columns"
-        )
+def _cells(table):
+    """Return the table as PyMC takes it: masked where cells are missing."""
+    return np.ma.masked_invalid(table.values) if table.missing.any() else table.values
 
 
 def _check_positive(name, value):

@@ -38,12 +38,15 @@ class LatentFeatures:
         Standard deviations of noise and loadings.
     objective : float
         Log of the joint density of table and features.
+    completed : (n, d) ndarray
+        The table, missing cells being what features and mean loadings say.
     """
 
     feature: np.ndarray
     noise: float
     scale: float
     objective: float
+    completed: np.ndarray
 
 
 def latent_features(x, *, alpha=1.0, max_features=50, restarts=1, random_seed=None):
@@ -52,7 +55,7 @@ def latent_features(x, *, alpha=1.0, max_features=50, restarts=1, random_seed=No
     Parameters
     ----------
     x : (n, d) array_like
-        Table, less what a row without features has.
+        Table, less what a row without features has; NaN where a cell is missing.
     alpha : float
         Mean number of features of a row, a priori.
     max_features : int
@@ -71,30 +74,36 @@ def latent_features(x, *, alpha=1.0, max_features=50, restarts=1, random_seed=No
 
     Notes
     -----
-    A local search: there is no certificate.
+    A local search: there is no certificate. Missing cells are filled in with column means at first, then
+    with what the features found so far say; the objective is that of the table so completed.
     """
     check_buffet(alpha)
     for name, value in (("max_features", max_features), ("restarts", restarts)):
         if not value >= 1:
             raise ValueError(f"`{name}` must be 1 or more, it is {value!r}")
     rng = np.random.default_rng(random_seed)
-    x = np.ascontiguousarray(x, float)
-    if x.ndim != 2 or not np.isfinite(x).all() or not x.any():
-        raise ValueError(
-            "the table must have two dimensions and finite numbers, not all of them zero: drop rows "
-            "with missing cells"
-        )
+    x = np.array(x, float, order="C")
+    _check_table(x)
     found = [_Search(rng, x, alpha, max_features).run() for _ in range(restarts)]
     return max(found, key=lambda solution: solution.objective)
+
+
+def _check_table(x):
+    if x.ndim != 2 or np.isinf(x).any() or not np.nan_to_num(x).any():
+        raise ValueError("the table must have two dimensions and finite numbers, not all of them 0")
+    if empty := np.flatnonzero(np.isnan(x).all(axis=0)).tolist():
+        raise ValueError(f"columns {empty} have no cell that is not missing: drop them")
 
 
 class _Search:
     """State of one search."""
 
     def __init__(self, rng, x, alpha, most):
-        self.rng, self.x, self.alpha, self.most = rng, x, alpha, most
+        self.rng, self.alpha, self.most = rng, alpha, most
+        self.missing = np.isnan(x)
+        self.x = np.where(self.missing, np.nanmean(x, axis=0), x)
         self.rate = alpha * new_dish_rates(len(x))[-1]
-        deviation = float(np.sqrt((x**2).mean())) or 1.0
+        deviation = float(np.sqrt((self.x**2).mean())) or 1.0
         self.least = _LEAST * deviation
         self.noise, self.scale = deviation, deviation
         self.feature = np.zeros((len(x), 0), np.int8)
@@ -107,10 +116,10 @@ class _Search:
             for a in self.rng.permutation(self.feature.shape[1]):
                 if a < self.feature.shape[1]:
                     best = self._try(np.delete(self.feature, a, axis=1), best)
-            self._set_deviations()
+            self._settle()
             best = self._value(self.feature)
             failures = 0 if best > before + 1e-6 else failures + 1
-        return LatentFeatures(left_ordered(self.feature), self.noise, self.scale, best)
+        return LatentFeatures(left_ordered(self.feature), self.noise, self.scale, best, self.x)
 
     def _value(self, feature):
         from bayesstruct.kernels.latent_features import log_likelihood
@@ -160,9 +169,12 @@ class _Search:
                 best, column = gain, on
         return np.column_stack([self.feature, column.astype(np.int8)])
 
-    def _set_deviations(self):
+    def _settle(self):
+        """Set the standard deviations, and the missing cells, to what the features say."""
         residual, loadings = self._residuals()
-        self.noise = max(float(np.sqrt((residual**2).mean())), self.least)
+        seen = residual[~self.missing]
+        self.noise = max(float(np.sqrt((seen**2).mean())), self.least)
+        self.x[self.missing] = (self.feature @ loadings)[self.missing]
         if len(loadings):
             self.scale = max(float(np.sqrt((loadings**2).mean())), self.least)
 

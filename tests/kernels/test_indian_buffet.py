@@ -1,35 +1,17 @@
 """Law of Indian buffet processes, and the collapsed Gibbs scan of latent features."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from scipy import stats
 from scipy.special import gammaln
+from tools.buffets import classes, counts, distance, posterior
 
 from bayesstruct.kernels import indian_buffet as buffet
 from bayesstruct.kernels.latent_features import draw_loadings, log_likelihood, scan_rows
 
 LAWS = [(1.3, 1.0, 0.0), (1.3, 2.5, 0.0), (0.8, 0.7, 0.4)]
 ROOM = 24
-
-
-def histories(n):
-    return list(itertools.product((1, 0), repeat=n))[:-1]
-
-
-def counts(matrix):
-    """Number of columns of each history."""
-    columns = [tuple(column) for column in matrix.T]
-    return tuple(columns.count(h) for h in histories(len(matrix)))
-
-
-def classes(n, most):
-    """All classes of matrices with up to so many columns, by their counts."""
-    for number in itertools.product(range(most + 1), repeat=2**n - 1):
-        if sum(number) <= most:
-            yield number, np.repeat(np.array(histories(n)), number, axis=0).T
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -95,26 +77,6 @@ def test_collapsed_likelihood_is_that_of_correlated_columns():
 
 
 # --- the scan --------------------------------------------------------------------------------
-
-
-def posterior(x, alpha, noise, scale, most, law=(1.0, 0.0)):
-    """Exact posterior of the classes."""
-    logs = {
-        key: buffet.log_buffet(m, alpha, *law) + log_likelihood(m, x, noise, scale)
-        for key, m in classes(len(x), most)
-    }
-    top = max(logs.values())
-    weights = {k: np.exp(v - top) for k, v in logs.items()}
-    total = sum(weights.values())
-    return {k: w / total for k, w in weights.items()}
-
-
-def distance(chain, exact):
-    """Total variation between visited classes and their probabilities."""
-    share = {}
-    for key in chain:
-        share[key] = share.get(key, 0) + 1 / len(chain)
-    return 0.5 * sum(abs(share.get(k, 0) - exact.get(k, 0)) for k in {*share, *exact})
 
 
 def scan(x, alpha, noise, scale, draws, law=(1.0, 0.0)):
@@ -217,7 +179,7 @@ def test_too_many_features_are_reported():
     rng = np.random.default_rng(8)
     x = 10.0 * rng.normal(size=(30, 4))
     rows = np.arange(30)
-    assert scan_rows(rng, np.zeros((30, 3), np.int8), 0, x, rows, 0.1, 1, 1.0, 1, 0, -1) == -1
+    assert scan_rows(rng, np.zeros((30, 3), np.int8), 0, x, rows, 0.1, 1.0, 1.0, 1.0, 0.0, -1) == -1
 
 
 def test_loadings_have_their_law():

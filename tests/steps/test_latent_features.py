@@ -1,16 +1,25 @@
 """Features of a linear Gaussian model: their distribution, their step, where chains start."""
 
+import warnings
+
 import numpy as np
-import pandas as pd
 import pymc as pm
 import pytest
 
-from bayesstruct.data import TableError
+from tools.buffets import (
+    coarse_distance,
+    counts,
+    histories,
+    log_density_of_cells,
+    posterior_of,
+    two_features,
+)
+
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.kernels.indian_buffet import draw_by_dishes, log_buffet
 from bayesstruct.kernels.latent_features import log_likelihood
-from bayesstruct.models.latent_features import latent_features
 from bayesstruct.solvers.latent_features import latent_features as search
+from bayesstruct.steps.latent_feature_parts import FeatureTable
 from bayesstruct.steps.latent_features import LatentFeatureGibbs
 
 X = np.array([[2.5], [-2.5]])
@@ -20,16 +29,10 @@ def simple_model(x=X, alpha=2.0, noise=0.5, scale=1.0, room=20):
     with pm.Model() as model:
         z = IndianBuffet("feature", alpha, observations=len(x), truncation=room)
         loading = FeatureLoadings("loading", z, scale, variables=x.shape[1])
-        pm.Normal("x", z @ loading, noise, observed=x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+            pm.Normal("x", z @ loading, noise, observed=x)
     return model
-
-
-def table(n=60, seed=0):
-    """Two features with loadings far apart."""
-    rng = np.random.default_rng(seed)
-    z = rng.random((n, 2)) < 0.5
-    loading = np.array([[3.0, 0, 3, 0, 3], [0, 4, 4, 0, 0]])
-    return z @ loading + 0.3 * rng.standard_normal((n, 5)), z
 
 
 # --- distributions ---------------------------------------------------------------------------
@@ -80,32 +83,6 @@ def test_parameters_out_of_range_are_refused(options, message):
 def test_a_value_of_another_shape_has_no_density():
     with pytest.raises((ValueError, AssertionError), match="shape"):
         pm.logp(IndianBuffet.dist(1.0, observations=3, truncation=4), np.zeros((2, 4), int)).eval()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"alpha": 0}, "`alpha`"),
-        ({"noise": "1"}, "`noise`"),
-        ({"loading_scale": -1.0}, "`loading_scale`"),
-        ({"discount": 1.0}, "`discount`"),
-        ({"concentration": -0.1}, "`concentration`"),
-        ({"max_features": 2.5}, "`max_features`"),
-        ({"baseline": [1.0, 2.0]}, "each of the 5 columns"),
-    ],
-)
-def test_options_of_the_model_out_of_range_are_refused(options, words):
-    with pytest.raises(ValueError, match=words):
-        latent_features(table()[0], **options)
-
-
-def test_missing_cells_are_refused_by_column():
-    frame = pd.DataFrame(table()[0], columns=list("abcde"))
-    frame.iloc[3, 1] = np.nan
-    with pytest.raises(TableError, match="'b': cells are missing"):
-        latent_features(frame)
-    with pytest.raises(ValueError, match="missing cells"):
-        search(frame)
 
 
 def test_a_draw_that_does_not_fit_is_an_error():
@@ -160,7 +137,7 @@ def test_the_step_refuses_what_it_cannot_draw_exactly():
 
 
 def test_a_chain_without_room_stops_with_the_remedy():
-    x, _ = table()
+    x, _ = two_features()
     model = simple_model(x, noise=0.01, room=2)
     with model:
         step = LatentFeatureGibbs(model.value_vars, rng=np.random.default_rng(6))
@@ -172,7 +149,7 @@ def test_a_chain_without_room_stops_with_the_remedy():
 
 
 def test_the_search_finds_features_that_are_far_apart():
-    x, z = table()
+    x, z = two_features()
     found = search(x, random_seed=7)
     assert found.feature.shape[1] == 2
     for column in z.T:
@@ -180,24 +157,78 @@ def test_the_search_finds_features_that_are_far_apart():
     assert found.objective >= log_likelihood(z, x, found.noise, found.scale) + log_buffet(z, 1.0)
 
 
-@pytest.mark.compiled
-def test_the_model_samples_predicts_and_has_pointwise_densities():
-    x, _ = table()
-    with latent_features(x, max_features=8) as model:
-        idata = pm.sample(
-            150, tune=100, chains=2, cores=1, random_seed=8, progressbar=False,
-            compute_convergence_checks=False,
-        )  # fmt: skip
-        pm.compute_log_likelihood(idata, progressbar=False)
-        pm.sample_posterior_predictive(
-            idata, extend_inferencedata=True, random_seed=9, progressbar=False
-        )
-    posterior = idata["posterior"]
-    assert posterior["feature"].dims == ("chain", "draw", "observation", "latent")
-    number = posterior["n_features"].values
-    assert np.bincount(number.ravel()).argmax() == 2
-    assert abs(posterior["noise"].values.mean() - 0.3) < 0.05
-    assert idata["log_likelihood"]["x"].shape == (2, 150, 60, 5)
-    replicated = idata["posterior_predictive"]["x"].values.mean(axis=(0, 1))
-    assert np.sqrt(((replicated - x) ** 2).mean()) < 0.4
-    assert model.named_vars.keys() >= {"alpha", "noise", "loading_scale", "loading"}
+# --- missing cells ---------------------------------------------------------------------------
+
+GAPS = np.array([[2.0, np.nan], [1.8, 1.6], [np.nan, 1.9]])
+LAW = {"alpha": 0.7, "noise": 0.4, "scale": 1.2}
+
+
+class Averaged(FeatureTable):
+    """Wrong: missing cells are set to their mean, not drawn around it."""
+
+    def draw_cells(self, rng, point, mean, noise):
+        super().draw_cells(rng, point, mean, 0.0)
+
+
+def chain_with_gaps(draws, *, kind=FeatureTable):
+    model = simple_model(np.ma.masked_invalid(GAPS), **LAW)
+    with model:
+        step = LatentFeatureGibbs(model.value_vars, rng=np.random.default_rng(11))
+    step.table.__class__ = kind
+    step.setup_chain(np.random.default_rng(11), 0, 1)
+    point, seen, cells = model.initial_point(), [], []
+    for _ in range(draws):
+        point, _ = step.step(point)
+        seen.append(counts(point["feature"][:, point["feature"].any(axis=0)]))
+        cells.append(point["x_unobserved"])
+    return seen, np.array(cells)
+
+
+def exact_with_gaps(most=5):
+    """Posterior of the classes (all but .001 of it), and means of the missing cells."""
+    alpha, noise, scale = LAW.values()
+    exact = posterior_of(lambda m: log_density_of_cells(m, GAPS, noise, scale), 3, alpha, most)
+    means = np.zeros(2)
+    for key, probability in exact.items():
+        z = np.repeat(np.array(histories(3)), key, axis=0).T
+        covariance = noise**2 * np.eye(3) + scale**2 * z @ z.T
+        for at, (i, j) in enumerate(zip(*np.nonzero(np.isnan(GAPS)), strict=True)):
+            seen = ~np.isnan(GAPS[:, j])
+            weights = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen, i])
+            means[at] += probability * weights @ GAPS[seen, j]
+    return exact, means
+
+
+@pytest.mark.calibration
+def test_features_and_missing_cells_have_their_exact_posterior(full):
+    exact, means = exact_with_gaps()
+    # The thirty most probable classes have .91 of the posterior, the others count as one.
+    seen, cells = chain_with_gaps(300_000 if full else 3_000)
+    assert coarse_distance(seen, exact, 30) < (0.012 if full else 0.12)
+    # Standard deviations of about .9, and some ten draws are worth one.
+    assert abs(cells.mean(axis=0) - means).max() < (0.03 if full else 0.25)
+    broken, _ = chain_with_gaps(3_000, kind=Averaged)
+    assert coarse_distance(broken, exact, 30) > 0.14
+
+
+def test_missing_cells_of_another_law_are_refused():
+    observed = np.ma.masked_invalid(GAPS)
+    with simple_model(observed, **LAW) as model:
+        pm.Normal("more", model["x_unobserved"].sum(), 1.0)
+        with pytest.raises(ValueError, match="x_unobserved"):
+            LatentFeatureGibbs([model[v] for v in ("feature", "loading", "x_unobserved")])
+    with simple_model(observed, **LAW) as model, pytest.raises(ValueError, match="x_unobserved"):
+        LatentFeatureGibbs([model["feature"], model["loading"]])
+
+
+def test_the_search_fills_missing_cells_with_what_the_features_say():
+    x, _ = two_features()
+    gaps = np.array(x)
+    gaps[3, 1], gaps[10, 2] = np.nan, np.nan
+    found = search(gaps, random_seed=12)
+    assert found.feature.shape[1] == 2
+    assert np.array_equal(found.completed[~np.isnan(gaps)], x[~np.isnan(gaps)])
+    assert abs(found.completed - x).max() < 1.0
+    gaps[:, 4] = np.nan
+    with pytest.raises(ValueError, match=r"\[4\] have no cell"):
+        search(gaps)
