@@ -2,7 +2,7 @@
 
 import numba
 
-__all__ = ["sweep", "sweep_columns"]
+__all__ = ["predictor", "sweep", "sweep_columns"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -14,27 +14,37 @@ def _shrunk(a, up, down):
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})
-def _slope(data, rows, start, j, m):
-    """Inner product of a sparse column, or of the column of ones, with ``m``."""
+def _slope(data, rows, first, last, r):
+    """Inner product of a sparse column with ``r``."""
     total = 0.0
-    if j < 0:
-        for i in range(len(m)):
-            total += m[i]
-    else:
-        for at in range(start[j], start[j + 1]):
-            total += data[at] * m[rows[at]]
+    for at in range(first, last):
+        total += data[at] * r[rows[at]]
     return total
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})
-def _move(data, rows, start, j, h, step, m):
-    """Add ``step`` times ``h`` times a column to ``m``."""
-    if j < 0:
-        for i in range(len(m)):
-            m[i] += step * h[i]
-    else:
-        for at in range(start[j], start[j + 1]):
-            m[rows[at]] += step * h[rows[at]] * data[at]
+def _move(data, rows, first, last, step, r):
+    """Add ``step`` times a sparse column to ``r``."""
+    for at in range(first, last):
+        r[rows[at]] += step * data[at]
+
+
+@numba.njit(cache=True, nogil=True)
+def predictor(data, rows, start, w, z):
+    """Add the product of a sparse matrix and coefficients, few of them not zero, to ``z``.
+
+    Parameters
+    ----------
+    data, rows, start : arrays
+        Compressed columns of the matrix.
+    w : (p,) array
+        Coefficients; columns of zero ones are not read.
+    z : (n,) array
+        Updated.
+    """
+    for j in range(len(start) - 1):
+        if w[j] != 0.0:
+            _move(data, rows, start[j], start[j + 1], w[j], z)
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})
@@ -90,21 +100,17 @@ def sweep(Q, v, u, up, down, passes, tol):
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})
-def sweep_columns(data, rows, start, index, h, m, curvature, v, up, down, passes, tol):
-    r"""Do the same as `sweep` for ``Q = A' diag(h) A`` with few non-zeros in each column of ``A``.
+def sweep_columns(data, rows, start, r, curvature, v, up, down, passes, tol):
+    r"""Do the same as `sweep` for ``Q = B'B`` with few non-zeros in each column of ``B``.
 
     Cheaper than the Gram matrix where there are more columns than non-zeros in one.
 
     Parameters
     ----------
     data, rows, start : arrays
-        Compressed columns of a sparse matrix.
-    index : (k,) array of int
-        Its columns that take part; -1 is a column of ones.
-    h : (n,) array
-        Curvature of each row.
-    m : (n,) array
-        Derivative of the quadratic model in each row's predictor; updated.
+        Compressed columns of the matrix ``B``.
+    r : (n,) array
+        ``B v`` plus a constant, such that ``B' r`` is the gradient; updated.
     curvature : (k,) array
         Diagonal of ``Q``.
     v : (k,) array
@@ -125,12 +131,12 @@ def sweep_columns(data, rows, start, index, h, m, curvature, v, up, down, passes
             old = v[k]
             if curvature[k] <= 0.0 or (not full and old == 0.0 and up[k] + down[k] > 0.0):
                 continue
-            slope = _slope(data, rows, start, index[k], m)
+            slope = _slope(data, rows, start[k], start[k + 1], r)
             new = _shrunk(curvature[k] * old - slope, up[k], down[k]) / curvature[k]
             step = new - old
             if step != 0.0:
                 v[k] = new
-                _move(data, rows, start, index[k], h, step, m)
+                _move(data, rows, start[k], start[k + 1], step, r)
                 change = max(change, abs(step) * curvature[k])
         if full:
             largest = change

@@ -103,6 +103,15 @@ class _Dense(Design):
 class _Sparse(Design):
     sparse = True
 
+    def dot(self, w):
+        if w.ndim > 1:
+            return super().dot(w)
+        from bayesstruct.kernels.quadratic_l1 import predictor
+
+        z = np.full(self.n, w[-1]) if self.intercept else np.zeros(self.n)
+        predictor(self.X.data, self.X.indices, self.X.indptr, w[: self.X.shape[1]], z)
+        return z
+
     def by_columns(self, k):
         return k > _DENSER * max(self.X.nnz / self.X.shape[1], 1.0)
 

@@ -33,8 +33,13 @@ _FIRST_SIZE = 128  # columns that may enter at once, or as many as are in
 _FIRST_SIZE_QUADRATIC = (
     256  # a Gram matrix is made once: two looks fewer in benchmarks/sparse_modes.py
 )
+_FIRST_SHARE = 64  # of sparse columns one in so many: dearer is a look at all of them
 NEAR = 0.9  # of its bound: gradients below it stay out of the working set
 _MAX_NEWTON = 20
+# Residual at which a working set is left, relative to the one over all columns: the first is for
+# quadratic losses, where one model is solved; Newton steps solve theirs to `_MODEL` of the residual.
+_INNER_QUADRATIC, _INNER = 0.03, 0.1
+_MODEL = 1e-2
 _ARMIJO = 1e-4
 _LEAST_CURVATURE = 1e-9  # relative to the largest: keeps the quadratic model bounded below
 
@@ -326,7 +331,8 @@ def proximal_newton(
     cache = GramCache(problem) if cache is None else cache
     loss, design = problem.loss, problem.design
     w = start.copy()
-    size = _FIRST_SIZE_QUADRATIC if loss.quadratic else _FIRST_SIZE
+    size = _FIRST_SIZE_QUADRATIC if loss.quadratic else _first_size(design)
+    inner = _INNER_QUADRATIC if loss.quadratic else _INNER
     stuck = 0
     best = None
     for iteration in range(1, max_iter + 1):
@@ -345,10 +351,14 @@ def proximal_newton(
         best = State(w.copy(), objective, gap, gradient, iteration)
         if gap <= tol * certifier.null_objective or stuck >= 5:
             break
-        working = problem.working_set(w, gradient, size, near if iteration == 1 else NEAR)
         size = max(size, np.count_nonzero(w))
-        _minimise_on(problem, cache, working, w, z, 0.03 * problem.residual(w, gradient))
+        working = problem.working_set(w, gradient, size, near if iteration == 1 else NEAR)
+        _minimise_on(problem, cache, working, w, z, inner * problem.residual(w, gradient))
     return best
+
+
+def _first_size(design):
+    return max(_FIRST_SIZE, design.p // _FIRST_SHARE) if design.sparse else _FIRST_SIZE
 
 
 def _minimise_on(problem, cache, index, w, z, tol):
@@ -357,7 +367,7 @@ def _minimise_on(problem, cache, index, w, z, tol):
         derivative = problem.loss.derivative(z)
         gradient = problem.design.tdot_of(index, derivative)
         if problem.design.by_columns(len(index)):
-            model = ColumnModel(problem.design, index, np.ones(len(z)), derivative)
+            model = ColumnModel(problem.design.columns(index), np.ones(len(z)), derivative)
         else:
             model, tol = GramModel(cache.take(index), gradient), 0.03 * tol
         w[index] = problem.restricted(index).minimise(model, w[index], tol)
@@ -376,10 +386,10 @@ def _newton_steps(problem, index, w, z, tol):
         if residual <= tol:
             break
         if design.by_columns(len(index)):
-            model = ColumnModel(design, index, weights, derivative)
+            model = ColumnModel(block, weights, derivative)
         else:
             model = GramModel(design.gram(block, weights), gradient)
-        new = part.minimise(model, v, 1e-3 * residual)
+        new = part.minimise(model, v, _MODEL * residual)
         t, z = _line_search(part, v, new, z, gradient, np.asarray(block @ (new - v)))
         if t == 0.0:
             break

@@ -6,6 +6,7 @@ __all__ = ["ColumnModel", "GramModel", "minimise_quadratic"]
 
 _PASSES = 10
 _MAX_ROUNDS = 50
+_CG_TOL = 1e-2  # of the slope: sweeps and steps alternate, so that a rough step will do
 
 
 class GramModel:
@@ -39,43 +40,47 @@ class GramModel:
 
 
 class ColumnModel:
-    """Quadratic model held as sparse columns and the derivative in each row."""
+    r"""Quadratic model held as sparse columns, scaled so that their products are the curvature.
 
-    def __init__(self, design, index, weights, derivative):
-        self.design, self.index, self.h, self.m = design, index, weights, derivative.copy()
-        self.block = design.columns(index)
-        self.curvature = (self.block.multiply(self.block)).T @ weights
+    With weights h of the rows, ``B = diag(sqrt(h)) A`` and ``r = derivative / sqrt(h)``: then
+    ``B'B`` is the curvature and ``B'r`` the gradient.
+    """
+
+    def __init__(self, block, weights, derivative):
+        root = np.sqrt(weights)
+        self.r = derivative / root
+        self.B = block.copy()
+        self.B.data *= root[self.B.indices]
+        self.curvature = np.asarray(self.B.power(2).sum(axis=0)).ravel()
 
     def gradient(self) -> np.ndarray:
         """Gradient at the present point."""
-        return self.block.T @ self.m
+        return self.B.T @ self.r
 
     def sweep(self, v, up, down, passes, tol) -> None:
         """Coordinate descent, in place."""
         from bayesstruct.kernels.quadratic_l1 import sweep_columns
 
-        X = self.design.X
-        index = np.where(self.index < X.shape[1], self.index, -1)
-        arrays = X.data, X.indices, X.indptr, index, self.h, self.m, self.curvature
+        arrays = self.B.data, self.B.indices, self.B.indptr, self.r, self.curvature
         sweep_columns(*arrays, v, up, down, passes, tol)
 
     def newton(self, S, slope):
         """Step towards the minimum over ``S`` by conjugate gradients, and the curvature."""
         from scipy.sparse.linalg import LinearOperator, cg
 
-        A = self.block[:, S]
+        A = self.B[:, S]
 
         def product(move):
-            return A.T @ (self.h * (A @ move))
+            return A.T @ (A @ move)
 
         H = LinearOperator((len(S), len(S)), matvec=product, dtype=float)
         scale = np.maximum(self.curvature[S], np.finfo(float).tiny)
         M = LinearOperator(H.shape, matvec=lambda r: r / scale, dtype=float)
-        return cg(H, -slope, rtol=1e-6, maxiter=200, M=M)[0], product
+        return cg(H, -slope, rtol=_CG_TOL, maxiter=200, M=M)[0], product
 
     def move(self, S, step) -> None:
         """Follow a step of the coordinates ``S``."""
-        self.m += self.h * (self.block[:, S] @ step)
+        self.r += self.B[:, S] @ step
 
 
 def minimise_quadratic(model, w, up, down, tol, residual):
