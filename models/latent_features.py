@@ -20,6 +20,7 @@ def latent_features(
     data,
     *,
     alpha=None,
+    sampler="gibbs",
     noise=None,
     loading_scale=None,
     concentration=1.0,
@@ -41,6 +42,10 @@ def latent_features(
         serve all columns. Missing cells are NaN; each chain draws them.
     alpha : float, optional
         Mean number of features of a row; by default it has a Gamma(1, 1) prior.
+    sampler : {"gibbs", "accelerated", "slice"}
+        ``"gibbs"``, also called ``"accelerated"``, draws features with the loadings summed out; a row costs as
+        much whatever their number. ``"slice"`` draws features given the loadings, and mixes slowly: a check
+        of the other one.
     noise, loading_scale : float, optional
         :math:`\sigma` and :math:`\tau`; by default half-normal, with the root mean square of the table as
         scale.
@@ -99,6 +104,7 @@ def latent_features(
             concentration=concentration,
             discount=discount,
             truncation=max_features,
+            sampler=sampler,
             dims=("observation", "latent"),
         )
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))

@@ -24,6 +24,7 @@ __all__ = [
     "default_truncation",
 ]
 
+SAMPLERS = ("gibbs", "accelerated", "slice")
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
@@ -69,25 +70,25 @@ class IndianBuffetRV(SymbolicRandomVariable):
     extended_signature = "[rng],[size],(),(),()->[rng],(n,k)"
     _print_name = ("IndianBuffet", "\\operatorname{IndianBuffet}")
 
-    def __init__(self, *args, matrix, **kwargs):
-        self.matrix = matrix
+    def __init__(self, *args, matrix, sampler="gibbs", **kwargs):
+        self.matrix, self.sampler = matrix, sampler
         super().__init__(*args, **kwargs)
 
     @classmethod
-    def rv_op(cls, *params, matrix, size=None, rng=None):
+    def rv_op(cls, *params, matrix, sampler="gibbs", size=None, rng=None):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
         law = _Law(matrix)
         lengths, batch = batch_of(size, params, law.ndims)
         draw = SeededDraw(law, batch)(seed, lengths, *params)
-        return cls(inputs=[rng, size, *params], outputs=[next_rng, draw], matrix=matrix)(
-            rng, size, *params
-        )
+        return cls(
+            inputs=[rng, size, *params], outputs=[next_rng, draw], matrix=matrix, sampler=sampler
+        )(rng, size, *params)
 
     def rebuild_rv(self, *params, **kwargs):
         """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, matrix=self.matrix)
+        return type(self).rv_op(*params, **kwargs, matrix=self.matrix, sampler=self.sampler)
 
 
 class IndianBuffet(Discrete):
@@ -118,6 +119,10 @@ class IndianBuffet(Discrete):
         K, columns that are stored. The law is not cut: a draw with more of them is an error, which says
         so. By default a draw from the prior has more with probability below 1e-6, which takes
         parameters that are numbers.
+    sampler : {"gibbs", "accelerated", "slice"}
+        Which step ``pm.sample`` takes for the features of a linear Gaussian model; see
+        :class:`bayesstruct.steps.LatentFeatureGibbs`, of which ``"accelerated"`` is another name, and
+        :class:`bayesstruct.steps.LatentFeatureSlice`.
     **kwargs
         ``dims`` and the like.
 
@@ -146,9 +151,19 @@ class IndianBuffet(Discrete):
 
     @classmethod
     def dist(
-        cls, alpha, *, observations, concentration=1.0, discount=0.0, truncation=None, **kwargs
+        cls,
+        alpha,
+        *,
+        observations,
+        concentration=1.0,
+        discount=0.0,
+        truncation=None,
+        sampler="gibbs",
+        **kwargs,
     ):
         """Create the distribution without a model."""
+        if sampler not in SAMPLERS:
+            raise ValueError(f"`sampler` must be one of {', '.join(SAMPLERS)}, not {sampler!r}")
         n = _whole(observations, "observations")
         params = [as_float(v) for v in (alpha, concentration, discount)]
         known = [_number(p) for p in params]
@@ -161,7 +176,7 @@ class IndianBuffet(Discrete):
                 )
             truncation = default_truncation(n, *known)
         matrix = (n, _whole(truncation, "truncation"))
-        return super().dist(params, matrix=matrix, **kwargs)
+        return super().dist(params, matrix=matrix, sampler=sampler, **kwargs)
 
     def support_point(rv, size, *_):
         """Return one feature that all rows have."""

@@ -22,7 +22,7 @@ from bayesstruct.steps.recognition import (
 )
 from bayesstruct.steps.tables import Expressions
 
-__all__ = ["FeaturePart", "FeatureTable", "drawn_part", "features_of", "is_cells"]
+__all__ = ["FeaturePart", "FeatureTable", "drawn_part", "features_of", "sampler_of"]
 
 _SUPPORTED = (
     "Supported is one observed Normal whose mean is `feature @ loading`, plus what depends on neither, and "
@@ -98,20 +98,36 @@ def drawn_part(model, drawn) -> FeaturePart:
     return part
 
 
-def is_cells(rv) -> bool:
-    """Whether a variable is the missing cells of a table around features of the current model."""
+def sampler_of(rv):
+    """Sampler that the features ask for to which a variable belongs: themselves, loadings, missing cells.
+
+    Returns
+    -------
+    str or None
+        None for variables of another kind; ``"gibbs"`` for loadings of anything but an IndianBuffet, which
+        are refused later.
+    """
+    if is_op(rv, FeatureLoadingsRV):
+        feature = _plain(parameters(rv)[0])
+        return feature.owner.op.sampler if is_op(feature, IndianBuffetRV) else "gibbs"
+    feature = rv if is_op(rv, IndianBuffetRV) else _features_with_cells(rv)
+    return None if feature is None else feature.owner.op.sampler
+
+
+def _features_with_cells(cells):
+    """Return the features of the current model of whose table these are the missing cells, or None."""
     import pymc as pm
 
     model = pm.Model.get_context(error_if_none=False)
-    if model is None or not is_op(rv, NormalRV) or rv not in model.free_RVs:
-        return False
+    if model is None or not is_op(cells, NormalRV) or cells not in model.free_RVs:
+        return None
     for feature in (v for v in model.free_RVs if is_op(v, IndianBuffetRV)):
         try:
-            if features_of(model, feature).cells is rv:
-                return True
+            if features_of(model, feature).cells is cells:
+                return feature
         except NotRecognized:
             continue
-    return False
+    return None
 
 
 def features_of(model, feature) -> FeaturePart:

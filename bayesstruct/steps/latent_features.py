@@ -1,4 +1,6 @@
-"""Step of the binary features of a linear Gaussian model, and of their loadings."""
+"""Steps of the binary features of a linear Gaussian model, and of their loadings."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -7,14 +9,29 @@ from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
-from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV, IndianBuffetRV
-from bayesstruct.steps.latent_feature_parts import FeatureTable, drawn_part, is_cells
-from bayesstruct.steps.recognition import is_op, parameters
+from bayesstruct.steps.latent_feature_parts import FeatureTable, drawn_part, sampler_of
+from bayesstruct.steps.recognition import parameters
 from bayesstruct.steps.tables import Expressions
 
-__all__ = ["LatentFeatureGibbs"]
+__all__ = ["LatentFeatureGibbs", "LatentFeatureSlice"]
 
 _WAITS = 10  # calls after the search in which standard deviations find their place
+
+
+class _Law(NamedTuple):
+    """Numbers that the law of features and table has."""
+
+    alpha: float
+    concentration: float
+    discount: float
+    scale: float
+    noise: float
+
+    def new_rate(self, n):
+        """Mean number of features that only one of n rows has, a priori."""
+        from bayesstruct.kernels.indian_buffet import new_dish_rates
+
+        return self.alpha * new_dish_rates(n, self.concentration, self.discount)[-1]
 
 
 @dataclass_state
@@ -103,47 +120,51 @@ class LatentFeatureGibbs(BlockedStep):
 
         point = dict(point)
         *numbers, baseline = self.values(point)
-        alpha, c, discount, scale, noise = (float(np.squeeze(v)) for v in numbers)
+        law = _Law(*(float(np.squeeze(v)) for v in numbers))
         x = self.table.residuals(point, baseline)
-        feature = np.array(point[self.names[0]], np.int8)
+        feature = np.array(point[self.names[0]], np.int8, order="C")
         if not self.begun:
             self.begun = True
             if _is_initial(feature):
-                feature, x, noise, scale = self._search(self.table.without_gaps(x), alpha)
+                feature, x, law = self._search(self.table.without_gaps(x), law)
         elif self.waits > 0:
             self.waits -= 1
         else:
-            feature = self._scan(feature, x, alpha, c, discount, noise, scale)
-        loading = draw_loadings(self.rng, feature, x, noise, scale)
+            feature = self._scan(feature, point[self.names[1]], x, law)
+        loading = draw_loadings(self.rng, feature, x, law.noise, law.scale)
         point[self.names[0]], point[self.names[1]] = feature, loading
-        self.table.draw_cells(self.rng, point, baseline + feature @ loading, noise)
+        self.table.draw_cells(self.rng, point, baseline + feature @ loading, law.noise)
         return point, [{"n_features": int(feature.any(axis=0).sum())}]
 
-    def _search(self, x, alpha):
-        """Features where a chain begins, the table without gaps, and the standard deviations."""
+    def _search(self, x, law):
+        """Features where a chain begins, the table without gaps, and its standard deviations."""
         from bayesstruct.solvers.latent_features import latent_features
 
-        found = latent_features(x, alpha=alpha, max_features=self.matrix[1], random_seed=self.rng)
+        found = latent_features(
+            x, alpha=law.alpha, max_features=self.matrix[1], random_seed=self.rng
+        )
         feature = np.zeros(self.matrix, np.int8)
         feature[:, : found.feature.shape[1]] = found.feature
-        return feature, found.completed, found.noise, found.scale
+        return feature, found.completed, law._replace(noise=found.noise, scale=found.scale)
 
-    def _scan(self, feature, x, alpha, c, discount, noise, scale):
+    def _scan(self, feature, loading, x, law):
         """Draw the features of all rows."""
-        from bayesstruct.kernels.indian_buffet import left_ordered, new_dish_rates
+        from bayesstruct.kernels.indian_buffet import left_ordered
         from bayesstruct.kernels.latent_features import scan_rows
 
-        n, most = self.matrix
-        used = int(feature.any(axis=0).sum())
-        rate = alpha * new_dish_rates(n, c, discount)[-1]
+        n, used = len(x), int(feature.any(axis=0).sum())
         rows = self.rng.permutation(n)
-        if scan_rows(self.rng, feature, used, x, rows, noise, scale, rate, c, discount, -1) < 0:
+        numbers = law.noise, law.scale, law.new_rate(n), law.concentration, law.discount
+        self._check_room(scan_rows(self.rng, feature, used, x, rows, *numbers, -1))
+        return left_ordered(feature)
+
+    def _check_room(self, used):
+        if used < 0:
             raise ValueError(
-                f"there are more than {most} features in {self.names[0]!r}: set `truncation` of the "
-                "IndianBuffet, or `max_features` of the model, to more; if features keep coming, the "
+                f"there are more than {self.matrix[1]} features in {self.names[0]!r}: set `truncation` of "
+                "the IndianBuffet, or `max_features` of the model, to more; if features keep coming, the "
                 "noise is too small for the table"
             )
-        return left_ordered(feature)
 
     @staticmethod
     def competence(var, has_grad):
@@ -152,9 +173,48 @@ class LatentFeatureGibbs(BlockedStep):
         Were it to decline, samplers that are wrong for them would take them; so the constructor takes
         all, and raises for those that it cannot draw.
         """
-        if is_op(var, (IndianBuffetRV, FeatureLoadingsRV)) or is_cells(var):
-            return Competence.IDEAL
-        return Competence.INCOMPATIBLE
+        ours = sampler_of(var) in ("gibbs", "accelerated")
+        return Competence.IDEAL if ours else Competence.INCOMPATIBLE
+
+
+class LatentFeatureSlice(LatentFeatureGibbs):
+    """Slice sampler of latent features given their loadings, and of the loadings given the features.
+
+    Assigned by ``pm.sample`` in place of :class:`LatentFeatureGibbs` where the
+    :class:`bayesstruct.IndianBuffet` has ``sampler="slice"``. One call draws all entries with the probabilities
+    of the features made explicit (:func:`bayesstruct.kernels.stick_features.slice_features`), then the loadings,
+    then the missing cells. Everything else is as there, parameters, errors and statistics included.
+
+    Notes
+    -----
+    A new feature comes with loadings drawn from their prior, which rarely fit if there are many variables:
+    the number of features then moves slowly, and the Gibbs sampler is to be preferred.
+
+    References
+    ----------
+    Teh, Y. W., Gorur, D. and Ghahramani, Z. (2007). Stick-breaking construction for the Indian buffet
+    process. *AISTATS* 11, section 5.
+    """
+
+    name = "latent_feature_slice"
+
+    def _scan(self, feature, loading, x, law):
+        """Draw the features of all rows."""
+        from bayesstruct.kernels.indian_buffet import left_ordered
+        from bayesstruct.kernels.stick_features import slice_features
+
+        loading = np.ascontiguousarray(loading, float)
+        process = law.alpha, law.concentration, law.discount
+        self._check_room(
+            slice_features(self.rng, feature, loading, x, law.noise, law.scale, *process)
+        )
+        return left_ordered(feature)
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for features that ask for it, their loadings and the missing cells."""
+        ours = sampler_of(var) == "slice"
+        return Competence.IDEAL if ours else Competence.INCOMPATIBLE
 
 
 def _is_initial(feature) -> bool:

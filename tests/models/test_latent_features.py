@@ -19,6 +19,7 @@ from bayesstruct.models.latent_features import latent_features
         ({"loading_scale": -1.0}, "`loading_scale`"),
         ({"discount": 1.0}, "`discount`"),
         ({"concentration": -0.1}, "`concentration`"),
+        ({"sampler": "metropolis"}, "`sampler`"),
         ({"max_features": 2.5}, "`max_features`"),
         ({"baseline": [1.0, 2.0]}, "each of the 5 columns"),
     ],

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
+from pymc.sampling.mcmc import assign_step_methods
 from tools.buffets import (
     coarse_distance,
     counts,
@@ -20,14 +21,14 @@ from bayesstruct.kernels.indian_buffet import draw_by_dishes, log_buffet
 from bayesstruct.kernels.latent_features import log_likelihood
 from bayesstruct.solvers.latent_features import latent_features as search
 from bayesstruct.steps.latent_feature_parts import FeatureTable
-from bayesstruct.steps.latent_features import LatentFeatureGibbs
+from bayesstruct.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 
 X = np.array([[2.5], [-2.5]])
 
 
-def simple_model(x=X, alpha=2.0, noise=0.5, scale=1.0, room=20):
+def simple_model(x=X, alpha=2.0, noise=0.5, scale=1.0, room=20, sampler="gibbs"):
     with pm.Model() as model:
-        z = IndianBuffet("feature", alpha, observations=len(x), truncation=room)
+        z = IndianBuffet("feature", alpha, observations=len(x), truncation=room, sampler=sampler)
         loading = FeatureLoadings("loading", z, scale, variables=x.shape[1])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
@@ -170,10 +171,10 @@ class Averaged(FeatureTable):
         super().draw_cells(rng, point, mean, 0.0)
 
 
-def chain_with_gaps(draws, *, kind=FeatureTable):
+def chain_with_gaps(draws, *, step=LatentFeatureGibbs, kind=FeatureTable):
     model = simple_model(np.ma.masked_invalid(GAPS), **LAW)
     with model:
-        step = LatentFeatureGibbs(model.value_vars, rng=np.random.default_rng(11))
+        step = step(model.value_vars, rng=np.random.default_rng(11))
     step.table.__class__ = kind
     step.setup_chain(np.random.default_rng(11), 0, 1)
     point, seen, cells = model.initial_point(), [], []
@@ -232,3 +233,33 @@ def test_the_search_fills_missing_cells_with_what_the_features_say():
     gaps[:, 4] = np.nan
     with pytest.raises(ValueError, match=r"\[4\] have no cell"):
         search(gaps)
+
+
+# --- choice of the step ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sampler", "kind"),
+    [
+        ("gibbs", LatentFeatureGibbs),
+        ("accelerated", LatentFeatureGibbs),
+        ("slice", LatentFeatureSlice),
+    ],
+)
+def test_the_sampler_of_the_features_chooses_the_step(sampler, kind):
+    with simple_model(np.ma.masked_invalid(GAPS), sampler=sampler) as model:
+        _, assigned = assign_step_methods(model)
+    assert {v.name for v in assigned[kind]} == {"feature", "loading", "x_unobserved"}
+    assert len(assigned) == 1
+
+
+def test_another_sampler_is_refused():
+    with pytest.raises(ValueError, match="`sampler` must be one of gibbs, accelerated, slice"):
+        IndianBuffet.dist(1.0, observations=3, sampler="nuts")
+
+
+def test_the_slice_step_draws_features_and_missing_cells_from_their_posterior():
+    exact, means = exact_with_gaps()
+    seen, cells = chain_with_gaps(3_000, step=LatentFeatureSlice)
+    assert coarse_distance(seen, exact, 30) < 0.12
+    assert abs(cells.mean(axis=0) - means).max() < 0.25
