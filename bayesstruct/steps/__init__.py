@@ -2,7 +2,7 @@
 
 from pymc.step_methods import STEP_METHODS
 
-from bayesstruct.steps.latent_features import LatentFeatureGibbs
+from bayesstruct.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
 from bayesstruct.steps.networks import NetworkMCMC
 from bayesstruct.steps.order_networks import OrderNetworkMCMC
@@ -15,6 +15,7 @@ __all__ = [
     "EdgesGibbs",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",
+    "LatentFeatureSlice",
     "NetworkMCMC",
     "OrderNetworkMCMC",
     "PairwiseSpikeSlab",
@@ -30,6 +31,7 @@ for _step in (
     SpikeSlabRegression,
     PairwiseSpikeSlab,
     LatentFeatureGibbs,
+    LatentFeatureSlice,
     NetworkMCMC,
     OrderNetworkMCMC,
     IncompleteNetworkMCMC,
