@@ -12,6 +12,7 @@ from bayesstruct import distributions, steps
 from bayesstruct.distributions import (
     DAG,
     ArcWeights,
+    CauseActivations,
     DiscreteNetwork,
     Edges,
     FeatureLoadings,
@@ -30,6 +31,7 @@ from bayesstruct.distributions import (
     MissingStates,
     NetworkCells,
     NoiseVariances,
+    NoisyOr,
     PairwiseMRF,
     ProbabilityTables,
     RegularizedHorseshoe,
@@ -117,6 +119,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "DAG",
     "ArcWeights",
+    "CauseActivations",
     "DiscreteNetwork",
     "Edges",
     "FeatureLoadings",
@@ -135,6 +138,7 @@ __all__ = [
     "MissingStates",
     "NetworkCells",
     "NoiseVariances",
+    "NoisyOr",
     "PairwiseMRF",
     "ProbabilityTables",
     "RegularizedHorseshoe",

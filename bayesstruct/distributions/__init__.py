@@ -20,6 +20,7 @@ from bayesstruct.distributions.gaussian_network import (
 )
 from bayesstruct.distributions.group_laplace import GroupLaplace, SparseGroupLaplace
 from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlab
+from bayesstruct.distributions.hidden_causes import CauseActivations, NoisyOr
 from bayesstruct.distributions.horseshoe import RegularizedHorseshoe
 from bayesstruct.distributions.implied import (
     implied_arc_probability,
@@ -63,6 +64,7 @@ __all__ = [
     "DAG",
     "ArcWeights",
     "CauchySpikeAndSlab",
+    "CauseActivations",
     "ColumnMeans",
     "DiscreteNetwork",
     "EdgeProbability",
@@ -89,6 +91,7 @@ __all__ = [
     "MissingStates",
     "NetworkCells",
     "NoiseVariances",
+    "NoisyOr",
     "NormalSpikeAndSlab",
     "PairwiseMRF",
     "ProbabilityTables",

@@ -5,18 +5,21 @@ from bayesstruct.simulate.bayesian_network import (
     bayesian_network,
 )
 from bayesstruct.simulate.gaussian_graphical import Simulation, gaussian_graphical
+from bayesstruct.simulate.hidden_causes import HiddenCauseSimulation, hidden_causes
 from bayesstruct.simulate.ising import IsingSimulation, ising
 from bayesstruct.simulate.latent_features import LatentFeatureSimulation, latent_features
 from bayesstruct.simulate.pairwise import PairwiseSimulation, pairwise_mrf
 
 __all__ = [
     "BayesianNetworkSimulation",
+    "HiddenCauseSimulation",
     "IsingSimulation",
     "LatentFeatureSimulation",
     "PairwiseSimulation",
     "Simulation",
     "bayesian_network",
     "gaussian_graphical",
+    "hidden_causes",
     "ising",
     "latent_features",
     "pairwise_mrf",

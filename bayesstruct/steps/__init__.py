@@ -2,6 +2,7 @@
 
 from pymc.step_methods import STEP_METHODS
 
+from bayesstruct.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
 from bayesstruct.steps.networks import NetworkMCMC
@@ -13,6 +14,7 @@ from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
     "EdgesGibbs",
+    "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",
     "LatentFeatureSlice",
@@ -32,6 +34,7 @@ for _step in (
     PairwiseSpikeSlab,
     LatentFeatureGibbs,
     LatentFeatureSlice,
+    HiddenCauseGibbs,
     NetworkMCMC,
     OrderNetworkMCMC,
     IncompleteNetworkMCMC,

@@ -1,0 +1,151 @@
+"""Hidden causes: which unobserved binary causes make binary variables occur together, and how many?
+
+feature  ~ IndianBuffet(alpha) over variables    which causes each variable has
+cause    ~ Bernoulli(base_rate)                  which causes are active in each row
+x        ~ NoisyOr(cause, feature, strength, leak)
+"""
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.data import TableError
+from bayesstruct.data.errors import column_list
+from bayesstruct.data.states import StateTable
+from bayesstruct.distributions.hidden_causes import CauseActivations, NoisyOr
+from bayesstruct.distributions.indian_buffet import IndianBuffet
+
+__all__ = ["hidden_causes"]
+
+
+def hidden_causes(
+    data,
+    *,
+    alpha=None,
+    strength=None,
+    leak=None,
+    base_rate=None,
+    concentration=1.0,
+    discount=0.0,
+    max_features=20,
+):
+    r"""Learn the hidden causes of binary variables, such as the diseases behind symptoms.
+
+    .. math::
+
+        P(x_{ti} = 0) = (1 - \epsilon) (1 - \lambda)^{\sum_k z_{ik} y_{tk}}, \qquad
+        y_{tk} \sim \mathrm{Bernoulli}(q), \qquad Z \sim \mathrm{IBP}(\alpha)
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, p) table; each column has two values (numbers, text, booleans), of which the second in order
+        counts as 1, that it occurs. Missing cells are allowed: they are summed out.
+    alpha : float, optional
+        Mean number of causes of a variable; by default it has a Gamma(1, 1) prior.
+    strength : float, optional
+        :math:`\lambda`, the probability that an active cause brings about a variable that has it; by default
+        Beta(4, 2).
+    leak : float, optional
+        :math:`\epsilon`, that of an occurrence without a cause; by default Beta(1, 9).
+    base_rate : float, optional
+        q, that a cause is active in a row; by default Beta(1, 2).
+    concentration, discount : float
+        Of the process, see :class:`bayesstruct.IndianBuffet`.
+    max_features : int, default 20
+        Causes that there is room for. The prior is not cut: a chain that needs more stops with an error.
+
+    Returns
+    -------
+    pymc.Model
+        With ``feature`` (node, latent), left-ordered: which causes each variable has; ``cause``
+        (observation, latent): where they are active; ``n_features``; ``alpha``, ``strength``, ``leak`` and
+        ``base_rate``, as far as they are not given; and ``x``, the table as 0 and 1 (-1 where it is
+        missing).
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    ValueError
+        For an option out of range.
+
+    Notes
+    -----
+    Read it with :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`, whose rows are
+    here the variables: causes come in no order of their own.
+
+    References
+    ----------
+    Wood, F., Griffiths, T. L. and Ghahramani, Z. (2006). A non-parametric Bayesian method for inferring
+    hidden causes. *UAI* 22, 536-543.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.hidden_causes(symptoms):
+            idata = pm.sample()
+        bs.feature_membership(idata)
+    """
+    table = _binary(data)
+    chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
+    _check_options(alpha, chances, max_features)
+    n, p = table.codes.shape
+    coords = {"node": table.names, "latent": np.arange(max_features), "observation": np.arange(n)}
+    priors = {"strength": (4.0, 2.0), "leak": (1.0, 9.0), "base_rate": (1.0, 2.0)}
+    with pm.Model(coords=coords) as model:
+        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
+        strength, leak, base_rate = (
+            pm.Beta(name, *priors[name]) if value is None else float(value)
+            for name, value in chances.items()
+        )
+        feature = IndianBuffet(
+            "feature",
+            alpha,
+            observations=p,
+            concentration=concentration,
+            discount=discount,
+            truncation=max_features,
+            dims=("node", "latent"),
+        )
+        cause = CauseActivations(
+            "cause", feature, base_rate, observations=n, dims=("observation", "latent")
+        )
+        pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
+        NoisyOr(
+            "x",
+            cause,
+            feature,
+            strength,
+            leak,
+            observed=table.codes,
+            dims=("observation", "node"),
+        )
+    return model
+
+
+def _binary(data):
+    table = StateTable.read(data)
+    wide = [name for name, k in zip(table.names, table.states, strict=True) if k > 2]
+    if wide:
+        raise TableError(
+            f"{column_list(wide)}: more than two values; say which of them count as an occurrence, such as "
+            "data[column] > 2"
+        )
+    return table
+
+
+def _check_options(alpha, chances, max_features):
+    if alpha is not None and not (_is_number(alpha) and 0 < alpha < np.inf):
+        raise ValueError(f"`alpha` must be a number above 0, or None for a prior, not {alpha!r}")
+    for name, value in chances.items():
+        if value is not None and not (_is_number(value) and 0 < value < 1):
+            raise ValueError(
+                f"`{name}` is a probability between 0 and 1, or None for a prior, not {value!r}"
+            )
+    if isinstance(max_features, bool) or not isinstance(max_features, int) or max_features < 1:
+        raise ValueError(f"`max_features` must be a whole number above 0, not {max_features!r}")
+
+
+def _is_number(value):
+    return np.isscalar(value) and not isinstance(value, str | bool)
