@@ -6,6 +6,8 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.solvers.quadratic import ColumnModel, GramModel
+
 _FEW = 4  # gathering columns pays when at most one in so many has a coefficient
 _OFF_CENTRE = 0.5  # standard deviations: columns whose mean is further from zero are centred
 _DENSER = 8  # a row of the Gram matrix beats a sparse column this much longer: it is contiguous
@@ -22,6 +24,8 @@ class Design(ABC):
         Rows, and columns including the intercept.
     intercept : bool
         Whether the last column stands for the intercept.
+    extra : int
+        Number of coefficients at the end that are intercepts.
     names : sequence
         Labels of the columns, their numbers if they have none.
     """
@@ -35,6 +39,7 @@ class Design(ABC):
         self.intercept = intercept
         self.n = X.shape[0]
         self.p = X.shape[1] + intercept
+        self.extra = int(intercept)
 
     def dot(self, w: np.ndarray) -> np.ndarray:
         """Linear predictor of coefficients (p,) or (p, k)."""
@@ -65,6 +70,21 @@ class Design(ABC):
     def columns(self, index: np.ndarray):
         """Columns as a matrix of the design's own kind."""
 
+    def free_columns(self, index: np.ndarray) -> np.ndarray:
+        """Columns as a dense matrix, for coefficients without penalty."""
+        block = self.columns(index)
+        return block.toarray() if hasattr(block, "toarray") else block
+
+    def scaled(self, block, weights: np.ndarray):
+        """Columns times a weight for each row."""
+        return block * weights[:, None]
+
+    def model(self, block, weights: np.ndarray, derivative: np.ndarray):
+        """Quadratic model of a loss of these second and first derivatives in each row."""
+        if self.by_columns(block.shape[1]):
+            return ColumnModel.of(block, weights, derivative)
+        return GramModel(self.gram(block, weights), np.asarray(block.T @ derivative))
+
     @abstractmethod
     def gram(self, block, weights: np.ndarray | None) -> np.ndarray:
         """Dense ``block' diag(weights) block`` of some columns."""
@@ -92,7 +112,7 @@ class _Dense(Design):
         from scipy.linalg.blas import dsyrk
 
         if weights is not None:
-            block = block * np.sqrt(weights)[:, None]
+            block = self.scaled(block, np.sqrt(weights))
         lower = dsyrk(1.0, block, trans=1, lower=1)
         return (lower + np.tril(lower, -1).T).T  # rows contiguous, as the sweeps want them
 
@@ -125,9 +145,11 @@ class _Sparse(Design):
         block[:, np.flatnonzero(~inner)] = 1.0
         return sparse.csc_array(block)
 
+    def scaled(self, block, weights):
+        return block.multiply(weights[:, None]).tocsc()
+
     def gram(self, block, weights):
-        left = block if weights is None else block.multiply(weights[:, None]).tocsc()
-        return self.cross(left, block)
+        return self.cross(block if weights is None else self.scaled(block, weights), block)
 
     def cross(self, left, right):
         return (left.T @ right).toarray()

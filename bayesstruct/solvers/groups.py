@@ -10,7 +10,7 @@ import numpy as np
 from bayesstruct.penalties import Group
 from bayesstruct.solvers.designs import Design
 from bayesstruct.solvers.losses import Loss
-from bayesstruct.solvers.proximal_newton import NEAR, nearest_to_entering
+from bayesstruct.solvers.proximal_newton import NEAR, coefficients_of, nearest_to_entering
 
 __all__ = ["GroupProblem", "group_problem"]
 
@@ -143,9 +143,7 @@ class GroupProblem:
 
 def group_problem(design: Design, loss: Loss, penalty: Group) -> GroupProblem:
     """Return the problem of a group penalty, with a group of rate zero for what it leaves free."""
-    p = design.p - design.intercept
-    if penalty.size != p:
-        raise ValueError(f"the penalty is for {penalty.size} coefficients, `X` has {p} columns")
+    coefficients_of(design, penalty)
     groups = penalty.groups
     free = np.setdiff1d(np.arange(design.p), groups.order)
     order = np.concatenate([groups.order, free]).astype(int)

@@ -35,6 +35,10 @@ class Loss(ABC):
         """Second derivative in each entry of the linear predictor."""
         raise TypeError(f"{type(self).__name__} has no second derivative")
 
+    def hessian(self, z: np.ndarray, U: np.ndarray) -> np.ndarray:
+        """Second derivatives along a few columns of the predictor, (len(z), m)."""
+        return U.T @ (self.curvature(z)[:, None] * U)
+
     def dual(self, alpha: np.ndarray) -> float:
         """Value of the dual function, minus infinity outside its domain or where it is unknown."""
         return -np.inf
@@ -182,6 +186,8 @@ class Huber(_ResponseLoss):
 class Multinomial(Loss):
     r"""Categorical loss :math:`\sum_i \log\sum_c e^{z_{ic}} - z_{i y_i}`, no reference category.
 
+    Linear predictors and dual variables are (n, k), or the same flattened row by row.
+
     Attributes
     ----------
     indicators : (n, k) numpy.ndarray
@@ -203,17 +209,29 @@ class Multinomial(Loss):
         """Negative log-likelihood."""
         from scipy.special import logsumexp
 
+        z = z.reshape(self.shape)
         return float(logsumexp(z, axis=1).sum() - np.vdot(self.indicators, z))
 
     def derivative(self, z):
         """Probabilities minus indicators."""
+        return self.curvature(z) - self.indicators.reshape(z.shape)
+
+    def curvature(self, z):
+        r"""Probabilities :math:`\pi`: a row's Hessian is :math:`\mathrm{diag}(\pi) - \pi \pi'`."""
         from scipy.special import softmax
 
-        return softmax(z, axis=1) - self.indicators
+        return softmax(z.reshape(self.shape), axis=1).reshape(z.shape)
+
+    def hessian(self, z, U):
+        """Second derivatives along a few columns of the flat predictor."""
+        P = self.curvature(z).reshape(self.shape)
+        U = U.reshape(*self.shape, -1)
+        along = np.einsum("ic,icm->im", P, U)
+        return np.einsum("icm,ic,icl->ml", U, P, U) - along.T @ along
 
     def dual(self, alpha):
         """Entropy of the categories' probabilities."""
-        p = self.indicators - alpha
+        p = self.indicators - alpha.reshape(self.shape)
         if np.abs(p.sum(axis=1) - 1.0).max(initial=0.0) > 1e-9:
             return -np.inf
         return -_negative_entropy(p.ravel())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bayesstruct.penalties import L1
+from bayesstruct.penalties import L1, Penalty
 from bayesstruct.solvers.designs import Design
 from bayesstruct.solvers.losses import Loss
 from bayesstruct.solvers.quadratic import ColumnModel, GramModel, minimise_quadratic
@@ -24,6 +24,7 @@ __all__ = [
     "GramCache",
     "Problem",
     "State",
+    "coefficients_of",
     "l1_problem",
     "nearest_to_entering",
     "proximal_newton",
@@ -122,15 +123,20 @@ def l1_problem(design: Design, loss: Loss, penalty: L1) -> Problem:
     ValueError
         If the penalty is for another number of columns, or leaves a half line without a rate.
     """
-    p = design.p - design.intercept
-    if penalty.size not in {None, p}:
-        raise ValueError(f"the penalty is for {penalty.size} coefficients, `X` has {p} columns")
+    p = coefficients_of(design, penalty)
     up, down = penalty.rates(p)
     if np.any((up == 0) & np.isinf(down)):
         raise ValueError("a non-negative coefficient has no rate; give it a small positive weight")
-    if design.intercept:
-        up, down = np.append(up, 0.0), np.append(down, 0.0)
-    return Problem(design, loss, up, down)
+    none = np.zeros(design.extra)
+    return Problem(design, loss, np.append(up, none), np.append(down, none))
+
+
+def coefficients_of(design: Design, penalty: Penalty) -> int:
+    """Return how many coefficients a design has, which must be those of the penalty."""
+    p = design.p - design.extra
+    if penalty.size not in {None, p}:
+        raise ValueError(f"the penalty is for {penalty.size} coefficients, the model has {p}")
+    return p
 
 
 def nearest_to_entering(ratio: np.ndarray, size: int, near: float = NEAR) -> np.ndarray:
@@ -187,9 +193,7 @@ class Certifier:
         self.null = np.zeros(design.p)
         self.U = self.XtU = None
         if len(free):
-            block = design.columns(free)
-            block = block.toarray() if hasattr(block, "toarray") else block
-            self.null[free], self.U = _unpenalised_mode(block, loss)
+            self.null[free], self.U = _unpenalised_mode(design.free_columns(free), loss)
             self.XtU = design.tdot(self.U)
         z = design.dot(self.null)
         derivative = loss.derivative(z)
@@ -223,7 +227,7 @@ def _unpenalised_mode(A, loss):
         slope = U.T @ derivative
         if np.abs(slope).max(initial=0.0) <= 1e-13 * np.abs(derivative).sum():
             break
-        H = U.T @ (loss.curvature(z)[:, None] * U)
+        H = loss.hessian(z, U)
         if np.linalg.eigvalsh(H)[0] < 1e-9:
             raise ValueError(
                 "the unpenalised columns alone fit the responses perfectly, so their coefficients "
@@ -367,7 +371,7 @@ def _minimise_on(problem, cache, index, w, z, tol):
         derivative = problem.loss.derivative(z)
         gradient = problem.design.tdot_of(index, derivative)
         if problem.design.by_columns(len(index)):
-            model = ColumnModel(problem.design.columns(index), np.ones(len(z)), derivative)
+            model = ColumnModel(problem.design.columns(index), derivative.copy())
         else:
             model, tol = GramModel(cache.take(index), gradient), 0.03 * tol
         w[index] = problem.restricted(index).minimise(model, w[index], tol)
@@ -385,10 +389,7 @@ def _newton_steps(problem, index, w, z, tol):
         residual = part.residual(v, gradient)
         if residual <= tol:
             break
-        if design.by_columns(len(index)):
-            model = ColumnModel(block, weights, derivative)
-        else:
-            model = GramModel(design.gram(block, weights), gradient)
+        model = design.model(block, weights, derivative)
         new = part.minimise(model, v, _MODEL * residual)
         t, z = _line_search(part, v, new, z, gradient, np.asarray(block @ (new - v)))
         if t == 0.0:

@@ -40,18 +40,19 @@ class GramModel:
 
 
 class ColumnModel:
-    r"""Quadratic model held as sparse columns, scaled so that their products are the curvature.
+    """Quadratic model held as sparse columns B: the curvature is ``B'B``, the gradient ``B'r``."""
 
-    With weights h of the rows, ``B = diag(sqrt(h)) A`` and ``r = derivative / sqrt(h)``: then
-    ``B'B`` is the curvature and ``B'r`` the gradient.
-    """
+    def __init__(self, B, r: np.ndarray):
+        self.B, self.r = B, r
+        self.curvature = np.asarray(B.power(2).sum(axis=0)).ravel()
 
-    def __init__(self, block, weights, derivative):
+    @classmethod
+    def of(cls, block, weights: np.ndarray, derivative: np.ndarray) -> "ColumnModel":
+        """Return the model of columns under weights of the rows, and derivatives in these."""
         root = np.sqrt(weights)
-        self.r = derivative / root
-        self.B = block.copy()
-        self.B.data *= root[self.B.indices]
-        self.curvature = np.asarray(self.B.power(2).sum(axis=0)).ravel()
+        B = block.copy()
+        B.data *= root[B.indices]
+        return cls(B, derivative / root)
 
     def gradient(self) -> np.ndarray:
         """Gradient at the present point."""

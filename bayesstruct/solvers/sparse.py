@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesstruct.penalties import L1, Group, Penalty
+from bayesstruct.solvers.categories import CategoryDesign
 from bayesstruct.solvers.designs import Design, as_design, centred
 from bayesstruct.solvers.general import GeneralRegression
 from bayesstruct.solvers.groups import group_problem
@@ -114,9 +115,14 @@ def sparse_mode(
 
     Notes
     -----
-    Absolute values of coefficients, and Euclidean norms of groups of them, under a loss with a
-    second derivative are solved by proximal Newton steps, everything else by quasi-Newton
-    soft-threshold steps; both on working sets, with a gap over all columns at the end.
+    Absolute values of coefficients, and (for dense columns) Euclidean norms of groups of them, under
+    a loss with a second derivative are solved by proximal Newton steps, everything else by
+    quasi-Newton soft-threshold steps; both on working sets, with a gap over all columns at the end.
+    The steps of a multinomial regression have the full Hessian between categories.
+
+    The likelihood of a multinomial does not change when a number is added to all intercepts: they
+    sum to zero. With an even number of categories absolute values may also leave an interval of
+    shifts of a column's coefficients, of which any is returned.
 
     The sum over the rows is not divided by their number, so the rate is that of the prior, not of
     an average loss.
@@ -247,21 +253,26 @@ class _Centred:
 
     def _shifted(self, solution, sign):
         intercept = solution.intercept + sign * (self.means @ solution.coefficients)
-        if np.ndim(intercept) == 0:
-            intercept = float(intercept)
-        return replace(solution, intercept=intercept)
+        return replace(solution, intercept=_intercept(intercept))
 
 
 def _solver(regression, penalty):
     """Choose the fast solver where it applies, the general one elsewhere."""
-    if isinstance(regression.loss, Custom | Multinomial):
-        return _SoftThreshold(regression, penalty)
-    if isinstance(penalty, L1):
+    design, loss = regression.design, regression.loss
+    if isinstance(loss, Multinomial):
+        regression = _Regression(CategoryDesign(design, loss.shape[1]), loss)
+    if isinstance(penalty, L1) and not isinstance(loss, Custom):
         return _Newton(regression, penalty)
     plain = isinstance(penalty, Group) and penalty.norm == 2
-    if plain and not regression.design.sparse:
+    if plain and not design.sparse and not isinstance(loss, Custom):
         return _GroupNewton(regression, penalty)
-    return _SoftThreshold(regression, penalty)
+    return _SoftThreshold(_Regression(design, loss), penalty)
+
+
+def _intercept(value):
+    """Return a number; of a multinomial the constants of sum zero, as a shift changes nothing."""
+    value = np.squeeze(value)
+    return float(value) if value.ndim == 0 else value - value.mean()
 
 
 class _Newton:
@@ -272,13 +283,13 @@ class _Newton:
         problem = self._at(penalty)
         self.certifier = Certifier(problem)
         self.cache = GramCache(problem)
+        self.p = self.design.p - self.design.extra
         self.last = None
 
     @property
     def rate_max(self) -> float:
         """Smallest rate at which all penalised coefficients are zero."""
-        p = self.design.p - self.design.intercept
-        return self.penalty.rate_max(self.certifier.null_gradient[:p])
+        return self.penalty.rate_max(self.certifier.null_gradient[: self.p])
 
     def solve(self, penalty, tol, max_iter, start) -> SparseSolution:
         w, known = self._start(start, penalty.rate)
@@ -291,20 +302,23 @@ class _Newton:
             cache=self.cache,
             **known,
         )
-        p = self.design.p - self.design.intercept
+        shape = (-1, *self.loss.shape[1:])  # one column for each category of a multinomial
         solution = SparseSolution(
             objective=state.objective,
             gap=state.gap,
             iterations=state.iterations,
             converged=state.gap <= tol * self.certifier.null_objective,
-            coefficients=state.w[:p],
-            intercept=float(state.w[p]) if self.design.intercept else 0.0,
+            coefficients=state.w[: self.p].reshape(shape),
+            intercept=self._constant(state.w[self.p :]),
             rate=penalty.rate,
             method="proximal Newton",
-            gradient=state.gradient[:p],
+            gradient=state.gradient[: self.p].reshape(shape),
         )
         self.last = solution, state
         return solution
+
+    def _constant(self, values):
+        return _intercept(values if len(values) else np.zeros(self.loss.shape[1:]))
 
     def _start(self, start, rate):
         """Point to start from; on a path the gradient there, and the strong rule's bound on it.
@@ -316,7 +330,7 @@ class _Newton:
         if start is None:
             return self.certifier.null, {}
         if self.last is None or start.coefficients is not self.last[0].coefficients:
-            return self._flat(start), {}
+            return _flat(start, self.design), {}
         solution, state = self.last
         if not 0 < rate <= solution.rate:
             return state.w, {"gradient": state.gradient}
@@ -326,9 +340,10 @@ class _Newton:
     def _at(self, penalty):
         return l1_problem(self.design, self.loss, penalty)
 
-    def _flat(self, solution):
-        w = solution.coefficients
-        return np.append(w, solution.intercept) if self.design.intercept else w
+
+def _flat(solution, design):
+    w = np.ravel(solution.coefficients)
+    return np.append(w, solution.intercept) if design.intercept else w
 
 
 class _GroupNewton(_Newton):
@@ -351,7 +366,7 @@ class _SoftThreshold:
         return self.penalty.rate_max(self.problem.null_gradient)
 
     def solve(self, penalty, tol, max_iter, start) -> SparseSolution:
-        first = self.problem.null if start is None else self._flat(start)
+        first = self.problem.null if start is None else _flat(start, self.problem.design)
         state = self.problem.solve(
             penalty, first, tol=tol, max_iter=20_000 if max_iter is None else max_iter
         )
@@ -367,7 +382,3 @@ class _SoftThreshold:
             method="quasi-Newton soft-threshold",
             gradient=state.gradient[:, 0] if single else state.gradient,
         )
-
-    def _flat(self, solution):
-        w = np.ravel(solution.coefficients)
-        return np.append(w, solution.intercept) if self.problem.design.intercept else w
