@@ -27,6 +27,10 @@ class _Law(NamedTuple):
     scale: float
     noise: float
 
+    def heated(self, heat):
+        """Return the law whose likelihood has the power 1 / heat."""
+        return self._replace(noise=self.noise * heat**0.5)
+
     def new_rate(self, n):
         """Mean number of features that only one of n rows has, a priori."""
         from bayesstruct.kernels.indian_buffet import new_dish_rates
@@ -36,9 +40,10 @@ class _Law(NamedTuple):
 
 @dataclass_state
 class LatentFeatureGibbsState(StepMethodState):
-    """State of a step: whether it has begun, and for how many calls features still stay."""
+    """State of a step: calls so far and of the warm-up, and for how many calls features still stay."""
 
-    begun: bool
+    calls: int
+    warm_up: int
     waits: int
 
 
@@ -47,9 +52,9 @@ class LatentFeatureGibbs(BlockedStep):
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
     :class:`bayesstruct.FeatureLoadings` where the table is normal around their product, and to the missing cells
-    of the table. One call visits all rows (:func:`bayesstruct.kernels.latent_features.scan_rows`), then draws
-    the loadings, then the missing cells given both. The standard deviations and the parameters of the process
-    are left to other steps.
+    of the table. One call tries to exchange a few features for others, visits all rows
+    (:func:`bayesstruct.kernels.latent_features.scan_rows`), then draws the loadings, then the missing cells given
+    both. The standard deviations and the parameters of the process are left to other steps.
 
     A scan costs as much for each row whatever their number: the law of the loadings given the other rows is
     kept and changed as a row leaves and comes back. So this is the accelerated sampler of Doshi-Velez and
@@ -60,6 +65,13 @@ class LatentFeatureGibbs(BlockedStep):
     ----------
     vars : list of TensorVariable
         Value variables of one set of features, its loadings, and the missing cells.
+    exchanges : int, default 1
+        Moves that are tried in each call, which take out one to three features and put others in their place
+        (:func:`bayesstruct.kernels.feature_splits.exchange_columns`): each takes about as long as the scan, and
+        finds bases that the scan does not reach.
+    tempering : float, default 1
+        Above 1, a chain begins without a search, and the likelihood has the power 1 / `tempering` in its first
+        call. The power grows, at equal ratios, to 1 in the middle of the warm-up, where it stays.
     model : pymc.Model, optional
     initial_point : dict, optional
     compile_kwargs : dict, optional
@@ -68,8 +80,8 @@ class LatentFeatureGibbs(BlockedStep):
     Raises
     ------
     ValueError
-        If the features are not those of a linear Gaussian model, or, during a run, there are more of
-        them than there is room for.
+        If the features are not those of a linear Gaussian model, an option is out of range, or, during a
+        run, there are more of them than there is room for.
 
     Notes
     -----
@@ -86,7 +98,8 @@ class LatentFeatureGibbs(BlockedStep):
     ----------
     Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review. *JMLR*
     12, 1185-1224. -- Doshi-Velez, F. and Ghahramani, Z. (2009). Accelerated sampling for the Indian buffet
-    process. *ICML* 26, section 3.
+    process. *ICML* 26, section 3. -- Meeds, E., Ghahramani, Z., Neal, R. M. and Roweis, S. T. (2007). Modeling
+    dyadic data with binary latent factors. *NIPS* 19 (split and merge moves).
     """
 
     name = "latent_feature_gibbs"
@@ -95,9 +108,19 @@ class LatentFeatureGibbs(BlockedStep):
     _state_class = LatentFeatureGibbsState
 
     def __init__(
-        self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
+        self,
+        vars,
+        *,
+        exchanges=1,
+        tempering=1.0,
+        model=None,
+        initial_point=None,
+        compile_kwargs=None,
+        rng=None,
+        blocked=True,
     ):
         model = pm.modelcontext(model)
+        self.exchanges, self.tempering = _checked_options(exchanges, tempering)
         self.vars = [model.rvs_to_values.get(v, v) for v in vars]
         part = drawn_part(model, [model.values_to_rvs[v] for v in self.vars])
         self.rng = get_random_generator(rng)
@@ -107,12 +130,12 @@ class LatentFeatureGibbs(BlockedStep):
         tensors = [*parameters(part.feature), scale, part.noise, part.baseline]
         self.values = Expressions(model, tensors, compile_kwargs)
         self.table = FeatureTable(model, part)
-        self.begun, self.waits = False, 0
+        self.calls, self.warm_up, self.waits = 0, 0, 0
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
         super().setup_chain(rng, tune, draws)
-        self.begun, self.waits = False, min(_WAITS, tune)
+        self.calls, self.warm_up, self.waits = 0, tune, 0
 
     def step(self, point):
         """Draw features, loadings and missing cells once."""
@@ -120,21 +143,26 @@ class LatentFeatureGibbs(BlockedStep):
 
         point = dict(point)
         *numbers, baseline = self.values(point)
-        law = _Law(*(float(np.squeeze(v)) for v in numbers))
+        law = _Law(*(float(np.squeeze(v)) for v in numbers)).heated(self._heat())
         x = self.table.residuals(point, baseline)
         feature = np.array(point[self.names[0]], np.int8, order="C")
-        if not self.begun:
-            self.begun = True
-            if _is_initial(feature):
-                feature, x, law = self._search(self.table.without_gaps(x), law)
+        if self.calls == 0 and self.tempering == 1.0 and _is_initial(feature):
+            feature, x, law = self._search(self.table.without_gaps(x), law)
+            self.waits = min(_WAITS, self.warm_up)
         elif self.waits > 0:
             self.waits -= 1
         else:
             feature = self._scan(feature, point[self.names[1]], x, law)
+        self.calls += 1
         loading = draw_loadings(self.rng, feature, x, law.noise, law.scale)
         point[self.names[0]], point[self.names[1]] = feature, loading
         self.table.draw_cells(self.rng, point, baseline + feature @ loading, law.noise)
         return point, [{"n_features": int(feature.any(axis=0).sum())}]
+
+    def _heat(self):
+        """Inverse of the power that the likelihood has in this call."""
+        done = 2.0 * self.calls / self.warm_up if self.warm_up else 1.0
+        return self.tempering ** max(1.0 - done, 0.0)
 
     def _search(self, x, law):
         """Features where a chain begins, the table without gaps, and its standard deviations."""
@@ -149,12 +177,15 @@ class LatentFeatureGibbs(BlockedStep):
 
     def _scan(self, feature, loading, x, law):
         """Draw the features of all rows."""
+        from bayesstruct.kernels.feature_splits import exchange_columns
         from bayesstruct.kernels.indian_buffet import left_ordered
         from bayesstruct.kernels.latent_features import scan_rows
 
-        n, used = len(x), int(feature.any(axis=0).sum())
-        rows = self.rng.permutation(n)
-        numbers = law.noise, law.scale, law.new_rate(n), law.concentration, law.discount
+        n, process = len(x), (law.concentration, law.discount)
+        for _ in range(self.exchanges):
+            exchange_columns(self.rng, feature, x, law.noise, law.scale, law.alpha, *process)
+        used, rows = int(feature.any(axis=0).sum()), self.rng.permutation(n)
+        numbers = law.noise, law.scale, law.new_rate(n), *process
         self._check_room(scan_rows(self.rng, feature, used, x, rows, *numbers, -1))
         return left_ordered(feature)
 
@@ -183,7 +214,8 @@ class LatentFeatureSlice(LatentFeatureGibbs):
     Assigned by ``pm.sample`` in place of :class:`LatentFeatureGibbs` where the
     :class:`bayesstruct.IndianBuffet` has ``sampler="slice"``. One call draws all entries with the probabilities
     of the features made explicit (:func:`bayesstruct.kernels.stick_features.slice_features`), then the loadings,
-    then the missing cells. Everything else is as there, parameters, errors and statistics included.
+    then the missing cells; there are no exchanges. Everything else is as there, parameters, errors and statistics
+    included.
 
     Notes
     -----
@@ -215,6 +247,14 @@ class LatentFeatureSlice(LatentFeatureGibbs):
         """Ideal for features that ask for it, their loadings and the missing cells."""
         ours = sampler_of(var) == "slice"
         return Competence.IDEAL if ours else Competence.INCOMPATIBLE
+
+
+def _checked_options(exchanges, tempering):
+    if isinstance(exchanges, bool) or not isinstance(exchanges, int) or exchanges < 0:
+        raise ValueError(f"`exchanges` must be a whole number of moves, not {exchanges!r}")
+    if isinstance(tempering, str | bool) or not 1.0 <= tempering < np.inf:
+        raise ValueError(f"`tempering` must be a number of at least 1, not {tempering!r}")
+    return exchanges, float(tempering)
 
 
 def _is_initial(feature) -> bool:

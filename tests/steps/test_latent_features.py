@@ -10,8 +10,10 @@ from pymc.sampling.mcmc import assign_step_methods
 from tools.buffets import (
     coarse_distance,
     counts,
+    distance,
     histories,
     log_density_of_cells,
+    posterior,
     posterior_of,
     two_features,
 )
@@ -263,3 +265,60 @@ def test_the_slice_step_draws_features_and_missing_cells_from_their_posterior():
     seen, cells = chain_with_gaps(3_000, step=LatentFeatureSlice)
     assert coarse_distance(seen, exact, 30) < 0.12
     assert abs(cells.mean(axis=0) - means).max() < 0.25
+
+
+# --- tempering -------------------------------------------------------------------------------
+
+
+class NeverCold(LatentFeatureGibbs):
+    """Wrong: the likelihood keeps the power of the first call."""
+
+    def _heat(self):
+        return self.tempering
+
+
+def tempered_chain(kind, draws, tempering=6.0):
+    with simple_model(alpha=1.0) as model:
+        step = kind(model.value_vars, tempering=tempering, rng=np.random.default_rng(13))
+    step.setup_chain(np.random.default_rng(13), 40, draws)
+    point, seen = model.initial_point(), []
+    for t in range(40 + draws):
+        point, _ = step.step(point)
+        if t >= 40:
+            seen.append(counts(point["feature"]))
+    return seen
+
+
+def test_a_chain_that_was_tempered_has_the_posterior_afterwards():
+    exact = posterior(X, 1.0, 0.5, 1.0, most=12)
+    assert distance(tempered_chain(LatentFeatureGibbs, 3_000), exact) < 0.1
+    # Of the power 1 / 6, which is a noise that is larger by the root of 6.
+    hot = posterior(X, 1.0, 0.5 * np.sqrt(6.0), 1.0, most=12)
+    broken = tempered_chain(NeverCold, 3_000)
+    assert distance(broken, exact) > 0.3 and distance(broken, hot) < 0.1
+
+
+def test_the_power_of_the_likelihood_grows_to_one_in_half_of_the_warm_up():
+    with simple_model() as model:
+        step = LatentFeatureGibbs(model.value_vars, tempering=16.0)
+    step.setup_chain(np.random.default_rng(1), 8, 10)
+    point, heat = model.initial_point(), []
+    for _ in range(10):
+        heat.append(step._heat())
+        point, _ = step.step(point)
+    assert np.allclose(heat, [16, 8, 4, 2, 1, 1, 1, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tempering": 0.5},
+        {"tempering": "hot"},
+        {"exchanges": -1},
+        {"exchanges": 1.5},
+        {"exchanges": True},
+    ],
+)
+def test_options_of_the_step_out_of_range_are_refused(options):
+    with simple_model() as model, pytest.raises(ValueError, match=f"`{next(iter(options))}`"):
+        LatentFeatureGibbs(model.value_vars, **options)
