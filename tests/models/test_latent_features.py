@@ -99,3 +99,13 @@ def test_missing_cells_are_drawn_and_the_table_is_predicted():
     assert (drawn[:, missing].std(axis=0) > 0.2).all()
     replicated = idata["posterior_predictive"]["x"].values[0]
     assert abs((replicated - x)[:, ~missing].std() - 0.3 * np.sqrt(2)) < 0.1
+
+
+def test_too_little_room_is_an_error_that_names_the_option():
+    x, _ = two_features()
+    known = {"alpha": 1.0, "noise": 0.3, "loading_scale": 2.0}
+    with (
+        latent_features(x, max_features=1, **known),
+        pytest.raises(ValueError, match="`max_features`"),
+    ):
+        pm.sample(40, tune=20, chains=1, random_seed=4, progressbar=False)
