@@ -1,0 +1,24 @@
+"""Step of binary matrices with a given number of columns."""
+
+from pymc.step_methods.compound import Competence
+from pymc.step_methods.metropolis import BinaryGibbsMetropolis
+
+from bayesstruct.distributions.finite_features import FiniteFeaturesRV
+from bayesstruct.steps.recognition import is_op
+
+__all__ = ["FiniteFeatureMetropolis"]
+
+
+class FiniteFeatureMetropolis(BinaryGibbsMetropolis):
+    """Metropolis flips of the entries of a :class:`bayesstruct.FiniteFeatures`, one after the other.
+
+    Assigned by ``pm.sample``. Right for any model, at one evaluation of its density for each entry; PyMC knows
+    the sampler, but not that this distribution is binary.
+    """
+
+    name = "finite_feature_metropolis"
+
+    @staticmethod
+    def competence(var):
+        """Ideal for these matrices."""
+        return Competence.IDEAL if is_op(var, FiniteFeaturesRV) else Competence.INCOMPATIBLE
