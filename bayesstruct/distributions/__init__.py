@@ -7,6 +7,7 @@ from bayesstruct.distributions.discrete_network import (
     ProbabilityTables,
 )
 from bayesstruct.distributions.edges import Edges, edges, partial_correlations
+from bayesstruct.distributions.finite_features import FiniteFeatures, StickBreakingProbabilities
 from bayesstruct.distributions.fitted_networks import (
     FittedDiscreteNetwork,
     FittedGaussianNetwork,
@@ -71,6 +72,7 @@ __all__ = [
     "Edges",
     "EvenTables",
     "FeatureLoadings",
+    "FiniteFeatures",
     "FittedDiscreteNetwork",
     "FittedGaussianNetwork",
     "GaussianNetwork",
@@ -98,6 +100,7 @@ __all__ = [
     "RegularizedHorseshoe",
     "SparseGroupLaplace",
     "SpikeAndSlab",
+    "StickBreakingProbabilities",
     "TreeLaplace",
     "edges",
     "fitted",
