@@ -2,6 +2,7 @@
 
 from pymc.step_methods import STEP_METHODS
 
+from bayesstruct.steps.finite_features import FiniteFeatureMetropolis
 from bayesstruct.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
@@ -14,6 +15,7 @@ from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
     "EdgesGibbs",
+    "FiniteFeatureMetropolis",
     "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",
@@ -33,6 +35,7 @@ for _step in (
     SpikeSlabRegression,
     PairwiseSpikeSlab,
     LatentFeatureGibbs,
+    FiniteFeatureMetropolis,
     LatentFeatureSlice,
     HiddenCauseGibbs,
     NetworkMCMC,
