@@ -8,6 +8,8 @@ from bayesstruct.distributions.discrete_network import (
 )
 from bayesstruct.distributions.edges import Edges, edges, partial_correlations
 from bayesstruct.distributions.finite_features import FiniteFeatures, StickBreakingProbabilities
+from bayesstruct.distributions.feature_interactions import FeatureInteractions, feature_pairs
+from bayesstruct.distributions.feature_links import FeatureLinks
 from bayesstruct.distributions.fitted_networks import (
     FittedDiscreteNetwork,
     FittedGaussianNetwork,
@@ -71,6 +73,8 @@ __all__ = [
     "EdgeProbability",
     "Edges",
     "EvenTables",
+    "FeatureInteractions",
+    "FeatureLinks",
     "FeatureLoadings",
     "FiniteFeatures",
     "FittedDiscreteNetwork",
@@ -103,6 +107,7 @@ __all__ = [
     "StickBreakingProbabilities",
     "TreeLaplace",
     "edges",
+    "feature_pairs",
     "fitted",
     "implied_arc_probability",
     "implied_edge_probability",

@@ -3,6 +3,7 @@
 from pymc.step_methods import STEP_METHODS
 
 from bayesstruct.steps.finite_features import FiniteFeatureMetropolis
+from bayesstruct.steps.dyadic_features import DyadicFeatureGibbs
 from bayesstruct.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
@@ -14,6 +15,7 @@ from bayesstruct.steps.scored_networks import ScoredNetworkMCMC
 from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
+    "DyadicFeatureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
     "HiddenCauseGibbs",
@@ -38,6 +40,7 @@ for _step in (
     FiniteFeatureMetropolis,
     LatentFeatureSlice,
     HiddenCauseGibbs,
+    DyadicFeatureGibbs,
     NetworkMCMC,
     OrderNetworkMCMC,
     IncompleteNetworkMCMC,
