@@ -10,8 +10,11 @@ import warnings
 import numpy as np
 import pymc as pm
 
+from pytensor.tensor.variable import TensorVariable
+
 from bayesstruct.data import Table
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.models.parts import register
 
 __all__ = ["latent_features"]
 
@@ -40,15 +43,15 @@ def latent_features(
     data : DataFrame or array_like
         (n, d) table of numbers in units that make sense together: one noise and one scale of the loadings
         serve all columns. Missing cells are NaN; each chain draws them.
-    alpha : float, optional
-        Mean number of features of a row; by default it has a Gamma(1, 1) prior.
+    alpha : float or ``pm.Gamma.dist(...)`` or the like, optional
+        Mean number of features of a row, or its prior; by default Gamma(1, 1).
     sampler : {"gibbs", "accelerated", "slice"}
         ``"gibbs"``, also called ``"accelerated"``, draws features with the loadings summed out; a row costs as
         much whatever their number. ``"slice"`` draws features given the loadings, and mixes slowly: a check
         of the other one.
-    noise, loading_scale : float, optional
-        :math:`\sigma` and :math:`\tau`; by default half-normal, with the root mean square of the table as
-        scale.
+    noise, loading_scale : float or ``pm.HalfNormal.dist(...)`` or the like, optional
+        :math:`\sigma` and :math:`\tau`, or their priors; by default half-normal, with the root mean square of the
+        table as scale.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     baseline : float or (d,) array_like
@@ -92,11 +95,9 @@ def latent_features(
     size = float(np.sqrt(np.nanmean((table.values - baseline) ** 2)))
     coords = {"observation": np.arange(n), "latent": np.arange(max_features), "node": table.names}
     with pm.Model(coords=coords) as model:
-        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
-        if noise is None:
-            noise = pm.HalfNormal("noise", size)
-        if loading_scale is None:
-            loading_scale = pm.HalfNormal("loading_scale", size)
+        alpha = _positive("alpha", alpha, pm.Gamma.dist(1.0, 1.0))
+        noise = _positive("noise", noise, pm.HalfNormal.dist(size))
+        loading_scale = _positive("loading_scale", loading_scale, pm.HalfNormal.dist(size))
         z = IndianBuffet(
             "feature",
             alpha,
@@ -123,10 +124,20 @@ def _cells(table):
 
 
 def _check_positive(name, value):
-    if value is None:
+    if value is None or isinstance(value, TensorVariable):
         return
     if isinstance(value, str | bool) or not (np.isscalar(value) and 0 < value < np.inf):
-        raise ValueError(f"`{name}` must be a number above 0, or None for a prior, not {value!r}")
+        raise ValueError(
+            f"`{name}` must be a number above 0, a distribution such as pm.Gamma.dist(1, 1), or None, "
+            f"not {value!r}"
+        )
+
+
+def _positive(name, value, default):
+    """Return a number, or the variable of the model that has the distribution."""
+    if value is None:
+        return register(name, default)
+    return register(name, value) if isinstance(value, TensorVariable) else float(value)
 
 
 def _checked_baseline(baseline, d):
