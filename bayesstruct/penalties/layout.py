@@ -7,6 +7,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import is_number, numbers
 from bayesstruct.data.names import nearest
 
 __all__ = ["Groups", "TreeGroups", "check_rate", "check_weights", "norm_name"]
@@ -282,15 +283,18 @@ def check_rate(name: str, rate) -> float:
 
     Raises
     ------
+    TypeError
+        If it is not one real number.
     ValueError
         If it is negative, NaN or infinite.
     """
-    value = np.asarray(rate, dtype=np.float64)
-    if value.ndim != 0:
+    if np.ndim(rate) and not isinstance(rate, str):
         raise ValueError(
-            f"{name} must be one number, got shape {value.shape}; use weights for rates that differ."
+            f"{name} must be one number, got shape {np.shape(rate)}; use weights for rates that differ."
         )
-    value = float(value)
+    if not is_number(rate):
+        raise TypeError(f"{name} must be one number, not {rate!r:.40}.")
+    value = float(rate)
     if np.isnan(value):
         raise ValueError(f"{name} is NaN.")
     if value < 0:
@@ -312,7 +316,7 @@ def check_weights(weights: ArrayLike | None, count: int, what: str) -> np.ndarra
     """
     if weights is None:
         return np.ones(count)
-    weights = np.array(weights, dtype=np.float64)
+    weights = numbers("weights", weights)
     if weights.shape != (count,):
         raise ValueError(f"weights has shape {weights.shape}; there are {count} {what}.")
     if not np.isfinite(weights).all():

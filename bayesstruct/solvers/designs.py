@@ -6,6 +6,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import numbers
 from bayesstruct.solvers.quadratic import ColumnModel, GramModel
 
 _FEW = 4  # gathering columns pays when at most one in so many has a coefficient
@@ -180,9 +181,17 @@ def as_design(X: ArrayLike | Design, *, intercept: bool) -> Design:
     from scipy import sparse
 
     if sparse.issparse(X):
+        if X.ndim != 2 or 0 in X.shape:
+            raise ValueError(f"the sparse design matrix has shape {X.shape}; give rows and columns")
+        numbers("the entries of the design matrix", X.tocoo().data[:1])
         X = sparse.csc_array(X, dtype=float)
-        if not np.isfinite(X.data).all():
-            raise ValueError("the sparse design matrix holds values that are not finite")
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if len(bad):
+            column = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+            raise ValueError(
+                f"column {column} of the sparse design matrix holds values that are not finite; "
+                "leave out or impute those rows"
+            )
         return _Sparse(X, intercept)
     X, names = _dense(X)
     for j in np.flatnonzero(~np.isfinite(X.sum(axis=0))):
@@ -252,20 +261,12 @@ def _dense(X):
         X = _frame_values(X)
     if np.ma.is_masked(X):
         raise ValueError("the design matrix has masked entries; leave out or impute such rows")
-    try:
-        X = np.asarray(X)
-        if X.dtype.kind == "c":
-            raise ValueError("the design matrix is complex; give real columns")
-        X = np.asfortranarray(X, dtype=float)
-    except (TypeError, ValueError) as error:
-        if "complex" in str(error):
-            raise
-        raise ValueError(
-            f"the design matrix holds something that is not a number ({error}); "
-            "code text columns as numbers first"
-        ) from None
+    X = np.asfortranarray(numbers("the entries of the design matrix", X))
     if X.ndim != 2:
-        raise ValueError(f"the design matrix must have two dimensions, it has {X.ndim}")
+        raise ValueError(
+            f"the design matrix must have two dimensions, it has {X.ndim}; "
+            "a single column is X.reshape(-1, 1)"
+        )
     if 0 in X.shape:
         raise ValueError(f"the design matrix is empty, its shape is {X.shape}")
     return X, list(range(X.shape[1]) if labels is None else labels)

@@ -14,6 +14,8 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import is_missing, numbers
+
 __all__ = ["Custom", "Gaussian", "Huber", "Logistic", "Loss", "Multinomial", "Poisson", "loss_for"]
 
 
@@ -22,6 +24,8 @@ class Loss(ABC):
 
     #: Whether the curvature is the same at every point, so that Gram matrices can be kept.
     quadratic = False
+    #: Labels of the responses in the order of their codes, if they are labels.
+    classes = None
 
     @abstractmethod
     def value(self, z: np.ndarray) -> float:
@@ -46,6 +50,13 @@ class Loss(ABC):
     def take(self, rows: np.ndarray) -> "Loss":
         """Return the loss of some of the rows."""
         raise TypeError(f"{type(self).__name__} cannot be split by rows")
+
+    def kinds(self) -> tuple[np.ndarray, list[str]] | None:
+        """Codes of the responses of which a constant needs some of each kind, and their names.
+
+        Responses of code -1 are not needed. None if any responses will do.
+        """
+        return None
 
     @property
     @abstractmethod
@@ -106,8 +117,21 @@ class Gaussian(_ResponseLoss):
         return float(alpha @ self.y - 0.5 * alpha @ alpha)
 
 
+@dataclass(frozen=True, eq=False)
 class Logistic(_ResponseLoss):
-    r"""Bernoulli loss, :math:`\sum_i \log(1 + e^{z_i}) - y_i z_i` with labels 0 and 1."""
+    r"""Bernoulli loss, :math:`\sum_i \log(1 + e^{z_i}) - y_i z_i` with labels 0 and 1.
+
+    Attributes
+    ----------
+    classes : (2,) numpy.ndarray, optional
+        What 0 and 1 stand for.
+    """
+
+    classes: np.ndarray | None = None
+
+    def kinds(self):
+        """Both labels."""
+        return self.y.astype(int), _label_names(self.classes, 2)
 
     def value(self, z):
         """Negative log-likelihood."""
@@ -147,6 +171,10 @@ class Poisson(_ResponseLoss):
         """Entropy of the means."""
         m = self.y - alpha
         return float(m.sum()) - _negative_entropy(m)
+
+    def kinds(self):
+        """Return which counts are above zero."""
+        return np.where(self.y > 0, 0, -1), ["a count above zero"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,9 +220,17 @@ class Multinomial(Loss):
     ----------
     indicators : (n, k) numpy.ndarray
         One row for each observation with a single 1 at its category.
+    classes : (k,) numpy.ndarray, optional
+        What the categories are called.
     """
 
     indicators: np.ndarray
+    classes: np.ndarray | None = None
+
+    def kinds(self):
+        """Return all labels."""
+        k = self.indicators.shape[1]
+        return self.indicators.argmax(axis=1), _label_names(self.classes, k)
 
     @property
     def shape(self):
@@ -266,6 +302,11 @@ class Custom(Loss):
         return np.asarray(self.value_and_gradient(z)[1], dtype=float)
 
 
+def _label_names(classes, k):
+    known = range(k) if classes is None else np.asarray(classes).tolist()
+    return [f"label {name!r}" for name in known]
+
+
 def _sigmoid(z):
     from scipy.special import expit
 
@@ -295,69 +336,77 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
 
     if family not in _MAKERS:
         raise ValueError(nearest("family", family, _MAKERS))
-    y = _responses(y)
+    y, names = _responses(y)
     if y.ndim != 1:
         raise ValueError(f"`y` must be one column of responses, it has shape {y.shape}")
-    return _MAKERS[family](y)
+    if not len(y):
+        raise ValueError("`y` is empty; give a response for each row of `X`")
+    loss = _MAKERS[family](y)
+    if names is None or loss.classes is None:
+        return loss
+    return replace(loss, classes=names[loss.classes])
 
 
 def _responses(y):
-    """Return responses as an array; of an ordered categorical the positions of its categories."""
+    """Return responses as an array; of an ordered categorical the codes, and the categories."""
     if np.ma.is_masked(y):
         row = int(np.flatnonzero(np.ma.getmaskarray(y))[0])
         raise ValueError(f"response {row} is masked; leave out or impute such rows")
     categories = getattr(y, "cat", y)
     if getattr(categories, "ordered", False) and not y.isna().any():
-        return np.asarray(categories.codes)
+        return np.asarray(categories.codes), np.asarray(categories.categories)
     y = np.asarray(y)
     if y.dtype.kind == "c":
         raise ValueError("the responses are complex; give real numbers or labels")
-    return y
+    return y, None
 
 
 def _numbers(y):
     try:
-        numbers = y.astype(float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            'the responses are not numbers; family="logistic" or "multinomial" takes labels'
-        ) from None
-    bad = np.flatnonzero(~np.isfinite(numbers))
+        values = numbers("the responses", y)
+    except ValueError as error:
+        raise ValueError(f'{error} (family="logistic" or "multinomial" takes labels)') from None
+    bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise ValueError(f"response {bad[0]} is {numbers[bad[0]]}; leave out or impute such rows")
-    return numbers
+        raise ValueError(f"response {bad[0]} is {values[bad[0]]}; leave out or impute such rows")
+    return values
 
 
 def _logistic(y):
-    labels, codes = np.unique(_without_gaps(y), return_inverse=True)
+    labels, codes = _coded(y)
     if len(labels) != 2:
         shown = ", ".join(map(str, labels[:4])) + (", ..." if len(labels) > 4 else "")
         remedy = 'use family="multinomial"' if len(labels) > 2 else "there is nothing to predict"
         raise ValueError(
             f"a logistic regression needs two labels, `y` has {len(labels)} ({shown}); {remedy}"
         )
-    return Logistic(codes.astype(float))
+    return Logistic(codes.astype(float), labels)
 
 
 def _multinomial(y):
-    labels, codes = np.unique(_without_gaps(y), return_inverse=True)
+    labels, codes = _coded(y)
     if len(labels) < 2:
         raise ValueError("all responses have the same label; there is nothing to predict")
-    return Multinomial(np.eye(len(labels))[codes])
+    return Multinomial(np.eye(len(labels))[codes], labels)
 
 
-def _without_gaps(y):
+def _coded(y):
+    """Return the sorted labels, and the number of each response's."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"response {np.flatnonzero(~np.isfinite(y))[0]} is missing or infinite")
+    if y.dtype.kind in "mM" and np.isnat(y).any():
+        raise ValueError(f"response {np.flatnonzero(np.isnat(y))[0]} is missing")
     if y.dtype.kind == "O":
-        gaps = [
-            i
-            for i, label in enumerate(y)
-            if label is None or (isinstance(label, float) and np.isnan(label))
-        ]
+        gaps = [i for i, label in enumerate(y) if is_missing(label)]
         if gaps:
             raise ValueError(f"response {gaps[0]} is missing; leave out or impute such rows")
-    return y
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise ValueError(
+            f"the labels in `y` are of several kinds ({', '.join(kinds)}); make all of them text"
+        ) from None
 
 
 def _poisson(y):

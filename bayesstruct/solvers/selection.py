@@ -1,15 +1,19 @@
 """Which rate? Information criteria, cross-validation and stability selection on a path."""
 
+import warnings
+
 from typing import NamedTuple
 
 import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.penalties import L1, Penalty
 from bayesstruct.solvers.designs import as_design
 from bayesstruct.solvers.losses import Gaussian, Loss, Multinomial, loss_for
-from bayesstruct.solvers.sparse import SparseSolution, sparse_mode, sparse_path
+from bayesstruct.solvers.solution import ConvergenceWarning
+from bayesstruct.solvers.sparse import SparseSolution, rates_of, sparse_mode, sparse_path
 
 __all__ = [
     "CrossValidation",
@@ -17,6 +21,8 @@ __all__ = [
     "cross_validate",
     "stability_selection",
 ]
+
+MAX_ITER = 2_000  # of one mode of many: benchmarks of small tables need 500 for a gap of 1e-10
 
 
 def bayesian_information_criterion(
@@ -61,7 +67,7 @@ def bayesian_information_criterion(
     design, loss = as_design(X, intercept=False), loss_for(family, y)
     if isinstance(loss, Multinomial):
         raise ValueError("the criterion is for one column of coefficients, not a multinomial")
-    if not 0 <= gamma <= 1:
+    if not 0 <= number("gamma", gamma) <= 1:
         raise ValueError(f"`gamma` must be between 0 and 1, it is {gamma}")
     known: dict[bytes, float] = {}
     values = []
@@ -124,6 +130,7 @@ def cross_validate(
     intercept: bool = True,
     folds: int = 5,
     tol: float = 1e-6,
+    max_iter: int = MAX_ITER,
     random_seed=None,
 ) -> CrossValidation:
     """Choose a rate by the loss on rows that were left out.
@@ -135,7 +142,10 @@ def cross_validate(
     X, y, family, penalty, rates, intercept, tol
         As in `bayesstruct.solvers.sparse_path`.
     folds : int
-        Parts of the rows, each left out once.
+        Parts of the rows, each left out once. Labels are spread evenly over them, and of counts the
+        zeros.
+    max_iter : int
+        Most iterations for each mode, see `bayesstruct.solvers.sparse_mode`.
     random_seed : int or numpy.random.Generator, optional
         For the assignment of rows to folds.
 
@@ -143,35 +153,85 @@ def cross_validate(
     -------
     CrossValidation
         The rates, mean losses, their standard errors, and the best rate.
-    """
-    from joblib import Parallel, delayed
 
+    Raises
+    ------
+    ValueError
+        If the table, the responses or the penalty cannot be used, or a label occurs only once.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If some of the modes were not found to `tol`.
+    """
     design, loss = as_design(X, intercept=intercept), loss_for(family, y)
     penalty = L1(1.0) if penalty is None else penalty
-    if not 2 <= folds <= design.n:
-        raise ValueError(f"`folds` must be from 2 to the {design.n} rows, it is {folds}")
-    rates = _rates(design, loss, penalty, rates)
-    rng = np.random.default_rng(random_seed)
-    parts = np.array_split(rng.permutation(design.n), folds)
-    losses = Parallel()(
-        delayed(_left_out)(design.X, loss, part, penalty, rates, intercept, tol) for part in parts
-    )
+    whole_number("folds", folds, 2, design.n)
+    options = _Options(penalty, _rates(design, loss, penalty, rates), intercept, tol, max_iter)
+    parts = _dealt(loss, design, folds, np.random.default_rng(random_seed))
+    losses = _over(_left_out, design.X, loss, parts, options, "cross_validate")
     mean = np.mean(losses, axis=0)
     error = np.std(losses, axis=0, ddof=1) / np.sqrt(folds)
-    return CrossValidation(rates, mean, error, float(rates[np.argmin(mean)]))
+    return CrossValidation(options.rates, mean, error, float(options.rates[np.argmin(mean)]))
 
 
-def _left_out(X, loss, part, penalty, rates, intercept, tol):
-    """Mean loss of the rows in ``part`` under the modes of the others."""
-    rest = np.setdiff1d(np.arange(X.shape[0]), part)
-    share = len(rest) / X.shape[0]
-    rows, held = _rows(X, rest), _rows(X, part)
-    path = sparse_path(
-        rows, None, family=loss.take(rest), penalty=penalty, rates=share * rates,
-        intercept=intercept, tol=tol,
-    )  # fmt: skip
-    judge = loss.take(part)
-    return [judge.value(held @ s.coefficients + s.intercept) / len(part) for s in path]
+class _Options(NamedTuple):
+    """What all folds share."""
+
+    penalty: Penalty
+    rates: np.ndarray
+    intercept: bool
+    tol: float
+    max_iter: int
+
+
+def _path(X, loss, rows, options):
+    """Path of some of the rows, at rates for as many."""
+    share = len(rows) / X.shape[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one warning is given for all parts
+        return sparse_path(
+            _rows(X, rows),
+            None,
+            family=loss.take(rows),
+            penalty=options.penalty,
+            rates=share * options.rates,
+            intercept=options.intercept,
+            tol=options.tol,
+            max_iter=options.max_iter,
+        )
+
+
+def _over(work, X, loss, parts, options, title):
+    """Results of all parts of the rows, and one warning for all of their modes."""
+    from joblib import Parallel, delayed
+
+    done = Parallel()(delayed(_named)(work, X, loss, parts, k, options) for k in range(len(parts)))
+    results, bad = zip(*done, strict=True)
+    if sum(bad):
+        warnings.warn(
+            f"{title}: {sum(bad)} of {len(parts) * len(options.rates)} modes were not found to "
+            f"tol={options.tol:g} in {options.max_iter} iterations. Raise `max_iter` or `tol`.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return results
+
+
+def _named(work, X, loss, parts, k, options):
+    """Do the work for one part; an error says which one it was."""
+    try:
+        return work(X, loss, parts[k], options)
+    except ValueError as error:
+        raise ValueError(f"in part {k + 1} of {len(parts)} of the rows: {error}") from error
+
+
+def _left_out(X, loss, part, options):
+    """Mean loss of the rows in ``part`` under the modes of the others, and how many are bad."""
+    path = _path(X, loss, np.setdiff1d(np.arange(X.shape[0]), part), options)
+    judge, held = loss.take(part), _rows(X, part)
+    losses = [judge.value(held @ s.coefficients + s.intercept) / len(part) for s in path]
+    return losses, sum(not s.converged for s in path)
 
 
 def stability_selection(
@@ -184,6 +244,7 @@ def stability_selection(
     intercept: bool = True,
     resamples: int = 100,
     tol: float = 1e-4,
+    max_iter: int = MAX_ITER,
     random_seed=None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how often each coefficient is selected on random halves of the rows.
@@ -196,17 +257,30 @@ def stability_selection(
     X, y, family, penalty, rates, intercept, tol
         As in `bayesstruct.solvers.sparse_path`; the rates are those of all rows.
     resamples : int
-        Halves, an even number.
+        Halves, an even number. Labels are spread evenly over both of a pair, and of counts the
+        zeros.
+    max_iter : int
+        Most iterations for each mode, see `bayesstruct.solvers.sparse_mode`.
     random_seed : int or numpy.random.Generator, optional
         For the halves.
 
     Returns
     -------
-    rates : (k,) numpy.ndarray
+    rates : (r,) numpy.ndarray
         Rates of the path.
-    frequencies : (k, p) numpy.ndarray
-        Share of the halves on which a coefficient is not zero; its maximum over the rates is what
-        is compared with a threshold such as 0.8.
+    frequencies : (r, p) or (r, p, k) numpy.ndarray
+        Share of the halves on which a coefficient is not zero, for each of the k categories of a
+        multinomial; its maximum over the rates is what is compared with a threshold such as 0.8.
+
+    Raises
+    ------
+    ValueError
+        If the table, the responses or the penalty cannot be used, or a label occurs only once.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If some of the modes were not found to `tol`.
 
     References
     ----------
@@ -215,31 +289,43 @@ def stability_selection(
     Shah, R., Samworth, R. (2013). Variable selection with error control: another look at
     stability selection. *JRSS B* 75(1), 55-80.
     """
-    from joblib import Parallel, delayed
-
     design, loss = as_design(X, intercept=intercept), loss_for(family, y)
     penalty = L1(1.0) if penalty is None else penalty
-    if resamples < 2 or resamples % 2:
+    if whole_number("resamples", resamples, 2) % 2:
         raise ValueError(f"`resamples` must be an even number from 2 up, it is {resamples}")
-    rates = _rates(design, loss, penalty, rates)
-    rng = np.random.default_rng(random_seed)
-    halves = []
-    for _ in range(resamples // 2):
-        order = rng.permutation(design.n)
-        halves += [order[: design.n // 2], order[design.n // 2 : 2 * (design.n // 2)]]
-    chosen = Parallel()(
-        delayed(_selected)(design.X, loss, half, penalty, rates, intercept, tol) for half in halves
-    )
-    return rates, np.mean(chosen, axis=0)
+    options = _Options(penalty, _rates(design, loss, penalty, rates), intercept, tol, max_iter)
+    rng, size = np.random.default_rng(random_seed), design.n // 2
+    pairs = [_dealt(loss, design, 2, rng) for _ in range(resamples // 2)]
+    halves = [half[:size] for pair in pairs for half in pair]
+    chosen = _over(_selected, design.X, loss, halves, options, "stability_selection")
+    return options.rates, np.mean(chosen, axis=0)
 
 
-def _selected(X, loss, half, penalty, rates, intercept, tol):
-    rows, share = _rows(X, half), len(half) / X.shape[0]
-    path = sparse_path(
-        rows, None, family=loss.take(half), penalty=penalty, rates=share * rates,
-        intercept=intercept, tol=tol,
-    )  # fmt: skip
-    return np.array([s.coefficients != 0 for s in path])
+def _selected(X, loss, half, options):
+    path = _path(X, loss, half, options)
+    return np.array([s.coefficients != 0 for s in path]), sum(not s.converged for s in path)
+
+
+def _dealt(loss, design, count, rng):
+    """Deal the rows out at random, those of each label evenly.
+
+    Of rows that do not come out even, the last of the first parts are of the commonest label.
+    """
+    kinds = loss.kinds()
+    order = rng.permutation(design.n)
+    if kinds is None:
+        return np.array_split(order, count)
+    codes, names = kinds
+    counts = np.bincount(codes + 1, minlength=len(names) + 1)
+    rarest = int(counts[1:].argmin())
+    if design.intercept and counts[1 + rarest] < 2:
+        raise ValueError(
+            f"{names[rarest]} occurs in {counts[1 + rarest]} row, and each part of the rows needs "
+            "one; leave it out, or merge it with another"
+        )
+    rank = np.argsort(np.argsort(counts, kind="stable"))
+    order = order[np.argsort(rank[codes[order] + 1], kind="stable")]
+    return [order[k::count] for k in range(count)]
 
 
 def _rates(design, loss, penalty, rates):
@@ -249,7 +335,7 @@ def _rates(design, loss, penalty, rates):
             design, None, family=loss, penalty=penalty, intercept=design.intercept, tol=1e-2
         )
         rates = [s.rate for s in whole]
-    return np.asarray(rates, dtype=float)
+    return rates_of(rates)
 
 
 def _rows(X, index):

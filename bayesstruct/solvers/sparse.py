@@ -6,6 +6,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import number, numbers, whole_number
 from bayesstruct.penalties import L1, Group, Penalty
 from bayesstruct.solvers.categories import CategoryDesign
 from bayesstruct.solvers.designs import Design, as_design, centred
@@ -21,7 +22,7 @@ from bayesstruct.solvers.proximal_newton import (
 )
 from bayesstruct.solvers.solution import Solution
 
-__all__ = ["SparseSolution", "sparse_mode", "sparse_path"]
+__all__ = ["SparseSolution", "rates_of", "sparse_mode", "sparse_path"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class SparseSolution(Solution):
         The solver that was chosen.
     gradient : numpy.ndarray
         Gradient of the loss in the coefficients, at the intercept that is best for them.
+    classes : (k,) numpy.ndarray, optional
+        Labels of a logistic or multinomial regression: a positive coefficient of a logistic one
+        speaks for the second of two, column c of a multinomial's for label c.
 
     Notes
     -----
@@ -52,6 +56,7 @@ class SparseSolution(Solution):
     rate: float
     method: str
     gradient: np.ndarray
+    classes: np.ndarray | None = None
 
 
 def sparse_mode(
@@ -140,8 +145,7 @@ def sparse_mode(
     if groups is not None:
         penalty = _of_groups(penalty, rate, groups)
     penalty = _with_rate(penalty, rate)
-    if max_iter is not None and not max_iter >= 1:
-        raise ValueError(f"`max_iter` must be 1 or more, it is {max_iter!r}")
+    tol, max_iter = _stop(tol, max_iter)
     solution = _problem(X, y, family, intercept, penalty).solve(penalty, tol, max_iter, start)
     solution.warn_unless_converged("sparse_mode", "Raise `max_iter` or `tol`.")
     return solution
@@ -183,14 +187,15 @@ def sparse_path(
     Tibshirani, R., Bien, J., Friedman, J., Hastie, T., Simon, N., Taylor, J., Tibshirani, R. J.
     (2012). Strong rules for discarding predictors in lasso-type problems. *JRSS B* 74(2), 245-266.
     """
-    penalty = L1(1.0) if penalty is None else penalty
+    tol, max_iter = _stop(tol, max_iter)
+    penalty = _with_rate(penalty, 1.0 if penalty is None else None)
     path = _problem(X, y, family, intercept, penalty)
     if rates is None:
         # Where no coefficient would ever move, any rate will do.
         rates = (path.rate_max or 1.0) * np.geomspace(1.0, 0.01, 30)
     solutions, last = [], None
-    for rate in np.asarray(rates, dtype=float):
-        last = path.solve(penalty.with_rate(float(rate)), tol, max_iter, last)
+    for rate in rates_of(rates):
+        last = path.solve(penalty.with_rate(rate), tol, max_iter, last)
         solutions.append(last)
     bad = [s for s in solutions if not s.converged]
     if bad:
@@ -198,6 +203,26 @@ def sparse_path(
             f"sparse_path at {len(bad)} of {len(solutions)} rates", "Raise `max_iter` or `tol`."
         )
     return solutions
+
+
+def rates_of(rates) -> np.ndarray:
+    """Return the rates of a path as an array.
+
+    Raises
+    ------
+    ValueError
+        If they are not a row of numbers, at least one.
+    """
+    rates = numbers("`rates`", rates)
+    if rates.ndim != 1 or not len(rates):
+        raise ValueError(f"`rates` must be a list of numbers, they have shape {rates.shape}")
+    return rates
+
+
+def _stop(tol, max_iter):
+    if number("tol", tol) < 0:
+        raise ValueError(f"`tol` must not be negative, it is {tol}")
+    return tol, None if max_iter is None else whole_number("max_iter", max_iter, 1)
 
 
 def _with_rate(penalty, rate):
@@ -313,6 +338,7 @@ class _Newton:
             rate=penalty.rate,
             method="proximal Newton",
             gradient=state.gradient[: self.p].reshape(shape),
+            classes=self.loss.classes,
         )
         self.last = solution, state
         return solution
@@ -381,4 +407,5 @@ class _SoftThreshold:
             rate=penalty.rate,
             method="quasi-Newton soft-threshold",
             gradient=state.gradient[:, 0] if single else state.gradient,
+            classes=self.problem.loss.classes,
         )

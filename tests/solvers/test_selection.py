@@ -5,13 +5,18 @@ import pytest
 
 from sklearn.linear_model import LogisticRegression
 
+from bayesstruct.penalties import L1, Group
 from bayesstruct.solvers import (
+    ConvergenceWarning,
     bayesian_information_criterion,
     cross_validate,
+    selection,
     sparse_mode,
     sparse_path,
     stability_selection,
 )
+from bayesstruct.solvers.designs import as_design
+from bayesstruct.solvers.losses import Logistic, Multinomial, Poisson, loss_for
 
 
 def table(seed=0, n=120, p=15, family="gaussian"):
@@ -93,6 +98,92 @@ def test_stability_finds_the_columns_that_matter(family):
     assert (np.diff(frequencies.sum(axis=1)) >= -1).all()
 
 
+def labels(family, seed=4, n=45):
+    """Table and responses with a kind that three rows only have."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = np.zeros(n, dtype=int)
+    y[:3] = 1
+    if family == "multinomial":
+        y[3:20] = 2
+    order = rng.permutation(n)
+    return X, y[order]
+
+
+@pytest.mark.parametrize("family", ["logistic", "multinomial", "poisson"])
+def test_every_part_of_the_rows_has_every_label(family, monkeypatch):
+    X, y = labels(family)
+    seen = []
+
+    def spied(rows, _, *, family, **kwargs):
+        codes = family.kinds()[0]
+        seen.append(np.bincount(codes[codes >= 0], minlength=len(family.kinds()[1])))
+        return sparse_path(rows, None, family=family, **kwargs)
+
+    monkeypatch.setattr(selection, "sparse_path", spied)
+    options = {"family": family, "rates": [4.0, 2.0]}
+    for seed in range(4):
+        del seen[:]
+        cross_validate(X, y, folds=3, random_seed=seed, **options)
+        assert [counts[1 if family != "poisson" else 0] for counts in seen] == [2, 2, 2]
+        del seen[:]
+        stability_selection(X, y, resamples=4, random_seed=seed, **options)
+        assert min(counts.min() for counts in seen) == 1
+    # Without labels, three rows are in one fold or one half now and then.
+    for loss in (Logistic, Multinomial, Poisson):
+        monkeypatch.setattr(loss, "kinds", lambda self: None)
+    assert not all(_whole(X, y, family, seed) for seed in range(40))
+
+
+def _whole(X, y, family, seed):
+    design, loss = as_design(X, intercept=True), loss_for(family, y)
+    parts = selection._dealt(loss, design, 2, np.random.default_rng(seed))
+    return all(len(np.unique(y[part])) == len(np.unique(y)) for part in parts)
+
+
+def test_a_label_of_one_row_is_named():
+    X, y = table(n=30, family="logistic")
+    y = np.where(np.arange(30) == 7, "c", np.where(y > 0, "b", "a"))
+    for call in (cross_validate, stability_selection):
+        with pytest.raises(ValueError, match=r"label 'c' occurs in 1 row.*merge"):
+            call(X, y, family="multinomial")
+    # Without a constant there is no need of it.
+    found = cross_validate(X, y, family="multinomial", intercept=False, rates=[5.0], folds=3)
+    assert np.isfinite(found.mean).all()
+    with pytest.raises(ValueError, match="a count above zero occurs in 1 row"):
+        cross_validate(X, np.eye(30)[7], family="poisson")
+
+
+def test_an_error_in_one_fold_says_where():
+    X, y = np.zeros((12, 2)), np.arange(12) % 2
+    X[:, 0] = y
+    X[11, 0] = 0.0  # separated without this row
+    with pytest.raises(ValueError, match=r"in part . of 12 of the rows.*give them a rate"):
+        cross_validate(
+            X, y, family="logistic", penalty=L1(1.0, weights=[0.0, 1.0]), folds=12, rates=[1.0]
+        )
+
+
+@pytest.mark.parametrize("call", [cross_validate, stability_selection])
+def test_modes_that_are_not_found_give_one_warning(call):
+    X, y = table(n=40)
+    penalty = Group(1.0, np.arange(15) // 3, norm=np.inf)
+    options = {"penalty": penalty, "rates": [5.0, 1.0], "random_seed": 0}
+    options |= {"folds": 3} if call is cross_validate else {"resamples": 4}
+    with pytest.warns(ConvergenceWarning, match="modes were not found") as record:
+        call(X, y, tol=1e-10, max_iter=3, **options)
+    assert len(record) == 1
+    call(X, y, tol=1e-10, **options)  # warnings are errors
+
+
+def test_stability_of_a_multinomial_is_that_of_each_category():
+    X, y = labels("multinomial")
+    _, frequencies = stability_selection(
+        X, y, family="multinomial", rates=[6.0, 3.0], resamples=4, random_seed=0
+    )
+    assert frequencies.shape == (2, 4, 3)
+
+
 def test_resampling_is_reproducible():
     X, y = table()
     one, other = (stability_selection(X, y, resamples=4, random_seed=1)[1] for _ in range(2))
@@ -103,6 +194,9 @@ def test_resampling_is_reproducible():
     ("call", "message"),
     [
         (lambda X, y: cross_validate(X, y, folds=1), "folds"),
+        (lambda X, y: cross_validate(X, y, folds=2.5), "`folds` must be a whole number"),
+        (lambda X, y: cross_validate(X, y, rates=5.0), "`rates` must be a list"),
+        (lambda X, y: cross_validate(X, y, rates=[]), "`rates` must be a list"),
         (lambda X, y: stability_selection(X, y, resamples=3), "even number"),
         (lambda X, y: bayesian_information_criterion(X, y, [], gamma=2.0), "gamma"),
     ],

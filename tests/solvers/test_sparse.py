@@ -244,7 +244,7 @@ X0, Y0 = np.eye(3), np.array([1.0, 0.0, 1.0])
         ({"X": np.empty((0, 3))}, "empty"),
         ({"X": np.eye(4)}, "`X` has 4 rows, `y` has 3"),
         ({"y": [1.0, np.nan, 2.0]}, "response 1 is nan"),
-        ({"y": ["a", "b", "c"]}, "not numbers"),
+        ({"y": ["a", "b", "c"]}, "must be numbers, not text"),
         ({"y": np.eye(3)}, "one column"),
         ({"y": [1, 2, 3], "family": "logistic"}, "needs two labels, `y` has 3"),
         ({"y": [1, 1, 1], "family": "logistic"}, "nothing to predict"),
