@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from tools.buffets import classes, counts, distance, posterior
 
 from bayesstruct.kernels import indian_buffet as buffet
-from bayesstruct.kernels.latent_features import draw_loadings, log_likelihood, scan_rows
+from bayesstruct.kernels.latent_features import _update, draw_loadings, log_likelihood, scan_rows
 
 LAWS = [(1.3, 1.0, 0.0), (1.3, 2.5, 0.0), (0.8, 0.7, 0.4)]
 ROOM = 24
@@ -36,6 +36,61 @@ def test_the_law_is_exchangeable_in_rows(law):
     for _ in range(5):
         other = buffet.left_ordered(matrix[rng.permutation(6)])
         assert np.isclose(buffet.log_buffet(other, *law), buffet.log_buffet(matrix, *law))
+
+
+def sequential_log_probability(matrix, alpha):
+    """Equation 15: the columns in the order in which customers, row by row, first took the dishes."""
+    n = len(matrix)
+    first = matrix.argmax(axis=0)
+    m = matrix.sum(axis=0)
+    log_p = matrix.shape[1] * np.log(alpha) - alpha * (1 / np.arange(1, n + 1)).sum()
+    log_p -= gammaln(np.bincount(first, minlength=n) + 1.0).sum()
+    return log_p + (gammaln(n - m + 1.0) + gammaln(m) - gammaln(n + 1.0)).sum()
+
+
+def test_the_class_adds_up_its_sequential_matrices():
+    # A class has prod K_1! / prod K_h! of them; unlike the class, they are not exchangeable in rows.
+    rng, alpha = np.random.default_rng(10), 1.7
+    for _ in range(10):
+        matrix = buffet.draw_by_dishes(rng, 5, alpha)
+        fresh = np.bincount(matrix.argmax(axis=0), minlength=5)
+        _, alike = np.unique(matrix, axis=1, return_counts=True)
+        ways = gammaln(fresh + 1.0).sum() - gammaln(alike + 1.0).sum()
+        sequential = sequential_log_probability(matrix, alpha)
+        assert np.isclose(ways + sequential, buffet.log_buffet(matrix, alpha))
+    matrix, other = np.array([[1, 1], [1, 0]]), np.array([[1, 0], [1, 1]])
+    assert np.isclose(buffet.log_buffet(other, alpha), buffet.log_buffet(matrix, alpha))
+    ratio = sequential_log_probability(other, alpha) - sequential_log_probability(matrix, alpha)
+    assert np.isclose(ratio, np.log(2.0))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_columns_and_the_features_of_every_row_are_poisson(law):
+    every = [(matrix, np.exp(buffet.log_buffet(matrix, *law))) for _, matrix in classes(2, 25)]
+    p = np.array([probability for _, probability in every])
+    columns = np.array([matrix.shape[1] for matrix, _ in every])
+    rows = np.array([matrix.sum(axis=1) for matrix, _ in every])
+    mean = law[0] * buffet.new_dish_rates(2, *law[1:]).sum()
+    for number, expected in ((columns, mean), (rows[:, 0], law[0]), (rows[:, 1], law[0])):
+        mass = np.bincount(number, weights=p)[:12]
+        assert np.allclose(mass, stats.poisson(expected).pmf(np.arange(12)), atol=1e-8)
+
+
+def test_a_row_is_taken_out_and_put_back_by_updates_of_rank_one():
+    # Equations 23 and 24; the mean of the loadings likewise.
+    rng, ratio = np.random.default_rng(11), 0.3
+    z, x = rng.integers(0, 2, (7, 3)), rng.normal(size=(7, 2))
+    inverse = np.linalg.inv(z.T @ z + ratio * np.eye(3))
+    mean = inverse @ z.T @ x
+    kept = inverse.copy(), mean.copy()
+    along, left = np.empty(3), np.empty(2)
+    _update.py_func(inverse, mean, z[4], 3, x[4], -1.0, along, left)
+    rest = np.delete(z, 4, axis=0)
+    without = np.linalg.inv(rest.T @ rest + ratio * np.eye(3))
+    assert np.allclose(inverse, without)
+    assert np.allclose(mean, without @ rest.T @ np.delete(x, 4, axis=0))
+    _update.py_func(inverse, mean, z[4], 3, x[4], 1.0, along, left)
+    assert np.allclose(inverse, kept[0]) and np.allclose(mean, kept[1])
 
 
 def test_left_order_is_that_of_binary_numbers():
