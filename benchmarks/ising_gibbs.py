@@ -3,10 +3,11 @@
     uv run python benchmarks/ising_gibbs.py                # p = 10 and 20, about 10 minutes
     uv run python benchmarks/ising_gibbs.py --large        # and p = 60
     uv run python benchmarks/ising_gibbs.py --tables 1     # one table instead of five
+    uv run python benchmarks/ising_gibbs.py --columns 20 --table 1 --long 30  # a longer long run
 
 Recipe: random graph, weights uniform on [.5, 1.5], thresholds minus half the row sums, 0/1. Four chains
 of the step that PyMC assigns, each started at the initial point, share the CPU seconds; the first
-tenth of each is dropped. The long run has ten times as many draws. Compilation is not counted. R's
+tenth of each is dropped. The long run has ten times as many draws (`--long`). Compilation is not counted. R's
 bgms 0.2 took 66 to 85 s for p = 10 and 116 s for p = 20 (2 x (1,000 + 1,000) draws, another machine).
 """
 
@@ -65,7 +66,7 @@ def judged(weights, truth):
     return auc(edge.mean(axis=(0, 1)), truth), ess, rhat
 
 
-def one(p, n, probability, seconds, seed):
+def one(p, n, probability, seconds, seed, long):
     sim = simulate.ising(
         n, p=p, edge_probability=probability, coupling=(0.5, 1.5), sign="positive",
         random_seed=seed,
@@ -75,7 +76,7 @@ def one(p, n, probability, seconds, seed):
     steps, points = chains_of(ising(sim.data))
     short, spent = run(steps, points, seconds=seconds)
     found, ess, rhat = judged(short, truth)
-    most, _ = run(steps, points, draws=10 * short.shape[1] if p < 60 else short.shape[1])
+    most, _ = run(steps, points, draws=long * short.shape[1] if p < 60 else short.shape[1])
     final, _, _ = judged(np.concatenate([short, most], axis=1), truth)
     print(
         f"p = {p}, n = {n}, table {seed}, {truth.sum()} edges: {short.shape[1]} draws a chain in "
@@ -89,10 +90,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--tables", type=int, default=5)
+    parser.add_argument("--table", type=int, help="only this one, counted from 0")
+    parser.add_argument("--columns", type=int, help="only the case of so many columns")
+    parser.add_argument("--long", type=int, default=10, help="draws of the long run, in short runs")
     arguments = parser.parse_args()
+    seeds = range(arguments.tables) if arguments.table is None else [arguments.table]
     for case in CASES + LARGE * arguments.large:
-        for seed in range(arguments.tables):
-            one(*case, seed)
+        if arguments.columns in (None, case[0]):
+            for seed in seeds:
+                one(*case, seed, arguments.long)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ def ising(
 
     .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i b_i x_i + \sum_{i<j} w_{ij} x_i x_j\Bigr)
 
-    Missing cells are imputed inside the model.
+    Missing cells are imputed inside the model. :func:`bayesstruct.find_MAP` gives the most probable graph,
+    with the mode of the weights given it (spike and slab), or the sparse mode (Laplace).
 
     Parameters
     ----------

@@ -68,6 +68,8 @@ def pairwise_mrf(
     .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j)\Bigr)
 
     Columns may have different numbers of states. Missing cells are imputed inside the model.
+    :func:`bayesstruct.find_MAP` gives the most probable graph, with the mode of the weights given it
+    (spike and slab), or the sparse mode (group Laplace).
 
     Parameters
     ----------

@@ -21,7 +21,8 @@ from pymc.distributions.distribution import Discrete, SymbolicRandomVariable
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
-from pytensor.graph.basic import Apply
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.distributions.precision import as_float
@@ -211,7 +212,7 @@ class PairwiseMRF(Discrete):
     ------
     ValueError
         If there are too many joint states for the exact likelihood and too many edges to sum variables
-        out along them, or the likelihood is unknown.
+        out along them, the likelihood is unknown, or something is observed that is no state.
 
     Notes
     -----
@@ -252,6 +253,13 @@ class PairwiseMRF(Discrete):
     rv_type = PairwiseRV
     rv_op = PairwiseRV.rv_op
 
+    def __new__(cls, name, *args, observed=None, **kwargs):
+        """Add the rows to the model, if they are states."""
+        if observed is not None:
+            potentials = kwargs.get("potentials")
+            check_states(name, observed, None if potentials is None else potentials.states)
+        return super().__new__(cls, name, *args, observed=observed, **kwargs)
+
     @classmethod
     def dist(cls, bias, weight, *, potentials, likelihood="exact", sweeps=SWEEPS, **kwargs):
         """Create the distribution without a model."""
@@ -282,6 +290,13 @@ class IncompletePairwiseMRF(Discrete):
 
     rv_type = IncompletePairwiseRV
     rv_op = IncompletePairwiseRV.rv_op
+
+    def __new__(cls, name, *args, missing, potentials, observed=None, **kwargs):
+        """Add the rows to the model, if what was observed of them are states."""
+        if observed is not None:
+            check_states(name, observed, potentials.states, missing)
+        options = {"missing": missing, "potentials": potentials}
+        return super().__new__(cls, name, *args, observed=observed, **options, **kwargs)
 
     @classmethod
     def dist(
@@ -318,7 +333,8 @@ class Ising(PairwiseMRF):
     weight : tensor_like of float, shape (p (p - 1) / 2,) or (edges,)
         The upper triangle, row by row; or the weights of the `edges`.
     coding : {"01", "pm"}
-        Values of x in the formula: 0 and 1, or -1 and 1. The values of the variable are 0 and 1.
+        Values of x in the formula: 0 and 1, or -1 and 1. The values of the variable are 0 and 1 in both
+        cases: observe ``(x + 1) // 2`` if the table holds -1 and 1.
     edges : iterable of pairs of int, optional
         The pairs i < j that have weights, the others being independent given the rest. With few of
         them the exact likelihood serves any number of columns.
@@ -384,6 +400,65 @@ class MissingStates(pm.Categorical):
         states = np.asarray(states)[:, None]
         known = np.arange(states.max()) < states
         return super().dist(p=known / states, **kwargs)
+
+
+def check_states(name, observed, states, missing=None):
+    """Refuse observed values that are no states, which PyMC would make whole numbers of.
+
+    Parameters
+    ----------
+    name : str
+    observed : array_like, DataFrame or shared variable
+        (n, p) or (p,).
+    states : tuple of int or None
+        Number of states of each column; two if not given.
+    missing : array_like of bool, optional
+        Cells that may hold anything.
+
+    Raises
+    ------
+    ValueError
+        Names the column and the remedy.
+    """
+    columns = getattr(observed, "columns", None)
+    if isinstance(observed, SharedVariable | Constant):
+        observed = observed.get_value() if isinstance(observed, SharedVariable) else observed.data
+    if isinstance(observed, Variable):
+        return
+    table = np.atleast_2d(np.asarray(observed))
+    width = table.shape[-1]
+    names = list(columns) if columns is not None else [f"column {j}" for j in range(width)]
+    states = (2,) * width if states is None else states
+    masked = np.broadcast_to(np.atleast_2d(np.ma.getmaskarray(observed)), table.shape)
+    if width != len(states):
+        raise ValueError(f"{name!r} has {len(states)} columns, the observed table has {width}")
+    known = ~masked if missing is None else ~np.asarray(missing, bool).reshape(table.shape)
+    for j, k in enumerate(states):
+        own = table[..., j][known[..., j]]
+        if own.dtype.kind not in "iufb" and not _all_numbers(own):
+            raise ValueError(
+                f"{names[j]}: text where states are expected, the numbers 0 to {k - 1}; "
+                "bs.models.pairwise_mrf takes labels of any kind"
+            )
+        own = own.astype(float)
+        wrong = own[~((own >= 0) & (own < k) & (own == np.floor(own)))]
+        if len(wrong):
+            raise ValueError(f"{names[j]}: {wrong[0]:g} is no state. {_remedy(own, k)}")
+
+
+def _all_numbers(values):
+    return all(isinstance(v, int | float | np.number) for v in values)
+
+
+def _remedy(values, k):
+    """Say what to give instead of these values."""
+    if np.isnan(values).any():
+        return "Drop the rows with missing cells, or use bs.models.pairwise_mrf, which imputes them"
+    if set(values) <= {-1.0, 1.0}:
+        return 'States are 0 and 1, also with coding="pm": give (x + 1) // 2'
+    return (
+        f"States are the whole numbers 0 to {k - 1}; bs.data.StateTable.read(table).codes has them"
+    )
 
 
 def _options(potentials, likelihood, sweeps):

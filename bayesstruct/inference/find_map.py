@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 from bayesstruct.distributions.dag import OrderDAGRV
 from bayesstruct.distributions.precision import GraphicalSpikeSlabRV
 from bayesstruct.inference.field_map import field_mode, field_of, refuse_gaps, refuse_spikes
+from bayesstruct.inference.field_search import searched_field, searched_mode
 from bayesstruct.inference.neighbourhood_map import lasso_of, neighbourhood_mode
 from bayesstruct.inference.network_map import (
     network_mode,
@@ -37,22 +38,38 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
 
     on the natural scale, indicators and missing cells summed out: the graphical lasso for the
     Laplace prior, conditional maximisation for the spike and slab, inside an EM loop over the
-    missing cells. For :func:`bayesstruct.models.gaussian_neighbourhoods` and
+    missing cells.
+
+    For :func:`bayesstruct.models.gaussian_neighbourhoods` and
     :func:`~bayesstruct.models.ising_neighbourhoods` with the Laplace prior it is the mode of each
     regression, the lasso, its intercept and its noise variance maximised in alternation with the
-    coefficients. For :func:`bayesstruct.models.ising` and
-    :func:`~bayesstruct.models.pairwise_mrf` with a Laplace or group-Laplace prior it is that of
-    :func:`bayesstruct.solvers.pairwise_mrf`, inside an EM loop over the completions of rows with
-    missing cells (also of the pseudo-posterior, in which such a row is the sum of the
-    pseudo-likelihoods of its completions). For :func:`bayesstruct.models.bayesian_network` it is the graph of
-    the greatest posterior probability, parameters integrated out, that a search over orders with restarts
-    finds (:func:`bayesstruct.solvers.optimal_dag` proves it for up to 25 variables), with the means of the
-    parameters given that graph; if cells are missing, the one where structural EM ends: graph and law of the
-    missing cells are climbed in turn on a lower bound of the log posterior probability of the graph
-    (:mod:`bayesstruct.inference.structural_em`), and ``x_missing`` are the most probable states. ``edge`` is then the more probable value of each indicator given the mode, and
-    ``x_missing`` the expected cells, or the most probable states. Other continuous variables, such as regression coefficients
-    or a random rate, are climbed in alternation with the matrix by SciPy's L-BFGS. A model without
-    a matrix that a solver knows is handed to ``pm.find_MAP``, with a note in the log.
+    coefficients.
+
+    For :func:`bayesstruct.models.ising` and :func:`~bayesstruct.models.pairwise_mrf` with a Laplace
+    or group-Laplace prior it is that of :func:`bayesstruct.solvers.pairwise_mrf`, inside an EM loop
+    over the completions of rows with missing cells (also of the pseudo-posterior, in which such a
+    row is the sum of the pseudo-likelihoods of its completions).
+
+    With the spike-and-slab prior of these two models it is the graph G of the greatest posterior
+    probability that a search finds, of :math:`\log p(G) + \log p(x \mid G)` where biases and
+    weights are integrated out by Laplace's method (:mod:`bayesstruct.solvers.field_evidence`) and
+    so are unknown edge probabilities, with the mode of biases, weights and edge probabilities given
+    that graph; the hidden labels of :class:`bayesstruct.StochasticBlock` are moved in turn with the
+    graph. If cells are missing, graph and weights of the completions are climbed in turn.
+
+    For :func:`bayesstruct.models.bayesian_network` it is the graph of the greatest posterior
+    probability, parameters integrated out, that a search over orders with restarts finds
+    (:func:`bayesstruct.solvers.optimal_dag` proves it for up to 25 variables), with the means of
+    the parameters given that graph; if cells are missing, the one where structural EM ends: graph
+    and law of the missing cells are climbed in turn on a lower bound of the log posterior
+    probability of the graph (:mod:`bayesstruct.inference.structural_em`), and ``x_missing`` are the
+    most probable states.
+
+    ``edge`` of a precision matrix is the more probable value of each indicator given the mode, and
+    ``x_missing`` the expected cells, or the most probable states. Other continuous variables, such
+    as regression coefficients or a random rate, are climbed in alternation with the matrix by
+    SciPy's L-BFGS. A model without a matrix that a solver knows is handed to ``pm.find_MAP``, with
+    a note in the log.
 
     Parameters
     ----------
@@ -73,10 +90,12 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     Raises
     ------
     ValueError
-        For coefficients or weights that a spike-and-slab prior of this package makes exactly zero, whose
-        posterior has no mode; for a Markov random field with missing cells in a larger model, or with
-        more than 4,096 completions of one row or 2^18 in all; and for a Bayesian network with the prior
-        ``"order"`` or with more than 4,096 completions, by states, of one row.
+        For coefficients that a spike-and-slab prior of this package makes exactly zero, whose
+        posterior has no mode; for a Markov random field with such weights in a larger model or with
+        other priors of the biases, the scales or the edge probabilities, with the reason; for one
+        with missing cells in a larger model, or with more than 4,096 completions of one row or 2^18
+        in all; and for a Bayesian network with the prior ``"order"`` or with more than 4,096
+        completions, by states, of one row.
 
     Warns
     -----
@@ -89,6 +108,13 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     matrix, each coordinate taking the better of its spike and slab maxima on the way. A Gaussian
     regression with Laplace coefficients and random noise variance can have two modes (Park and
     Casella 2008, section 4); this is the one reached from the variance of the response.
+
+    The graphs of a random field are searched by adding, deleting and exchanging edges, from the empty
+    graph, from that of all marginal associations, and from the best one with a few edges changed
+    (:func:`bayesstruct.solvers.field_search.search_field`). That no single change of the graph at the end
+    is better is likely, as those that promise most were tried, and not proved. The *joint* density of a
+    graph and its weights is not what is maximised: densities of different numbers of weights do not
+    compare.
 
     Examples
     --------
@@ -105,6 +131,10 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
         return _natural(model, point)
     if (field := field_of(model)) is not None:
         point, change = field_mode(model, field, tol, max_rounds)
+        _warn_unless(change <= tol, max_rounds, change)
+        return _natural(model, point)
+    if (field := searched_field(model)) is not None:
+        point, change = searched_mode(model, field, tol, max_rounds)
         _warn_unless(change <= tol, max_rounds, change)
         return _natural(model, point)
     refuse_spikes(model)

@@ -43,8 +43,8 @@ def sandwich(idata, model=None):
     Raises
     ------
     ValueError
-        If the model has no pseudo-likelihood of a complete table, or there are too few draws to know
-        their covariance.
+        If there is no model, it has no pseudo-likelihood of a complete table, or there are too few draws
+        to know their covariance.
 
     References
     ----------
@@ -59,6 +59,11 @@ def sandwich(idata, model=None):
             idata = pm.sample()
             bs.edge_table(bs.sandwich(idata))
     """
+    if model is None and pm.Model.get_context(error_if_none=False) is None:
+        raise ValueError(
+            "the correction needs the model that was sampled: bs.sandwich(idata, model), or call it "
+            "inside `with model:`"
+        )
     model = pm.modelcontext(model)
     rows, names = _field(model)
     posterior = idata["posterior"]

@@ -132,6 +132,11 @@ class PseudoLikelihood(_Likelihood):
         return (self.codes[:, own] == state).astype(float)
 
     @cached_property
+    def _owner(self):
+        """Variable of each unary cell."""
+        return np.repeat(np.arange(self.potentials.p), self.potentials.states)
+
+    @cached_property
     def _first(self):
         """For each unary cell the one of the first state of the same variable."""
         return np.repeat(self.potentials.unary_start[:-1], self.potentials.states)
@@ -166,6 +171,17 @@ class PseudoLikelihood(_Likelihood):
         logits = self._indicators @ step[np.ix_(cells, cells)]
         logits += constant[cells]
         return logits
+
+    def conditionals(self, bias, weight) -> np.ndarray:
+        """Probability of each state given the rest of each distinct row, (rows, unary cells)."""
+        potentials = self.potentials
+        cells, _ = self._later
+        logits = np.zeros((len(self.codes), int(potentials.unary_start[-1])))
+        logits[:, cells] = self._logits(potentials.unary(bias), potentials.pair(weight))
+        start = potentials.unary_start[:-1]
+        logits -= np.maximum.reduceat(logits, start, axis=1)[:, self._owner]
+        share = np.exp(logits)
+        return share / np.add.reduceat(share, start, axis=1)[:, self._owner]
 
     def _tables(self, unary, weight):
         from bayesstruct.kernels.pairwise_pseudo import table_residuals

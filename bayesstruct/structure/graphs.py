@@ -91,8 +91,8 @@ def map_graph(idata) -> "nx.Graph":
     Notes
     -----
     With more than some fifteen variables hardly any graph is visited twice; a most visited graph
-    with few visits is an accident, and `median_graph` the better summary. Ties go to the graph that
-    was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
+    with few visits is an accident, and `median_graph` the better summary; `find_MAP` of a random field
+    or a Bayesian network searches for the most probable graph. Ties go to the graph that was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
     up the graphs that data without interventions cannot tell apart.
     """
     if has_dags(idata):

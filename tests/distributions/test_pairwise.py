@@ -1,7 +1,9 @@
 """Rows of Markov random fields: densities against brute force, draws against the exact law."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 import pytest
 
@@ -305,3 +307,44 @@ def test_distributions_without_a_model():
     assert drawn.shape == (7, 3)
     cells = pm.draw(MissingStates.dist([2, 4]), 200, random_seed=1)
     assert cells.max(axis=0).tolist() == [1, 3]
+
+
+def test_observed_values_that_are_no_states_are_refused():
+    table = np.random.default_rng(0).integers(0, 2, (6, 3))
+
+    def observe(values, kind=Ising, **options):
+        with pm.Model():
+            options = {"coding": "pm"} if kind is Ising else options
+            bias = np.zeros(3 if kind is Ising else 4)
+            kind("x", bias, np.zeros(3), observed=values, **options)
+
+    observe(table.astype(float))
+    observe(table.astype(bool))
+    with pytest.raises(
+        ValueError, match=r"column 0: -1 is no state.*also with coding.*\(x \+ 1\) // 2"
+    ):
+        observe(2 * table - 1)
+    with pytest.raises(ValueError, match=r"b: 0\.7 is no state.*whole numbers 0 to 1"):
+        observe(pd.DataFrame(np.where(table == 1, [1, 0.7, 1], 0.0), columns=list("abc")))
+    with pytest.raises(ValueError, match=r"column 2: nan is no state. Drop the rows with missing"):
+        observe(np.where(np.arange(3) == 2, np.nan, table))
+    with pytest.raises(ValueError, match=r"column 0: text where states are expected"):
+        observe(table.astype(str))
+    potentials = Potentials("ordinal", (2, 3, 2))
+    observe(table + np.array([0, 1, 0]), PairwiseMRF, potentials=potentials)
+    with pytest.raises(ValueError, match=r"column 0: 2 is no state"):
+        observe(table + np.array([1, 1, 0]), PairwiseMRF, potentials=potentials)
+    with pytest.raises(ValueError, match="has 3 columns, the observed table has 2"):
+        observe(table[:, :2], PairwiseMRF, potentials=potentials)
+    shared = pytensor.shared(2 * table - 1)
+    with pytest.raises(ValueError, match="column 0: -1 is no state"):
+        observe(shared)
+    holes = np.eye(3, dtype=bool)
+    with pm.Model():
+        cells = MissingStates("cells", [2, 3, 2])
+        options = {"missing": holes, "potentials": potentials}
+        values = np.where(holes, -1, 0)
+        IncompletePairwiseMRF("x", np.zeros(4), np.zeros(3), cells, observed=values, **options)
+        values[0, 1] = 9
+        with pytest.raises(ValueError, match="column 1: 9 is no state"):
+            IncompletePairwiseMRF("y", np.zeros(4), np.zeros(3), cells, observed=values, **options)

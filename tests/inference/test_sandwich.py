@@ -60,6 +60,8 @@ def test_refusals(independent):
     model, idata = independent
     with pytest.raises(ValueError, match="too few"):
         bs.sandwich(idata.isel(draw=slice(0, 4)), model)
+    with pytest.raises(ValueError, match="the model that was sampled"):
+        bs.sandwich(idata)
     x = np.random.default_rng(0).integers(0, 2, (20, 3))
     with pytest.raises(ValueError, match="pseudo"):
         bs.sandwich(idata, ising(x, likelihood="exact"))

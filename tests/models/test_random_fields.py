@@ -377,8 +377,6 @@ def test_mode_with_missing_cells_sums_them_out(likelihood):
 
 def test_modes_that_there_are_not():
     table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 20))).astype(float)
-    with pytest.raises(ValueError, match=r"'weight'.*no mode worth the name.*laplace"):
-        bs.find_MAP(ising(table))
     table.iloc[3, 1:15] = np.nan
     with pytest.raises(ValueError, match=r"row 3 .*14 missing cells.*16,384 completions.*thresh=8"):
         bs.find_MAP(ising(table, prior="laplace"))
