@@ -53,13 +53,8 @@ class _Hessian:
         potentials, at = self.potentials, np.asarray(at)
         weights = at[np.searchsorted(at, potentials.bias_size) :] - potentials.bias_size
         edges = np.unique(potentials.edge_of_weight[weights])
-        wide = np.concatenate(
-            [
-                np.arange(potentials.bias_size),
-                potentials.bias_size
-                + np.flatnonzero(np.isin(potentials.edge_of_weight, edges, assume_unique=False)),
-            ]
-        )
+        every = np.flatnonzero(np.isin(potentials.edge_of_weight, edges))
+        wide = np.concatenate([np.arange(potentials.bias_size), potentials.bias_size + every])
         out = self._over_edges(bias, weight, edges)
         if len(wide) == len(at):
             return out
@@ -183,10 +178,7 @@ class ExactHessian(_Hessian):
 
     def _over_edges(self, bias, weight, edges):
         places = self._places(edges)
-        on = np.flatnonzero(np.add.reduceat(np.abs(weight), self.potentials.weight_start[:-1]) > 0)
-        energies = np.concatenate(
-            [block @ np.concatenate([bias, self._of(weight, on)]) for block in self._statistics(on)]
-        )
+        energies = self._energies(bias, weight)
         top = energies.max()
         share = np.exp(energies - top)
         share /= share.sum()
@@ -198,9 +190,14 @@ class ExactHessian(_Hessian):
             out += weighted.T @ block
         return self.likelihood.n * (out - np.outer(mean, mean))
 
-    def _of(self, weight, edges):
-        """Weights of some edges."""
-        return weight[np.isin(self.potentials.edge_of_weight, edges)]
+    def _energies(self, bias, weight):
+        """Log-potential of every joint state."""
+        if self._all is not None:
+            return self._all @ np.concatenate([bias, weight])
+        owner = self.potentials.edge_of_weight
+        on = np.unique(owner[weight != 0])
+        theta = np.concatenate([bias, weight[np.isin(owner, on)]])
+        return np.concatenate([block @ theta for block in self._made(on, _CHUNK)])
 
     @property
     def _total(self):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayesstruct.solvers.field_hessian import PseudoHessian
 from bayesstruct.solvers.pairwise_likelihoods import ExactLikelihood
 
 __all__ = ["hessian", "penalty_curvature", "penalty_gradient", "polish", "solve_symmetric"]
@@ -15,10 +16,11 @@ def hessian(likelihood, bias, weight, at) -> np.ndarray:
     likelihood : ExactLikelihood or PseudoLikelihood
     bias, weight : numpy.ndarray
     at : (k,) array of int
-        Positions among biases followed by weights.
+        Positions among biases followed by weights, in increasing order.
     """
-    kind = _exact if isinstance(likelihood, ExactLikelihood) else _pseudo
-    return kind(likelihood, bias, weight, np.asarray(at))
+    if isinstance(likelihood, ExactLikelihood):  # along a sparse graph, where there may be one
+        return _exact(likelihood, bias, weight, np.asarray(at))
+    return PseudoHessian(likelihood)(bias, weight, at)
 
 
 def _exact(likelihood, bias, weight, at):
@@ -37,50 +39,6 @@ def _exact(likelihood, bias, weight, at):
         product = [potentials.unary_pullback(of_unary), potentials.pair_pullback(of_pair)]
         out[:, column] = likelihood.n * np.concatenate(product)[at]
     return 0.5 * (out + out.T)
-
-
-def _pseudo(likelihood, bias, weight, at):
-    """Sum of the covariances of the logistic regressions, one for each variable."""
-    potentials = likelihood.potentials
-    out = np.zeros((len(at), len(at)))
-    unary, pair = potentials.unary(bias), potentials.pair(weight)
-    for i in range(potentials.p):
-        design, logits = _regression(likelihood, i, at, unary, pair)
-        shares = np.exp(logits - np.logaddexp.reduce(logits, axis=1, keepdims=True))
-        centred = design - np.einsum("mk,mka->ma", shares, design)[:, None, :]
-        weighted = centred * (likelihood.counts[:, None] * shares)[:, :, None]
-        out += np.tensordot(weighted, centred, axes=([0, 1], [0, 1]))
-    return out
-
-
-def _regression(likelihood, i, at, unary, pair):
-    """Logits of a variable, and before them their derivatives, (rows, states, parameters)."""
-    potentials, codes = likelihood.potentials, likelihood.codes
-    k, start = potentials.states[i], potentials.unary_start[i]
-    size = potentials.bias_size + potentials.weight_size
-    place = np.full(size, -1)
-    place[at] = np.arange(len(at))
-    design = np.zeros((len(codes), k, len(at) + 1))  # the last one takes what is not asked for
-    logits = np.tile(unary[start : start + k], (len(codes), 1))
-    index, coefficient = potentials.unary_map
-    for s in range(k):
-        for b, c in zip(index[start + s], coefficient[start + s], strict=True):
-            design[:, s, place[b]] += c
-    index, coefficient = potentials.pair_map
-    rows = np.arange(len(codes))
-    for e, (a, b) in enumerate(zip(*potentials.ends, strict=True)):
-        if i not in (a, b):
-            continue
-        other = codes[:, b if i == a else a]
-        for s in range(k):
-            inside = (
-                s * potentials.states[b] + other if i == a else other * potentials.states[b] + s
-            )
-            cell = potentials.pair_start[e] + inside
-            logits[:, s] += pair[cell]
-            columns = place[potentials.bias_size + index[cell]]
-            np.add.at(design, (rows, s, columns), coefficient[cell])
-    return design[:, :, :-1], logits
 
 
 def penalty_gradient(potentials, norm, weight) -> np.ndarray:
