@@ -106,6 +106,7 @@ _ROOMS = {
         "feature_table",
         "graph_probabilities",
         "inclusion_probabilities",
+        "link_probabilities",
         "loading_table",
         "map_graph",
         "median_graph",

@@ -1,21 +1,29 @@
 """Models: one file for each structure-learning problem, each an ordinary ``pm.Model``."""
 
+from bayesstruct.models.additive_clustering import additive_clustering
 from bayesstruct.models.bayesian_network import bayesian_network
+from bayesstruct.models.binary_matrix_factorization import binary_matrix_factorization
 from bayesstruct.models.gaussian_graphical import gaussian_graphical
 from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
 from bayesstruct.models.hidden_causes import hidden_causes
 from bayesstruct.models.ising import ising
 from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
 from bayesstruct.models.latent_features import latent_features
+from bayesstruct.models.link_prediction import link_prediction
 from bayesstruct.models.pairwise_mrf import pairwise_mrf
+from bayesstruct.models.protein_complexes import protein_complexes
 
 __all__ = [
+    "additive_clustering",
     "bayesian_network",
+    "binary_matrix_factorization",
     "gaussian_graphical",
     "gaussian_neighbourhoods",
     "hidden_causes",
     "ising",
     "ising_neighbourhoods",
     "latent_features",
+    "link_prediction",
     "pairwise_mrf",
+    "protein_complexes",
 ]

@@ -8,6 +8,7 @@ from bayesstruct.simulate.gaussian_graphical import Simulation, gaussian_graphic
 from bayesstruct.simulate.hidden_causes import HiddenCauseSimulation, hidden_causes
 from bayesstruct.simulate.ising import IsingSimulation, ising
 from bayesstruct.simulate.latent_features import LatentFeatureSimulation, latent_features
+from bayesstruct.simulate.link_prediction import LinkSimulation, link_prediction
 from bayesstruct.simulate.pairwise import PairwiseSimulation, pairwise_mrf
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "HiddenCauseSimulation",
     "IsingSimulation",
     "LatentFeatureSimulation",
+    "LinkSimulation",
     "PairwiseSimulation",
     "Simulation",
     "bayesian_network",
@@ -22,5 +24,6 @@ __all__ = [
     "hidden_causes",
     "ising",
     "latent_features",
+    "link_prediction",
     "pairwise_mrf",
 ]

@@ -33,6 +33,7 @@ from bayesstruct.structure.graphs import (
     to_networkx,
 )
 from bayesstruct.structure.information import conditional_information, edge_information
+from bayesstruct.structure.link_probabilities import link_probabilities
 from bayesstruct.structure.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.structure.neighbourhoods import symmetrize
 from bayesstruct.structure.probabilities import bayes_factors, inclusion_probabilities
@@ -65,6 +66,7 @@ __all__ = [
     "graph_probabilities",
     "inclusion_matrix",
     "inclusion_probabilities",
+    "link_probabilities",
     "loading_table",
     "map_graph",
     "median_graph",

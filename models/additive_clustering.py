@@ -1,0 +1,96 @@
+"""Additive clustering: overlapping groups of objects behind their similarities.
+
+feature      ~ IndianBuffet(alpha)                 which groups each object is in, any number of them
+interaction  ~ HalfNormal(weight_scale)            how similar a common group makes two objects
+y            ~ Normal(bias + sum of the weights of the groups that both are in, noise)
+"""
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.data.dyads import DyadTable
+from bayesstruct.distributions import FeatureInteractions, feature_pairs
+from bayesstruct.models.dyadic_parts import (
+    check_number,
+    dyad_coords,
+    features,
+    mass,
+    record_dyads,
+    room,
+)
+
+__all__ = ["additive_clustering"]
+
+
+def additive_clustering(
+    similarities, *, alpha=None, noise=None, weight_scale=None, max_features=None
+):
+    r"""Learn overlapping groups of objects, and their number, from the similarities of pairs.
+
+    .. math::
+
+        y_{ij} \sim N\Bigl(b + \sum_k w_k z_{ik} z_{jk}, \sigma^2\Bigr), \quad i < j, \qquad w_k \ge 0, \qquad
+        Z \sim \mathrm{IBP}(\alpha)
+
+    Parameters
+    ----------
+    similarities : DataFrame or (n, n) array_like
+        Symmetric; NaN where two objects were not compared. The diagonal is not used.
+    alpha : float, optional
+        Mean number of groups of an object; by default it has a Gamma(2, 2) prior.
+    noise, weight_scale : float, optional
+        :math:`\sigma`, and the scale of the half-normal weights; by default half-normal, with the standard
+        deviation of the similarities and twice that as scale.
+    max_features : int, optional
+        Groups that there is room for; a chain that needs more stops with an error. By default a draw from the
+        prior has more with probability 1e-5.
+
+    Returns
+    -------
+    pymc.Model
+        With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the groups,
+        ``bias``, ``n_features``, the numbers that are not given, and ``y`` (dyad).
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message says what is wrong and the remedy.
+    ValueError
+        For an option out of range.
+
+    Notes
+    -----
+    A group of one object says nothing about similarities: some are always there, as the prior has them.
+
+    References
+    ----------
+    Navarro, D. J. and Griffiths, T. L. (2007). A nonparametric Bayesian method for inferring features from
+    similarity judgments. *NIPS* 19. -- Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an
+    introduction and review. *JMLR* 12, 1185-1224, section 6.4.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.additive_clustering(similarities):
+            idata = pm.sample()
+    """
+    table = DyadTable.similarities(similarities)
+    n, given = len(table.names), check_number("alpha", alpha)
+    columns = room(n, max_features, given)
+    noise, scale = check_number("noise", noise), check_number("weight_scale", weight_scale)
+    spread = float(np.std(table.y))
+    with pm.Model(coords=dyad_coords(table, columns)) as model:
+        alpha = mass("alpha", given)
+        noise = pm.HalfNormal("noise", spread) if noise is None else noise
+        scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
+        bias = pm.Normal("bias", float(table.y.mean()), 2.0 * spread)
+        z = features("feature", alpha, n, columns, ("observation", "latent"))
+        weights = FeatureInteractions(
+            "interaction", z, scale, kind="diagonal", positive=True, dims="latent"
+        )
+        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        eta = bias + feature_pairs(z, weights, table.source, table.target)
+        pm.Normal("y", eta, noise, observed=table.y, dims="dyad")
+        record_dyads(table, "normal")
+    return model

@@ -1,0 +1,112 @@
+"""Binary matrix factorization: hidden features of users and of items behind their ratings.
+
+feature         ~ IndianBuffet(alpha)                 which features each row has, any number of them
+column_feature  ~ IndianBuffet(column_alpha)          which features each column has
+interaction     ~ Normal(0, weight_scale)             what a feature of a row makes of one of a column
+y               ~ Normal(bias + sum of the interactions of both, noise)
+"""
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.data.dyads import DyadTable
+from bayesstruct.distributions import FeatureInteractions, feature_pairs
+from bayesstruct.models.dyadic_parts import (
+    check_number,
+    dyad_coords,
+    features,
+    mass,
+    record_dyads,
+    room,
+)
+
+__all__ = ["binary_matrix_factorization"]
+
+
+def binary_matrix_factorization(
+    ratings,
+    *,
+    alpha=None,
+    column_alpha=None,
+    noise=None,
+    weight_scale=None,
+    concentration=1.0,
+    column_concentration=1.0,
+    max_features=None,
+):
+    r"""Learn hidden binary features of the rows and of the columns of a table of ratings.
+
+    .. math::
+
+        y_{ij} \sim N\Bigl(b + \sum_{kl} z_{ik} W_{kl} u_{jl}, \sigma^2\Bigr), \qquad
+        W_{kl} \sim N(0, \tau^2), \qquad Z \sim \mathrm{IBP}(\alpha, c), \quad U \sim \mathrm{IBP}(\alpha', c')
+
+    Parameters
+    ----------
+    ratings : DataFrame or (n, m) array_like
+        Numbers, NaN where a column was not rated by a row: these cells are left out and predicted.
+    alpha, column_alpha : float, optional
+        Mean number of features of a row and of a column; by default Gamma(2, 2).
+    noise, weight_scale : float, optional
+        :math:`\sigma` and :math:`\tau`; by default half-normal, with the standard deviation of the ratings and
+        twice that as scale.
+    concentration, column_concentration : float
+        Second parameters of the processes, see :class:`bayesstruct.IndianBuffet`.
+    max_features : int, optional
+        Features of the rows, and of the columns, that there is room for; a chain that needs more stops with an
+        error. By default a draw from the prior has more with probability 1e-5.
+
+    Returns
+    -------
+    pymc.Model
+        With ``feature`` (observation, latent), ``column_feature`` (node, latent_), ``interaction`` (latent, latent_),
+        ``bias``, ``n_features``, ``n_column_features``, the numbers that are not given, and ``y`` (dyad).
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message says what is wrong and the remedy.
+    ValueError
+        For an option out of range.
+
+    Notes
+    -----
+    :func:`bayesstruct.link_probabilities` has the expected ratings of all cells.
+
+    References
+    ----------
+    Meeds, E., Ghahramani, Z., Neal, R. and Roweis, S. (2007). Modeling dyadic data with binary latent factors.
+    *NIPS* 19. -- Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and
+    review. *JMLR* 12, 1185-1224, sections 6.3 and 7.1.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.binary_matrix_factorization(ratings):
+            idata = pm.sample()
+        bs.link_probabilities(idata)
+    """
+    table = DyadTable.ratings(ratings)
+    n, m = len(table.names), len(table.other)
+    given, other_given = check_number("alpha", alpha), check_number("column_alpha", column_alpha)
+    columns = room(n, max_features, given, concentration)
+    others = room(m, max_features, other_given, column_concentration)
+    noise, scale = check_number("noise", noise), check_number("weight_scale", weight_scale)
+    spread = float(np.std(table.y))
+    with pm.Model(coords=dyad_coords(table, columns, others)) as model:
+        alpha, column_alpha = mass("alpha", given), mass("column_alpha", other_given)
+        noise = pm.HalfNormal("noise", spread) if noise is None else noise
+        scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
+        bias = pm.Normal("bias", float(table.y.mean()), 2.0 * spread)
+        z = features("feature", alpha, n, columns, ("observation", "latent"), concentration)
+        u = features(
+            "column_feature", column_alpha, m, others, ("node", "latent_"), column_concentration
+        )
+        weights = FeatureInteractions("interaction", z, scale, other=u, dims=("latent", "latent_"))
+        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_column_features", (u.sum(axis=0) > 0).sum())
+        eta = bias + feature_pairs(z, weights, table.source, table.target, other=u)
+        pm.Normal("y", eta, noise, observed=table.y, dims="dyad")
+        record_dyads(table, "normal")
+    return model
