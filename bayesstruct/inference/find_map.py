@@ -109,12 +109,16 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     regression with Laplace coefficients and random noise variance can have two modes (Park and
     Casella 2008, section 4); this is the one reached from the variance of the response.
 
-    The graphs of a random field are searched by adding, deleting and exchanging edges, from the empty
-    graph, from that of all marginal associations, and from the best one with a few edges changed
-    (:func:`bayesstruct.solvers.field_search.search_field`). That no single change of the graph at the end
-    is better is likely, as those that promise most were tried, and not proved. The *joint* density of a
-    graph and its weights is not what is maximised: densities of different numbers of weights do not
-    compare.
+    The graphs of a random field are searched by adding, deleting and exchanging edges, from the
+    empty graph, from that of all marginal associations, and from the best one with a few edges
+    changed (:mod:`bayesstruct.solvers.field_search`). That no single change of the graph at the end
+    is better is likely, as those that promise most were tried, and not proved. Where many edges are
+    uncertain the posterior is spread over very many graphs: the best one may never be visited by a
+    chain, and has fewer edges than most. :func:`bayesstruct.median_graph` of a chain is then the
+    better summary.
+
+    The *joint* density of a graph and its weights is not what is maximised: densities of different
+    numbers of weights do not compare.
 
     Examples
     --------
