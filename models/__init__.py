@@ -6,12 +6,14 @@ from bayesstruct.models.binary_matrix_factorization import binary_matrix_factori
 from bayesstruct.models.gaussian_graphical import gaussian_graphical
 from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
 from bayesstruct.models.hidden_causes import hidden_causes
+from bayesstruct.models.infinite_ica import infinite_ica
 from bayesstruct.models.ising import ising
 from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
 from bayesstruct.models.latent_features import latent_features
 from bayesstruct.models.link_prediction import link_prediction
 from bayesstruct.models.pairwise_mrf import pairwise_mrf
 from bayesstruct.models.protein_complexes import protein_complexes
+from bayesstruct.models.sparse_factor_analysis import sparse_factor_analysis
 
 __all__ = [
     "additive_clustering",
@@ -20,10 +22,12 @@ __all__ = [
     "gaussian_graphical",
     "gaussian_neighbourhoods",
     "hidden_causes",
+    "infinite_ica",
     "ising",
     "ising_neighbourhoods",
     "latent_features",
     "link_prediction",
     "pairwise_mrf",
     "protein_complexes",
+    "sparse_factor_analysis",
 ]

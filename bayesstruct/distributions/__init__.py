@@ -7,9 +7,10 @@ from bayesstruct.distributions.discrete_network import (
     ProbabilityTables,
 )
 from bayesstruct.distributions.edges import Edges, edges, partial_correlations
-from bayesstruct.distributions.finite_features import FiniteFeatures, StickBreakingProbabilities
 from bayesstruct.distributions.feature_interactions import FeatureInteractions, feature_pairs
 from bayesstruct.distributions.feature_links import FeatureLinks
+from bayesstruct.distributions.feature_scores import FactorRows, FeatureScores
+from bayesstruct.distributions.finite_features import FiniteFeatures, StickBreakingProbabilities
 from bayesstruct.distributions.fitted_networks import (
     FittedDiscreteNetwork,
     FittedGaussianNetwork,
@@ -75,7 +76,9 @@ __all__ = [
     "EvenTables",
     "FeatureInteractions",
     "FeatureLinks",
+    "FactorRows",
     "FeatureLoadings",
+    "FeatureScores",
     "FiniteFeatures",
     "FittedDiscreteNetwork",
     "FittedGaussianNetwork",

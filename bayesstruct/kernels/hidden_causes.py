@@ -31,6 +31,7 @@ import math
 import numba
 import numpy as np
 
+from bayesstruct.kernels.feature_columns import own_last
 from bayesstruct.kernels.latent_features import _shuffle
 
 __all__ = ["scan_activities", "scan_links"]
@@ -127,22 +128,13 @@ def _draw_own_activities(rng, y, x, counts, s, strength, leak, base):
 
 
 @numba.njit(**_INNER)
-def _remove_own(z, y, i, sums, counts, used):
-    """Drop the causes that only variable i has; return how many are left."""
-    for a in range(used - 1, -1, -1):
-        if sums[a] > 0:
-            continue
-        used -= 1
+def _remove(z, y, counts, first, used):
+    """Drop the causes from the given place on, and what they add to the counts."""
+    for a in range(first, used):
         for t in range(y.shape[1]):
             counts[t] -= y[a, t]
-            y[a, t] = y[used, t]
-            y[used, t] = 0
-        for j in range(z.shape[0]):
-            z[j, a] = z[j, used]
-            z[j, used] = 0
-        sums[a] = sums[used]
-        sums[used] = 0
-    return used
+            y[a, t] = 0
+        z[a] = 0
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -187,13 +179,14 @@ def scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, concentrati
             if z[i, a]:
                 for t in range(x.shape[1]):
                     counts[t] += y[a, t]
-        shared = _own_last(z, y, sums, used)
+        shared = own_last(z, y, sums, used)
         for a in range(shared):
             log_odds[a] = math.log(
                 (sums[a] - discount) / (p - 1 - sums[a] + concentration + discount)
             )
         _flip_links(rng, z[i], y, shared, x[i], counts, logs, log_odds, order)
-        used = _remove_own(z, y, i, sums, counts, used)
+        _remove(z[i], y, counts, shared, used)
+        used = shared
         own = _draw_number(rng, rate, logs, x[i], counts, fade)
         if used + own > most:
             return -1
@@ -203,24 +196,6 @@ def scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, concentrati
         for a in range(used):
             sums[a] += z[i, a]
     return used
-
-
-@numba.njit(**_INNER)
-def _own_last(z, y, sums, used):
-    """Put the causes that no other variable has behind the others; return how many others there are."""
-    shared = used
-    for a in range(used - 1, -1, -1):
-        if sums[a] > 0:
-            continue
-        shared -= 1
-        if a == shared:
-            continue
-        for t in range(y.shape[1]):
-            y[a, t], y[shared, t] = y[shared, t], y[a, t]
-        for j in range(z.shape[0]):
-            z[j, a], z[j, shared] = z[j, shared], z[j, a]
-        sums[a], sums[shared] = sums[shared], sums[a]
-    return shared
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -2,8 +2,8 @@
 
 from pymc.step_methods import STEP_METHODS
 
-from bayesstruct.steps.finite_features import FiniteFeatureMetropolis
 from bayesstruct.steps.dyadic_features import DyadicFeatureGibbs
+from bayesstruct.steps.finite_features import FiniteFeatureMetropolis
 from bayesstruct.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
@@ -12,6 +12,7 @@ from bayesstruct.steps.order_networks import OrderNetworkMCMC
 from bayesstruct.steps.pairwise import PairwiseSpikeSlab
 from bayesstruct.steps.precision import EdgesGibbs, PrecisionGibbs
 from bayesstruct.steps.scored_networks import ScoredNetworkMCMC
+from bayesstruct.steps.sparse_factors import SparseFactorGibbs
 from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PairwiseSpikeSlab",
     "PrecisionGibbs",
     "ScoredNetworkMCMC",
+    "SparseFactorGibbs",
     "SpikeSlabRegression",
 ]
 
@@ -40,6 +42,7 @@ for _step in (
     FiniteFeatureMetropolis,
     LatentFeatureSlice,
     HiddenCauseGibbs,
+    SparseFactorGibbs,
     DyadicFeatureGibbs,
     NetworkMCMC,
     OrderNetworkMCMC,

@@ -1,0 +1,85 @@
+"""Independent components, any number of them, each of which only some rows have.
+
+feature  ~ IndianBuffet(alpha)                  which components are active in each row
+score    ~ Laplace(0, 1) where they are         how much
+loading  ~ Normal(0, loading_scale)             the mixing matrix
+x        ~ Normal(score @ loading, noise)
+"""
+
+from bayesstruct.models.factor_parts import factor_model
+
+__all__ = ["infinite_ica"]
+
+
+def infinite_ica(
+    data,
+    *,
+    alpha=None,
+    noise=None,
+    loading_scale=None,
+    concentration=1.0,
+    discount=0.0,
+    max_features=20,
+):
+    r"""Learn independent components that are active in some rows, and how many there are.
+
+    .. math::
+
+        x_{ij} \sim N\Bigl(\sum_k z_{ik} v_{ik} a_{kj}, \sigma_j^2\Bigr), \qquad
+        v_{ik} \sim \mathrm{Laplace}(0, 1), \qquad a_{kj} \sim N(0, \tau^2), \qquad
+        Z \sim \mathrm{IBP}(\alpha)
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, d) table of numbers, each column in units of its own: they are put on mean 0 and standard
+        deviation 1. Missing cells (NaN) are summed out.
+    alpha : float, optional
+        Mean number of components that are active in a row; by default it has a Gamma(1, 1) prior.
+    noise : float, optional
+        :math:`\sigma`, standard deviation of what the components leave of a standardised column; by
+        default half-normal with scale 1, one for each column.
+    loading_scale : float, optional
+        :math:`\tau`, by default half-normal with scale 1.
+    concentration, discount : float
+        Of the process, see :class:`bayesstruct.IndianBuffet`.
+    max_features : int, default 20
+        Components that there is room for. The prior is not cut: a chain that needs more stops with an
+        error.
+
+    Returns
+    -------
+    pymc.Model
+        With the variables of :func:`bayesstruct.models.sparse_factor_analysis`, from which it differs in the law
+        of the scores: with a normal one rotations of the components are told apart by their zeros only.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    ValueError
+        For an option out of range.
+
+    References
+    ----------
+    Knowles, D. and Ghahramani, Z. (2007). Infinite sparse factor analysis and infinite independent components
+    analysis. *ICA* 2007, 381-388.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.infinite_ica(recordings):
+            idata = pm.sample()
+        bs.loading_table(idata)
+    """
+    return factor_model(
+        data,
+        "laplace",
+        alpha=alpha,
+        noise=noise,
+        loading_scale=loading_scale,
+        concentration=concentration,
+        discount=discount,
+        max_features=max_features,
+    )

@@ -1,0 +1,89 @@
+"""Sparse factor analysis: which hidden factors does each row have, how many are there, what do they do?
+
+feature  ~ IndianBuffet(alpha)                 which factors each row has
+score    ~ Normal(0, 1) where it has them      how much of them
+loading  ~ Normal(0, loading_scale)            what a factor does to each column
+x        ~ Normal(score @ loading, noise)
+"""
+
+from bayesstruct.models.factor_parts import factor_model
+
+__all__ = ["sparse_factor_analysis"]
+
+
+def sparse_factor_analysis(
+    data,
+    *,
+    alpha=None,
+    noise=None,
+    loading_scale=None,
+    concentration=1.0,
+    discount=0.0,
+    max_features=20,
+):
+    r"""Learn factors that only some rows have, and how many there are.
+
+    .. math::
+
+        x_{ij} \sim N\Bigl(\sum_k z_{ik} v_{ik} a_{kj}, \sigma_j^2\Bigr), \qquad
+        v_{ik} \sim N(0, 1), \qquad a_{kj} \sim N(0, \tau^2), \qquad Z \sim \mathrm{IBP}(\alpha)
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, d) table of numbers, each column in units of its own: they are put on mean 0 and standard
+        deviation 1. Missing cells (NaN) are summed out.
+    alpha : float, optional
+        Mean number of factors of a row; by default it has a Gamma(1, 1) prior.
+    noise : float, optional
+        :math:`\sigma`, standard deviation of what the factors leave of a standardised column; by
+        default half-normal with scale 1, one for each column.
+    loading_scale : float, optional
+        :math:`\tau`, by default half-normal with scale 1.
+    concentration, discount : float
+        Of the process, see :class:`bayesstruct.IndianBuffet`.
+    max_features : int, default 20
+        Factors that there is room for. The prior is not cut: a chain that needs more stops with an error.
+
+    Returns
+    -------
+    pymc.Model
+        With ``feature`` and ``score`` (observation, latent), ``loading`` (latent, node), ``n_features``,
+        ``alpha``, ``noise`` and ``loading_scale``, as far as they are not given, and ``x``, the standardised
+        table (``location`` and ``scale`` lead back to its units).
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    ValueError
+        For an option out of range.
+
+    Notes
+    -----
+    Read it with :func:`bayesstruct.feature_table`, :func:`bayesstruct.loading_table` and
+    :func:`bayesstruct.plot_features`. :func:`bayesstruct.models.infinite_ica` has scores with heavy tails.
+
+    References
+    ----------
+    Knowles, D. and Ghahramani, Z. (2007). Infinite sparse factor analysis and infinite independent components
+    analysis. *ICA* 2007, 381-388.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.sparse_factor_analysis(table):
+            idata = pm.sample()
+        bs.loading_table(idata)
+    """
+    return factor_model(
+        data,
+        "normal",
+        alpha=alpha,
+        noise=noise,
+        loading_scale=loading_scale,
+        concentration=concentration,
+        discount=discount,
+        max_features=max_features,
+    )

@@ -1,0 +1,296 @@
+"""Sparse factors: distributions, scan, step and models."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from scipy import integrate, stats
+from scipy.special import roots_genlaguerre
+from tools.buffets import counts, distance, posterior_of
+from tools.geweke import assert_geweke
+
+import bayesstruct as bs
+
+from bayesstruct.data import TableError
+from bayesstruct.distributions.feature_scores import FactorRows, FeatureScores
+from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.kernels import indian_buffet as buffet
+from bayesstruct.kernels import sparse_factors as kernel
+from bayesstruct.models.infinite_ica import infinite_ica
+from bayesstruct.models.sparse_factor_analysis import sparse_factor_analysis
+from bayesstruct.steps.sparse_factors import SparseFactorGibbs
+
+ROOM = 24
+ALPHA, SCALE, NOISE = 1.0, 1.4, 0.5
+X = np.array([[2.0], [-1.5]])
+
+
+# --- one score -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+@pytest.mark.parametrize(("slope", "curvature"), [(0.0, 0.3), (4.0, 2.0), (-9.0, 0.5), (2.0, 0.0)])
+def test_the_score_summed_out_and_its_draws(laplace, slope, curvature):
+    if curvature == 0.0:
+        slope = 0.0
+
+    def density(v):
+        prior = 0.5 * np.exp(-abs(v)) if laplace else stats.norm.pdf(v)
+        return prior * np.exp(slope * v - 0.5 * curvature * v * v - shift)
+
+    shift = 0.5 * slope**2 / max(curvature, 1.0)
+    peak = slope / (curvature + 1.0)
+    mass, _ = integrate.quad(density, -150, 150, points=[0.0, peak], limit=500)
+    found = kernel.log_factor(slope, curvature, laplace)
+    assert found == pytest.approx(np.log(mass) + shift, abs=1e-6)
+    rng = np.random.default_rng(1)
+    draws = [kernel.draw_score(rng, slope, curvature, laplace) for _ in range(1000)]
+
+    def cdf(value):
+        inner = [p for p in (0.0, peak) if p < value]
+        return integrate.quad(density, -150, value, points=inner or None, limit=500)[0] / mass
+
+    grid = np.quantile(draws, np.linspace(0.02, 0.98, 15))
+    error = [cdf(v) - np.mean(np.array(draws) <= v) for v in grid]
+    assert np.abs(error).max() < 1.95 / np.sqrt(1000)
+
+
+# --- exact posterior -------------------------------------------------------------------------
+
+
+def log_density(z, x=X, nodes=16):
+    """Of one column given which rows have factors, normal scores.
+
+    Given the loadings rows are independent, with variances that depend on the sum of squares of those of
+    the columns with the same history, a scaled chi-squared variable: one quadrature for each history.
+    """
+    columns, number = np.unique(z, axis=1, return_counts=True)
+    points, weights = [], []
+    for size in number:
+        t, w = roots_genlaguerre(nodes, size / 2 - 1)
+        points.append(2.0 * SCALE**2 * t)
+        weights.append(w / w.sum())
+    total = 0.0
+    if not len(number):
+        return stats.norm(0, NOISE).logpdf(x[:, 0]).sum()
+    grid = np.meshgrid(*points, indexing="ij")
+    mass = np.prod(np.meshgrid(*weights, indexing="ij"), axis=0)
+    logs = 0.0
+    for i, value in enumerate(x[:, 0]):
+        variance = NOISE**2 + sum(g for g, has in zip(grid, columns[i], strict=True) if has)
+        logs = logs - 0.5 * value**2 / variance - 0.5 * np.log(2 * np.pi * variance)
+    total = (mass * np.exp(logs)).sum()
+    return np.log(total)
+
+
+def sweep(rng, w, a, used, x, laplace, scale=SCALE):
+    n = len(x)
+    process = np.array([ALPHA * buffet.new_dish_rates(n)[-1], 1.0, 0.0])
+    precision = np.where(np.isnan(x), 0.0, 1 / NOISE**2)
+    filled, rows = np.nan_to_num(x), rng.permutation(n)
+    used = kernel.scan_factors(rng, w, a, used, filled, precision, rows, scale, process, laplace)
+    new = w[:, :used]
+    new = kernel.split_or_merge(rng, new, filled, precision, SCALE, (ALPHA, 1.0, 0.0), laplace)
+    used = new.shape[1]
+    w[:, :used], w[:, used:], a[used:] = new, 0.0, 0.0
+    a[:used] = kernel.draw_factor_loadings(rng, new, filled, precision, SCALE)
+    kernel.rescale_factors(rng, w[:, :used], a[:used], SCALE, laplace)
+    return used
+
+
+def chain(draws, scale=SCALE, seed=2):
+    rng, used = np.random.default_rng(seed), 0
+    w, a = np.zeros((len(X), ROOM)), np.zeros((ROOM, 1))
+    for _ in range(draws):
+        used = sweep(rng, w, a, used, X, False, scale)
+        yield counts(w[:, :used] != 0)
+
+
+def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
+    exact = posterior_of(log_density, 2, ALPHA, most=5)
+    assert distance(list(chain(6_000)), exact) < 0.06
+    # New factors whose loadings are summed out with a wrong scale.
+    assert distance(list(chain(6_000, scale=0.4)), exact) > 0.1
+
+
+@pytest.mark.calibration
+def test_the_scan_has_the_exact_posterior_to_one_percent(full):
+    nodes = 40 if full else 16
+    exact = posterior_of(lambda z: log_density(z, nodes=nodes), 2, ALPHA, most=8 if full else 5)
+    draws, bound = (100_000, 0.01) if full else (3_000, 0.08)
+    assert distance(list(chain(draws)), exact) < bound
+
+
+# --- joint distribution ----------------------------------------------------------------------
+
+
+def joint(laplace, scale=SCALE, n=4, d=3):
+    """Return the parts of a joint-distribution test, a cell of each table missing."""
+
+    def table(rng, w, a):
+        x = w @ a + NOISE * rng.standard_normal((n, d))
+        x[1, 2] = np.nan
+        return x
+
+    def forward(rng):
+        drawn = buffet.draw_by_dishes(rng, n, ALPHA)
+        used = drawn.shape[1]
+        w, a = np.zeros((n, ROOM)), np.zeros((ROOM, d))
+        v = rng.laplace(size=drawn.shape) if laplace else rng.standard_normal(drawn.shape)
+        w[:, :used], a[:used] = drawn * v, SCALE * rng.standard_normal((used, d))
+        return w, a, used, table(rng, w, a)
+
+    def transition(rng, state):
+        w, a, used, x = state
+        w, a = w.copy(), a.copy()
+        used = sweep(rng, w, a, used, x, laplace, scale)
+        return w, a, used, table(rng, w, a)
+
+    def statistics(state):
+        w, a, used, x = state
+        z = w != 0
+        return {
+            "factors": used,
+            "factors squared": used**2,
+            "of the first row": z[0].sum(),
+            "of the last row": z[-1].sum(),
+            "in common": (z.sum(axis=0) ** 2).sum(),
+            "sizes of scores": np.abs(w).sum(),
+            "tails of scores": (w**2 > 4).sum(),
+            "squares of loadings": (a**2).sum(),
+            "fitted": ((w @ a) ** 2).clip(max=50).sum(),
+            "table": np.nansum(np.abs(x)),
+        }
+
+    return forward, transition, statistics
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+def test_joint_draws_have_the_prior(laplace):
+    assert len(assert_geweke(*joint(laplace), draws=3_000, seed=3)) == 10
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+def test_joint_draws_of_a_wrong_scan_have_not(laplace):
+    with pytest.raises(AssertionError, match="worst z"):
+        assert_geweke(*joint(laplace, scale=0.5), draws=3_000, seed=3)
+
+
+def test_loadings_have_their_law_given_scores():
+    rng = np.random.default_rng(4)
+    w, x = rng.normal(size=(6, 2)), rng.normal(size=(6, 3))
+    precision = rng.uniform(0.5, 2.0, size=(6, 3))
+    precision[2, 1] = 0.0
+    draws = np.array(
+        [kernel.draw_factor_loadings(rng, w, x, precision, SCALE) for _ in range(6000)]
+    )
+    for j in range(3):
+        inverse = np.linalg.inv(w.T @ (precision[:, j, None] * w) + np.eye(2) / SCALE**2)
+        mean = inverse @ w.T @ (precision[:, j] * x[:, j])
+        assert np.allclose(draws[:, :, j].mean(axis=0), mean, atol=0.05)
+        assert np.allclose(np.cov(draws[:, :, j].T), inverse, atol=0.05)
+
+
+# --- distributions, step, models -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", ["normal", "laplace"])
+def test_scores_have_their_law_where_the_feature_is(law):
+    feature = np.array([[1, 0], [1, 1]], np.int8)
+    rv = FeatureScores.dist(feature, law=law)
+    draw = pm.draw(rv, random_seed=5)
+    assert draw[0, 1] == 0
+    assert (draw[feature == 1] != 0).all()
+    known = {"normal": stats.norm, "laplace": stats.laplace}[law]
+    assert pm.logp(rv, draw).eval() == pytest.approx(known.logpdf(draw[feature == 1]).sum())
+    draw[0, 1] = 1.0
+    assert np.isneginf(pm.logp(rv, draw).eval())
+    with pytest.raises(ValueError, match="`law`"):
+        FeatureScores.dist(feature, law="cauchy")
+
+
+def test_rows_leave_out_cells_that_are_not_seen():
+    rng = np.random.default_rng(6)
+    w, a, x = rng.normal(size=(4, 2)), rng.normal(size=(2, 3)), rng.normal(size=(4, 3))
+    noise, seen = np.array([0.5, 1.0, 2.0]), rng.random((4, 3)) < 0.7
+    cells = stats.norm(w @ a, noise).logpdf(x)
+    whole = FactorRows.dist(w, a, noise)
+    np.testing.assert_allclose(pm.logp(whole, x).eval(), cells.sum(axis=1))
+    part = FactorRows.dist(w, a, noise, seen=seen)
+    np.testing.assert_allclose(pm.logp(part, x).eval(), (seen * cells).sum(axis=1))
+    draws = pm.draw(part, 4000, random_seed=7)
+    assert (abs(draws.mean(axis=0) - w @ a) < 4.5 * noise / np.sqrt(4000)).all()
+
+
+def test_the_step_refuses_what_it_cannot_draw():
+    with pm.Model() as model:
+        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        score = FeatureScores("score", z)
+        loading = FeatureLoadings("loading", z, 1.0, variables=1)
+        pm.Laplace("x", score @ loading, 1.0, observed=X)
+        with pytest.raises(ValueError, match="do not make one FactorRows"):
+            SparseFactorGibbs([z, score, loading])
+    assert model["score"] is score
+
+
+def test_a_chain_without_room_stops_with_the_remedy():
+    rng = np.random.default_rng(8)
+    with sparse_factor_analysis(rng.normal(size=(40, 6)), noise=0.05, max_features=1) as model:
+        names = ("feature", "score", "loading")
+        step = SparseFactorGibbs([model[name] for name in names], rng=rng)
+        step.setup_chain(rng, 0, 1)
+        point = model.initial_point()
+        with pytest.raises(ValueError, match="max_features"):
+            for _ in range(50):
+                point, _ = step.step(point)
+
+
+def components(n=120, seed=9):
+    rng = np.random.default_rng(seed)
+    z = rng.random((n, 2)) < 0.4
+    loading = np.array([[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, -1]])
+    scores = z * rng.laplace(size=(n, 2)) * 2
+    return scores @ loading + 0.2 * rng.standard_normal((n, 6)), z, loading
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("model", [sparse_factor_analysis, infinite_ica])
+def test_components_are_found_again(model):
+    x, _, loading = components()
+    x[3, 2] = np.nan
+    with model(x, max_features=12):
+        idata = pm.sample(
+            150, tune=250, chains=2, cores=1, random_seed=10, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+        pm.compute_log_likelihood(idata, progressbar=False)
+        pm.sample_posterior_predictive(
+            idata, extend_inferencedata=True, random_seed=11, progressbar=False
+        )
+    there = bs.feature_table(idata).query("probability > 0.5")["feature"]
+    table = bs.loading_table(idata).pivot(index="feature", columns="variable", values="mean")
+    found = table.loc[there].to_numpy()
+    found = found / np.linalg.norm(found, axis=1)[:, None]
+    cosines = np.abs(found @ loading.T) / np.sqrt(3)
+    assert (cosines.max(axis=0) > 0.95).all()
+    assert idata["log_likelihood"]["x"].shape == (2, 150, 120)
+    replicated = idata["posterior_predictive"]["x"].to_numpy()
+    assert abs(replicated.std(axis=(0, 1, 2)) - 1).max() < 0.15
+    assert idata["constant_data"]["seen"].to_numpy().sum() == 719
+
+
+def test_the_models_refuse_bad_input():
+    x, _, _ = components(20)
+    with pytest.raises(TableError, match="x2"):
+        x[:, 2] = 1.0
+        sparse_factor_analysis(x)
+    x, _, _ = components(20)
+    for options, words in [
+        ({"alpha": 0}, "`alpha`"),
+        ({"noise": "1"}, "`noise`"),
+        ({"loading_scale": -1.0}, "`loading_scale`"),
+        ({"max_features": 2.5}, "`max_features`"),
+        ({"concentration": -1.0}, "`concentration`"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            infinite_ica(x, **options)
