@@ -65,8 +65,8 @@ def test_link_prediction_finds_the_pairs_that_were_left_out():
     hidden = rng.choice(len(source), 80, replace=False)
     names = np.array(truth.graph.nodes)
     pairs = list(zip(names[source[hidden]], names[target[hidden]], strict=True))
-    model = link_prediction(truth.graph, unobserved=pairs, max_features=15)
-    idata = sample(model, draws=40, tune=60)
+    model = link_prediction(truth.graph, unobserved=pairs, alpha=1.0, max_features=15)
+    idata = sample(model, draws=30, tune=40)
     table = link_probabilities(idata)
     assert len(table) == len(source) and table["observed"].isna().sum() == 80
     left_out = table[table["observed"].isna()]
@@ -86,18 +86,20 @@ def test_link_prediction_finds_the_pairs_that_were_left_out():
 
 
 BUILDERS = {
-    "links": lambda: link_prediction(planted().graph, link="probit"),
-    "arcs": lambda: link_prediction(planted(directed=True).graph, weight_scale=2.0),
-    "ratings": lambda: binary_matrix_factorization(ratings(), concentration=2.0),
-    "similarities": lambda: additive_clustering(similarities()),
-    "complexes": lambda: protein_complexes(planted().graph, alpha=1.0),
+    "links": lambda: link_prediction(planted(20).graph, link="probit"),
+    "arcs": lambda: link_prediction(planted(20, directed=True).graph, alpha=1.0, weight_scale=2.0),
+    "ratings": lambda: binary_matrix_factorization(
+        ratings(), concentration=2.0, alpha=1.0, column_alpha=1.0, weight_scale=2.0
+    ),
+    "similarities": lambda: additive_clustering(similarities(), alpha=1.0, weight_scale=3.0),
+    "complexes": lambda: protein_complexes(planted(20).graph, alpha=1.0),
 }
 
 
 @pytest.mark.parametrize("name", list(BUILDERS))
 def test_models_sample_predict_and_have_pointwise_densities(name):
     model = BUILDERS[name]()
-    idata = sample(model, draws=8, tune=30)
+    idata = sample(model, draws=8, tune=24)
     with model:
         prior = pm.sample_prior_predictive(3, random_seed=2)
         pm.compute_log_likelihood(idata, progressbar=False)
