@@ -9,6 +9,7 @@ arc j -> i    = 1 where coefficients_ij is not zero (not negligible)
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.data.arguments import number
 from bayesstruct.data.table import Table
 from bayesstruct.models.neighbourhood_parts import (
     check_neighbour_options,
@@ -148,9 +149,9 @@ def gaussian_neighbourhoods(
 def _positive(noise_prior):
     """Shape and scale of the law of the noise variances, checked."""
     try:
-        shape, scale = (float(value) for value in noise_prior)
+        shape, scale = (number("noise_prior", value, above=0) for value in noise_prior)
     except (TypeError, ValueError):
-        shape = scale = -1.0
-    if not (shape > 0 and scale > 0):
-        raise ValueError(f"`noise_prior` must be two positive numbers, it is {noise_prior!r}")
+        raise ValueError(
+            f"`noise_prior` must be two positive numbers, it is {noise_prior!r:.60}"
+        ) from None
     return shape, scale

@@ -8,6 +8,7 @@ arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 
 import pymc as pm
 
+from bayesstruct.data.arguments import number
 from bayesstruct.data.table import Table
 from bayesstruct.models.neighbourhood_parts import (
     check_neighbour_options,
@@ -127,8 +128,7 @@ def ising_neighbourhoods(
         rate=rate,
         negligible=negligible,
     )
-    if not 0 < intercept_scale < float("inf"):
-        raise ValueError(f"`intercept_scale` must be positive and finite, it is {intercept_scale}")
+    intercept_scale = number("intercept_scale", intercept_scale, above=0)
     table = Table.binary(data)
     refuse_missing(table, "ising")
     x = table.standardized

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.data.arguments import is_number
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
 from bayesstruct.data.names import nearest
@@ -92,7 +93,7 @@ def check_options(prior, options, **given):
     dict
         Those that were given.
     """
-    if prior not in options:
+    if not isinstance(prior, str) or prior not in options:
         raise ValueError(nearest("prior", prior, options))
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
@@ -105,10 +106,9 @@ def check_options(prior, options, **given):
 
 
 def _number(name, value):
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"`{name}` must be a number, it is {value!r:.60}") from None
+    if not is_number(value):
+        raise ValueError(f"`{name}` must be a number, it is {value!r:.60}")
+    return float(value)
 
 
 def register(name, distribution):

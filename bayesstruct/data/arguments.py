@@ -2,10 +2,28 @@
 
 import numpy as np
 
-__all__ = ["is_missing", "is_number", "number", "numbers", "whole_number"]
+_KINDS = {
+    "b": "truth values",
+    "c": "complex",
+    "U": "text",
+    "S": "text",
+    "M": "dates",
+    "m": "durations",
+}
+
+__all__ = [
+    "generator",
+    "is_missing",
+    "is_number",
+    "number",
+    "numbers",
+    "table_numbers",
+    "truth",
+    "whole_number",
+]
 
 
-def number(name: str, value, *, above: float | None = None) -> float:
+def number(name: str, value, *, above: float | None = None, least: float | None = None) -> float:
     """Return a finite number as a float.
 
     Parameters
@@ -14,15 +32,15 @@ def number(name: str, value, *, above: float | None = None) -> float:
         What the caller calls it, for the message.
     value : object
         What the user gave.
-    above : float, optional
-        A bound that it has to exceed.
+    above, least : float, optional
+        A bound that it has to exceed, and one that it may reach.
 
     Raises
     ------
     TypeError
         If it is not one real number: text, None, a truth value, complex, an array.
     ValueError
-        If it is NaN, infinite, or not above the bound.
+        If it is NaN, infinite, or out of bounds.
 
     Examples
     --------
@@ -36,6 +54,8 @@ def number(name: str, value, *, above: float | None = None) -> float:
         raise ValueError(f"`{name}` must be a finite number, it is {value}")
     if above is not None and not value > above:
         raise ValueError(f"`{name}` must be above {above:g}, it is {value:g}")
+    if least is not None and not value >= least:
+        raise ValueError(f"`{name}` must be at least {least:g}, it is {value:g}")
     return value
 
 
@@ -56,11 +76,41 @@ def whole_number(name: str, value, least: int, most: int | None = None) -> int:
     """
     if not is_number(value):
         raise TypeError(f"`{name}` must be a whole number, not {_shown(value)}")
-    inside = value >= least and (most is None or value <= most)
-    if not inside or float(value) != int(value):
+    inside = least <= value < np.inf and (most is None or value <= most)
+    if not inside or value != int(value):
         span = f"from {least} up" if most is None else f"from {least} to {most}"
         raise ValueError(f"`{name}` must be a whole number {span}, it is {value}")
     return int(value)
+
+
+def truth(name: str, value) -> bool:
+    """Return a truth value; the numbers 0 and 1 are fine, text such as "no" is not.
+
+    Raises
+    ------
+    TypeError
+        If it is anything else.
+    """
+    if isinstance(value, bool | np.bool_) or (is_number(value) and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"`{name}` must be True or False, not {_shown(value)}")
+
+
+def generator(random_seed) -> np.random.Generator:
+    """Return a generator of random numbers from a seed, or the one that was given.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    try:
+        return np.random.default_rng(random_seed)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "`random_seed` must be a whole number from 0 up, a sequence of them or a Generator, "
+            f"not {_shown(random_seed)}"
+        ) from error
 
 
 def is_number(value) -> bool:
@@ -81,26 +131,57 @@ def is_missing(value) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
-def numbers(name: str, values) -> np.ndarray:
-    """Return real numbers as an array of floats; truth values count as 0 and 1, None as NaN.
+def numbers(name: str, values, *, flags: bool = True) -> np.ndarray:
+    """Return real numbers as an array of floats; missing ones in a list or table are NaN.
+
+    Parameters
+    ----------
+    name : str
+        What the caller calls them, for the message.
+    values : array_like
+        What the user gave.
+    flags : bool
+        Whether truth values will do, as 0 and 1.
 
     Raises
     ------
     ValueError
-        If they are complex, text, dates or lists of unequal length; the message says so.
+        If they are None, complex, text, dates or lists of unequal length; the message says so.
     """
+    if values is None:
+        raise ValueError(f"{name} must be numbers, not None; give an array of them")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be made an array of numbers ({error})") from None
     if array.dtype.kind == "O" and array.ndim:
         array = _unpacked(name, array)
-    if array.dtype.kind not in "biuf":
-        kinds = {"c": "complex", "U": "text", "S": "text", "M": "dates", "m": "durations"}
-        kind = kinds.get(array.dtype.kind, type(values).__name__)
+    if array.dtype.kind not in ("biuf" if flags else "iuf"):
+        kind = _KINDS.get(array.dtype.kind, type(values).__name__)
         remedy = "give real numbers" if kind == "complex" else "code them as numbers first"
         raise ValueError(f"{name} must be numbers, not {kind}; {remedy}")
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
+
+
+def table_numbers(frame) -> np.ndarray:
+    """Return the values of a pandas or polars table as floats, missing cells as NaN.
+
+    Raises
+    ------
+    ValueError
+        If a column does not hold numbers; the message names it.
+    """
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    values = []
+    for name, column in zip(table.columns, table.iter_columns(), strict=True):
+        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+            raise ValueError(
+                f"column {name!r} is {column.dtype}, not numbers; code it as numbers first"
+            )
+        values.append(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=float))
+    return np.column_stack(values) if values else np.empty((len(table), 0))
 
 
 def _unpacked(name, array):

@@ -144,7 +144,7 @@ class GroupLaplace(Continuous):
         penalty = Group(1.0, groups, norm=norm, weights=weights, shapes=shapes)
         penalty.log_normalizer()  # refuses an improper prior
         check_length(kwargs.get("shape"), penalty.size)
-        rate = as_float(rate)
+        rate = as_float(rate, "`rate`")
         refuse_constant("rate", rate)
         rates = last_dimension(rate, penalty.groups.count, "rate")
         if weights is not None:
@@ -236,7 +236,7 @@ class SparseGroupLaplace(Continuous):
         """Create the distribution without a model."""
         penalty = SparseGroup(1.0, groups, group_rate=1.0, norm=norm, weights=weights)
         check_length(kwargs.get("shape"), penalty.size)
-        rate, group_rate = as_float(rate), as_float(group_rate)
+        rate, group_rate = as_float(rate, "`rate`"), as_float(group_rate, "`group_rate`")
         refuse_constant("rate", rate)
         refuse_constant("group_rate", group_rate)
         free = np.flatnonzero(~penalty.penalised())

@@ -26,18 +26,20 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV
 from pytensor.tensor.random.op import RandomVariable
 
+from bayesstruct.data.arguments import numbers
+
 __all__ = ["EdgeProbability", "GraphicalLasso", "GraphicalSpikeSlab", "edge_logit"]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
-def as_float(value):
+def as_float(value, name="parameters of a distribution"):
     """Return a float64 tensor; PyTensor keeps short constants in single precision otherwise."""
     if isinstance(value, Constant):
         value = value.data
     if hasattr(value, "owner"):
         return pt.as_tensor_variable(value).astype("float64")
-    return pt.as_tensor_variable(np.asarray(value, dtype="float64"))
+    return pt.as_tensor_variable(numbers(name, value))
 
 
 def random_ancestors(*values) -> list:

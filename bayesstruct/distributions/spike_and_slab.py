@@ -171,7 +171,10 @@ class _Mixture(Continuous):
     @classmethod
     def dist(cls, inclusion=0.5, slab_scale=1.0, **kwargs):
         """Create the distribution without a model."""
-        inclusion, slab_scale = as_float(inclusion), as_float(slab_scale)
+        inclusion, slab_scale = (
+            as_float(inclusion, "`inclusion`"),
+            as_float(slab_scale, "`slab_scale`"),
+        )
         if (
             isinstance(inclusion, Constant)
             and not ((inclusion.data >= 0.0) & (inclusion.data <= 1.0)).all()

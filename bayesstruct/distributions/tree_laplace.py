@@ -103,7 +103,7 @@ class TreeLaplace(Continuous):
             penalty = Tree(1.0, groups, norm=norm, weights=weights)
         penalty.log_normalizer()  # refuses an improper prior
         check_length(kwargs.get("shape"), penalty.size)
-        rate = as_float(rate)
+        rate = as_float(rate, "`rate`")
         refuse_constant("rate", rate)
         return super().dist([rate], structure=Structure.of(penalty), **kwargs)
 

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from bayesstruct.data.arguments import generator, whole_number
+
 __all__ = ["sample_neighbourhoods"]
 
 _log = logging.getLogger("bayesstruct")
@@ -100,9 +102,13 @@ def sample_neighbourhoods(
             idata = bs.sample_neighbourhoods()
         bs.edge_table(bs.symmetrize(idata, "and"))
     """
-    from pymc.model import modelcontext
+    from pymc.model import Model, modelcontext
 
+    if not isinstance(model, Model | None):
+        raise TypeError(f"`model` must be a pymc.Model, not {type(model).__name__}")
     model = modelcontext(model)
+    if cores is not None:
+        cores = whole_number("cores", cores, 1)
     for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
@@ -197,7 +203,11 @@ def _seed_sequence(random_seed) -> np.random.SeedSequence:
         return random_seed
     if isinstance(random_seed, np.random.Generator):
         random_seed = random_seed.integers(2**63, size=4).tolist()
-    return np.random.SeedSequence(random_seed)
+    try:
+        return np.random.SeedSequence(random_seed)
+    except (TypeError, ValueError):
+        generator(random_seed)  # says what is wanted
+        raise
 
 
 def _run(spec, job, seeds, cores, progressbar):

@@ -4,9 +4,10 @@ import pytensor.tensor as pt
 
 from pytensor.graph.basic import Apply
 
+from bayesstruct.data.arguments import truth, whole_number
 from bayesstruct.ops.multinomial_modes import mode_cotangents, modes
 from bayesstruct.ops.numba_dispatch import SolverOp
-from bayesstruct.ops.sparse import ModeOp, arrange, real
+from bayesstruct.ops.sparse import ModeOp, arrange, for_columns, real
 
 __all__ = ["SparseMultinomial", "sparse_multinomial"]
 
@@ -102,7 +103,7 @@ def sparse_multinomial(
     """
     op = SparseMultinomial(grouped=grouped, intercept=intercept, max_iter=max_iter)
     X, y, rate = (real(x, name, _TITLE) for x, name in ((X, "X"), (y, "y"), (rate, "rate")))
-    rate = pt.full((X.shape[-1],), rate) if rate.type.ndim == 0 else rate
+    rate = for_columns(rate, X, _TITLE)
     return arrange(op, _TITLE, X, y, rate, core=2)
 
 
@@ -113,8 +114,8 @@ class SparseMultinomial(ModeOp):
     gufunc_signature = "(n,p),(m,n,k),(m,p)->(m,p,k),(m,k)"
 
     def __init__(self, grouped=False, intercept=False, max_iter=200):
-        self.grouped, self.intercept = bool(grouped), bool(intercept)
-        self.max_iter = int(max_iter)
+        self.grouped, self.intercept = truth("grouped", grouped), truth("intercept", intercept)
+        self.max_iter = whole_number("max_iter", max_iter, 1)
 
     def make_node(self, X, y, rate):
         """Apply to a design, tables of counts and rows of rates."""

@@ -15,9 +15,10 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pytensor.gradient import DisconnectedType, disconnected_type
-from pytensor.graph.basic import Apply
+from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.blockwise import Blockwise
 
+from bayesstruct.data.arguments import number, numbers, table_numbers, truth, whole_number
 from bayesstruct.ops.numba_dispatch import SolverOp
 from bayesstruct.solvers.designs import as_design
 from bayesstruct.solvers.losses import Gaussian, Logistic
@@ -131,8 +132,24 @@ def sparse_logistic(
 
 def _modes(op, X, y, rate):
     X, y, rate = (real(x, name, op.title) for x, name in ((X, "X"), (y, "y"), (rate, "rate")))
-    rate = pt.full((X.shape[-1],), rate) if rate.type.ndim == 0 else rate
+    rate = for_columns(rate, X, op.title)
     return arrange(op, op.title, X, y, rate)
+
+
+def for_columns(rate, X, title):
+    """Return one rate for each column of X.
+
+    Raises
+    ------
+    ValueError
+        If both numbers are known and differ.
+    """
+    if rate.type.ndim == 0:
+        return pt.full((X.shape[-1],), rate)
+    have, want = rate.type.shape[-1], X.type.shape[-1] if X.type.ndim else None
+    if None not in (have, want) and have != want:
+        raise ValueError(f"{title}: there are {have} rates, X has {want} columns")
+    return rate
 
 
 def arrange(op, title, X, y, rate, core=1):
@@ -161,6 +178,7 @@ def arrange(op, title, X, y, rate, core=1):
             f"{title} needs a matrix X and {kind} y, or batches of them; they have "
             f"{X.type.ndim} and {y.type.ndim} dimensions."
         )
+    _check_lengths(title, X, y, rate, core)
     if X.type.ndim > 2:
         inner = (slice(None),) * core
         w, b = Blockwise(op)(X, y[(..., None, *inner)], rate[..., None, :])
@@ -177,6 +195,13 @@ def arrange(op, title, X, y, rate, core=1):
     return [w, b] if op.intercept else w
 
 
+def _check_lengths(title, X, y, rate, core):
+    """Refuse lengths that are known and do not fit."""
+    rows, responses = X.type.shape[-2], y.type.shape[-core]
+    if None not in (rows, responses) and rows != responses:
+        raise ValueError(f"{title}: X has {rows} rows, y has {responses} responses")
+
+
 def _rows(batch):
     count = 1
     for length in batch:
@@ -185,11 +210,41 @@ def _rows(batch):
 
 
 def real(x, name, title):
-    """Return a real tensor in double precision."""
-    x = pt.as_tensor_variable(x)
+    """Return a real tensor in double precision; columns of tables and lists of numbers are converted.
+
+    Raises
+    ------
+    TypeError
+        If it is complex or sparse.
+    ValueError
+        If it is text, or a column of a table has missing values.
+    """
+    x = pt.as_tensor_variable(x if _symbolic(x) else _values(x, f"{title}: {name}"))
     if x.type.dtype.startswith("complex"):
         raise TypeError(f"{title} works on real numbers; {name} is {x.type.dtype}.")
     return x if x.type.dtype == "float64" else pt.cast(x, "float64")
+
+
+def _symbolic(x):
+    if isinstance(x, list | tuple):
+        return any(map(_symbolic, x))
+    return isinstance(x, Variable)
+
+
+def _values(x, name):
+    """Values of what is no tensor; missing ones are refused where NaN is not what was written."""
+    if hasattr(x, "toarray"):
+        raise TypeError(f"{name} is a sparse matrix; give its toarray()")
+    labels = getattr(x, "columns", None)
+    is_column = hasattr(x, "to_numpy")  # or a table of them
+    is_table = is_column and labels is not None
+    array = np.asarray(table_numbers(x) if is_table else x)
+    values = array if array.dtype.kind in "fiubc" else numbers(name, x)
+    if (is_column or array.dtype.kind == "O") and np.isnan(values).any():
+        column = np.isnan(values).reshape(len(values), -1).any(axis=0).argmax()
+        where = f" in column {list(labels)[column]!r}" if is_table else ""
+        raise ValueError(f"{name} has missing values{where}; leave out or impute those rows")
+    return values
 
 
 def modes(loss, X, Y, rates, intercept, tol, max_iter):
@@ -352,9 +407,9 @@ class _SparseMode(ModeOp):
     derivative = None
 
     def __init__(self, intercept=False, tol=1e-14, max_iter=200):
-        self.intercept = bool(intercept)
-        self.tol = float(tol)
-        self.max_iter = int(max_iter)
+        self.intercept = truth("intercept", intercept)
+        self.tol = number("tol", tol, least=0)
+        self.max_iter = whole_number("max_iter", max_iter, 1)
 
     def make_node(self, X, y, rate):
         """Apply to a design, rows of responses and rows of rates."""

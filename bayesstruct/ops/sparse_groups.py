@@ -18,6 +18,7 @@ import pytensor.tensor as pt
 
 from pytensor.graph.basic import Apply
 
+from bayesstruct.data.arguments import truth, whole_number
 from bayesstruct.ops.numba_dispatch import SolverOp
 from bayesstruct.ops.sparse import ModeOp, arrange, design_cotangent, newton_solve, real
 from bayesstruct.penalties import Group, Tree
@@ -174,16 +175,16 @@ def tree_lasso(
 
 
 def _modes(penalty, title, X, y, rate, family, intercept, max_iter):
-    if family not in _FAMILIES:
+    if not isinstance(family, str) or family not in _FAMILIES:
         raise ValueError(f"`family` must be one of {sorted(_FAMILIES)}, it is {family!r}")
     structure = Structure.of(penalty)
-    columns = pt.as_tensor_variable(X).type.shape[-1:]
+    X, y, rate = (real(x, name, title) for x, name in ((X, "X"), (y, "y"), (rate, "rate")))
+    columns = X.type.shape[-1:]
     if columns and columns[0] not in {None, structure.size}:
         raise ValueError(
             f"X has {columns[0]} columns, and the groups hold {structure.size} coefficients"
         )
     op = GroupMode(structure, family, intercept, max_iter)
-    X, y, rate = (real(x, name, title) for x, name in ((X, "X"), (y, "y"), (rate, "rate")))
     used = penalty.weights if isinstance(penalty, Group) else structure.arrays[0]
     rates = pt.full((len(used),), rate) if rate.type.ndim == 0 else rate
     if rate.type.ndim > 0 and isinstance(penalty, Tree):
@@ -399,7 +400,8 @@ class GroupMode(ModeOp):
 
     def __init__(self, structure, family="gaussian", intercept=False, max_iter=10_000):
         self.structure, self.family = structure, family
-        self.intercept, self.max_iter = bool(intercept), int(max_iter)
+        self.intercept = truth("intercept", intercept)
+        self.max_iter = whole_number("max_iter", max_iter, 1)
 
     def make_node(self, X, y, rates):
         """Apply to a design, rows of responses and rows of the rates of the groups."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import numbers, whole_number
 from bayesstruct.penalties.layout import check_rate
 
 __all__ = ["Penalty"]
@@ -63,7 +64,7 @@ class Penalty(ABC):
             What the penalty removes is exactly zero.
         """
         step = check_rate("step", step)
-        v = np.asarray(v, dtype=np.float64)
+        v = numbers("v", v)
         if v.ndim == 0 or (self.size is not None and v.shape[-1] != self.size):
             raise ValueError(f"v has shape {v.shape}; its last dimension must be {self.size}.")
         rows = np.ascontiguousarray(v.reshape(math.prod(v.shape[:-1]), v.shape[-1]))
@@ -154,7 +155,7 @@ class Penalty(ABC):
         ValueError
             If a coordinate has no penalty: the prior is improper.
         """
-        size = self.size if size is None else int(size)
+        size = self.size if size is None else whole_number("size", size, 0)
         if size is None:
             raise ValueError("size is needed: this penalty takes any number of coefficients.")
         if self.size not in {None, size}:
@@ -215,7 +216,7 @@ class Penalty(ABC):
     def _log_normalizer(self, size): ...
 
     def _vector(self, name, x):
-        x = np.asarray(x, dtype=np.float64)
+        x = numbers(name, x)
         if x.ndim != 1 or (self.size is not None and len(x) != self.size):
             expected = "a vector" if self.size is None else f"a vector of {self.size}"
             raise ValueError(f"{name} must be {expected}, got shape {x.shape}.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import truth
 from bayesstruct.penalties.base import Penalty
 from bayesstruct.penalties.layout import check_rate, check_weights
 
@@ -44,6 +45,7 @@ class L1(Penalty):
 
     def __post_init__(self):
         object.__setattr__(self, "rate", check_rate("rate", self.rate))
+        object.__setattr__(self, "nonnegative", truth("nonnegative", self.nonnegative))
         if self.weights is not None:
             weights = check_weights(self.weights, np.size(self.weights), "coordinates")
             object.__setattr__(self, "weights", weights)

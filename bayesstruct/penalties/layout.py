@@ -7,10 +7,10 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.data.arguments import is_number, numbers
+from bayesstruct.data.arguments import is_number, numbers, whole_number
 from bayesstruct.data.names import nearest
 
-__all__ = ["Groups", "TreeGroups", "check_rate", "check_weights", "norm_name"]
+__all__ = ["Groups", "TreeGroups", "check_rate", "check_weights", "listed", "norm_name"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,7 @@ class Groups:
         """
         if isinstance(groups, Groups):
             return groups
+        groups = listed("groups", groups)
         if len(groups) == 0:
             raise ValueError("groups is empty; give one label for each coordinate.")
         if np.ndim(groups[0]) == 0:
@@ -262,6 +263,24 @@ class TreeGroups:
         return cls(order.astype(np.int32), start, len(owner), above, first, nodes, deep)
 
 
+def listed(name: str, groups):
+    """Return groups as something with a length and places; columns of a table as arrays.
+
+    Raises
+    ------
+    TypeError
+        If they are neither a list nor an array.
+    """
+    if hasattr(groups, "to_numpy"):
+        return groups.to_numpy()
+    if groups is None or isinstance(groups, str) or not hasattr(groups, "__getitem__"):
+        raise TypeError(
+            f"{name} must be one integer label for each coordinate or a list of index arrays, "
+            f"not {groups!r:.40}."
+        )
+    return groups
+
+
 def norm_name(norm, known: Sequence) -> object:
     """Return the norm as one of ``known`` (2, infinity or a name).
 
@@ -316,7 +335,7 @@ def check_weights(weights: ArrayLike | None, count: int, what: str) -> np.ndarra
     """
     if weights is None:
         return np.ones(count)
-    weights = numbers("weights", weights)
+    weights = numbers("weights", weights).copy()
     if weights.shape != (count,):
         raise ValueError(f"weights has shape {weights.shape}; there are {count} {what}.")
     if not np.isfinite(weights).all():
@@ -351,6 +370,7 @@ def _total(arrays, size):
     needed = 1 + max(int(group.max()) for group in arrays)
     if size is None:
         return needed
+    size = whole_number("size", size, 1)
     if needed > size:
         k = next(k for k, group in enumerate(arrays) if group.max() >= size)
         raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesstruct.penalties.base import TIED, Penalty
-from bayesstruct.penalties.layout import TreeGroups, check_rate, check_weights, norm_name
+from bayesstruct.penalties.layout import TreeGroups, check_rate, check_weights, listed, norm_name
 
 __all__ = ["Tree"]
 
@@ -75,6 +75,7 @@ class Tree(Penalty):
         rate, name = check_rate("rate", self.rate), norm_name(self.norm, [2, np.inf])
         groups, weights = self.groups, self.weights
         if not isinstance(groups, TreeGroups):
+            groups = listed("groups", groups)
             weights = check_weights(weights, len(groups), "groups")
             groups = TreeGroups.of(groups, self.size, weights)
         fields = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.data.arguments import numbers
+from bayesstruct.data.arguments import numbers, table_numbers, truth
 from bayesstruct.solvers.quadratic import ColumnModel, GramModel
 
 _FEW = 4  # gathering columns pays when at most one in so many has a coefficient
@@ -178,6 +178,7 @@ def as_design(X: ArrayLike | Design, *, intercept: bool) -> Design:
     """
     if isinstance(X, Design):
         return X
+    intercept = truth("intercept", intercept)
     from scipy import sparse
 
     if sparse.issparse(X):
@@ -256,9 +257,11 @@ def _centred_sparse(X, means):
 
 def _dense(X):
     """Double-precision Fortran array and the names of its columns."""
+    if hasattr(X, "collect"):  # of polars
+        raise ValueError("the design matrix is lazy; collect it first")
     labels = getattr(X, "columns", None)
     if labels is not None and hasattr(X, "to_numpy"):
-        X = _frame_values(X)
+        X = table_numbers(X)
     if np.ma.is_masked(X):
         raise ValueError("the design matrix has masked entries; leave out or impute such rows")
     X = np.asfortranarray(numbers("the entries of the design matrix", X))
@@ -270,18 +273,3 @@ def _dense(X):
     if 0 in X.shape:
         raise ValueError(f"the design matrix is empty, its shape is {X.shape}")
     return X, list(range(X.shape[1]) if labels is None else labels)
-
-
-def _frame_values(frame):
-    """Values of a pandas or polars table, missing cells as NaN, naming a column of text."""
-    import narwhals as nw
-
-    table = nw.from_native(frame, eager_only=True)
-    values = []
-    for name, column in zip(table.columns, table.iter_columns(), strict=True):
-        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-            raise ValueError(
-                f"column {name!r} is {column.dtype}, not numbers; code it as numbers first"
-            )
-        values.append(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=float))
-    return np.column_stack(values) if values else np.empty((len(table), 0))

@@ -17,12 +17,13 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.penalties import L1, Group
+from bayesstruct.data.arguments import number, whole_number
+from bayesstruct.penalties import L1, Group, Penalty
 from bayesstruct.solvers.designs import Design, as_design, centred
 from bayesstruct.solvers.groups import GroupProblem, group_problem
 from bayesstruct.solvers.losses import Gaussian, Logistic, Loss, loss_for
 from bayesstruct.solvers.proximal_newton import Certifier, Problem, l1_problem
-from bayesstruct.solvers.sparse import SparseSolution
+from bayesstruct.solvers.sparse import SparseSolution, check_start
 
 __all__ = ["Step", "dal", "dual_augmented_steps"]
 
@@ -134,10 +135,8 @@ def dal(
     design, loss = as_design(X, intercept=intercept), loss_for(family, y)
     if loss.shape != (design.n,):
         raise ValueError(f"`X` has {design.n} rows, `y` has shape {loss.shape}")
-    if not eta > 0:
-        raise ValueError(f"`eta` must be positive, it is {eta}")
-    if max_iter < 1:
-        raise ValueError(f"`max_iter` must be at least 1, it is {max_iter}")
+    eta, tol = number("eta", eta, above=0), number("tol", tol, least=0)
+    max_iter = whole_number("max_iter", max_iter, 1)
     design, means = centred(design)
     problem = _problem(design, loss, penalty)
     certifier = Certifier(problem)
@@ -145,6 +144,7 @@ def dal(
     means = np.zeros(p) if means is None else means
     w = certifier.null.copy()
     if start is not None:
+        check_start(start, (p,))
         w[:p] = start.coefficients
         w[p:] = start.intercept + means @ w[:p]
     scale, free_scale = _scales(problem)
@@ -271,6 +271,8 @@ def dual_augmented_steps(
 
 
 def _problem(design, loss, penalty):
+    if not isinstance(penalty, Penalty):
+        raise TypeError(f"`penalty` must be L1(rate) or Group(rate, groups), not {penalty!r:.60}")
     if penalty.rate == 0:
         raise ValueError("the rate is 0; `dal` needs a penalty")
     if isinstance(penalty, Group) and penalty.norm == 2:

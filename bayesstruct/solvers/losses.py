@@ -49,7 +49,9 @@ class Loss(ABC):
 
     def take(self, rows: np.ndarray) -> "Loss":
         """Return the loss of some of the rows."""
-        raise TypeError(f"{type(self).__name__} cannot be split by rows")
+        raise TypeError(
+            f"{type(self).__name__} cannot be split by rows, as resampling does; it takes a family"
+        )
 
     def kinds(self) -> tuple[np.ndarray, list[str]] | None:
         """Codes of the responses of which a constant needs some of each kind, and their names.
@@ -334,11 +336,13 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
         return family
     from bayesstruct.data.names import nearest
 
-    if family not in _MAKERS:
+    if not isinstance(family, str) or family not in _MAKERS:
         raise ValueError(nearest("family", family, _MAKERS))
     y, names = _responses(y)
     if y.ndim != 1:
-        raise ValueError(f"`y` must be one column of responses, it has shape {y.shape}")
+        raise ValueError(
+            f"`y` must be one column of responses, a list or array of them; it has shape {y.shape}"
+        )
     if not len(y):
         raise ValueError("`y` is empty; give a response for each row of `X`")
     loss = _MAKERS[family](y)

@@ -6,6 +6,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.arguments import number, numbers, whole_number
 from bayesstruct.data.names import nearest
 from bayesstruct.solvers.designs import as_design
 from bayesstruct.solvers.losses import loss_for
@@ -115,9 +116,17 @@ def neighbourhood_modes(
     p = design.p - 1
     if p < 2:
         raise ValueError("a neighbourhood needs at least two columns, the table has one")
-    rates = np.broadcast_to(np.asarray(rate, dtype=float), (p,))
-    if not (np.isfinite(rates).all() and (rates > 0).all()):
-        raise ValueError("`rate` must be positive and finite")
+    rates = numbers("`rate`", rate, flags=False)
+    if rates.shape not in {(), (p,)} or not (np.isfinite(rates).all() and (rates > 0).all()):
+        raise ValueError(
+            f"`rate` must be positive and finite, one number or one for each of the {p} columns"
+        )
+    rates = np.broadcast_to(rates, (p,))
+    tol, max_iter = number("tol", tol, least=0), whole_number("max_iter", max_iter, 1)
+    if family == "multinomial":
+        raise ValueError(
+            "columns of labels have no one coefficient each; use bs.models.pairwise_mrf"
+        )
     coefficients, intercepts, gaps = np.zeros((p, p)), np.zeros(p), np.zeros(p)
     iterations, converged, cache = 0, True, None
     for j in range(p):

@@ -231,7 +231,7 @@ def _unpenalised_mode(A, loss):
         if np.linalg.eigvalsh(H)[0] < 1e-9:
             raise ValueError(
                 "the unpenalised columns alone fit the responses perfectly, so their coefficients "
-                "have no finite mode; give them a rate"
+                "have no finite mode; give them a rate (a constant has none: intercept=False)"
             )
         step = -np.linalg.solve(H, slope)
         t, move = 1.0, U @ step

@@ -8,7 +8,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.data.arguments import number, whole_number
+from bayesstruct.data.arguments import generator, number, whole_number
 from bayesstruct.penalties import L1, Penalty
 from bayesstruct.solvers.designs import as_design
 from bayesstruct.solvers.losses import Gaussian, Loss, Multinomial, loss_for
@@ -69,6 +69,10 @@ def bayesian_information_criterion(
         raise ValueError("the criterion is for one column of coefficients, not a multinomial")
     if not 0 <= number("gamma", gamma) <= 1:
         raise ValueError(f"`gamma` must be between 0 and 1, it is {gamma}")
+    if not isinstance(path, list) or not all(isinstance(s, SparseSolution) for s in path):
+        raise TypeError("`path` must be the list that sparse_path returned")
+    if any(s.coefficients.shape != (design.p,) for s in path):
+        raise ValueError(f"`path` is that of another table, `X` has {design.p} columns")
     known: dict[bytes, float] = {}
     values = []
     for solution in path:
@@ -168,7 +172,7 @@ def cross_validate(
     penalty = L1(1.0) if penalty is None else penalty
     whole_number("folds", folds, 2, design.n)
     options = _Options(penalty, _rates(design, loss, penalty, rates), intercept, tol, max_iter)
-    parts = _dealt(loss, design, folds, np.random.default_rng(random_seed))
+    parts = _dealt(loss, design, folds, generator(random_seed))
     losses = _over(_left_out, design.X, loss, parts, options, "cross_validate")
     mean = np.mean(losses, axis=0)
     error = np.std(losses, axis=0, ddof=1) / np.sqrt(folds)
@@ -294,7 +298,7 @@ def stability_selection(
     if whole_number("resamples", resamples, 2) % 2:
         raise ValueError(f"`resamples` must be an even number from 2 up, it is {resamples}")
     options = _Options(penalty, _rates(design, loss, penalty, rates), intercept, tol, max_iter)
-    rng, size = np.random.default_rng(random_seed), design.n // 2
+    rng, size = generator(random_seed), design.n // 2
     pairs = [_dealt(loss, design, 2, rng) for _ in range(resamples // 2)]
     halves = [half[:size] for pair in pairs for half in pair]
     chosen = _over(_selected, design.X, loss, halves, options, "stability_selection")

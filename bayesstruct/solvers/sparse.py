@@ -22,7 +22,7 @@ from bayesstruct.solvers.proximal_newton import (
 )
 from bayesstruct.solvers.solution import Solution
 
-__all__ = ["SparseSolution", "rates_of", "sparse_mode", "sparse_path"]
+__all__ = ["SparseSolution", "check_start", "rates_of", "sparse_mode", "sparse_path"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,10 @@ def sparse_mode(
         penalty = _of_groups(penalty, rate, groups)
     penalty = _with_rate(penalty, rate)
     tol, max_iter = _stop(tol, max_iter)
-    solution = _problem(X, y, family, intercept, penalty).solve(penalty, tol, max_iter, start)
+    solver = _problem(X, y, family, intercept, penalty)
+    if start is not None:
+        check_start(start, solver.shape)
+    solution = solver.solve(penalty, tol, max_iter, start)
     solution.warn_unless_converged("sparse_mode", "Raise `max_iter` or `tol`.")
     return solution
 
@@ -213,16 +216,34 @@ def rates_of(rates) -> np.ndarray:
     ValueError
         If they are not a row of numbers, at least one.
     """
-    rates = numbers("`rates`", rates)
+    rates = numbers("`rates`", rates, flags=False)
     if rates.ndim != 1 or not len(rates):
         raise ValueError(f"`rates` must be a list of numbers, they have shape {rates.shape}")
     return rates
 
 
 def _stop(tol, max_iter):
-    if number("tol", tol) < 0:
-        raise ValueError(f"`tol` must not be negative, it is {tol}")
+    tol = number("tol", tol, least=0)
     return tol, None if max_iter is None else whole_number("max_iter", max_iter, 1)
+
+
+def check_start(start: SparseSolution, shape: tuple) -> None:
+    """Refuse a start that is not the solution of a problem of the same shape.
+
+    Raises
+    ------
+    TypeError
+        If it is no solution.
+    ValueError
+        If its coefficients have another shape.
+    """
+    if not isinstance(start, SparseSolution):
+        raise TypeError(f"`start` must be what sparse_mode returned, not {type(start).__name__}")
+    if start.coefficients.shape != shape:
+        raise ValueError(
+            f"`start` has coefficients of shape {start.coefficients.shape}, those of this problem "
+            f"have shape {shape}; leave it out"
+        )
 
 
 def _with_rate(penalty, rate):
@@ -265,7 +286,7 @@ class _Centred:
     """A solver that works on centred columns, seen from outside."""
 
     def __init__(self, solver, means: np.ndarray):
-        self.solver, self.means = solver, means
+        self.solver, self.means, self.shape = solver, means, solver.shape
 
     @property
     def rate_max(self) -> float:
@@ -309,6 +330,8 @@ class _Newton:
         self.certifier = Certifier(problem)
         self.cache = GramCache(problem)
         self.p = self.design.p - self.design.extra
+        k = self.loss.shape[1:]  # categories of a multinomial
+        self.shape = (self.p // k[0], *k) if k else (self.p,)
         self.last = None
 
     @property
@@ -327,17 +350,16 @@ class _Newton:
             cache=self.cache,
             **known,
         )
-        shape = (-1, *self.loss.shape[1:])  # one column for each category of a multinomial
         solution = SparseSolution(
             objective=state.objective,
             gap=state.gap,
             iterations=state.iterations,
             converged=state.gap <= tol * self.certifier.null_objective,
-            coefficients=state.w[: self.p].reshape(shape),
+            coefficients=state.w[: self.p].reshape(self.shape),
             intercept=self._constant(state.w[self.p :]),
             rate=penalty.rate,
             method="proximal Newton",
-            gradient=state.gradient[: self.p].reshape(shape),
+            gradient=state.gradient[: self.p].reshape(self.shape),
             classes=self.loss.classes,
         )
         self.last = solution, state
@@ -385,6 +407,7 @@ class _SoftThreshold:
     def __init__(self, regression: _Regression, penalty: Penalty):
         self.penalty = penalty
         self.problem = GeneralRegression(regression.design, regression.loss, penalty)
+        self.shape = (self.problem.p, *regression.loss.shape[1:])
 
     @property
     def rate_max(self) -> float:

@@ -3,11 +3,14 @@
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from scipy import sparse
 from tools.modes import assert_is_mode
 
 from bayesstruct import ops, solvers
@@ -280,6 +283,57 @@ def test_types_are_checked():
         ops.lasso(X + 1j, y, 1.0)
     with pytest.raises(TypeError, match="works on matrices"):
         Lasso()(pt.dmatrix(), pt.dvector(), pt.dmatrix())
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        pd.DataFrame,
+        pl.DataFrame,
+        lambda X: pd.DataFrame(X).astype("Float64"),
+        lambda X: X.astype(object),
+        lambda X: X.tolist(),
+    ],
+)
+def test_any_kind_of_table_gives_the_same_mode(convert):
+    X, y, _ = problem("gaussian")
+    expected = ops.lasso(X, y, 2.0).eval(mode="FAST_COMPILE")
+    for responses in (y, pl.Series(y), pd.Series(y).astype("Float64")):
+        found = ops.lasso(convert(X), responses, 2.0).eval(mode="FAST_COMPILE")
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: ops.lasso(None, y, 1.0), "lasso: X must be numbers, not None"),
+        (lambda X, y: ops.lasso(X, ["a"] * len(y), 1.0), "lasso: y must be numbers, not text"),
+        (lambda X, y: ops.lasso(X, y, "1"), "lasso: rate must be numbers, not text"),
+        (lambda X, y: ops.lasso(X, y[:-1], 1.0), "rows, y has"),
+        (lambda X, y: ops.lasso(X, y, [1.0, 2.0, 3.0]), "there are 3 rates, X has"),
+        (
+            lambda X, y: ops.lasso(pd.DataFrame(X).astype("Float64").mask(X > 1.5), y, 1.0),
+            "X has missing values in column",
+        ),
+        (lambda X, y: ops.lasso(X, pl.Series([None, *y[1:]]), 1.0), "lasso: y has missing values"),
+        (lambda X, y: ops.lasso(X, y, 1.0, tol=-1), "`tol` must be at least 0"),
+        (lambda X, y: ops.lasso(X, y, 1.0, max_iter=0), "`max_iter` must be a whole number"),
+    ],
+)
+def test_what_does_not_fit_is_named(call, message):
+    X, y, _ = problem("gaussian")
+    with pytest.raises(ValueError, match=message):
+        call(X, y)
+
+
+def test_what_is_of_the_wrong_type_is_named():
+    X, y, _ = problem("gaussian")
+    with pytest.raises(TypeError, match="X is a sparse matrix; give its toarray"):
+        ops.lasso(sparse.csc_array(X), y, 1.0)
+    with pytest.raises(TypeError, match="`intercept` must be True or False"):
+        ops.sparse_logistic(X, y > 0, 1.0, intercept="no")
+    tensors = [pt.dscalar() for _ in y]
+    assert ops.lasso(X, tensors, 1.0).type.ndim == 1  # lists of tensors are fine
 
 
 def test_options_distinguish_ops():

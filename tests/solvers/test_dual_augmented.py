@@ -279,12 +279,20 @@ def test_stopping_short_is_said():
     assert not found.converged and found.gap > 1e-3 * found.objective
 
 
+def test_bad_types():
+    A, y, _ = instance(16, m=20, n=10)
+    for options in ({"penalty": 1.0}, {"eta": "a"}, {"tol": None}, {"max_iter": "5"}, {"start": 3}):
+        (name,) = options
+        with pytest.raises(TypeError, match=f"`{name}` must be"):
+            dal(A, y, **{"penalty": L1(1.0), **options})
+
+
 def test_bad_input():
     A, y, _ = instance(16, m=20, n=10)
     for options, message in [
         ({"penalty": L1(0.0)}, "needs a penalty"),
-        ({"penalty": L1(1.0), "eta": 0.0}, "`eta` must be positive"),
-        ({"penalty": L1(1.0), "max_iter": 0}, "`max_iter` must be at least 1"),
+        ({"penalty": L1(1.0), "eta": 0.0}, "`eta` must be above 0"),
+        ({"penalty": L1(1.0), "max_iter": 0}, "`max_iter` must be a whole number from 1 up"),
         ({"penalty": L1(1.0), "newton": "lu"}, "cholesky"),
         ({"penalty": L1(1.0), "family": "huber"}, "Gaussian and logistic"),
         ({"penalty": L1(1.0, weights=np.ones(9))}, "for 9 coefficients"),

@@ -77,6 +77,11 @@ def test_the_and_graph_is_inside_the_or_graph_and_both_find_an_ising_graph():
         (pd.DataFrame({"a": [1, 1, 1], "b": [0, 1, 0]}), {"family": "logistic"}, "'a'.*two labels"),
         (np.eye(3), {"rate": 0.0}, "positive and finite"),
         (np.eye(3), {"rate": np.nan}, "positive and finite"),
+        (np.eye(3), {"rate": [1.0, 2.0]}, "one for each of the 3 columns"),
+        (np.eye(3), {"rate": "1"}, "not text"),
+        (np.eye(3), {"rate": True}, "not truth values"),
+        (np.eye(3), {"max_iter": 0}, "`max_iter` must be a whole number from 1 up"),
+        (np.eye(3), {"family": "multinomial"}, "labels"),
         (np.eye(3), {"family": "logit"}, "logistic"),
     ],
 )

@@ -265,6 +265,88 @@ def test_bad_input(arguments, message):
         sparse_mode(**{"X": X0, "y": Y0, "rate": 1.0, **arguments})
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rate": "1"}, "rate must be one number, not '1'"),
+        ({"rate": True}, "rate must be one number, not True"),
+        ({"tol": None}, "`tol` must be one number, not None"),
+        ({"max_iter": "5"}, "`max_iter` must be a whole number, not '5'"),
+        ({"intercept": "no"}, "`intercept` must be True or False, not 'no'"),
+        ({"groups": 3}, "groups must be one integer label"),
+        ({"penalty": L1}, "`penalty` must be an object such as"),
+        ({"start": np.zeros(3)}, "`start` must be what sparse_mode returned, not ndarray"),
+    ],
+)
+def test_arguments_of_the_wrong_type(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        sparse_mode(**{"X": X0, "y": Y0, "rate": 1.0, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": None}, "must be numbers, not None"),
+        ({"X": np.eye(3).astype(str)}, "must be numbers, not text"),
+        ({"X": [[1, "a", 2]] * 3}, "must be numbers, not text"),
+        ({"X": np.array([[1, 2], [None, 3], [1, 1]])}, "column 0 has missing"),
+        ({"X": pl.DataFrame({"a": [1, None, 2]})}, "'a' has missing"),
+        ({"X": pl.LazyFrame({"a": [1, 3, 2]})}, "collect it first"),
+        ({"X": sparse.csr_matrix([[1, 0], [0, np.nan], [1, 1]])}, "column 1 of the sparse design"),
+        ({"X": sparse.csr_matrix((0, 3)), "y": []}, "shape"),
+        ({"y": []}, "`y` is empty"),
+        ({"y": None}, "one column of responses"),
+        ({"y": ["a", 1, None], "family": "multinomial"}, "response 2 is missing"),
+        ({"y": np.array(["a", 1, 2], dtype=object), "family": "multinomial"}, "several kinds"),
+        ({"family": ["gaussian"]}, "unknown family"),
+        ({"max_iter": 2.5}, "`max_iter` must be a whole number from 1 up, it is 2.5"),
+        ({"tol": -1.0}, "`tol` must be at least 0"),
+        ({"rate": [1.0, 2.0]}, "use weights"),
+        (
+            {"start": sparse_mode(np.eye(2), [1.0, 2.0], rate=1.0)},
+            "`start` has coefficients of shape",
+        ),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_mode(**{"X": X0, "y": Y0, "rate": 1.0, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ([], "a list of numbers"),
+        (3.0, "a list of numbers"),
+        ("abc", "not text"),
+        ([True], "not truth values"),
+        ([1.0, -1.0], "negative"),
+        ([1.0, None], "NaN"),
+    ],
+)
+def test_rates_of_a_path_are_checked(rates, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_path(X0, Y0, rates=rates)
+
+
+def test_solutions_know_the_labels():
+    X, y = regression(12, family="logistic")
+    words = np.where(y > 0, "yes", "no")
+    assert sparse_mode(X, y, rate=1.0).classes is None
+    assert sparse_mode(X, words, family="logistic", rate=1.0).classes.tolist() == ["no", "yes"]
+    doses = pd.Series(words).map({"no": "low", "yes": "high"})
+    doses = doses.astype(pd.CategoricalDtype(["low", "none", "high"], ordered=True))
+    for family in ("logistic", "multinomial"):
+        found = sparse_mode(X, doses, family=family, rate=1.0)
+        assert found.classes.tolist() == ["low", "high"]
+    signed = sparse_mode(X, words, family="logistic", rate=1.0).coefficients
+    np.testing.assert_allclose(
+        sparse_mode(X, doses, family="logistic", rate=1.0).coefficients, signed
+    )
+    # A multinomial's last column speaks for the last label.
+    assert np.vdot(found.coefficients[:, 1], signed) > 0
+
+
 def test_too_few_iterations_warn():
     X, y = regression(13, n=100, p=200)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
