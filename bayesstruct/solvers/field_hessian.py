@@ -1,5 +1,6 @@
 """Second derivatives of the log-likelihoods of pairwise Markov random fields, in chosen parameters."""
 
+import itertools
 import math
 
 from functools import cached_property
@@ -101,10 +102,12 @@ class PseudoHessian(_Hessian):
 
     def _over_edges(self, bias, weight, edges):
         potentials = self.potentials
-        place = self._places(edges)
         source, target = (end[edges] for end in potentials.ends)
-        out = np.zeros((place[-1], place[-1]))
         probability = self.likelihood.conditionals(bias, weight)
+        if potentials.scored and set(potentials.states) == {2}:
+            return self._binary(source, target, probability)
+        place = self._places(edges)
+        out = np.zeros((place[-1], place[-1]))
         node = self._scored if potentials.scored else self._tables
         own = [[] for _ in range(potentials.p)]
         for position, (i, j) in enumerate(zip(source.tolist(), target.tolist(), strict=True)):
@@ -121,6 +124,29 @@ class PseudoHessian(_Hessian):
             )
         return out
 
+    def _binary(self, source, target, probability):
+        """Hessian of binary variables, whose weights and biases go with scores, all nodes at once."""
+        p, size = self.potentials.p, self.potentials.p + len(source)
+        scores = self.potentials.scores
+        spread = np.sqrt(
+            self.likelihood.counts[:, None] * probability[:, ::2] * probability[:, 1::2]
+        )
+        spread *= scores[1::2] - scores[::2]
+        # Each regression has a bias, whose design is constant, and the edges of its variable.
+        owner = np.concatenate([np.arange(p), source, target])
+        other = np.concatenate([np.full(p, p), target, source])
+        column = np.concatenate([np.arange(p), np.arange(p, size), np.arange(p, size)])
+        order = np.argsort(owner, kind="stable")
+        owner, column = owner[order], column[order]
+        ones = np.ones((len(spread), 1))
+        design = np.hstack([self._row_scores, ones])[:, other[order]] * spread[:, owner]
+        first = np.searchsorted(owner, np.arange(p + 1))
+        out = np.zeros((size, size))
+        for a, b in itertools.pairwise(first):
+            own = column[a:b]
+            out[own[:, None], own] += design[:, a:b].T @ design[:, a:b]
+        return out
+
     @cached_property
     def _row_scores(self):
         return self.potentials.scores[self.potentials.unary_start[:-1] + self.likelihood.codes]
@@ -130,14 +156,6 @@ class PseudoHessian(_Hessian):
         cells = slice(self.potentials.unary_start[i], self.potentials.unary_start[i + 1])
         effect = np.column_stack([self.bias_effects[i], self.potentials.scores[cells]])
         counts, size = self.likelihood.counts, effect.shape[1]
-        if len(effect) == 2:  # one variance for all: faster
-            variance = counts * probability[:, 0] * probability[:, 1]
-            change = effect[1] - effect[0]
-            scores = self._row_scores[:, others] * change[-1]
-            design = np.column_stack(
-                [np.broadcast_to(change[:-1], (len(counts), size - 1)), scores]
-            )
-            return (design * variance[:, None]).T @ design
         mean = probability @ effect
         both = effect[:, :, None] * effect[:, None, :]
         moments = (probability @ both.reshape(len(effect), -1)).reshape(-1, size, size)

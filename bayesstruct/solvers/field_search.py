@@ -9,7 +9,7 @@ Hessian H of the present approximation, of covariance V, and the gradient g of t
 
 - to add a block f is an integral over its weights, of gradient :math:`g_f` and curvature
   :math:`H_{ff} - H_{f\cdot} V H_{\cdot f}`: a score test;
-- to delete a block e is the ratio of its density at zero before and after the data (Dickey 1971), the
+- to delete a block e is the ratio of its density at zero after and before the data (Dickey 1971), the
   former :math:`N(0; w_e, V_{ee})`: a Wald test;
 - to exchange e for f is to delete e and to add f where gradient and curvature are moved to what they are
   without e, :math:`g_f + H_{f\cdot} V_{\cdot e} V_{ee}^{-1} w_e` and so on.
@@ -113,24 +113,27 @@ class _Climber:
         """Return the first improvement among the moves that promise most, or None."""
         promise = _Promise(self, fit)
         singles = [promise.additions(), promise.deletions()]
-        likely = _ranked(singles, 0.0)
-        for move in likely:
-            if (new := self._try(fit, move, score)) is not None:
-                return new
-        for move in _ranked([*singles, promise.exchanges()], -_SLACK):
-            if move not in likely and (new := self._try(fit, move, score)) is not None:
-                return new
-        return None
+        better = self._first(fit, score, _ranked(singles, 0.0))
+        if better is not None:
+            return better
+        return self._first(fit, score, _ranked([*singles, promise.exchanges()], -_SLACK))
 
-    def _try(self, fit, move, score):
-        """Return the graph after a move if it is better."""
-        on = fit.on.copy()
-        on[list(move)] ^= True
-        known = self.seen.get(on.tobytes())
-        if known is not None and known + self.edges.log_prior(on) <= score + _BETTER:
-            return None
-        new = self.fit(on, fit.theta)
-        return new if self.score(new) > score + _BETTER else None
+    def _first(self, fit, score, moves):
+        """Return the first improvement, or None; graphs that were seen cost nothing."""
+        tried = 0
+        for move in moves:
+            on = fit.on.copy()
+            on[list(move)] ^= True
+            known = self.seen.get(on.tobytes())
+            if known is not None and known + self.edges.log_prior(on) <= score + _BETTER:
+                continue
+            new = self.fit(on, fit.theta)
+            if self.score(new) > score + _BETTER:
+                return new
+            tried += 1
+            if tried == _TRIED:
+                break
+        return None
 
     def _stride(self, fit):
         """Make many moves at once, as long as that helps: no two of them on the same variable."""
@@ -252,9 +255,9 @@ def _joined(parts):
 
 
 def _ranked(parts, least):
-    """Return the moves that promise most, at least so much, as tuples of blocks."""
+    """Return the moves that promise more than this, the best first, as tuples of blocks."""
     gains, moves = _joined(parts)
-    order = np.argsort(-gains, kind="stable")[:_TRIED]
+    order = np.argsort(-gains, kind="stable")
     chosen = moves[order[gains[order] > least]].tolist()
     return [tuple(b for b in move if b >= 0) for move in chosen]
 

@@ -107,7 +107,7 @@ class BruteForce:
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize(
     ("kind", "states"),
-    [("spin", (2, 2, 2)), ("ordinal", (3, 2, 4)), ("blume_capel", (3, 4, 2)), ("ising", (3, 3, 3)),
+    [("spin", (2, 2, 2)), ("blume_capel", (2, 2, 2)), ("ordinal", (3, 2, 4)), ("blume_capel", (3, 4, 2)), ("ising", (3, 3, 3)),
      ("generalized_ising", (3, 3, 3)), ("full", (2, 3, 2))],
 )  # fmt: skip
 def test_hessian_is_that_of_finite_differences(kind, states, likelihood):
