@@ -1,6 +1,7 @@
 """PyTensor operations around the solvers, with exact derivatives."""
 
 from bayesstruct.ops.bootstrap import BootstrapStart, bootstrap_scatter
+from bayesstruct.ops.bp_means import bp_means
 from bayesstruct.ops.graphical_lasso import graphical_lasso
 from bayesstruct.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
@@ -13,6 +14,7 @@ from bayesstruct.ops.sparse_groups import group_lasso, tree_lasso
 __all__ = [
     "BootstrapStart",
     "bootstrap_scatter",
+    "bp_means",
     "graphical_lasso",
     "graphical_lasso_mode",
     "graphical_spike_slab_mode",

@@ -1,5 +1,6 @@
 """Posterior modes: NumPy in, NumPy out, stopped on a certified gap."""
 
+from bayesstruct.solvers.bp_means import BPMeans, bp_means
 from bayesstruct.solvers.candidate_parents import blanket_candidates, candidate_parents
 from bayesstruct.solvers.dag_search import DAGSearchSolution, dag_search
 from bayesstruct.solvers.dual_augmented import dal
@@ -40,6 +41,7 @@ from bayesstruct.solvers.stochastic import (
 )
 
 __all__ = [
+    "BPMeans",
     "ConvergenceWarning",
     "DAGSearchSolution",
     "DAGSolution",
@@ -55,6 +57,7 @@ __all__ = [
     "bayesian_information_criterion",
     "bbst",
     "blanket_candidates",
+    "bp_means",
     "candidate_parents",
     "cone_mode",
     "cross_validate",
