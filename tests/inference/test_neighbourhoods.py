@@ -347,6 +347,22 @@ def test_bad_numbers(bad):
         bs.sample_neighbourhoods(gaussian(), **FEW | bad)
 
 
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"cores": "a"}, "`cores` must be a whole number"),
+        ({"random_seed": "a"}, "`random_seed` must be a whole number"),
+    ],
+)
+def test_bad_types(bad, message):
+    with pytest.raises(TypeError, match=message):
+        bs.sample_neighbourhoods(gaussian(), **FEW | bad)
+    with pytest.raises(TypeError, match=r"`model` must be a pymc\.Model, not str"):
+        bs.sample_neighbourhoods("gaussian")
+    with pytest.raises(ValueError, match="`cores` must be a whole number from 1 up"):
+        bs.sample_neighbourhoods(gaussian(), **FEW | {"cores": 0})
+
+
 def test_fewer_rows_than_columns():
     model = bs.models.gaussian_neighbourhoods(np.random.default_rng(0).normal(size=(8, 12)))
     idata = bs.sample_neighbourhoods(model, **FEW)

@@ -279,8 +279,20 @@ def test_options_of_one_family():
         gaussian_neighbourhoods(frame(), noise_prior=(1.0, -1.0))
     with pytest.raises(ValueError, match="two positive numbers"):
         gaussian_neighbourhoods(frame(), noise_prior=3.0)
+    with pytest.raises(ValueError, match="two positive numbers"):
+        gaussian_neighbourhoods(frame(), noise_prior=(np.inf, 1.0))
     with pytest.raises(ValueError, match="intercept_scale"):
         ising_neighbourhoods(frame("ising"), intercept_scale=0.0)
+
+
+@pytest.mark.parametrize("rate", ["1", True, [1.0, 2.0]])
+def test_options_of_the_wrong_type(rate):
+    with pytest.raises(ValueError, match="`rate` must be a number, it is"):
+        gaussian_neighbourhoods(frame(), prior="laplace", rate=rate)
+    with pytest.raises(ValueError, match="unknown prior"):
+        gaussian_neighbourhoods(frame(), prior=["laplace"])
+    with pytest.raises(TypeError, match="`intercept_scale` must be one number"):
+        ising_neighbourhoods(frame("ising"), intercept_scale=rate)
 
 
 # --- with a known truth ----------------------------------------------------------------------
