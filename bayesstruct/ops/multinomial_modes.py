@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesstruct.ops.sparse import design_cotangent, newton_solve
 from bayesstruct.solvers.groups import GroupProblem
-from bayesstruct.solvers.proximal_newton import Problem
+from bayesstruct.solvers.proximal_newton import Problem, line_search
 from bayesstruct.solvers.quadratic import GramModel
 
 __all__ = ["mode_cotangents", "modes"]
@@ -40,7 +40,6 @@ _MAX_NEWTON = 20
 _STUCK = 4  # looks at all columns without progress after which rounding is to blame
 _RIDGE = 1e-10  # of the largest curvature: steps do not wander where the objective is flat
 _SEPARATED = 1e-9  # curvature of a row below which the unpenalised columns separate the categories
-_ARMIJO = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +69,15 @@ class _Regression:
         return self.Y.shape[1]
 
     def penalty(self):
-        """Rates and what follows from them; `Problem` and `GroupProblem` have it, less the loss."""
+        """Rates and what follows from them, with this as their loss."""
         size = self.X.shape[1] * self.k
         if self.grouped:
             start = np.arange(0, size + 1, self.k)
-            return GroupProblem(None, None, np.arange(size), start, self.rates)
+            return GroupProblem(None, self, np.arange(size), start, self.rates)
         up = np.repeat(self.rates, self.k)
-        return Problem(None, None, up, up)
+        return Problem(None, self, up, up)
 
-    def loss(self, z):
+    def value(self, z):
         """Negative log-likelihood at linear predictors."""
         from scipy.special import logsumexp
 
@@ -191,7 +190,10 @@ def _solve(regression, max_iter):
         z = X @ w.reshape(-1, k)
         gradient = (X.T @ regression.means(z)[1]).ravel()
         scale = max(np.abs(gradient).max(initial=0.0), 1e-300) if scale is None else scale
-        residual, objective = penalty.residual(w, gradient), regression.loss(z) + penalty.penalty(w)
+        residual, objective = (
+            penalty.residual(w, gradient),
+            regression.value(z) + penalty.penalty(w),
+        )
         stuck = 0 if residual < least or objective < lowest else stuck + 1
         lowest = min(lowest, objective)
         if residual < least:
@@ -229,25 +231,10 @@ def _descend(regression, part, index, w, tol):
         new = part.minimise(GramModel(H, gradient), w[index], 1e-3 * residual)
         v[at] = new - w[index]
         move = inner.X @ v.reshape(-1, k)
-        t = _line_search(inner, part, w[index], new, z, gradient, move)
+        t, z = line_search(part, w[index], new, z, gradient, move)
         if t == 0.0:
             return
         w[index] = new if t == 1.0 else w[index] + t * v[at]
-        z += t * move
-
-
-def _line_search(regression, part, old, new, z, gradient, move):
-    """Largest step in 1, 1/2, 1/4, ... that lowers the objective enough, or 0."""
-    before = regression.loss(z) + part.penalty(old)
-    slope = gradient @ (new - old) + part.penalty(new) - part.penalty(old)
-    noise = 1e-14 * max(abs(before), float(len(z)))  # of rounding in the objective
-    t = 1.0 if slope <= noise else 0.0
-    while t > 1e-10:
-        after = regression.loss(z + t * move) + part.penalty(old + t * (new - old))
-        if after <= before + _ARMIJO * t * slope + noise:
-            return t
-        t *= 0.5
-    return 0.0
 
 
 def _separated(regression, rows):

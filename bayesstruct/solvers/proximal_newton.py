@@ -26,6 +26,7 @@ __all__ = [
     "State",
     "coefficients_of",
     "l1_problem",
+    "line_search",
     "nearest_to_entering",
     "proximal_newton",
 ]
@@ -391,15 +392,41 @@ def _newton_steps(problem, index, w, z, tol):
             break
         model = design.model(block, weights, derivative)
         new = part.minimise(model, v, _MODEL * residual)
-        t, z = _line_search(part, v, new, z, gradient, np.asarray(block @ (new - v)))
+        t, z = line_search(part, v, new, z, gradient, np.asarray(block @ (new - v)))
         if t == 0.0:
             break
         v = new if t == 1.0 else v + t * (new - v)
     w[index] = v
 
 
-def _line_search(part, v, new, z, gradient, move):
-    """Largest step in 1, 1/2, 1/4, ... that lowers the objective enough; the new predictor."""
+def line_search(
+    part: Problem,
+    v: np.ndarray,
+    new: np.ndarray,
+    z: np.ndarray,
+    gradient: np.ndarray,
+    move: np.ndarray,
+) -> tuple[float, np.ndarray]:
+    """Return the largest step in 1, 1/2, 1/4, ... that lowers the objective enough, or 0.
+
+    Parameters
+    ----------
+    part : Problem
+        Loss and penalty.
+    v, new : (m,) numpy.ndarray
+        Coefficients before and after a full step.
+    z, move : numpy.ndarray
+        Linear predictor before it, and its change.
+    gradient : (m,) numpy.ndarray
+        Of the loss before it.
+
+    Returns
+    -------
+    float
+        The step.
+    numpy.ndarray
+        Linear predictor after it.
+    """
     before = part.loss.value(z) + part.penalty(v)
     slope = gradient @ (new - v) + part.penalty(new) - part.penalty(v)
     noise = 1e-15 * max(abs(before), float(len(z)))  # of rounding in the objective
