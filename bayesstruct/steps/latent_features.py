@@ -194,7 +194,7 @@ class LatentFeatureGibbs(BlockedStep):
             raise ValueError(
                 f"there are more than {self.matrix[1]} features in {self.names[0]!r}: set `truncation` of "
                 "the IndianBuffet, or `max_features` of the model, to more; if features keep coming, the "
-                "noise is too small for the table"
+                "noise is too small for the table: give `noise` a larger number or another prior"
             )
 
     @staticmethod

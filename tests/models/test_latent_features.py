@@ -9,6 +9,7 @@ from tools.buffets import two_features
 
 from bayesstruct.data import TableError
 from bayesstruct.models.latent_features import latent_features
+from bayesstruct.steps import LatentFeatureGibbs
 
 
 @pytest.mark.parametrize(
@@ -99,6 +100,16 @@ def test_missing_cells_are_drawn_and_the_table_is_predicted():
     assert (drawn[:, missing].std(axis=0) > 0.2).all()
     replicated = idata["posterior_predictive"]["x"].values[0]
     assert abs((replicated - x)[:, ~missing].std() - 0.3 * np.sqrt(2)) < 0.1
+
+
+def test_rows_of_zeros_begin_without_features():
+    x, _ = two_features()
+    x[[5, 20]] = 0.0
+    with latent_features(x, alpha=1.0, noise=0.3, loading_scale=2.0, max_features=8) as model:
+        step = LatentFeatureGibbs(model.free_RVs, rng=np.random.default_rng(5))
+    step.setup_chain(np.random.default_rng(5), 20, 20)
+    point, _ = step.step(model.initial_point())
+    assert not point["feature"][[5, 20]].any() and point["feature"].mean() > 0.1
 
 
 def test_too_little_room_is_an_error_that_names_the_option():
