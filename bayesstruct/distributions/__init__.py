@@ -1,5 +1,6 @@
 """Distributions: priors over structures, and what a structure says about data."""
 
+from bayesstruct.distributions.aspect_choices import aspect_probabilities
 from bayesstruct.distributions.dag import DAG
 from bayesstruct.distributions.discrete_network import (
     DiscreteNetwork,
@@ -109,6 +110,7 @@ __all__ = [
     "SpikeAndSlab",
     "StickBreakingProbabilities",
     "TreeLaplace",
+    "aspect_probabilities",
     "edges",
     "feature_pairs",
     "fitted",

@@ -2,6 +2,7 @@
 
 from pymc.step_methods import STEP_METHODS
 
+from bayesstruct.steps.aspect_features import AspectFeatureGibbs
 from bayesstruct.steps.dyadic_features import DyadicFeatureGibbs
 from bayesstruct.steps.finite_features import FiniteFeatureMetropolis
 from bayesstruct.steps.hidden_causes import HiddenCauseGibbs
@@ -16,6 +17,7 @@ from bayesstruct.steps.sparse_factors import SparseFactorGibbs
 from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
+    "AspectFeatureGibbs",
     "DyadicFeatureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
@@ -44,6 +46,7 @@ for _step in (
     HiddenCauseGibbs,
     SparseFactorGibbs,
     DyadicFeatureGibbs,
+    AspectFeatureGibbs,
     NetworkMCMC,
     OrderNetworkMCMC,
     IncompleteNetworkMCMC,

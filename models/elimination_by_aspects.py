@@ -1,0 +1,90 @@
+"""Elimination by aspects: which hidden aspects of options decide between them, and how much?
+
+feature      ~ IndianBuffet(alpha)             which aspects each option has, any number of them
+interaction  ~ HalfNormal(1)                   how much an aspect counts
+y            ~ Binomial(trials, p)             how often the first of two options is chosen; p is the share
+                                               of the aspects that it has and the other lacks
+"""
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.data.choices import ChoiceTable
+from bayesstruct.distributions import FeatureInteractions, aspect_probabilities
+from bayesstruct.models.dyadic_parts import check_number, features, mass, room
+
+__all__ = ["elimination_by_aspects"]
+
+
+def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
+    r"""Learn the hidden aspects of options, and their number, from choices between pairs.
+
+    .. math::
+
+        p_{ij} = (1 - \epsilon) \frac{f_{ij}}{f_{ij} + f_{ji}} + \frac{\epsilon}{2}, \qquad
+        f_{ij} = \sum_k w_k z_{ik} (1 - z_{jk}), \qquad Z \sim \mathrm{IBP}(\alpha)
+
+    Parameters
+    ----------
+    wins : DataFrame or (n, n) array_like
+        How often the option of the row was chosen over that of the column. The diagonal is not used; 0 both ways,
+        or NaN, where two options were never compared.
+    alpha : float, optional
+        Mean number of aspects of an option; by default it has a Gamma(2, 2) prior.
+    lapse : float, default 0.01
+        :math:`\epsilon` in (0, 1): how often people choose at random.
+    max_features : int, optional
+        Aspects that there is room for; a chain that needs more stops with an error. By default a draw from the
+        prior has more with probability 1e-5.
+
+    Returns
+    -------
+    pymc.Model
+        With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the aspects,
+        ``n_features``, ``alpha`` if it is not given, ``probability`` (dyad), that the first option of a pair is
+        chosen, and ``y`` (dyad), how often it was.
+
+    Raises
+    ------
+    TableError
+        If the matrix cannot be used; the message says what is wrong and the remedy.
+    ValueError
+        For an option out of range.
+
+    Notes
+    -----
+    Only ratios of weights matter: they have scale one a priori. Aspects that all options have say nothing.
+
+    References
+    ----------
+    Tversky, A. (1972). Elimination by aspects: a theory of choice. *Psychological Review* 79, 281-299. -- Gorur, D.,
+    Jaekel, F. and Rasmussen, C. E. (2006). A choice model with infinitely many latent features. *ICML* 23, 361-368.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.elimination_by_aspects(wins):
+            idata = pm.sample()
+        bs.feature_membership(idata)
+    """
+    table = ChoiceTable.read(wins)
+    n, given = len(table.names), check_number("alpha", alpha)
+    if isinstance(lapse, str | bool) or not (np.isscalar(lapse) and 0 < lapse < 1):
+        raise ValueError(f"`lapse` is a probability between 0 and 1, not {lapse!r}")
+    columns = room(n, max_features, given)
+    coords = {
+        "observation": list(table.names),
+        "latent": np.arange(columns),
+        "dyad": table.labels,
+    }
+    with pm.Model(coords=coords) as model:
+        z = features("feature", mass("alpha", given), n, columns, ("observation", "latent"))
+        weight = FeatureInteractions(
+            "interaction", z, 1.0, kind="diagonal", positive=True, dims="latent"
+        )
+        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        chance = aspect_probabilities(z, weight, table.first, table.second, lapse=lapse)
+        pm.Deterministic("probability", chance, dims="dyad")
+        pm.Binomial("y", table.trials, chance, observed=table.wins, dims="dyad")
+    return model

@@ -1,0 +1,266 @@
+"""Aspects by which options are chosen: probabilities, scan, step and model."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+from scipy import stats
+from tools.buffets import counts, distance, posterior_of
+from tools.geweke import assert_geweke
+
+import bayesstruct as bs
+
+from bayesstruct.data import TableError
+from bayesstruct.distributions import FeatureInteractions, IndianBuffet, aspect_probabilities
+from bayesstruct.kernels import aspect_features as kernel
+from bayesstruct.kernels import indian_buffet as buffet
+from bayesstruct.kernels.dyadic_features import incidence
+from bayesstruct.models.elimination_by_aspects import elimination_by_aspects
+from bayesstruct.steps.aspect_features import AspectFeatureGibbs
+
+ROOM, ALPHA, LAPSE = 20, 1.2, 0.05
+WINS, TRIALS = np.array([7]), np.array([8])
+
+
+def probability(z, w, first, second):
+    """Chance that the first of each pair is chosen, from the definition."""
+    out = []
+    for i, j in zip(first, second, strict=True):
+        one = sum(v for a, v in enumerate(w) if z[i, a] and not z[j, a])
+        two = sum(v for a, v in enumerate(w) if z[j, a] and not z[i, a])
+        share = one / (one + two) if one + two > 0 else 0.5
+        out.append((1 - LAPSE) * share + LAPSE / 2)
+    return np.array(out)
+
+
+def sweep(rng, z, w, used, pairs, wins, trials, scale=1.0):
+    n = len(z)
+    gain = kernel.advantages(z, w[:, 0], *pairs)
+    choices = kernel.Choices(*pairs, wins.astype(float), trials.astype(float), gain)
+    places = incidence(*pairs, n, n, True)
+    process = np.array([ALPHA * buffet.new_dish_rates(n)[-1], 1.0, 0.0])
+    order = rng.permutation(n)
+    used = kernel.scan_aspects(
+        rng, z, w, used, choices, places.start, places.dyad, order, LAPSE, scale, process
+    )
+    kernel.draw_aspect_weights(rng, z, w, used, choices, LAPSE, 1.0)
+    np.testing.assert_allclose(gain, kernel.advantages(z, w[:, 0], *pairs), atol=1e-10)
+    return used
+
+
+# --- exact posterior: two options, one pair ---------------------------------------------------
+
+
+def log_density(z, grid=400, top=8.0):
+    """Of the choices given the aspects, by convolving the half-normal weights on a grid.
+
+    Aspects that both options have play no part: only the sums of the weights of the others do.
+    """
+    edges = np.linspace(0, top, grid + 1)
+    cell = np.diff(stats.halfnorm.cdf(edges))
+    alone = [(z[0] > z[1]).sum(), (z[1] > z[0]).sum()]
+    sums = []
+    for number in alone:
+        mass = np.array([1.0])
+        for _ in range(number):
+            mass = np.convolve(mass, cell)
+        middle = (np.arange(len(mass)) + 0.5 * number) * top / grid
+        sums.append((middle, mass / mass.sum()))
+    one, two = sums[0][0][:, None], sums[1][0][None, :]
+    total = np.where(one + two > 0, one + two, 1.0)
+    p = (1 - LAPSE) * np.where(one + two > 0, one / total, 0.5) + LAPSE / 2
+    likelihood = p ** WINS[0] * (1 - p) ** (TRIALS[0] - WINS[0])
+    return np.log(sums[0][1] @ likelihood @ sums[1][1])
+
+
+def exact(most=6):
+    known = {}
+
+    def cached(z):
+        key = (int((z[0] > z[1]).sum()), int((z[1] > z[0]).sum()))
+        if key not in known:
+            known[key] = log_density(z, grid=60)
+        return known[key]
+
+    return posterior_of(cached, 2, ALPHA, most)
+
+
+def chain(draws, scale=1.0, seed=1):
+    rng, used = np.random.default_rng(seed), 0
+    z, w = np.zeros((2, ROOM), np.int8), np.zeros((ROOM, 1))
+    pairs = np.array([0]), np.array([1])
+    for _ in range(draws):
+        used = sweep(rng, z, w, used, pairs, WINS, TRIALS, scale)
+        yield counts(z[:, :used])
+
+
+def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
+    law = exact()
+    assert distance(list(chain(8_000)), law) < 0.05
+    assert distance(list(chain(8_000, scale=4.0)), law) > 0.06
+
+
+@pytest.mark.calibration
+def test_the_scan_has_the_exact_posterior_to_one_percent(full):
+    draws, bound = (300_000, 0.01) if full else (4_000, 0.08)
+    assert distance(list(chain(draws, seed=2)), exact(9 if full else 6)) < bound
+
+
+# --- joint distribution ----------------------------------------------------------------------
+
+
+def joint(scale=1.0, n=4):
+    first, second = (v.astype(np.int64) for v in np.triu_indices(n, 1))
+    trials = np.full(len(first), 5)
+
+    def choices(rng, z, w):
+        return rng.binomial(trials, probability(z, w[:, 0], first, second))
+
+    def forward(rng):
+        drawn = buffet.draw_by_dishes(rng, n, ALPHA)
+        used = drawn.shape[1]
+        z, w = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, 1))
+        z[:, :used], w[:used, 0] = drawn, np.abs(rng.standard_normal(used))
+        return z, w, used, choices(rng, z, w)
+
+    def transition(rng, state):
+        z, w, used, wins = state
+        z, w = z.copy(), w.copy()
+        used = sweep(rng, z, w, used, (first, second), wins, trials, scale)
+        return z, w, used, choices(rng, z, w)
+
+    def statistics(state):
+        z, w, used, wins = state
+        own = w[:, 0] * (z.sum(axis=0) == 1)
+        return {
+            "aspects": used,
+            "aspects squared": used**2,
+            "of the first": z[0].sum(),
+            "of the last": z[-1].sum(),
+            "in common": (z.sum(axis=0) ** 2).sum(),
+            "weights": w.sum(),
+            "weights squared": (w**2).sum(),
+            "weights of single ones": own.sum(),
+            "wins": wins.sum(),
+            "unequal": ((wins - 2.5) ** 2).sum(),
+            "wins by weights": wins[0] * (w[:, 0] @ (z[0] - z[1].astype(float))),
+        }
+
+    return forward, transition, statistics
+
+
+def test_joint_draws_have_the_prior():
+    assert len(assert_geweke(*joint(), draws=4_000, seed=3)) == 11
+
+
+def test_joint_draws_of_a_wrong_scan_have_not():
+    with pytest.raises(AssertionError, match="worst z"):
+        assert_geweke(*joint(scale=2.0), draws=4_000, seed=3)
+
+
+# --- step and model --------------------------------------------------------------------------
+
+
+def test_probabilities_are_those_of_elimination_by_aspects():
+    rng = np.random.default_rng(4)
+    z, w = rng.integers(0, 2, (5, 3)), rng.exponential(size=3)
+    z[1] = z[0]
+    first, second = np.array([0, 0, 3, 2]), np.array([1, 2, 4, 0])
+    found = aspect_probabilities(z, w, first, second, lapse=LAPSE).eval()
+    np.testing.assert_allclose(found, probability(z, w, first, second))
+    assert found[0] == 0.5
+    with pytest.raises(ValueError, match="one of each"):
+        aspect_probabilities(z, w, [0, 1], [1])
+    with pytest.raises(ValueError, match="`second`"):
+        aspect_probabilities(z, w, [0], [-1])
+
+
+def test_the_step_refuses_what_it_cannot_draw():
+    with pm.Model():
+        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        w = FeatureInteractions("w", z, 1.0, kind="diagonal", positive=True)
+        pm.Bernoulli("y", aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
+        with pytest.raises(ValueError, match="aspect_probabilities alone"):
+            AspectFeatureGibbs([z, w])
+
+
+def test_a_chain_without_room_stops_with_the_remedy():
+    table, _ = simulated(30)
+    with elimination_by_aspects(table, max_features=1, alpha=6.0) as model:
+        step = AspectFeatureGibbs(
+            [model["feature"], model["interaction"]], rng=np.random.default_rng(5)
+        )
+        step.setup_chain(np.random.default_rng(5), 0, 1)
+        point = model.initial_point()
+        with pytest.raises(ValueError, match="max_features"):
+            for _ in range(200):
+                point, _ = step.step(point)
+
+
+def simulated(trials=60, seed=6):
+    """Eight options of two kinds, and one that is better than the others of its kind."""
+    rng = np.random.default_rng(seed)
+    z = np.zeros((8, 3), int)
+    z[:4, 0], z[4:, 1], z[[0, 5], 2] = 1, 1, 1
+    w = np.array([1.0, 2.0, 1.0])
+    names = [f"option {i}" for i in range(8)]
+    wins = np.zeros((8, 8), int)
+    for i in range(8):
+        for j in range(i + 1, 8):
+            [p] = probability(z, w, [i], [j])
+            wins[i, j] = rng.binomial(trials, p)
+            wins[j, i] = trials - wins[i, j]
+    return pd.DataFrame(wins, names, names), z
+
+
+@pytest.mark.compiled
+def test_choices_are_predicted():
+    table, z = simulated()
+    with elimination_by_aspects(table, lapse=LAPSE):
+        idata = pm.sample(
+            300, tune=300, chains=2, cores=1, random_seed=7, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+        pm.compute_log_likelihood(idata, progressbar=False)
+        pm.sample_posterior_predictive(
+            idata, extend_inferencedata=True, random_seed=8, progressbar=False
+        )
+    first, second = np.triu_indices(8, 1)
+    truth = probability(z, [1.0, 2.0, 1.0], first, second)
+    mean = idata["posterior"]["probability"].mean(("chain", "draw")).to_numpy()
+    assert np.abs(mean - truth).mean() < 0.04
+    observed = table.to_numpy()[first, second] / 60
+    assert np.abs(mean - truth).mean() < np.abs(observed - truth).mean()
+    assert idata["log_likelihood"]["y"].shape == (2, 300, 28)
+    assert bs.feature_membership(idata).shape[0] == 8
+
+
+@pytest.mark.parametrize(
+    ("wins", "words"),
+    [
+        ([[0, 1]], "rows"),
+        ([[0, 0.5], [1, 0]], "no count"),
+        ([[0, -1], [1, 0]], "no count"),
+        ([[3, 0], [0, 2]], "no option"),
+        ([[0]], "2|two"),
+        (pd.DataFrame([[0, 1], [2, 0]], ["a", "b"], ["b", "a"]), "names"),
+    ],
+)
+def test_choices_that_cannot_be_used_are_refused(wins, words):
+    with pytest.raises(TableError, match=words):
+        elimination_by_aspects(wins)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alpha": 0}, "`alpha`"),
+        ({"lapse": 0}, "`lapse`"),
+        ({"lapse": "small"}, "`lapse`"),
+        ({"max_features": 0}, "`max_features`"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        elimination_by_aspects([[0, 3], [1, 0]], **options)
