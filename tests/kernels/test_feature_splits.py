@@ -38,7 +38,7 @@ def chain(case, law, draws, *, move=exchange_columns):
 def test_exchanges_leave_the_exact_posterior(case, law, full):
     exact = posterior(*case, most=18, law=law)
     # Of 5,000 draws from the exact law the distance of the first case is about .06.
-    draws, bound = (400_000, 0.01) if full else (5_000, 0.1)
+    draws, bound = (800_000, 0.01) if full else (5_000, 0.1)
     assert distance(list(chain(case, law, draws)), exact) < bound
 
 
