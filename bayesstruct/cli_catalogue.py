@@ -69,5 +69,28 @@ MODELS = {
         command=False,
     ),
     "latent_features": Entry("hidden binary features behind continuous columns"),
-    "link_prediction": Entry("missing links of a network"),
+    "link_prediction": Entry(
+        "missing links of a network, from hidden features of its nodes", ready=True, command=False
+    ),
+    "binary_matrix_factorization": Entry(
+        "ratings of columns by rows, from hidden features of both", ready=True, command=False
+    ),
+    "additive_clustering": Entry(
+        "similarities of objects, from overlapping groups", ready=True, command=False
+    ),
+    "protein_complexes": Entry(
+        "links of objects that have a group in common", ready=True, command=False
+    ),
+    "hidden_causes": Entry(
+        "unobserved causes that make binary columns occur together", ready=True, command=False
+    ),
+    "sparse_factor_analysis": Entry(
+        "factors that only some rows have, any number of them", ready=True, command=False
+    ),
+    "infinite_ica": Entry(
+        "independent components that are active in some rows", ready=True, command=False
+    ),
+    "elimination_by_aspects": Entry(
+        "choices between options, from their hidden aspects", ready=True, command=False
+    ),
 }
