@@ -36,7 +36,7 @@ _FIRST_SIZE_QUADRATIC = (
     256  # a Gram matrix is made once: two looks fewer in benchmarks/sparse_modes.py
 )
 _FIRST_SHARE = 64  # of sparse columns one in so many: dearer is a look at all of them
-NEAR = 0.9  # of its bound: gradients below it stay out of the working set
+NEAR = 0.95  # of its bound: gradients below it stay out of the working set
 _MAX_NEWTON = 20
 # Residual at which a working set is left, relative to the one over all columns: the first is for
 # quadratic losses, where one model is solved; Newton steps solve theirs to `_MODEL` of the residual.
