@@ -374,7 +374,7 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
     ("words", "parts"),
     [
         (["--model", "gaussian_grafical"], ["did you mean 'gaussian_graphical'?"]),
-        (["--model", "link_prediction"], ["'link_prediction' is planned", "gaussian_graphical"]),
+        (["--model", "link_prediction"], ["in Python only", "bs.models.link_prediction"]),
         (
             ["--model", "gaussian_neighbourhoods"],
             ["in Python only", "bs.models.gaussian_neighbourhoods", "here: gaussian_graphical"],

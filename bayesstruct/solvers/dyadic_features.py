@@ -214,7 +214,9 @@ def _prune(search, value):
     return search, value
 
 
-def dyadic_features(sampler, link, y, offset, rooms, buffets, scale, rng) -> DyadicFeatures:
+def dyadic_features(
+    sampler, link, y, offset, rooms, buffets, scale, rng, *, restarts=1
+) -> DyadicFeatures:
     """Search for features of pairs with a large joint density.
 
     Parameters
@@ -230,6 +232,8 @@ def dyadic_features(sampler, link, y, offset, rooms, buffets, scale, rng) -> Dya
     scale : float
         Of the weights, as expected before.
     rng : numpy.random.Generator
+    restarts : int
+        Searches, of which the best is returned: the objective tells them apart.
 
     Returns
     -------
@@ -239,7 +243,13 @@ def dyadic_features(sampler, link, y, offset, rooms, buffets, scale, rng) -> Dya
     -----
     A local search: there is no certificate.
     """
-    search = _Search(sampler, link, y, offset, rooms, buffets, scale, rng)
+    options = (sampler, link, y, offset, rooms, buffets, scale, rng)
+    found = [_climb(_Search(*options)) for _ in range(restarts)]
+    return max(found, key=lambda one: one.objective)
+
+
+def _climb(search) -> DyadicFeatures:
+    """Add features as long as that makes the state better."""
     for _ in range(_SWEEPS):
         search.sweep(fixed=True)
     value, failures = search.objective(), 0

@@ -9,12 +9,13 @@ from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 from pytensor.graph.basic import Constant
-from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.basic import NormalRV
 
 from bayesstruct.distributions.feature_interactions import FeatureInteractionsRV, FeaturePairs
 from bayesstruct.distributions.feature_links import FeatureLinksRV
 from bayesstruct.distributions.indian_buffet import IndianBuffetRV
+from bayesstruct.steps.latent_feature_parts import _plain
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
@@ -30,6 +31,8 @@ from bayesstruct.steps.tables import Expressions
 __all__ = ["DyadicFeatureGibbs"]
 
 _WAITS = 20  # calls after the search in which bias and standard deviations find their place
+_RESTARTS = 5  # searches of a chain, of which the best counts
+_PAIRS = 20_000  # pairs times searches; fewer searches where there are more pairs
 _TRIES = 2  # proposals of the features that one object alone has, each time that it is visited
 _SUPPORTED = (
     "Supported is one observed FeatureLinks, or Normal with one number as its standard deviation, whose "
@@ -64,19 +67,6 @@ class _Part:
     def variables(self):
         sets = [self.feature] if self.one_set else [self.feature, self.other]
         return [*sets, self.interaction]
-
-
-def _plain(tensor):
-    """Look through conversions of type and leading dimensions of length one."""
-    while tensor.owner is not None and (
-        (
-            isinstance(tensor.owner.op, Elemwise)
-            and tensor.owner.op.scalar_op.name.startswith("Cast")
-        )
-        or (isinstance(tensor.owner.op, DimShuffle) and tensor.owner.op.is_left_expand_dims)
-    ):
-        tensor = tensor.owner.inputs[0]
-    return tensor
 
 
 def pairs_of(model, interaction) -> _Part:
@@ -240,7 +230,7 @@ class DyadicFeatureGibbs(BlockedStep):
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
         super().setup_chain(rng, tune, draws)
-        self.begun, self.waits = tune == 0, min(_WAITS, tune)
+        self.begun, self.waits = tune == 0, min(_WAITS, tune // 2)
 
     def step(self, point):
         """Draw features and weights once."""
@@ -275,7 +265,9 @@ class DyadicFeatureGibbs(BlockedStep):
         from bayesstruct.solvers.dyadic_features import dyadic_features
 
         options = (self.rooms, buffets, scale, self.rng)
-        return dyadic_features(self.sampler, self.link, y, offset, *options).state
+        restarts = max(1, min(_RESTARTS, _PAIRS // len(y)))
+        found = dyadic_features(self.sampler, self.link, y, offset, *options, restarts=restarts)
+        return found.state
 
     def _draw(self, state, y, offset, buffets, scale, noise):
         """Draw features, then weights."""

@@ -194,7 +194,7 @@ def visited(case, draws, transition=None):
 def test_the_step_has_the_exact_posterior(case, full):
     # Classes that are rarer than this count as one: of so many draws from the exact law, the distance is
     # below half of the bound.
-    draws, most, rare, bound = (400_000, 6, 3e-3, 0.01) if full else (2_000, 4, 2e-2, 0.06)
+    draws, most, rare, bound = (250_000, 6, 3e-3, 0.01) if full else (2_000, 4, 2e-2, 0.06)
     law = exact(case, most - (case == "two sets"), 14 if full else 8)
     assert distance(visited(case, draws), law, rare) < bound
 
