@@ -68,7 +68,9 @@ MODELS = {
         ready=True,
         command=False,
     ),
-    "latent_features": Entry("hidden binary features behind continuous columns"),
+    "latent_features": Entry(
+        "hidden binary features behind continuous columns", ready=True, command=False
+    ),
     "link_prediction": Entry(
         "missing links of a network, from hidden features of its nodes", ready=True, command=False
     ),
