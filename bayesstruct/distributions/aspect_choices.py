@@ -48,6 +48,8 @@ def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
     Tversky, A. (1972). Elimination by aspects: a theory of choice. *Psychological Review* 79, 281-299.
     """
     feature, weight = pt.as_tensor_variable(feature), as_float(weight)
+    # pm.sample asks steps without telling them the model: this tells whose features they are.
+    feature.tag.drawn_with = weight.tag.drawn_with = "aspects"
     lapse = as_float(lapse)
     first, second = _positions(first, "first"), _positions(second, "second")
     if len(first) != len(second):

@@ -78,7 +78,10 @@ class FeatureScores(Continuous):
         """Create the distribution without a model."""
         if law not in _LAWS:
             raise ValueError(f'`law` is "normal" or "laplace", it is {law!r}')
-        return super().dist([pt.as_tensor_variable(feature)], law=law, **kwargs)
+        feature = pt.as_tensor_variable(feature)
+        # pm.sample asks steps without telling them the model: this tells whose features they are.
+        feature.tag.drawn_with = "scores"
+        return super().dist([feature], law=law, **kwargs)
 
     def support_point(rv, size, feature):
         """Return one for the entries that are there."""

@@ -71,11 +71,11 @@ class CauseActivations(Discrete):
         """Create the distribution without a model."""
         if isinstance(observations, bool) or not isinstance(observations, int | np.integer):
             raise ValueError(f"`observations` must be a whole number, not {observations!r}")
-        return super().dist(
-            [pt.as_tensor_variable(feature), as_float(probability)],
-            rows=int(observations),
-            **kwargs,
-        )
+        feature = pt.as_tensor_variable(feature)
+        # pm.sample asks steps without telling them the model: this tells whose features they are.
+        feature.tag.drawn_with = "causes"
+        params = [feature, as_float(probability)]
+        return super().dist(params, rows=int(observations), **kwargs)
 
     def support_point(rv, *_):
         """Return zeros: nothing is active."""

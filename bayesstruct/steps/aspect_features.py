@@ -3,39 +3,27 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
 from pytensor.graph.basic import Constant
 from pytensor.tensor.random.basic import BinomialRV
 
 from bayesstruct.distributions.aspect_choices import AspectProbabilities
 from bayesstruct.distributions.feature_interactions import FeatureInteractionsRV
-from bayesstruct.distributions.indian_buffet import IndianBuffetRV
 from bayesstruct.kernels.dyadic_codes import DIAGONAL
+from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds, is_drawn_with
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _depends_on,
-    check_drawn,
     is_op,
-    only_one,
     parameters,
-    refusals,
 )
-from bayesstruct.steps.tables import Expressions
 
 __all__ = ["AspectFeatureGibbs"]
 
 _LEAST = 0.25  # share of the choices that count at the beginning of a warm-up
-
-_SUPPORTED = (
-    "Supported is one observed Binomial with constant `n` whose probability is `bs.aspect_probabilities` of an "
-    "IndianBuffet and its positive diagonal FeatureInteractions, on which nothing else depends; "
-    "bs.models.elimination_by_aspects makes these"
-)
 
 
 @dataclass
@@ -44,53 +32,20 @@ class _Part:
 
     feature: object
     weight: object
-    y: object
+    rows: object
     trials: np.ndarray
     first: np.ndarray
     second: np.ndarray
     lapse: object
 
-
-def _chosen_by(model, weight):
-    """Return the choices that depend on weights, and their probabilities, or None."""
-    for y in _children(model, weight):
-        if is_op(y, BinomialRV) and is_op(parameters(y)[1], AspectProbabilities):
-            return y, parameters(y)[1]
-    return None
+    @property
+    def variables(self):
+        return self.feature, self.weight
 
 
-def _aspects_of(model, feature) -> _Part:
-    """Collect weights and choices around aspects.
-
-    Raises
-    ------
-    NotRecognized
-        Says what stands in the way.
-    """
-    children = _children(model, feature)
-    weights = [rv for rv in children if is_op(rv, FeatureInteractionsRV)]
-    if len(weights) != 1 or len(children) != 2:
-        names = ", ".join(repr(rv.name) for rv in children) or "nothing"
-        raise NotRecognized(f"{names} depends on {feature.name!r}")
-    [weight] = weights
-    found = _chosen_by(model, weight)
-    if found is None or len(_children(model, weight)) != 1:
-        raise NotRecognized(f"{weight.name!r} does not go into aspect_probabilities alone")
-    y, chance = found
-    z, w, lapse, first, second = chance.owner.inputs
-    op = weight.owner.op
-    if z is not feature or w is not weight or op.kind != DIAGONAL or not op.positive:
-        raise NotRecognized(
-            f"{weight.name!r} are not positive weights of {feature.name!r}, one each"
-        )
-    trials = parameters(y)[0]
-    if not isinstance(trials, Constant) or y not in model.observed_RVs:
-        raise NotRecognized(f"{y.name!r} is not observed, or its `n` is not constant")
-    if any(_depends_on([lapse], rv) for rv in (feature, weight)):
-        raise NotRecognized("the lapse depends on the aspects")
-    if any(rv not in model.free_RVs or model.rvs_to_transforms.get(rv) for rv in (feature, weight)):
-        raise NotRecognized(f"{feature.name!r} or {weight.name!r} is observed or has a transform")
-    return _Part(feature, weight, y, trials.data, first.data, second.data, lapse)
+def _is_choice(rv) -> bool:
+    """Whether these are numbers of choices by elimination of aspects."""
+    return is_op(rv, BinomialRV) and is_op(parameters(rv)[1], AspectProbabilities)
 
 
 @dataclass_state
@@ -101,7 +56,7 @@ class AspectFeatureGibbsState(StepMethodState):
     cool: int
 
 
-class AspectFeatureGibbs(BlockedStep):
+class AspectFeatureGibbs(FeatureStep):
     """Gibbs sampler of the aspects by which options are chosen, and of their weights.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
@@ -131,33 +86,45 @@ class AspectFeatureGibbs(BlockedStep):
     """
 
     name = "aspect_feature_gibbs"
-    default_blocked = True
-    stats_dtypes_shapes = {"n_features": (int, [])}
+    supported = (
+        "Supported is one observed Binomial with constant `n` whose probability is `bs.aspect_probabilities` of an "
+        "IndianBuffet and its positive diagonal FeatureInteractions, on which nothing else depends; "
+        "bs.models.elimination_by_aspects makes these"
+    )
     _state_class = AspectFeatureGibbsState
 
-    def __init__(
-        self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
-    ):
+    @staticmethod
+    def part_of(model, feature) -> _Part:
+        """Collect weights and choices around aspects."""
+        weight, y = children_of_kinds(model, feature, (FeatureInteractionsRV, BinomialRV))
+        if not _is_choice(y) or _children(model, weight) != [y]:
+            raise NotRecognized(f"{weight.name!r} does not go into aspect_probabilities alone")
+        trials, chance = parameters(y)
+        z, w, lapse, first, second = chance.owner.inputs
+        op = weight.owner.op
+        if z is not feature or w is not weight or op.kind != DIAGONAL or not op.positive:
+            raise NotRecognized(
+                f"{weight.name!r} are not positive weights of {feature.name!r}, one each"
+            )
+        if not isinstance(trials, Constant):
+            raise NotRecognized(f"`n` of {y.name!r} is not constant")
+        if any(_depends_on([lapse], rv) for rv in (feature, weight)):
+            raise NotRecognized("the lapse depends on the aspects")
+        return _Part(feature, weight, y, trials.data, first.data, second.data, lapse)
+
+    @staticmethod
+    def tensors(part) -> list:
+        """Parameters of the process, scale of the weights, lapse."""
+        return [*parameters(part.feature), parameters(part.weight)[2], part.lapse]
+
+    def observe(self, part, x):
+        """Keep the choices, and which of them each option is in."""
         from bayesstruct.kernels.dyadic_features import incidence
 
-        model = pm.modelcontext(model)
-        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        drawn = [model.values_to_rvs[v] for v in self.vars]
-        feature = only_one(drawn, IndianBuffetRV, "sets of aspects", _SUPPORTED)
-        with refusals(feature, _SUPPORTED):
-            part = _aspects_of(model, feature)
-            check_drawn((part.feature, part.weight), drawn)
-        self.rng = get_random_generator(rng)
-        self.names = part.feature.name, part.weight.name
-        self.matrix = part.feature.owner.op.matrix
-        self.pairs = part.first.astype(np.int64), part.second.astype(np.int64)
         n = self.matrix[0]
+        self.pairs = part.first.astype(np.int64), part.second.astype(np.int64)
         self.incidence = incidence(*self.pairs, n, n, True)
-        tensors = [*parameters(part.feature), parameters(part.weight)[2], part.lapse]
-        self.values = Expressions(model, tensors, compile_kwargs)
-        observed = Expressions(model, [model.rvs_to_values[part.y]], compile_kwargs)
-        wins = np.asarray(observed(model.initial_point())[0], float)
-        self.counts = wins, np.broadcast_to(part.trials, wins.shape).astype(float)
+        self.counts = x.astype(float), np.broadcast_to(part.trials, x.shape).astype(float)
         self.calls, self.cool = 0, 0
 
     def setup_chain(self, rng, tune, draws):
@@ -168,7 +135,6 @@ class AspectFeatureGibbs(BlockedStep):
     def step(self, point):
         """Draw aspects and weights once."""
         from bayesstruct.kernels import aspect_features as kernel
-        from bayesstruct.kernels.indian_buffet import left_order, new_dish_rates
 
         point = dict(point)
         alpha, c, discount, scale, lapse = (float(np.squeeze(v)) for v in self.values(point))
@@ -181,19 +147,15 @@ class AspectFeatureGibbs(BlockedStep):
         gain = kernel.advantages(z, w[:, 0], *self.pairs)
         choices = kernel.Choices(*self.pairs, *(self._share() * v for v in self.counts), gain)
         self.calls += 1
-        process = np.array([alpha * new_dish_rates(n, c, discount)[-1], c, discount])
+        process = np.array([self._new_rate(alpha, c, discount), c, discount])
         used, options = int(z.any(axis=0).sum()), self.rng.permutation(n)
         places = self.incidence.start, self.incidence.dyad
         used = kernel.scan_aspects(
             self.rng, z, w, used, choices, *places, options, lapse, scale, process
         )
-        if used < 0:
-            raise ValueError(
-                f"there are more than {most} aspects in {self.names[0]!r}: set `truncation` of the "
-                "IndianBuffet, or `max_features` of the model, to more"
-            )
+        self._check_room(used >= 0)
         kernel.draw_aspect_weights(self.rng, z, w, used, choices, lapse, scale)
-        order = self._order(z, left_order)
+        order = self._order(z)
         point[self.names[0]], point[self.names[1]] = z[:, order], w[order, 0]
         return point, [{"n_features": used}]
 
@@ -203,19 +165,7 @@ class AspectFeatureGibbs(BlockedStep):
             return 1.0
         return _LEAST + (1.0 - _LEAST) * self.calls / self.cool
 
-    def _order(self, z, left_order):
-        """Left order; columns that are alike come in random order, as their weights are exchangeable."""
-        order = self.rng.permutation(z.shape[1])
-        return order[left_order(z[:, order])]
-
     @staticmethod
     def competence(var, has_grad):
         """Ideal for aspects and weights that go into aspect_probabilities."""
-        model = pm.Model.get_context(error_if_none=False)
-        if model is None or not is_op(var, (IndianBuffetRV, FeatureInteractionsRV)):
-            return Competence.INCOMPATIBLE
-        mine = any(
-            is_op(y, BinomialRV) and is_op(parameters(y)[1], AspectProbabilities)
-            for y in _children(model, var)
-        )
-        return Competence.IDEAL if mine else Competence.INCOMPATIBLE
+        return Competence.IDEAL if is_drawn_with(var, "aspects") else Competence.INCOMPATIBLE

@@ -3,31 +3,20 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence
-from pymc.util import get_random_generator
+from pymc.step_methods.compound import Competence
 
 from bayesstruct.distributions.hidden_causes import MISSING, CauseActivationsRV, NoisyOrRV
-from bayesstruct.distributions.indian_buffet import IndianBuffetRV
+from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds, is_drawn_with
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _depends_on,
-    check_drawn,
     is_op,
-    only_one,
     parameters,
-    refusals,
 )
-from bayesstruct.steps.tables import Expressions
 
 __all__ = ["HiddenCauseGibbs"]
-
-_SUPPORTED = (
-    "Supported is one observed NoisyOr of an IndianBuffet over variables and its CauseActivations, on "
-    "which nothing else depends; bs.models.hidden_causes makes these"
-)
 
 
 @dataclass
@@ -38,39 +27,12 @@ class _Part:
     cause: object
     rows: object
 
-
-def _causes_of(model, feature) -> _Part:
-    """Collect activities and table around links.
-
-    Raises
-    ------
-    NotRecognized
-        Says what stands in the way.
-    """
-    children = _children(model, feature)
-    causes = [rv for rv in children if is_op(rv, CauseActivationsRV)]
-    rows = [rv for rv in children if is_op(rv, NoisyOrRV)]
-    if len(causes) != 1 or len(rows) != 1 or len(children) != 2:
-        names = ", ".join(repr(rv.name) for rv in children) or "nothing"
-        raise NotRecognized(f"{names} depends on {feature.name!r}")
-    [cause], [table] = causes, rows
-    if _children(model, cause) != [table]:
-        raise NotRecognized(f"{table.name!r} is not all that depends on {cause.name!r}")
-    first, second, *chances = parameters(table)
-    if first is not cause or second is not feature or parameters(cause)[0] is not feature:
-        raise NotRecognized(
-            f"{table.name!r} is not a NoisyOr of {cause.name!r} and {feature.name!r}"
-        )
-    if table not in model.observed_RVs:
-        raise NotRecognized(f"{table.name!r} is not observed")
-    if any(_depends_on([chance], rv) for chance in chances for rv in (feature, cause)):
-        raise NotRecognized(f"the probabilities of {table.name!r} depend on its causes")
-    if any(rv not in model.free_RVs for rv in (feature, cause)):
-        raise NotRecognized(f"{feature.name!r} or {cause.name!r} is observed")
-    return _Part(feature, cause, table)
+    @property
+    def variables(self):
+        return self.feature, self.cause
 
 
-class HiddenCauseGibbs(BlockedStep):
+class HiddenCauseGibbs(FeatureStep):
     """Gibbs sampler of the hidden causes of binary variables, and of the rows in which they are active.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
@@ -99,66 +61,58 @@ class HiddenCauseGibbs(BlockedStep):
     """
 
     name = "hidden_cause_gibbs"
-    default_blocked = True
-    stats_dtypes_shapes = {"n_features": (int, [])}
+    supported = (
+        "Supported is one observed NoisyOr of an IndianBuffet over variables and its CauseActivations, on "
+        "which nothing else depends; bs.models.hidden_causes makes these"
+    )
 
-    def __init__(
-        self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
-    ):
-        model = pm.modelcontext(model)
-        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        drawn = [model.values_to_rvs[v] for v in self.vars]
-        feature = only_one(drawn, IndianBuffetRV, "sets of links", _SUPPORTED)
-        with refusals(feature, _SUPPORTED):
-            part = _causes_of(model, feature)
-            check_drawn((part.feature, part.cause), drawn)
-        self.rng = get_random_generator(rng)
-        self.names = part.feature.name, part.cause.name
-        self.matrix = part.feature.owner.op.matrix
+    @staticmethod
+    def part_of(model, feature) -> _Part:
+        """Collect activities and table around links."""
+        cause, table = children_of_kinds(model, feature, (CauseActivationsRV, NoisyOrRV))
+        if _children(model, cause) != [table]:
+            raise NotRecognized(f"{table.name!r} is not all that depends on {cause.name!r}")
+        first, second, *chances = parameters(table)
+        if first is not cause or second is not feature or parameters(cause)[0] is not feature:
+            raise NotRecognized(
+                f"{table.name!r} is not a NoisyOr of {cause.name!r} and {feature.name!r}"
+            )
+        if any(_depends_on([chance], rv) for chance in chances for rv in (feature, cause)):
+            raise NotRecognized(f"the probabilities of {table.name!r} depend on its causes")
+        return _Part(feature, cause, table)
+
+    @staticmethod
+    def tensors(part) -> list:
+        """Parameters of the process, strength, leak and base rate."""
         _, base = parameters(part.cause)
         _, _, strength, leak = parameters(part.rows)
-        tensors = [*parameters(part.feature), strength, leak, base]
-        self.values = Expressions(model, tensors, compile_kwargs)
-        observed = Expressions(model, [model.rvs_to_values[part.rows]], compile_kwargs)
-        x = np.asarray(observed(model.initial_point())[0])
+        return [*parameters(part.feature), strength, leak, base]
+
+    def observe(self, part, x):
+        """Keep the table as the kernels take it."""
         self.observed = np.ascontiguousarray(np.where(x == MISSING, 2, x).T, np.int8)
 
     def step(self, point):
         """Draw links and activities once."""
         from bayesstruct.kernels.hidden_causes import scan_activities, scan_links
-        from bayesstruct.kernels.indian_buffet import left_order, new_dish_rates
 
-        point = dict(point)
-        alpha, c, discount, strength, leak, base = (
-            float(np.squeeze(v)) for v in self.values(point)
-        )
-        p, most = self.matrix
-        z = np.array(point[self.names[0]], np.int8)
-        y = np.ascontiguousarray(point[self.names[1]].T, np.int8)
-        used = int(z.any(axis=0).sum())
-        rate = alpha * new_dish_rates(p, c, discount)[-1]
-        order = self.rng.permutation(p)
-        used = scan_links(
-            self.rng, z, y, used, self.observed, order, strength, leak, base, rate, c, discount
-        )
-        if used < 0:
-            raise ValueError(
-                f"there are more than {most} causes in {self.names[0]!r}: set `truncation` of the "
-                "IndianBuffet, or `max_features` of the model, to more"
-            )
-        scan_activities(self.rng, z, y, used, self.observed, strength, leak, base)
-        columns = left_order(z)
-        point[self.names[0]] = z[:, columns]
-        point[self.names[1]] = y[columns].T.astype(point[self.names[1]].dtype)
+        point, rng = dict(point), self.rng
+        feature, cause = self.names
+        alpha, c, discount, *chances = (float(np.squeeze(v)) for v in self.values(point))
+        z = np.array(point[feature], np.int8, order="C")
+        y = np.ascontiguousarray(point[cause].T, np.int8)
+        used, variables = int(z.any(axis=0).sum()), rng.permutation(len(z))
+        process = self._new_rate(alpha, c, discount), c, discount
+        used = scan_links(rng, z, y, used, self.observed, variables, *chances, *process)
+        self._check_room(used >= 0)
+        scan_activities(rng, z, y, used, self.observed, *chances)
+        order = self._order(z)
+        point[feature], point[cause] = z[:, order], y[order].T.astype(point[cause].dtype)
         return point, [{"n_features": used}]
 
     @staticmethod
     def competence(var, has_grad):
         """Ideal for activities, and for the features that have some."""
-        if is_op(var, CauseActivationsRV):
+        if is_op(var, CauseActivationsRV) or is_drawn_with(var, "causes"):
             return Competence.IDEAL
-        if not is_op(var, IndianBuffetRV):
-            return Competence.INCOMPATIBLE
-        children = _children(pm.modelcontext(None), var)
-        mine = any(is_op(rv, (CauseActivationsRV, NoisyOrRV)) for rv in children)
-        return Competence.IDEAL if mine else Competence.INCOMPATIBLE
+        return Competence.INCOMPATIBLE

@@ -3,33 +3,24 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence
-from pymc.util import get_random_generator
+from pymc.step_methods.compound import Competence
 
 from bayesstruct.distributions.feature_scores import FactorRowsRV, FeatureScoresRV
-from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV, IndianBuffetRV
+from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV
+from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds, is_drawn_with
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _depends_on,
-    check_drawn,
     is_op,
-    only_one,
     parameters,
-    refusals,
 )
 from bayesstruct.steps.tables import Expressions
 
 __all__ = ["SparseFactorGibbs"]
 
 _MOVES = 5  # splits and merges that are tried in a call
-
-_SUPPORTED = (
-    "Supported is one observed FactorRows of the FeatureScores and FeatureLoadings of an IndianBuffet, on "
-    "which nothing else depends; bs.models.sparse_factor_analysis and infinite_ica make these"
-)
 
 
 @dataclass
@@ -40,43 +31,14 @@ class _Part:
     score: object
     loading: object
     rows: object
+    seen: np.ndarray
+
+    @property
+    def variables(self):
+        return self.feature, self.score, self.loading
 
 
-def _factors_of(model, feature) -> _Part:
-    """Collect scores, loadings and table around features.
-
-    Raises
-    ------
-    NotRecognized
-        Says what stands in the way.
-    """
-    children = _children(model, feature)
-    scores = [rv for rv in children if is_op(rv, FeatureScoresRV)]
-    loadings = [rv for rv in children if is_op(rv, FeatureLoadingsRV)]
-    if len(scores) != 1 or len(loadings) != 1 or len(children) != 2:
-        names = ", ".join(repr(rv.name) for rv in children) or "nothing"
-        raise NotRecognized(f"{names} depends on {feature.name!r}")
-    [score], [loading] = scores, loadings
-    tables = _children(model, score)
-    if (
-        len(tables) != 1
-        or not is_op(tables[0], FactorRowsRV)
-        or _children(model, loading) != tables
-    ):
-        raise NotRecognized(f"{score.name!r} and {loading.name!r} do not make one FactorRows alone")
-    [table] = tables
-    first, second, *others = parameters(table)
-    if first is not score or second is not loading:
-        raise NotRecognized(f"{table.name!r} is not made of {score.name!r} and {loading.name!r}")
-    own = (feature, score, loading)
-    if any(_depends_on(others, rv) for rv in own):
-        raise NotRecognized(f"the noise of {table.name!r} depends on its factors")
-    if table not in model.observed_RVs or any(rv not in model.free_RVs for rv in own):
-        raise NotRecognized(f"{table.name!r} must be observed, and nothing else")
-    return _Part(feature, score, loading, table)
-
-
-class SparseFactorGibbs(BlockedStep):
+class SparseFactorGibbs(FeatureStep):
     """Gibbs sampler of sparse factors: which of them rows have, their scores and their loadings.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` with its
@@ -107,35 +69,47 @@ class SparseFactorGibbs(BlockedStep):
     """
 
     name = "sparse_factor_gibbs"
-    default_blocked = True
-    stats_dtypes_shapes = {"n_features": (int, [])}
+    supported = (
+        "Supported is one observed FactorRows of the FeatureScores and FeatureLoadings of an IndianBuffet, on "
+        "which nothing else depends; bs.models.sparse_factor_analysis and infinite_ica make these"
+    )
 
-    def __init__(
-        self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
-    ):
-        model = pm.modelcontext(model)
-        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        drawn = [model.values_to_rvs[v] for v in self.vars]
-        feature = only_one(drawn, IndianBuffetRV, "sets of features", _SUPPORTED)
-        with refusals(feature, _SUPPORTED):
-            part = _factors_of(model, feature)
-            check_drawn((part.feature, part.score, part.loading), drawn)
-        self.rng = get_random_generator(rng)
-        self.names = part.feature.name, part.score.name, part.loading.name
-        self.matrix = part.feature.owner.op.matrix
-        self.laplace = part.score.owner.op.law == "laplace"
+    @staticmethod
+    def part_of(model, feature) -> _Part:
+        """Collect scores, loadings and table around features."""
+        score, loading = children_of_kinds(model, feature, (FeatureScoresRV, FeatureLoadingsRV))
+        tables = _children(model, score)
+        alone = len(tables) == 1 and is_op(tables[0], FactorRowsRV)
+        if not alone or _children(model, loading) != tables:
+            raise NotRecognized(
+                f"{score.name!r} and {loading.name!r} do not make one FactorRows alone"
+            )
+        [table] = tables
+        first, second, *others = parameters(table)
+        if first is not score or second is not loading:
+            raise NotRecognized(
+                f"{table.name!r} is not made of {score.name!r} and {loading.name!r}"
+            )
+        if any(_depends_on(others, rv) for rv in (feature, score, loading)):
+            raise NotRecognized(f"the noise of {table.name!r} depends on its factors")
+        [seen] = Expressions(model, [others[-1]])(model.initial_point())
+        return _Part(feature, score, loading, table, seen)
+
+    @staticmethod
+    def tensors(part) -> list:
+        """Parameters of the process, scale of the loadings, noise of the columns."""
         _, scale = parameters(part.loading)
-        *_, noise, seen = parameters(part.rows)
-        tensors = [*parameters(part.feature), scale, noise]
-        self.values = Expressions(model, tensors, compile_kwargs)
-        fixed = Expressions(model, [model.rvs_to_values[part.rows], seen], compile_kwargs)
-        x, seen = fixed(model.initial_point())
+        *_, noise, _ = parameters(part.rows)
+        return [*parameters(part.feature), scale, noise]
+
+    def observe(self, part, x):
+        """Keep the table, which of its cells count, and the law of the scores."""
         self.observed = np.ascontiguousarray(x, float)
-        self.seen = np.broadcast_to(seen, self.observed.shape) > 0
+        self.seen = np.broadcast_to(part.seen, x.shape) > 0
+        self.laplace = part.score.owner.op.law == "laplace"
 
     def step(self, point):
         """Draw factors, scores and loadings once."""
-        from bayesstruct.kernels.indian_buffet import left_order
         from bayesstruct.kernels.sparse_factors import draw_factor_loadings, rescale_factors
 
         point = dict(point)
@@ -149,18 +123,16 @@ class SparseFactorGibbs(BlockedStep):
         a[:] = 0.0
         a[:used] = draw_factor_loadings(self.rng, w[:, :used], self.observed, precision, scale)
         rescale_factors(self.rng, w[:, :used], a[:used], scale, self.laplace)
-        order = left_order(w != 0)
+        order = self._order(w != 0)
         point[score], point[loading] = w[:, order], a[order]
         point[feature] = (point[score] != 0).astype(np.int8)
         return point, [{"n_features": used}]
 
     def _scan(self, w, a, precision, law, scale):
         """Draw factors and scores of all rows, in place; return the number of factors."""
-        from bayesstruct.kernels.indian_buffet import new_dish_rates
         from bayesstruct.kernels.sparse_factors import scan_factors
 
-        alpha, c, discount = law
-        process = np.array([alpha * new_dish_rates(len(w), c, discount)[-1], c, discount])
+        process = np.array([self._new_rate(*law), *law[1:]])
         used, rows = int(w.any(axis=0).sum()), self.rng.permutation(len(w))
         numbers = rows, scale, process, self.laplace
         used = scan_factors(self.rng, w, a, used, self.observed, precision, *numbers)
@@ -179,21 +151,10 @@ class SparseFactorGibbs(BlockedStep):
         w[:, :used], w[:, used:] = new.copy(), 0.0
         return used
 
-    def _check_room(self, enough):
-        if not enough:
-            raise ValueError(
-                f"there are more than {self.matrix[1]} factors in {self.names[0]!r}: set `truncation` of the "
-                "IndianBuffet, or `max_features` of the model, to more"
-            )
-
     @staticmethod
     def competence(var, has_grad):
         """Ideal for scores, and for the features and loadings that go with some."""
-        if is_op(var, FeatureScoresRV):
+        feature = parameters(var)[0] if is_op(var, FeatureLoadingsRV) else var
+        if is_op(var, FeatureScoresRV) or is_drawn_with(feature, "scores"):
             return Competence.IDEAL
-        if is_op(var, FeatureLoadingsRV):
-            var = parameters(var)[0]
-        if not is_op(var, IndianBuffetRV):
-            return Competence.INCOMPATIBLE
-        mine = any(is_op(rv, FeatureScoresRV) for rv in _children(pm.modelcontext(None), var))
-        return Competence.IDEAL if mine else Competence.INCOMPATIBLE
+        return Competence.INCOMPATIBLE

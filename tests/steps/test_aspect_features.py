@@ -181,8 +181,15 @@ def test_the_step_refuses_what_it_cannot_draw():
         z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
         w = FeatureInteractions("w", z, 1.0, kind="diagonal", positive=True)
         pm.Bernoulli("y", aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
-        with pytest.raises(ValueError, match="aspect_probabilities alone"):
+        with pytest.raises(ValueError, match="depends on 'feature'"):
             AspectFeatureGibbs([z, w])
+
+
+def test_the_step_is_assigned_outside_of_a_context():
+    model = elimination_by_aspects(simulated()[0])
+    _, methods = pm.sampling.mcmc.assign_step_methods(model)
+    assert AspectFeatureGibbs in methods
+    assert sum(map(len, methods.values())) == len(model.free_RVs)
 
 
 def test_a_chain_without_room_stops_with_the_remedy():

@@ -222,6 +222,13 @@ def test_the_step_refuses_what_it_cannot_draw():
             HiddenCauseGibbs(model.value_vars)
 
 
+def test_the_step_is_assigned_outside_of_a_context():
+    model = hidden_causes(simulate(60, 8, random_seed=1).data)
+    _, methods = pm.sampling.mcmc.assign_step_methods(model)
+    assert HiddenCauseGibbs in methods
+    assert sum(map(len, methods.values())) == len(model.free_RVs)
+
+
 def test_a_chain_without_room_stops_with_the_remedy():
     made = simulate(60, 8, random_seed=1)
     with hidden_causes(made.data, max_features=1, leak=0.01) as model:

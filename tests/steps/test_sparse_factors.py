@@ -233,6 +233,13 @@ def test_the_step_refuses_what_it_cannot_draw():
     assert model["score"] is score
 
 
+def test_the_step_is_assigned_outside_of_a_context():
+    model = infinite_ica(components(20)[0])
+    _, methods = pm.sampling.mcmc.assign_step_methods(model)
+    assert SparseFactorGibbs in methods
+    assert sum(map(len, methods.values())) == len(model.free_RVs)
+
+
 def test_a_chain_without_room_stops_with_the_remedy():
     rng = np.random.default_rng(8)
     with sparse_factor_analysis(rng.normal(size=(40, 6)), noise=0.05, max_features=1) as model:
