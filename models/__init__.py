@@ -3,6 +3,7 @@
 from bayesstruct.models.additive_clustering import additive_clustering
 from bayesstruct.models.bayesian_network import bayesian_network
 from bayesstruct.models.binary_matrix_factorization import binary_matrix_factorization
+from bayesstruct.models.dp_glm import dp_glm
 from bayesstruct.models.elimination_by_aspects import elimination_by_aspects
 from bayesstruct.models.gaussian_graphical import gaussian_graphical
 from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
@@ -20,6 +21,7 @@ __all__ = [
     "additive_clustering",
     "bayesian_network",
     "binary_matrix_factorization",
+    "dp_glm",
     "elimination_by_aspects",
     "gaussian_graphical",
     "gaussian_neighbourhoods",

@@ -1,6 +1,7 @@
 """Distributions: priors over structures, and what a structure says about data."""
 
 from bayesstruct.distributions.aspect_choices import aspect_probabilities
+from bayesstruct.distributions.chinese_restaurant import ChineseRestaurant
 from bayesstruct.distributions.dag import DAG
 from bayesstruct.distributions.discrete_network import (
     DiscreteNetwork,
@@ -39,6 +40,13 @@ from bayesstruct.distributions.incomplete_networks import (
 )
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.distributions.interactions import interaction_strengths
+from bayesstruct.distributions.mixture_parameters import ClusterNormals, ClusterVariances
+from bayesstruct.distributions.mixture_rows import (
+    ClusterBinary,
+    ClusterCount,
+    ClusterResponse,
+    ClusterRows,
+)
 from bayesstruct.distributions.pairwise import (
     IncompletePairwiseMRF,
     Ising,
@@ -70,6 +78,13 @@ __all__ = [
     "ArcWeights",
     "CauchySpikeAndSlab",
     "CauseActivations",
+    "ChineseRestaurant",
+    "ClusterBinary",
+    "ClusterCount",
+    "ClusterNormals",
+    "ClusterResponse",
+    "ClusterRows",
+    "ClusterVariances",
     "ColumnMeans",
     "DiscreteNetwork",
     "EdgeProbability",

@@ -7,6 +7,7 @@ from bayesstruct.steps.dyadic_features import DyadicFeatureGibbs
 from bayesstruct.steps.finite_features import FiniteFeatureMetropolis
 from bayesstruct.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
+from bayesstruct.steps.mixture_clusters import DirichletMixtureGibbs
 from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
 from bayesstruct.steps.networks import NetworkMCMC
 from bayesstruct.steps.order_networks import OrderNetworkMCMC
@@ -18,6 +19,7 @@ from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
     "AspectFeatureGibbs",
+    "DirichletMixtureGibbs",
     "DyadicFeatureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
@@ -47,6 +49,7 @@ for _step in (
     SparseFactorGibbs,
     DyadicFeatureGibbs,
     AspectFeatureGibbs,
+    DirichletMixtureGibbs,
     NetworkMCMC,
     OrderNetworkMCMC,
     IncompleteNetworkMCMC,
