@@ -4,6 +4,7 @@ Every function takes the DataTree that `pm.sample()` returned for a graph model 
 """
 
 from bayesstruct.structure.arc_tables import arc_table
+from bayesstruct.structure.clusters import cluster_coefficients, cluster_table, co_clustering
 from bayesstruct.structure.comparison import Comparison, calibration_table, compare, expected_shd
 from bayesstruct.structure.dag_comparison import ArcComparison
 from bayesstruct.structure.directed import (
@@ -35,6 +36,7 @@ from bayesstruct.structure.graphs import (
 from bayesstruct.structure.information import conditional_information, edge_information
 from bayesstruct.structure.link_probabilities import link_probabilities
 from bayesstruct.structure.matrices import as_matrix, inclusion_matrix, partial_correlations
+from bayesstruct.structure.mixture_predictions import mixture_predictions
 from bayesstruct.structure.neighbourhoods import symmetrize
 from bayesstruct.structure.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.structure.selection import credible_edges
@@ -49,7 +51,10 @@ __all__ = [
     "bayes_factors",
     "blanket_probabilities",
     "calibration_table",
+    "cluster_coefficients",
+    "cluster_table",
     "co_assignment",
+    "co_clustering",
     "compare",
     "conditional_information",
     "cpdag",
@@ -70,6 +75,7 @@ __all__ = [
     "loading_table",
     "map_graph",
     "median_graph",
+    "mixture_predictions",
     "partial_correlations",
     "path_probabilities",
     "structural_hamming_distance",
