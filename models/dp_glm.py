@@ -1,4 +1,4 @@
-"""Dirichlet-process mixture of regressions: does a response depend on its predictors in other ways here than there?
+"""Dirichlet-process mixture of regressions: how does a response depend on its predictors, here and there?
 
 cluster     ~ ChineseRestaurant(alpha)                which rows belong together
 x           ~ Normal(covariate_mean, covariate_variance)   of the cluster of the row
@@ -36,7 +36,7 @@ def dp_glm(
     alpha=None,
     within=0.5,
     mean_strength=0.25,
-    coefficient_scale=1.0,
+    coefficient_scale=None,
     max_clusters=50,
 ):
     r"""Learn in how many ways a response depends on its predictors, and for which rows each of them holds.
@@ -64,9 +64,12 @@ def dp_glm(
         the response too, given the predictors, if it is normal. All have inverse gamma priors with shape 2.
     mean_strength : float, default 0.25
         The prior of the mean of a column in a cluster counts as so many rows.
-    coefficient_scale : float, default 1
-        Prior standard deviation of coefficients, for columns in their standard deviations and a response in its
-        own, or a linear predictor as it is.
+    coefficient_scale : float, optional
+        By default 2, and for counts 0.5: prior standard deviation of coefficients, for columns in their
+        standard deviations and a response in its own, or a linear predictor as it is. For a normal response
+        it holds where the noise variance is at its prior mean, and goes with the noise: give more if the
+        response is all but determined in a cluster. The mean of counts in a new cluster goes with the
+        exponential of its square.
     max_clusters : int, default 50
         Clusters that there is room for. The prior is not cut: a chain that needs more stops with an error.
 
@@ -208,6 +211,8 @@ class _Prior:
 
     def __init__(self, x, y, family, within, mean_strength, coefficient_scale):
         within = number("within", within, above=0)
+        if coefficient_scale is None:
+            coefficient_scale = 0.5 if family == "poisson" else 2.0
         scale = number("coefficient_scale", coefficient_scale, above=0)
         self.family = family
         self.location, deviation = x.mean(axis=0), x.std(axis=0)

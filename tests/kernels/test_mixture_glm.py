@@ -66,12 +66,12 @@ def exact(family, alpha):
 @pytest.mark.calibration
 @pytest.mark.parametrize("family", [LOGISTIC, POISSON])
 def test_partitions_have_the_exact_posterior(family, full):
-    draws, bound = (300_000, 0.01) if full else (10_000, 0.05)
+    draws, bound = (300_000, 0.01) if full else (6_000, 0.05)
     posterior = exact(family, 1.4)
     assert len(posterior) == 15
     assert distance(chain(family, 1.4, draws), posterior) < bound
     # A scan that does not share alpha out between the empty clusters.
-    assert distance(chain(family, 1.4 * EMPTY, 10_000), posterior) > 0.1
+    assert distance(chain(family, 1.4 * EMPTY, 6_000), posterior) > 0.1
 
 
 def joint(family, n=5, alpha=1.2, share=1.0):
@@ -123,9 +123,9 @@ def joint(family, n=5, alpha=1.2, share=1.0):
 
 @pytest.mark.parametrize("family", [LOGISTIC, POISSON])
 def test_joint_draws_have_the_prior(family):
-    assert len(assert_geweke(*joint(family), draws=6_000, seed=4)) == 11
+    assert len(assert_geweke(*joint(family), draws=3_000, seed=4)) == 11
 
 
 def test_joint_draws_of_a_wrong_sampler_have_not():
     with pytest.raises(AssertionError, match="worst z"):
-        assert_geweke(*joint(LOGISTIC, share=EMPTY), draws=6_000, seed=4)
+        assert_geweke(*joint(LOGISTIC, share=EMPTY), draws=3_000, seed=4)

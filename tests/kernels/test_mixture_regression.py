@@ -62,7 +62,7 @@ def chain(table, alpha, draws, *, scan=True, moves=1, noise_rate=NOISE_RATE, see
 @pytest.mark.calibration
 @pytest.mark.parametrize(("scan", "moves"), [(True, 0), (True, 2), (False, 3)])
 def test_partitions_have_the_exact_posterior(scan, moves, full):
-    draws, bound = (300_000, 0.01) if full else (8_000, 0.05)
+    draws, bound = (300_000, 0.01) if full else (6_000, 0.05)
     table = small_table()
     posterior = exact(table, 1.3)
     assert len(posterior) == 52
@@ -74,8 +74,8 @@ def test_wrong_samplers_do_not():
     table = small_table()
     posterior = exact(table, 1.3)
     # Another prior of the noise (twice b is what belongs into the factor), another mass.
-    assert distance(chain(table, 1.3, 8_000, noise_rate=NOISE_RATE / 2), posterior) > 0.05
-    assert distance(chain(table, 2.0, 8_000), posterior) > 0.05
+    assert distance(chain(table, 1.3, 4_000, noise_rate=NOISE_RATE / 2), posterior) > 0.05
+    assert distance(chain(table, 2.0, 4_000), posterior) > 0.05
 
 
 def test_a_scan_with_too_little_room_says_so():
@@ -139,9 +139,9 @@ def joint(n=5, alpha=1.2, noise_rate=NOISE_RATE):
 
 
 def test_joint_draws_have_the_prior():
-    assert len(assert_geweke(*joint(), draws=5_000, seed=3)) == 12
+    assert len(assert_geweke(*joint(), draws=3_000, seed=3)) == 12
 
 
 def test_joint_draws_of_a_wrong_sampler_have_not():
     with pytest.raises(AssertionError, match="worst z"):
-        assert_geweke(*joint(noise_rate=NOISE_RATE / 2), draws=5_000, seed=3)
+        assert_geweke(*joint(noise_rate=NOISE_RATE / 2), draws=3_000, seed=3)
