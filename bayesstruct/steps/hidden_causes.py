@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc.step_methods.compound import Competence
+from pymc.step_methods.compound import Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
 
 from bayesstruct.distributions.hidden_causes import MISSING, CauseActivationsRV, NoisyOrRV
 from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds, is_drawn_with
@@ -17,6 +18,9 @@ from bayesstruct.steps.recognition import (
 )
 
 __all__ = ["HiddenCauseGibbs"]
+
+_LEAK = 0.4  # of the first call of a warm-up
+_MOVES = 20  # merges and splits that are tried in a call
 
 
 @dataclass
@@ -32,13 +36,21 @@ class _Part:
         return self.feature, self.cause
 
 
+@dataclass_state
+class HiddenCauseGibbsState(StepMethodState):
+    """State of a step: calls so far, and in how many of them the leak is larger than it is."""
+
+    calls: int
+    cool: int
+
+
 class HiddenCauseGibbs(FeatureStep):
     """Gibbs sampler of the hidden causes of binary variables, and of the rows in which they are active.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
     :class:`bayesstruct.CauseActivations` under a :class:`bayesstruct.NoisyOr`. One call visits the links of
-    all variables (:func:`bayesstruct.kernels.hidden_causes.scan_links`), then all activities. Probabilities
-    and the parameters of the process are left to other steps.
+    all variables (:func:`bayesstruct.kernels.hidden_causes.scan_links`), then all activities, and tries to merge
+    causes and to split some. Probabilities and the parameters of the process are left to other steps.
 
     Parameters
     ----------
@@ -57,10 +69,12 @@ class HiddenCauseGibbs(FeatureStep):
 
     Notes
     -----
-    Statistics of each draw: ``n_features``.
+    In the first half of a warm-up the leak falls from 0.4 to its value: links are then less certain, and a chain
+    finds its way from one set of causes to another. Statistics of each draw: ``n_features``.
     """
 
     name = "hidden_cause_gibbs"
+    _state_class = HiddenCauseGibbsState
     supported = (
         "Supported is one observed NoisyOr of an IndianBuffet over variables and its CauseActivations, on "
         "which nothing else depends; bs.models.hidden_causes makes these"
@@ -91,6 +105,12 @@ class HiddenCauseGibbs(FeatureStep):
     def observe(self, part, x):
         """Keep the table as the kernels take it."""
         self.observed = np.ascontiguousarray(np.where(x == MISSING, 2, x).T, np.int8)
+        self.calls, self.cool = 0, 0
+
+    def setup_chain(self, rng, tune, draws):
+        """Take the generator of the chain, and the length of its warm-up."""
+        super().setup_chain(rng, tune, draws)
+        self.calls, self.cool = 0, tune // 2
 
     def step(self, point):
         """Draw links and activities once."""
@@ -99,6 +119,9 @@ class HiddenCauseGibbs(FeatureStep):
         point, rng = dict(point), self.rng
         feature, cause = self.names
         alpha, c, discount, *chances = (float(np.squeeze(v)) for v in self.values(point))
+        if self.calls < self.cool:
+            chances[1] += (max(_LEAK, chances[1]) - chances[1]) * (1 - self.calls / self.cool)
+        self.calls += 1
         z = np.array(point[feature], np.int8, order="C")
         y = np.ascontiguousarray(point[cause].T, np.int8)
         used, variables = int(z.any(axis=0).sum()), rng.permutation(len(z))
@@ -106,9 +129,23 @@ class HiddenCauseGibbs(FeatureStep):
         used = scan_links(rng, z, y, used, self.observed, variables, *chances, *process)
         self._check_room(used >= 0)
         scan_activities(rng, z, y, used, self.observed, *chances)
+        used = self._merge_and_split(z, y, used, chances, (alpha, c, discount))
         order = self._order(z)
         point[feature], point[cause] = z[:, order], y[order].T.astype(point[cause].dtype)
         return point, [{"n_features": used}]
+
+    def _merge_and_split(self, z, y, used, chances, process):
+        """Try to merge causes and to split some, in place; return the number of causes."""
+        from bayesstruct.kernels.hidden_causes import merge_or_split
+
+        links, active = z[:, :used].copy(), y[:used].copy()
+        for _ in range(_MOVES):
+            links, active = merge_or_split(self.rng, links, active, self.observed, chances, process)
+            self._check_room(links.shape[1] <= z.shape[1])
+        used = links.shape[1]
+        z[:, :used], z[:, used:] = links, 0
+        y[:used], y[used:] = active, 0
+        return used
 
     @staticmethod
     def competence(var, has_grad):

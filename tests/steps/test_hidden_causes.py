@@ -17,7 +17,7 @@ from bayesstruct.data import TableError
 from bayesstruct.distributions.hidden_causes import CauseActivations, NoisyOr
 from bayesstruct.distributions.indian_buffet import IndianBuffet
 from bayesstruct.kernels import indian_buffet as buffet
-from bayesstruct.kernels.hidden_causes import scan_activities, scan_links
+from bayesstruct.kernels.hidden_causes import merge_or_split, scan_activities, scan_links
 from bayesstruct.models.hidden_causes import hidden_causes
 from bayesstruct.simulate import hidden_causes as simulate
 from bayesstruct.steps.hidden_causes import HiddenCauseGibbs
@@ -50,12 +50,19 @@ def log_density(z, x=X):
     return total
 
 
-def sweep(rng, z, y, used, x, alpha, law=(1.0, 0.0), base=BASE):
+def sweep(rng, z, y, used, x, alpha, law=(1.0, 0.0), base=BASE, moves=2):
     p = len(z)
     rate = alpha * buffet.new_dish_rates(p, *law)[-1]
     order = rng.permutation(p)
     used = scan_links(rng, z, y, used, x, order, STRENGTH, LEAK, base, rate, *law)
     scan_activities(rng, z, y, used, x, STRENGTH, LEAK, BASE)
+    chances, process = (STRENGTH, LEAK, BASE), (alpha, *law)
+    links, active = z[:, :used].copy(), y[:used].copy()
+    for _ in range(moves):
+        links, active = merge_or_split(rng, links, active, x, chances, process)
+    used = links.shape[1]
+    z[:, :used], y[:used] = links, active
+    z[:, used:], y[used:] = 0, 0
     return used
 
 
