@@ -95,4 +95,9 @@ MODELS = {
     "elimination_by_aspects": Entry(
         "choices between options, from their hidden aspects", ready=True, command=False
     ),
+    "dp_glm": Entry(
+        "a response that depends on its predictors in other ways here than there",
+        ready=True,
+        command=False,
+    ),
 }
