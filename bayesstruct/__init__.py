@@ -12,6 +12,8 @@ from bayesstruct import distributions, steps
 from bayesstruct.distributions import (
     DAG,
     ArcWeights,
+    BehaviourScales,
+    BehaviourTransitions,
     CauseActivations,
     ChineseRestaurant,
     ClusterBinary,
@@ -50,6 +52,7 @@ from bayesstruct.distributions import (
     SparseGroupLaplace,
     SpikeAndSlab,
     StickBreakingProbabilities,
+    SwitchingSeries,
     TreeLaplace,
     aspect_probabilities,
     edges,
@@ -139,6 +142,8 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "DAG",
     "ArcWeights",
+    "BehaviourScales",
+    "BehaviourTransitions",
     "CauseActivations",
     "ChineseRestaurant",
     "ClusterBinary",
@@ -177,6 +182,7 @@ __all__ = [
     "SparseGroupLaplace",
     "SpikeAndSlab",
     "StickBreakingProbabilities",
+    "SwitchingSeries",
     "TreeLaplace",
     "aspect_probabilities",
     "distributions",

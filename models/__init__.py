@@ -13,6 +13,7 @@ from bayesstruct.models.ising import ising
 from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
 from bayesstruct.models.latent_features import latent_features
 from bayesstruct.models.link_prediction import link_prediction
+from bayesstruct.models.markov_transitions import markov_transitions
 from bayesstruct.models.pairwise_mrf import pairwise_mrf
 from bayesstruct.models.protein_complexes import protein_complexes
 from bayesstruct.models.sparse_factor_analysis import sparse_factor_analysis
@@ -31,6 +32,7 @@ __all__ = [
     "ising_neighbourhoods",
     "latent_features",
     "link_prediction",
+    "markov_transitions",
     "pairwise_mrf",
     "protein_complexes",
     "sparse_factor_analysis",

@@ -71,11 +71,18 @@ from bayesstruct.distributions.spike_and_slab import (
     SpikeAndSlab,
     included,
 )
+from bayesstruct.distributions.switching_series import (
+    BehaviourScales,
+    BehaviourTransitions,
+    SwitchingSeries,
+)
 from bayesstruct.distributions.tree_laplace import TreeLaplace
 
 __all__ = [
     "DAG",
     "ArcWeights",
+    "BehaviourScales",
+    "BehaviourTransitions",
     "CauchySpikeAndSlab",
     "CauseActivations",
     "ChineseRestaurant",
@@ -124,6 +131,7 @@ __all__ = [
     "SparseGroupLaplace",
     "SpikeAndSlab",
     "StickBreakingProbabilities",
+    "SwitchingSeries",
     "TreeLaplace",
     "aspect_probabilities",
     "edges",

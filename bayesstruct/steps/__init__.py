@@ -16,6 +16,7 @@ from bayesstruct.steps.precision import EdgesGibbs, PrecisionGibbs
 from bayesstruct.steps.scored_networks import ScoredNetworkMCMC
 from bayesstruct.steps.sparse_factors import SparseFactorGibbs
 from bayesstruct.steps.spike_slab_regression import SpikeSlabRegression
+from bayesstruct.steps.switching_series import SwitchingSeriesMCMC
 
 __all__ = [
     "AspectFeatureGibbs",
@@ -34,6 +35,7 @@ __all__ = [
     "ScoredNetworkMCMC",
     "SparseFactorGibbs",
     "SpikeSlabRegression",
+    "SwitchingSeriesMCMC",
 ]
 
 # The last is asked first: NetworkMCMC takes all graphs of which the later ones do not say more.
@@ -49,6 +51,7 @@ for _step in (
     SparseFactorGibbs,
     DyadicFeatureGibbs,
     AspectFeatureGibbs,
+    SwitchingSeriesMCMC,
     DirichletMixtureGibbs,
     NetworkMCMC,
     OrderNetworkMCMC,

@@ -1,0 +1,131 @@
+"""Simulated time series that switch among behaviours which they share."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["SwitchingSimulation", "markov_transitions"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SwitchingSimulation:
+    """Simulated series with the behaviours behind them.
+
+    Attributes
+    ----------
+    data : pandas.DataFrame, shape (N n, d + 1)
+        Rows of all series in the order of time; the column ``series`` names them.
+    feature : pandas.DataFrame, shape (N, K)
+        Which behaviours each series has.
+    mean : pandas.DataFrame, shape (K, d)
+    state : pandas.Series, shape (N n,)
+        Name of the behaviour of each row.
+    """
+
+    data: "pandas.DataFrame"
+    feature: "pandas.DataFrame"
+    mean: "pandas.DataFrame"
+    state: "pandas.Series"
+
+    def __repr__(self) -> str:
+        n, k = self.feature.shape
+        return f"SwitchingSimulation({n:,} series, {len(self.data):,} rows, {k} behaviours)"
+
+
+def markov_transitions(
+    n: int,
+    n_series: int = 4,
+    *,
+    p: int = 2,
+    n_behaviours: int = 3,
+    probability: float = 0.6,
+    stay: float = 0.95,
+    spread: float = 3.0,
+    random_seed: int | np.random.Generator | None = None,
+) -> SwitchingSimulation:
+    """Simulate series that switch among behaviours, some of which they share.
+
+    Parameters
+    ----------
+    n : int
+        Rows of each series.
+    n_series : int, default 4
+        Named ``a``, ``b``, ... up to 26 of them, otherwise ``s0``, ``s1``, ...
+    p : int, default 2
+        Variables, named ``x0``, ``x1``, ...; their noise has standard deviation 1.
+    n_behaviours : int, default 3
+    probability : float, default 0.6
+        That a series has a behaviour. Each series has one at least, and each behaviour has a series.
+    stay : float, default 0.95
+        Probability that the next row has the same behaviour, where a series has others.
+    spread : float, default 3
+        Standard deviation of the means of behaviours.
+    random_seed : int or numpy.random.Generator, optional
+        The same seed gives the same simulation.
+
+    Returns
+    -------
+    SwitchingSimulation
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    References
+    ----------
+    Fox, E. B., Sudderth, E. B., Jordan, M. I. and Willsky, A. S. (2009). Sharing features among dynamical
+    systems with beta processes. *NIPS* 22, 549-557.
+
+    Examples
+    --------
+    >>> markov_transitions(100, random_seed=1)
+    SwitchingSimulation(4 series, 400 rows, 3 behaviours)
+    """
+    import pandas as pd
+
+    for name, value in {"n": n, "n_series": n_series, "p": p, "n_behaviours": n_behaviours}.items():
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    for name, value in {"probability": probability, "stay": stay}.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name} must be from 0 to 1, got {value}.")
+    if not spread >= 0:
+        raise ValueError(f"spread must be at least 0, got {spread}.")
+    rng = np.random.default_rng(random_seed)
+    z = (rng.random((n_series, n_behaviours)) < probability).astype(int)
+    for k in np.flatnonzero(~z.any(axis=0)):
+        z[rng.integers(n_series), k] = 1
+    for i in np.flatnonzero(~z.any(axis=1)):
+        z[i, rng.integers(n_behaviours)] = 1
+    mean = spread * rng.standard_normal((n_behaviours, p))
+    state = np.concatenate([_path(rng, np.flatnonzero(row), n, stay) for row in z])
+    rows = mean[state] + rng.standard_normal((len(state), p))
+    names = [chr(97 + i) if n_series <= 26 else f"s{i}" for i in range(n_series)]
+    columns, kinds = (
+        [f"x{j}" for j in range(p)],
+        [f"behaviour {k + 1}" for k in range(n_behaviours)],
+    )
+    data = pd.DataFrame(rows, columns=columns)
+    data.insert(0, "series", np.repeat(names, n))
+    return SwitchingSimulation(
+        data,
+        pd.DataFrame(z, names, kinds),
+        pd.DataFrame(mean, kinds, columns),
+        pd.Series(np.array(kinds)[state], name="state"),
+    )
+
+
+def _path(rng, own, n, stay):
+    """Draw the behaviours of a series: it stays, or goes to another of its own."""
+    out = np.empty(n, int)
+    out[0] = rng.choice(own)
+    for t in range(1, n):
+        others = own[own != out[t - 1]]
+        moves = len(others) and rng.random() >= stay
+        out[t] = rng.choice(others) if moves else out[t - 1]
+    return out

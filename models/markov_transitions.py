@@ -1,0 +1,159 @@
+"""Shared behaviours: between which behaviours do time series switch, which do they share, how many are there?
+
+feature     ~ IndianBuffet(alpha) over series         which behaviours each series has
+transition  ~ Dirichlet(concentration, + stickiness)  how each series moves among its own
+state       ~ Markov chain, summed out
+x           ~ Normal(emission_mean[state], emission_scale[state])
+"""
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.data.arguments import number, whole_number
+from bayesstruct.data.series import SeriesTable
+from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.distributions.switching_series import (
+    BehaviourScales,
+    BehaviourTransitions,
+    SwitchingSeries,
+)
+
+__all__ = ["markov_transitions"]
+
+
+def markov_transitions(
+    data,
+    *,
+    series=None,
+    alpha=None,
+    transition_concentration=1.0,
+    stickiness=10.0,
+    mean_scale=1.0,
+    variance_shape=2.0,
+    variance_rate=0.2,
+    concentration=1.0,
+    discount=0.0,
+    max_features=20,
+):
+    r"""Learn the behaviours that several time series share, and which series switches among which of them.
+
+    .. math::
+
+        P(s_{t+1} = l \mid s_t = k) = \pi^{(i)}_{kl}, \qquad
+        \pi^{(i)}_k \sim \mathrm{Dirichlet}(\gamma + \kappa 1[k = l] : z_{il} = 1), \qquad
+        y_{tj} \mid s_t = k \sim N(\mu_{kj}, \sigma_{kj}^2), \qquad Z \sim \mathrm{IBP}(\alpha)
+
+    Parameters
+    ----------
+    data : DataFrame, dict or list
+        A long table whose rows are in the order of time, with a column that names the series; or one table for
+        each series, a dict with their names or a list. Series may differ in length. Columns may be in any
+        units: each is put on mean 0 and standard deviation 1 over all series. Missing cells (NaN) are summed
+        out; a row without any cell is a gap of one time step.
+    series : str, optional
+        The column of a long table that names the series.
+    alpha : float, optional
+        Mean number of behaviours of a series before the data are seen; by default it has a Gamma(1, 1) prior.
+    transition_concentration : float, default 1
+        :math:`\gamma`, above 0.
+    stickiness : float, default 10
+        :math:`\kappa`, at least 0: the larger, the longer a series is expected to stay in a behaviour.
+    mean_scale : float, default 1
+        Standard deviation of the means of behaviours, in standard deviations of the column.
+    variance_shape, variance_rate : float, default 2 and 0.2
+        Of the inverse-gamma law of the variances of behaviours, in squared standard deviations of the column.
+    concentration, discount : float
+        Of the process, see :class:`bayesstruct.IndianBuffet`.
+    max_features : int, default 20
+        Behaviours that there is room for. The prior is not cut: a chain that needs more stops with an error.
+
+    Returns
+    -------
+    pymc.Model
+        With ``feature`` (observation, latent), whose observations are the series; ``transition`` (observation,
+        latent, latent_); ``emission_mean`` and ``emission_scale`` (latent, node); ``n_features``; ``alpha``, if it
+        is not given; and ``x`` (time, node), the standardised rows of all series (``location`` and
+        ``scale`` lead back to their units).
+
+    Raises
+    ------
+    TableError
+        If the data cannot be used; the message names the column or the series and the remedy.
+    ValueError, TypeError
+        For an option out of range.
+
+    Notes
+    -----
+    Read it with :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`. Each
+    series has one behaviour at least: the prior of ``feature`` counts only under this condition, which makes
+    small values of ``alpha`` less probable than its Gamma law says. Draws from the prior in which a series has
+    none are NaN there. The log likelihood has one entry a row, given the rows of its series before it.
+
+    References
+    ----------
+    Fox, E. B., Sudderth, E. B., Jordan, M. I. and Willsky, A. S. (2009). Sharing features among dynamical systems
+    with beta processes. *NIPS* 22, 549-557.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.markov_transitions(table, series="subject"):
+            idata = pm.sample()
+        bs.feature_membership(idata)
+    """
+    if alpha is not None:
+        alpha = number("alpha", alpha, above=0)
+    gamma = number("transition_concentration", transition_concentration, above=0)
+    kappa = number("stickiness", stickiness, least=0)
+    mean_scale = number("mean_scale", mean_scale, above=0)
+    shape = number("variance_shape", variance_shape, above=0)
+    rate = number("variance_rate", variance_rate, above=0)
+    most = whole_number("max_features", max_features, 1)
+    table = SeriesTable.read(data, series)
+    x, gaps = table.standardized, np.isnan(table.values)
+    latent = np.arange(most)
+    with pm.Model(coords=table.coords | {"latent": latent, "latent_": latent}) as model:
+        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else alpha
+        feature = IndianBuffet(
+            "feature",
+            alpha,
+            observations=len(table.labels),
+            concentration=concentration,
+            discount=discount,
+            truncation=most,
+            dims=("observation", "latent"),
+        )
+        transition = BehaviourTransitions(
+            "transition", feature, gamma, kappa, dims=("observation", "latent", "latent_")
+        )
+        mean = FeatureLoadings(
+            "emission_mean",
+            feature,
+            mean_scale,
+            variables=len(table.names),
+            dims=("latent", "node"),
+        )
+        scale = BehaviourScales(
+            "emission_scale",
+            feature,
+            shape,
+            rate,
+            variables=len(table.names),
+            dims=("latent", "node"),
+        )
+        pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
+        pm.Data("location", table.location, dims="node")
+        pm.Data("scale", table.scale, dims="node")
+        SwitchingSeries(
+            "x",
+            feature,
+            transition,
+            mean,
+            scale,
+            lengths=table.lengths,
+            seen=~gaps,
+            observed=np.where(gaps, 0.0, x),
+            dims=("time", "node"),
+        )
+    return model
