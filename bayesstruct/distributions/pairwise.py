@@ -25,7 +25,9 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.distributions.precision import as_float
+from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
 from bayesstruct.kernels.exact_sums import ExactSums
 from bayesstruct.kernels.pairwise_sampler import Sampler
 from bayesstruct.kernels.potentials import Potentials
@@ -264,7 +266,9 @@ class PairwiseMRF(Discrete):
     def dist(cls, bias, weight, *, potentials, likelihood="exact", sweeps=SWEEPS, **kwargs):
         """Create the distribution without a model."""
         options = _options(potentials, likelihood, sweeps)
-        return super().dist(_params(bias, weight, potentials), **options, **kwargs)
+        params = _params(bias, weight, potentials)
+        _tell_step(*params[1:])
+        return super().dist(params, **options, **kwargs)
 
     def support_point(rv, size, bias, weight):
         """Return rows of first states."""
@@ -314,6 +318,7 @@ class IncompletePairwiseMRF(Discrete):
         """Create the distribution without a model."""
         options = _options(potentials, likelihood, sweeps) | {"mask": Mask(missing)}
         params = [*_params(bias, weight, potentials), pt.as_tensor_variable(cells)]
+        _tell_step(*params[1:])
         return super().dist(params, **options, **kwargs)
 
     def support_point(rv, size, bias, weight, cells):
@@ -469,6 +474,18 @@ def _options(potentials, likelihood, sweeps):
     if likelihood == "exact":
         ExactSums.of(potentials)  # refuses what takes too long
     return {"potentials": potentials, "likelihood": likelihood, "sweeps": int(sweeps)}
+
+
+def _tell_step(weight, *cells):
+    """Mark weights that may be zero, and missing cells, as drawn together.
+
+    pm.sample asks steps about a variable without telling them the model.
+    """
+    if weight.owner is not None and isinstance(
+        weight.owner.op, SpikeAndSlabRV | GroupSpikeAndSlabRV
+    ):
+        for variable in (weight, *cells):
+            variable.tag.drawn_with = "field"
 
 
 def _params(bias, weight, potentials):

@@ -12,11 +12,12 @@ from pytensor.tensor.random.basic import BinomialRV
 from bayesstruct.distributions.aspect_choices import AspectProbabilities
 from bayesstruct.distributions.feature_interactions import FeatureInteractionsRV
 from bayesstruct.kernels.dyadic_codes import DIAGONAL
-from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds, is_drawn_with
+from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _depends_on,
+    is_drawn_with,
     is_op,
     parameters,
 )

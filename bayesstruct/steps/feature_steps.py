@@ -17,7 +17,7 @@ from bayesstruct.steps.recognition import (
 )
 from bayesstruct.steps.tables import Expressions
 
-__all__ = ["FeatureStep", "children_of_kinds", "is_drawn_with"]
+__all__ = ["FeatureStep", "children_of_kinds"]
 
 
 def children_of_kinds(model, feature, kinds) -> list:
@@ -33,11 +33,6 @@ def children_of_kinds(model, feature, kinds) -> list:
         names = ", ".join(repr(rv.name) for rv in children) or "nothing"
         raise NotRecognized(f"{names} depends on {feature.name!r}")
     return [rv for [rv] in found]
-
-
-def is_drawn_with(variable, what) -> bool:
-    """Whether distributions have said that they go with these features, see their ``dist``."""
-    return getattr(variable.tag, "drawn_with", None) == what
 
 
 class FeatureStep(BlockedStep):

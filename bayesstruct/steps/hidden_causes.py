@@ -8,11 +8,12 @@ from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from bayesstruct.distributions.hidden_causes import MISSING, CauseActivationsRV, NoisyOrRV
-from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds, is_drawn_with
+from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _depends_on,
+    is_drawn_with,
     is_op,
     parameters,
 )

@@ -288,13 +288,12 @@ class DirichletMixtureGibbs(BlockedStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for the labels of a mixture and the parameters of their clusters."""
-        if is_op(var, _KINDS):
-            return Competence.IDEAL
-        if not is_op(var, ChineseRestaurantRV):
-            return Competence.INCOMPATIBLE
-        children = _children(pm.modelcontext(None), var)
-        mine = any(is_op(rv, (*_KINDS, ClusterRowsRV)) for rv in children)
+        """Ideal for labels and the parameters of their clusters.
+
+        Were it to decline labels, samplers that are wrong for them would take them; so the constructor takes
+        all, and raises for those that it cannot draw.
+        """
+        mine = is_op(var, (*_KINDS, ChineseRestaurantRV))
         return Competence.IDEAL if mine else Competence.INCOMPATIBLE
 
 

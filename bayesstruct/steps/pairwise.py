@@ -23,7 +23,13 @@ from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.distributions.pairwise import IncompletePairwiseRV, PairwiseRV
 from bayesstruct.distributions.precision import as_float
 from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
-from bayesstruct.steps.recognition import NotRecognized, _children, is_op, parameters
+from bayesstruct.steps.recognition import (
+    NotRecognized,
+    _children,
+    is_drawn_with,
+    is_op,
+    parameters,
+)
 from bayesstruct.steps.tables import Expressions
 
 __all__ = ["PairwiseSpikeSlab"]
@@ -204,7 +210,7 @@ class PairwiseSpikeSlab(BlockedStep):
         Were it to decline weights, samplers that never reach zero would take them; so the constructor
         takes all, and raises for those that it cannot draw.
         """
-        if is_op(var, GroupSpikeAndSlabRV):
+        if is_op(var, GroupSpikeAndSlabRV) or is_drawn_with(var, "field"):
             return Competence.IDEAL
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:

@@ -103,6 +103,14 @@ def is_op(rv, kinds) -> bool:
     return rv.owner is not None and isinstance(rv.owner.op, kinds)
 
 
+def is_drawn_with(variable, what) -> bool:
+    """Whether a distribution has said, in its ``dist``, that a variable is drawn with it.
+
+    ``pm.sample(model=model)`` outside of a context asks steps about a variable without telling them the model.
+    """
+    return getattr(variable.tag, "drawn_with", None) == what
+
+
 def parameters(rv) -> tuple:
     """Distribution parameters of a random variable, as they are in the graph."""
     return tuple(rv.owner.op.dist_params(rv.owner))

@@ -8,11 +8,12 @@ from pymc.step_methods.compound import Competence
 
 from bayesstruct.distributions.feature_scores import FactorRowsRV, FeatureScoresRV
 from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV
-from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds, is_drawn_with
+from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _depends_on,
+    is_drawn_with,
     is_op,
     parameters,
 )

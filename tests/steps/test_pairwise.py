@@ -306,3 +306,16 @@ def test_the_same_draws_after_a_change_of_chain():
         second, _ = other.step(point)
         np.testing.assert_allclose(first["weight"], second["weight"], rtol=1e-9)
         point = first
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_step_is_assigned_outside_of_a_context(missing):
+    table = np.random.default_rng(3).integers(0, 2, (40, 3)).astype(float)
+    if missing:
+        table[0, 0] = np.nan
+    for model in (bs.models.ising(table), bs.models.pairwise_mrf(table, prior="spike_slab")):
+        _, methods = pm.sampling.mcmc.assign_step_methods(model)
+        drawn = {model.values_to_rvs[v].name for v in methods[PairwiseSpikeSlab]}
+        assert len(drawn) == 1 + missing
+        assert not missing or "x_missing" in drawn
+        pm.sampling.mcmc.instantiate_steppers(model, [], methods)
