@@ -41,7 +41,9 @@ class ClusterVariancesRV(SymbolicRandomVariable):
         scale = rate[..., None, :]
         full = (used * power * scale).shape
         lengths = full if rv_size_is_none(size) else (*size, components, rate.shape[-1])
-        next_rng, gamma = pt.random.gamma(power, scale=1.0, size=lengths, rng=rng, return_next_rng=True)
+        next_rng, gamma = pt.random.gamma(
+            power, scale=1.0, size=lengths, rng=rng, return_next_rng=True
+        )
         draw = pt.where(used, scale / gamma, 0.0)
         inputs = [rng, size, cluster, shape, rate]
         return cls(inputs=inputs, outputs=[next_rng, draw], components=components)(*inputs)
