@@ -128,6 +128,7 @@ _ROOMS = {
         "median_graph",
         "mixture_predictions",
         "path_probabilities",
+        "state_probabilities",
         "structural_hamming_distance",
         "structural_intervention_distance",
         "symmetrize",

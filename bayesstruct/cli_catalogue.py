@@ -95,6 +95,9 @@ MODELS = {
     "elimination_by_aspects": Entry(
         "choices between options, from their hidden aspects", ready=True, command=False
     ),
+    "markov_transitions": Entry(
+        "time series that switch among behaviours which they share", ready=True, command=False
+    ),
     "dp_glm": Entry(
         "a response that depends on its predictors in other ways here than there",
         ready=True,

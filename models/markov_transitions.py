@@ -73,7 +73,7 @@ def markov_transitions(
         With ``feature`` (observation, latent), whose observations are the series; ``transition`` (observation,
         latent, latent_); ``emission_mean`` and ``emission_scale`` (latent, node); ``n_features``; ``alpha``, if it
         is not given; and ``x`` (time, node), the standardised rows of all series (``location`` and
-        ``scale`` lead back to their units).
+        ``scale`` lead back to their units; ``rows`` and ``missing`` are their lengths and the missing cells).
 
     Raises
     ------
@@ -84,8 +84,9 @@ def markov_transitions(
 
     Notes
     -----
-    Read it with :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`. Each
-    series has one behaviour at least: the prior of ``feature`` counts only under this condition, which makes
+    Read it with :func:`bayesstruct.state_probabilities` and, for who has what, with
+    :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`; these two do not tell behaviours apart that
+    the same series have. Each series has one behaviour at least: the prior of ``feature`` counts only under this condition, which makes
     small values of ``alpha`` less probable than its Gamma law says. Draws from the prior in which a series has
     none are NaN there. The log likelihood has one entry a row, given the rows of its series before it.
 
@@ -100,7 +101,7 @@ def markov_transitions(
 
         with bs.models.markov_transitions(table, series="subject"):
             idata = pm.sample()
-        bs.feature_membership(idata)
+        bs.state_probabilities(idata)
     """
     if alpha is not None:
         alpha = number("alpha", alpha, above=0)
@@ -145,6 +146,8 @@ def markov_transitions(
         pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
         pm.Data("location", table.location, dims="node")
         pm.Data("scale", table.scale, dims="node")
+        pm.Data("rows", np.array(table.lengths), dims="observation")
+        pm.Data("missing", gaps.astype(np.int8), dims=("time", "node"))
         SwitchingSeries(
             "x",
             feature,

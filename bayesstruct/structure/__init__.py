@@ -40,6 +40,7 @@ from bayesstruct.structure.mixture_predictions import mixture_predictions
 from bayesstruct.structure.neighbourhoods import symmetrize
 from bayesstruct.structure.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.structure.selection import credible_edges
+from bayesstruct.structure.state_probabilities import state_probabilities
 from bayesstruct.structure.tables import edge_table
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "mixture_predictions",
     "partial_correlations",
     "path_probabilities",
+    "state_probabilities",
     "structural_hamming_distance",
     "structural_intervention_distance",
     "symmetrize",

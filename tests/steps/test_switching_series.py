@@ -411,6 +411,23 @@ def test_behaviours_are_found_again():
     truth, found = made.feature.to_numpy() > 0, membership.to_numpy()[:, :3] > 0.5
     assert any((found[:, list(o)] == truth).all() for o in itertools.permutations(range(3)))
     assert idata["log_likelihood"]["x"].shape == (2, 150, 400)
+    table = bs.state_probabilities(idata, draws=60)
+    np.testing.assert_allclose(table.sum(axis=1), 1.0)
+    assert table["other"].mean() < 0.05
+    assert table.loc["b"].shape == (100, 4)
+    # The best matching of names; the means are about three standard deviations of the noise apart.
+    states = pd.crosstab(table.idxmax(axis=1).to_numpy(), made.state.to_numpy()).to_numpy()
+    assert sum(sorted(states.max(axis=1))[-3:]) > 0.9 * 400
+    chain_, draw = table.attrs["reference"]
+    means = idata["posterior"]["emission_mean"].values[chain_, draw, table.attrs["latent"]]
+    here = table.idxmax(axis=1).to_numpy() == 1
+    x = idata["observed_data"]["x"].values[here]
+    assert abs(x.mean(axis=0) - means[0]).max() < 0.25
+    with pytest.raises(ValueError, match="affinity"):
+        bs.state_probabilities(idata, affinity=0.0)
+    del idata["constant_data"]["rows"]
+    with pytest.raises(ValueError, match="no `rows`"):
+        bs.state_probabilities(idata)
     replicated = idata["posterior_predictive"]["x"].to_numpy()
     assert abs(replicated.mean(axis=(0, 1, 2))).max() < 0.3
     assert abs(replicated.std(axis=(0, 1, 2)) - 1.0).max() < 0.2
