@@ -178,7 +178,12 @@ class DirichletMixtureGibbs(BlockedStep):
             part = _mixture_of(model, cluster)
             check_drawn(part.variables, drawn)
         self.rng, self.moves = get_random_generator(rng), moves
-        self.part, self.alpha = part, Expressions(model, parameters(cluster), compile_kwargs)
+        # Names only: processes get a copy of the step.
+        self.cluster, self.coefficient = cluster.name, part.coefficient.name
+        self.moments = part.mean.name, part.variance.name
+        self.noise = None if part.noise is None else part.noise.name
+        self.counts = is_op(part.response, ClusterCountRV)
+        self.alpha = Expressions(model, parameters(cluster), compile_kwargs)
         normals = [*parameters(part.mean)[2:], *parameters(part.coefficient)[2:]]
         variances = [*parameters(part.variance)[1:]]
         variances += [] if part.noise is None else parameters(part.noise)[1:]
@@ -196,18 +201,18 @@ class DirichletMixtureGibbs(BlockedStep):
         from bayesstruct.kernels.chinese_restaurant import relabel
 
         point = dict(point)
-        labels = np.array(point[self.part.cluster.name], np.int64)
+        labels = np.array(point[self.cluster], np.int64)
         alpha = float(np.squeeze(self.alpha(point)[0]))
-        draw = self._draw_normal if self.part.noise is not None else self._draw_other
-        room = len(point[self.part.coefficient.name])
+        draw = self._draw_normal if self.noise is not None else self._draw_other
+        room = len(point[self.coefficient])
         names = np.empty(room, np.int64)
         if not draw(point, labels, alpha, names):
             raise ValueError(
-                f"there are more than {room} clusters in {self.part.cluster.name!r}: set `truncation` of "
+                f"there are more than {room} clusters in {self.cluster!r}: set `truncation` of "
                 "the ChineseRestaurant, or `max_clusters` of the model, to more"
             )
         used = relabel(labels, names)
-        point[self.part.cluster.name] = labels
+        point[self.cluster] = labels
         return point, [{"n_clusters": used}]
 
     def _draw_normal(self, point, labels, alpha, names):
@@ -220,7 +225,7 @@ class DirichletMixtureGibbs(BlockedStep):
             scan_labels,
         )
 
-        part, n = self.part, len(labels)
+        n = len(labels)
         centre, location, strength, start, weight, shape, rate, a, b = self.laws(point)
         design = np.column_stack([np.ones(n), self.x - centre])
         table = (
@@ -240,7 +245,7 @@ class DirichletMixtureGibbs(BlockedStep):
         draw_parameters(self.rng, labels, table, laws, moments, coefficient, noise)
         coefficient[:used] += start
         self._store(point, moments, location, used)
-        point[part.coefficient.name], point[part.noise.name] = coefficient, noise[:, None]
+        point[self.coefficient], point[self.noise] = coefficient, noise[:, None]
         return True
 
     def _draw_other(self, point, labels, alpha, names):
@@ -254,17 +259,17 @@ class DirichletMixtureGibbs(BlockedStep):
             scan_glm,
         )
 
-        part, n = self.part, len(labels)
+        n = len(labels)
         centre, location, strength, start, weight, shape, rate, spread = self.laws(point)
         design = np.column_stack([np.ones(n), self.x - centre])
-        family = POISSON if is_op(part.response, ClusterCountRV) else LOGISTIC
+        family = POISSON if self.counts else LOGISTIC
         if (spread != spread[0]).any():
-            raise ValueError(f"the prior of {part.coefficient.name!r} must be that of all clusters")
+            raise ValueError(f"the prior of {self.coefficient!r} must be that of all clusters")
         deviation = np.sqrt(spread[0] / weight)
         data = Responses(family, design, self.y, design @ start, deviation)
         x = np.ascontiguousarray(self.x - location)
         law = _column_law(strength, shape, rate, n)
-        coefficient = np.array(point[part.coefficient.name], float)
+        coefficient = np.array(point[self.coefficient], float)
         coefficient[: labels.max() + 1] -= start
         order = self.rng.permutation(n)
         if not scan_glm(
@@ -278,13 +283,14 @@ class DirichletMixtureGibbs(BlockedStep):
         moments = np.zeros((2, len(names), x.shape[1]))
         draw_columns(self.rng, labels, x, law, moments)
         self._store(point, moments, location, used)
-        point[part.coefficient.name] = sorted_
+        point[self.coefficient] = sorted_
         return True
 
     def _store(self, point, moments, location, used):
         """Put means and variances of the columns into the point."""
         moments[0, :used] += location
-        point[self.part.mean.name], point[self.part.variance.name] = moments
+        mean, variance = self.moments
+        point[mean], point[variance] = moments
 
     @staticmethod
     def competence(var, has_grad):

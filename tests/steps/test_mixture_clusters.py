@@ -1,5 +1,6 @@
 """The step of mixtures of regressions: what it draws, what it refuses; the densities around it."""
 
+import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
@@ -74,6 +75,7 @@ def test_points_stay_in_the_support(family):
     with dp_glm(made.data, "y", family=family) as model:
         drawn = [v for v in model.value_vars if v.name != "alpha_log__"]
         step = DirichletMixtureGibbs(drawn, rng=np.random.default_rng(6))
+    step = cloudpickle.loads(cloudpickle.dumps(step))  # as processes of pm.sample get it
     step.setup_chain(np.random.default_rng(6), 0, 1)
     logp, point, seen = model.compile_logp(), model.initial_point(), []
     start = logp(point)
