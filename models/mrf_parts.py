@@ -160,6 +160,12 @@ def _where_free(fixed, probability):
 def _beta(distribution):
     """Probability that all edges share, and its prior mean."""
     shapes = distribution.owner.op.dist_params(distribution.owner)
+    if distribution.type.ndim or any(
+        length != 1 for shape in shapes for length in shape.type.shape
+    ):
+        raise ValueError(
+            "`edge_probability` is one beta distribution for all edges: give pm.Beta.dist(1, 1), without a shape"
+        )
     alpha, beta = (float(np.asarray(v.eval(mode="FAST_COMPILE")).item()) for v in shapes)
     return pm.Beta("edge_probability", alpha, beta), alpha / (alpha + beta)
 

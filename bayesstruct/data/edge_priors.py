@@ -93,6 +93,8 @@ def fixed_edges(names, required=(), forbidden=()):
 
 def _ends(names, pair, label):
     try:
+        if isinstance(pair, str):
+            raise TypeError
         a, b = pair
         i, j = names.index(a), names.index(b)
     except (ValueError, TypeError):
@@ -122,7 +124,8 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()):
     Raises
     ------
     TableError
-        If a value is no probability, or the matrix has another shape or is not symmetric.
+        If a value is no probability, or the matrix has another shape, is not symmetric, or forbids what is
+        required or the other way round.
     """
     p = len(names)
     if hasattr(probability, "loc"):
@@ -152,4 +155,11 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()):
             "edge_probability is not symmetric; an undirected edge has one probability"
         )
     fixed = fixed_edges(names, required, forbidden)
+    clash = np.argwhere((values.ndim > 0) & (np.abs(fixed - matrix) == 1.0))
+    if len(clash):
+        i, j = clash[0]
+        raise TableError(
+            f"edge {names[i]} -- {names[j]} has edge_probability {matrix[i, j]:g}, and is "
+            f"{'required' if fixed[i, j] else 'forbidden'}: say one thing"
+        )
     return np.where(fixed == 0.5, matrix, fixed)

@@ -9,6 +9,7 @@ from bayesstruct.steps.recognition import is_op, parameters
 __all__ = ["sandwich"]
 
 _MOST = 3000  # parameters, whose covariance matrix is taken apart
+_MARK = "sandwich"  # attribute of draws that have been corrected
 
 
 def sandwich(idata, model=None):
@@ -43,8 +44,8 @@ def sandwich(idata, model=None):
     Raises
     ------
     ValueError
-        If there is no model, it has no pseudo-likelihood of a complete table, or there are too few draws
-        to know their covariance.
+        If there is no model, it has no pseudo-likelihood of a complete table, it is of another table than the
+        draws, these have been corrected before, or there are too few to know their covariance.
 
     References
     ----------
@@ -67,10 +68,13 @@ def sandwich(idata, model=None):
     model = pm.modelcontext(model)
     rows, names = _field(model)
     posterior = idata["posterior"]
+    if _MARK in posterior.attrs:
+        raise ValueError("these draws have been corrected already: a second time would be too much")
     draws = [_flat(posterior, name) for name in names]
     potentials = rows.owner.op.potentials
     if [d.shape[1] for d in draws] != [potentials.bias_size, potentials.weight_size]:
         raise ValueError("the draws are those of another model: pass the model that was sampled")
+    _check_table(idata, model, rows)
     theta = np.concatenate(draws, axis=1)
     on = theta != 0
     at = np.flatnonzero(on.mean(axis=0) >= 0.5)
@@ -100,6 +104,15 @@ def _field(model):
     if not set(names) <= known:
         raise ValueError("biases and weights must be variables of the model by themselves")
     return rows, names
+
+
+def _check_table(idata, model, rows):
+    """Refuse a model of another table than that of the draws, if the result has it."""
+    if "observed_data" not in idata.children or rows.name not in idata["observed_data"]:
+        return
+    table = model.rvs_to_values[rows].eval(mode="FAST_COMPILE")
+    if not np.array_equal(idata["observed_data"][rows.name].values, table):
+        raise ValueError("the draws are those of another table: pass the model that was sampled")
 
 
 def _flat(posterior, name):
@@ -146,5 +159,6 @@ def _copy(idata, parts, potentials):
         shape = group["weight"].shape
         norms = potentials.interaction_norms(parts["potential"])
         group["weight"] = group["weight"].copy(data=norms.reshape(shape))
+    group.attrs[_MARK] = 1
     out["posterior"] = group
     return out

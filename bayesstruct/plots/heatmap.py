@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.plots._style import axes, diverging_map, shorten
 from bayesstruct.structure import inclusion_matrix, partial_correlations
+from bayesstruct.structure._posterior import read_posterior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ MAX_PRINTED = 15  # variables up to which the numbers are written into the cells
 def plot_matrix(
     idata, *, probabilities: bool = True, max_weight: float | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the posterior mean of the partial correlations as a heat map.
+    """Draw the posterior mean of the partial correlations (weights, of a random field) as a heat map.
 
     Parameters
     ----------
@@ -49,12 +50,18 @@ def plot_matrix(
     limit = max_weight or float(np.abs(weights.to_numpy()[lower]).max()) or 1.0
     shown = lower if probabilities else ~np.eye(p, dtype=bool)
     image = _cells(ax, weights, shown, cmap=diverging_map(), vmin=-limit, vmax=limit)
-    _colour_bar(ax, image, ("below: " if probabilities else "") + "partial correlation", p)
+    _colour_bar(ax, image, ("below: " if probabilities else "") + _quantity(idata), p)
     if probabilities:
         image = _cells(ax, inclusion_matrix(idata), lower.T, cmap="Greys", vmin=0, vmax=1)
         _colour_bar(ax, image, "above: probability of the edge", p)
     _name_sides(ax, list(weights.index))
     return ax
+
+
+def _quantity(idata) -> str:
+    """Say what the weights are: those of random fields are no partial correlations."""
+    field = "potentials" in read_posterior(idata).constants
+    return "weight" if field else "partial correlation"
 
 
 def _size(p: int) -> tuple[float, float]:

@@ -113,7 +113,8 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
         )
     if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
         notes.append(
-            f"{fixed} Bayes factors are NaN: these edges were required or forbidden, so there were "
-            "no odds that the data could change."
+            f"{fixed} Bayes factors are NaN: these edges were required or forbidden, or the prior alone "
+            "decides on them (nearly all its weights are beyond `negligible`), so there were no odds "
+            "that the data could change."
         )
     return notes

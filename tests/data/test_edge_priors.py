@@ -22,6 +22,7 @@ def test_required_and_forbidden_edges():
     [
         ({"required": [("a", "z")]}, "('a', 'z') is not a pair of columns"),
         ({"required": ["ab c"]}, "is not a pair of columns"),
+        ({"required": ["ab"]}, "is not a pair of columns"),
         ({"forbidden": [("a", "a")]}, "joins a column with itself"),
         ({"required": [("a", "b")], "forbidden": [("b", "a")]}, "both required and forbidden"),
     ],
@@ -30,6 +31,14 @@ def test_wrong_fixed_edges(kwargs, message):
     with pytest.raises(TableError) as error:
         fixed_edges(NAMES, **kwargs)
     assert message in str(error.value)
+
+
+def test_probabilities_that_contradict_are_refused():
+    matrix = np.full((3, 3), 0.5)
+    matrix[0, 1] = matrix[1, 0] = 0
+    with pytest.raises(TableError, match="a -- b has edge_probability 0, and is required"):
+        edge_probability_matrix(NAMES, matrix, required=[("b", "a")])
+    assert edge_probability_matrix(NAMES, 0.0, required=[("b", "a")])[0, 1] == 1  # all others
 
 
 def test_probabilities_are_aligned_by_name():

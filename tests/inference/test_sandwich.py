@@ -56,6 +56,15 @@ def test_absent_edges_stay_absent_and_strengths_follow():
     assert model is not None
 
 
+def test_draws_are_corrected_once_and_with_their_own_model(independent):
+    model, idata = independent
+    with pytest.raises(ValueError, match="corrected already"):
+        bs.sandwich(bs.sandwich(idata, model), model)
+    other = np.random.default_rng(1).integers(0, 2, (N, 3))
+    with pytest.raises(ValueError, match="another table"):
+        bs.sandwich(idata, ising(other, coding="pm", edge_probability=1.0, slab_scale=10.0))
+
+
 def test_refusals(independent):
     model, idata = independent
     with pytest.raises(ValueError, match="too few"):
