@@ -97,6 +97,8 @@ def dp_glm(
     In posterior predictive draws ``y`` is the response of the replicated ``x``. For responses of the observed
     rows: ``with pm.do(model, {"x": data}): pm.sample_posterior_predictive(idata, var_names=["y"])``.
 
+    The log likelihood of a row is that given its cluster: ``az.loo`` warns where a row is nearly alone in its own.
+
     Coefficients :math:`\beta_k` have the prior :math:`N(m, s_k \Lambda^{-1})` with the noise variance
     :math:`s_k` if the response is normal, otherwise :math:`N(m, \Lambda^{-1})`.
 
