@@ -122,6 +122,9 @@ def latent_features(
             # That missing cells are drawn is what the docstring says.
             warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
             pm.Normal("x", mean, noise, observed=_cells(table), dims=("observation", "node"))
+        if table.missing.any():
+            # pm.sample asks steps about these without telling them the model.
+            model["x_unobserved"].tag.drawn_with = sampler
     return model
 
 

@@ -79,6 +79,8 @@ class DyadTable:
         else:
             names, matrix = _square(graph, "links")
             arrows = not _is_symmetric(matrix)
+            if arrows and directed is None:
+                _check_gaps(names, matrix)
         if directed is not None and not isinstance(directed, bool | np.bool_):
             raise ValueError(f"`directed` is True, False or None, not {directed!r}")
         if directed is False and not _is_symmetric(matrix):
@@ -248,7 +250,19 @@ def _check_size(names, what):
 
 def _is_symmetric(matrix) -> bool:
     off = ~np.eye(len(matrix), dtype=bool)
-    return bool(np.array_equal(matrix[off], matrix.T[off], equal_nan=True))
+    # Correlations, for one, are symmetric but for the last digits.
+    return bool(np.allclose(matrix[off], matrix.T[off], rtol=1e-9, atol=0.0, equal_nan=True))
+
+
+def _check_gaps(names, matrix):
+    """Refuse links that would be symmetric but for cells that are missing on one side only."""
+    both = ~np.isnan(matrix) & ~np.isnan(matrix.T)
+    if (matrix[both] == matrix.T[both]).all():
+        i, j = np.argwhere(np.isnan(matrix) & ~np.isnan(matrix.T))[0]
+        raise TableError(
+            f"links: {names[i]!r} to {names[j]!r} is missing, but not the other way round; leave both cells "
+            "empty if links have no direction, or use directed=True"
+        )
 
 
 def _check_binary(names, matrix):

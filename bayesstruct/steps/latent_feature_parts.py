@@ -9,7 +9,7 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import NormalRV
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
-from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV, IndianBuffetRV
+from bayesstruct.distributions.indian_buffet import SAMPLERS, FeatureLoadingsRV, IndianBuffetRV
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
@@ -110,6 +110,8 @@ def sampler_of(rv):
     if is_op(rv, FeatureLoadingsRV):
         feature = _plain(parameters(rv)[0])
         return feature.owner.op.sampler if is_op(feature, IndianBuffetRV) else "gibbs"
+    if (told := getattr(rv.tag, "drawn_with", None)) in SAMPLERS:
+        return told  # missing cells of a model of ours, outside of its context
     feature = rv if is_op(rv, IndianBuffetRV) else _features_with_cells(rv)
     return None if feature is None else feature.owner.op.sampler
 

@@ -343,3 +343,17 @@ def test_weights_of_links_are_not_used_with_a_warning():
     graph.add_node("c")
     with pytest.warns(TableWarning, match="weights"):
         assert DyadTable.links(graph).y.tolist() == [1, 0, 0]
+
+
+def test_a_gap_on_one_side_of_symmetric_links_is_refused():
+    matrix = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], float)
+    matrix[0, 1] = np.nan
+    with pytest.raises(TableError, match="missing, but not the other way round"):
+        link_prediction(matrix)
+    assert link_prediction(matrix, directed=True)["y"].shape.eval() == 5
+
+
+def test_similarities_may_differ_by_rounding():
+    data = np.corrcoef(np.random.default_rng(0).normal(size=(5, 4)))
+    data[0, 1] = np.nextafter(data[1, 0], 1)
+    assert additive_clustering(data)["y"].shape.eval() == 10

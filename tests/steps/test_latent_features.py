@@ -18,6 +18,8 @@ from tools.buffets import (
     two_features,
 )
 
+import bayesstruct as bs
+
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.kernels.indian_buffet import draw_by_dishes, log_buffet
 from bayesstruct.kernels.latent_features import log_likelihood
@@ -322,3 +324,14 @@ def test_the_power_of_the_likelihood_grows_to_one_in_half_of_the_warm_up():
 def test_options_of_the_step_out_of_range_are_refused(options):
     with simple_model() as model, pytest.raises(ValueError, match=f"`{next(iter(options))}`"):
         LatentFeatureGibbs(model.value_vars, **options)
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "slice"])
+def test_missing_cells_are_drawn_with_the_features_outside_of_a_context(sampler):
+    x = np.random.default_rng(0).normal(size=(12, 4))
+    x[0, 0] = np.nan
+    model = bs.models.latent_features(x, sampler=sampler)
+    _, methods = pm.sampling.mcmc.assign_step_methods(model)
+    [drawn] = [values for step, values in methods.items() if "LatentFeature" in step.__name__]
+    assert {v.name for v in drawn} == {"feature", "loading", "x_unobserved"}
+    pm.sampling.mcmc.instantiate_steppers(model, [], methods)
