@@ -86,7 +86,7 @@ def _options(
 
 @app.command()
 def models() -> None:
-    """List the models and which of them are ready."""
+    """List the models and which of them `learn` runs."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -206,9 +206,7 @@ def _wrong_options(options: dict) -> str | None:
     model, prior = options["model"], options["prior"]
     if model not in MODELS:
         return nearest("model", model, MODELS)
-    ready = ", ".join(name for name, entry in MODELS.items() if entry.ready and entry.command)
-    if not MODELS[model].ready:
-        return f"the model {model!r} is planned, not written yet; ready: {ready}"
+    ready = ", ".join(name for name, entry in MODELS.items() if entry.command)
     if not MODELS[model].command:
         return f"the model {model!r} is there in Python only, as bs.models.{model}; here: {ready}"
     if prior not in MODELS[model].priors:
