@@ -175,7 +175,7 @@ def test_models_are_listed_with_their_state():
     assert result.exit_code == 0
     assert "gaussian_graphical" in result.stdout
     assert "ready" in result.stdout
-    assert "ready (in Python)" in result.stdout
+    assert "Python)" in result.stdout
 
 
 def test_version():
