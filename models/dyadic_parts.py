@@ -30,7 +30,7 @@ def mass(name, value):
     return pm.Gamma(name, _SHAPE, _RATE) if value is None else value
 
 
-def room(n, given, alpha, concentration=1.0, discount=0.0) -> int:
+def room(n, given, alpha, concentration=1.0, discount=0.0, *, prior=(_SHAPE, _RATE)) -> int:
     """Columns that are stored: those that are asked for, or what a draw of the prior seldom exceeds.
 
     Parameters
@@ -42,6 +42,8 @@ def room(n, given, alpha, concentration=1.0, discount=0.0) -> int:
     alpha : float or None
         None where it has its prior.
     concentration, discount : float
+    prior : (float, float)
+        Shape and rate of the gamma prior of the mass, where it has one.
     """
     from scipy.stats import nbinom, poisson
 
@@ -52,7 +54,8 @@ def room(n, given, alpha, concentration=1.0, discount=0.0) -> int:
         return int(given)
     rates = float(new_dish_rates(n, concentration, discount).sum())
     if alpha is None:
-        law = nbinom(_SHAPE, _RATE / (_RATE + rates))
+        shape, rate = prior
+        law = nbinom(shape, rate / (rate + rates))
     else:
         law = poisson(float(alpha) * rates)
     return int(max(law.isf(_MORE), 5))

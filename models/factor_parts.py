@@ -6,6 +6,7 @@ import pymc as pm
 from bayesstruct.data import Table
 from bayesstruct.distributions.feature_scores import FactorRows, FeatureScores
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.models.dyadic_parts import room
 
 __all__ = ["factor_model"]
 
@@ -15,12 +16,11 @@ def factor_model(data, law, *, alpha, noise, loading_scale, concentration, disco
     table = Table.continuous(data)
     for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
         _check_positive(name, value)
-    if isinstance(max_features, bool) or not isinstance(max_features, int) or max_features < 1:
-        raise ValueError(f"`max_features` must be a whole number above 0, not {max_features!r}")
     x, gaps = table.standardized, table.missing
     n, d = x.shape
+    columns = room(n, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
     rows = ("observation", "node")
-    coords = {"observation": np.arange(n), "node": table.names, "latent": np.arange(max_features)}
+    coords = {"observation": np.arange(n), "node": table.names, "latent": np.arange(columns)}
     with pm.Model(coords=coords) as model:
         alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
         if noise is None:
@@ -35,7 +35,7 @@ def factor_model(data, law, *, alpha, noise, loading_scale, concentration, disco
             observations=n,
             concentration=concentration,
             discount=discount,
-            truncation=max_features,
+            truncation=columns,
             dims=("observation", "latent"),
         )
         score = FeatureScores("score", feature, law=law, dims=("observation", "latent"))

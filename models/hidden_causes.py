@@ -13,6 +13,7 @@ from bayesstruct.data.errors import column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.distributions.hidden_causes import CauseActivations, NoisyOr
 from bayesstruct.distributions.indian_buffet import IndianBuffet
+from bayesstruct.models.dyadic_parts import room
 
 __all__ = ["hidden_causes"]
 
@@ -26,7 +27,7 @@ def hidden_causes(
     base_rate=None,
     concentration=1.0,
     discount=0.0,
-    max_features=20,
+    max_features=None,
 ):
     r"""Learn the hidden causes of binary variables, such as the diseases behind symptoms.
 
@@ -51,8 +52,9 @@ def hidden_causes(
         q, that a cause is active in a row; by default Beta(1, 2).
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
-    max_features : int, default 20
-        Causes that there is room for. The prior is not cut: a chain that needs more stops with an error.
+    max_features : int, optional
+        Causes that there is room for. The prior is not cut: a chain that needs more stops with an error. By
+        default a draw from the prior has more with probability 1e-5.
 
     Returns
     -------
@@ -89,9 +91,10 @@ def hidden_causes(
     """
     table = _binary(data)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
-    _check_options(alpha, chances, max_features)
+    _check_options(alpha, chances)
     n, p = table.codes.shape
-    coords = {"node": table.names, "latent": np.arange(max_features), "observation": np.arange(n)}
+    columns = room(p, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
+    coords = {"node": table.names, "latent": np.arange(columns), "observation": np.arange(n)}
     priors = {"strength": (4.0, 2.0), "leak": (1.0, 9.0), "base_rate": (1.0, 2.0)}
     with pm.Model(coords=coords) as model:
         alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
@@ -105,7 +108,7 @@ def hidden_causes(
             observations=p,
             concentration=concentration,
             discount=discount,
-            truncation=max_features,
+            truncation=columns,
             dims=("node", "latent"),
         )
         cause = CauseActivations(
@@ -135,7 +138,7 @@ def _binary(data):
     return table
 
 
-def _check_options(alpha, chances, max_features):
+def _check_options(alpha, chances):
     if alpha is not None and not (_is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"`alpha` must be a number above 0, or None for a prior, not {alpha!r}")
     for name, value in chances.items():
@@ -143,8 +146,6 @@ def _check_options(alpha, chances, max_features):
             raise ValueError(
                 f"`{name}` is a probability between 0 and 1, or None for a prior, not {value!r}"
             )
-    if isinstance(max_features, bool) or not isinstance(max_features, int) or max_features < 1:
-        raise ValueError(f"`max_features` must be a whole number above 0, not {max_features!r}")
 
 
 def _is_number(value):

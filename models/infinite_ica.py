@@ -19,7 +19,7 @@ def infinite_ica(
     loading_scale=None,
     concentration=1.0,
     discount=0.0,
-    max_features=20,
+    max_features=None,
 ):
     r"""Learn independent components that are active in some rows, and how many there are.
 
@@ -43,9 +43,9 @@ def infinite_ica(
         :math:`\tau`, by default half-normal with scale 1.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
-    max_features : int, default 20
+    max_features : int, optional
         Components that there is room for. The prior is not cut: a chain that needs more stops with an
-        error.
+        error. By default a draw from the prior has more with probability 1e-5.
 
     Returns
     -------

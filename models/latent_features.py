@@ -14,6 +14,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from bayesstruct.data import Table
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.models.dyadic_parts import room
 from bayesstruct.models.parts import register
 
 __all__ = ["latent_features"]
@@ -29,7 +30,7 @@ def latent_features(
     concentration=1.0,
     discount=0.0,
     baseline=0.0,
-    max_features=30,
+    max_features=None,
 ):
     r"""Learn the hidden binary features behind a table of numbers, and how many there are.
 
@@ -56,9 +57,10 @@ def latent_features(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     baseline : float or (d,) array_like
         c, what a row without features has.
-    max_features : int, default 30
+    max_features : int, optional
         Features that there is room for. The prior is not cut: a chain that needs more stops with an
-        error.
+        error. By default a draw from the prior has more with probability 1e-5; 30 if `alpha` is a
+        distribution.
 
     Returns
     -------
@@ -95,12 +97,11 @@ def latent_features(
     table = Table.continuous(data)
     for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
         _check_positive(name, value)
-    if isinstance(max_features, bool) or not isinstance(max_features, int) or max_features < 1:
-        raise ValueError(f"`max_features` must be a whole number above 0, not {max_features!r}")
     n, d = table.values.shape
+    columns = _room(n, max_features, alpha, concentration, discount)
     baseline = _checked_baseline(baseline, d)
     size = float(np.sqrt(np.nanmean((table.values - baseline) ** 2)))
-    coords = {"observation": np.arange(n), "latent": np.arange(max_features), "node": table.names}
+    coords = {"observation": np.arange(n), "latent": np.arange(columns), "node": table.names}
     with pm.Model(coords=coords) as model:
         alpha = _positive("alpha", alpha, pm.Gamma.dist(1.0, 1.0))
         noise = _positive("noise", noise, pm.HalfNormal.dist(size))
@@ -111,7 +112,7 @@ def latent_features(
             observations=n,
             concentration=concentration,
             discount=discount,
-            truncation=max_features,
+            truncation=columns,
             sampler=sampler,
             dims=("observation", "latent"),
         )
@@ -126,6 +127,14 @@ def latent_features(
             # pm.sample asks steps about these without telling them the model.
             model["x_unobserved"].tag.drawn_with = sampler
     return model
+
+
+def _room(n, given, alpha, concentration, discount) -> int:
+    """Features that are stored."""
+    if given is None and isinstance(alpha, TensorVariable):
+        return 30
+    number = None if isinstance(alpha, TensorVariable) else alpha
+    return room(n, given, number, concentration, discount, prior=(1.0, 1.0))
 
 
 def _cells(table):

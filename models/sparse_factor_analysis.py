@@ -19,7 +19,7 @@ def sparse_factor_analysis(
     loading_scale=None,
     concentration=1.0,
     discount=0.0,
-    max_features=20,
+    max_features=None,
 ):
     r"""Learn factors that only some rows have, and how many there are.
 
@@ -42,8 +42,9 @@ def sparse_factor_analysis(
         :math:`\tau`, by default half-normal with scale 1.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
-    max_features : int, default 20
-        Factors that there is room for. The prior is not cut: a chain that needs more stops with an error.
+    max_features : int, optional
+        Factors that there is room for. The prior is not cut: a chain that needs more stops with an error. By
+        default a draw from the prior has more with probability 1e-5.
 
     Returns
     -------

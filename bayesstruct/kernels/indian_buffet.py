@@ -55,6 +55,9 @@ def check_buffet(alpha, concentration=1.0, discount=0.0) -> None:
     ------
     ValueError
     """
+    for name, value in (("concentration", concentration), ("discount", discount)):
+        if not np.isscalar(value) or isinstance(value, str | bool):
+            raise ValueError(f"`{name}` must be a number, not {value!r:.60}")
     if not (np.isfinite(alpha) and alpha > 0.0):
         raise ValueError(f"`alpha` is the mean number of features of a row, above 0, not {alpha}")
     if not 0.0 <= discount < 1.0:
