@@ -120,3 +120,13 @@ def test_too_little_room_is_an_error_that_names_the_option():
         pytest.raises(ValueError, match="`max_features`"),
     ):
         pm.sample(40, tune=20, chains=1, random_seed=4, progressbar=False)
+
+
+def test_by_default_there_is_room_for_what_the_prior_may_draw():
+    x = np.random.default_rng(0).normal(size=(100, 4))
+    columns = latent_features(x)["feature"].owner.op.matrix[1]
+    # Given alpha the number is Poisson with mean alpha H; with alpha ~ Gamma(1, 1) it is geometric.
+    mean = (1 / np.arange(1, 101)).sum()
+    assert (mean / (1 + mean)) ** (columns + 1) <= 1e-5 < (mean / (1 + mean)) ** columns
+    assert latent_features(x, max_features=7)["feature"].owner.op.matrix[1] == 7
+    assert latent_features(x, alpha=pm.Gamma.dist(2, 2))["feature"].owner.op.matrix[1] == 30
