@@ -2,7 +2,7 @@
 
     uv run python benchmarks/feature_models.py            # about three minutes
 
-`hidden_causes` on 500 rows of 20 binary columns with four causes, `sparse_factor_analysis` and `infinite_ica` on 200
+Two tables each: `hidden_causes` on 500 rows of 20 binary columns with four causes, `sparse_factor_analysis` and `infinite_ica` on 200
 rows of eight columns with two factors, `elimination_by_aspects` on all pairs of ten options. CPU seconds are those of
 ``pm.sample`` with two chains of 500 + 500 draws, compilation included; a draw is one call of the step alone.
 """
