@@ -221,12 +221,11 @@ def simulated(trials=60, seed=6):
     return pd.DataFrame(wins, names, names), z
 
 
-@pytest.mark.compiled
 def test_choices_are_predicted():
     table, z = simulated()
     with elimination_by_aspects(table, lapse=LAPSE):
         idata = pm.sample(
-            300, tune=300, chains=2, cores=1, random_seed=7, progressbar=False,
+            200, tune=200, chains=2, cores=1, random_seed=7, progressbar=False,
             compute_convergence_checks=False,
         )  # fmt: skip
         pm.compute_log_likelihood(idata, progressbar=False)
@@ -239,7 +238,7 @@ def test_choices_are_predicted():
     assert np.abs(mean - truth).mean() < 0.04
     observed = table.to_numpy()[first, second] / 60
     assert np.abs(mean - truth).mean() < np.abs(observed - truth).mean()
-    assert idata["log_likelihood"]["y"].shape == (2, 300, 28)
+    assert idata["log_likelihood"]["y"].shape == (2, 200, 28)
     assert bs.feature_membership(idata).shape[0] == 8
 
 

@@ -247,14 +247,13 @@ def test_a_chain_without_room_stops_with_the_remedy():
                 point, _ = step.step(point)
 
 
-@pytest.mark.compiled
 def test_causes_are_found_again():
     made = simulate(150, 10, random_seed=6)
     data = made.data.astype(object).where(made.data == 0, "yes").where(made.data == 1, "no")
     data.iloc[3, 2] = None
     with hidden_causes(data, max_features=12):
         idata = pm.sample(
-            200, tune=200, chains=2, cores=1, random_seed=7, progressbar=False,
+            80, tune=120, chains=2, cores=1, random_seed=7, progressbar=False,
             compute_convergence_checks=False,
         )  # fmt: skip
         pm.compute_log_likelihood(idata, progressbar=False)
@@ -269,7 +268,7 @@ def test_causes_are_found_again():
         (links[:, list(order)] != truth).sum() for order in itertools.permutations(range(3))
     )
     assert wrong <= 1
-    assert idata["log_likelihood"]["x"].shape == (2, 200, 150)
+    assert idata["log_likelihood"]["x"].shape == (2, 80, 150)
     replicated = idata["posterior_predictive"]["x"].to_numpy()
     assert set(np.unique(replicated)) == {0, 1}
     assert abs(replicated.mean(axis=(0, 1, 2)) - made.data.mean()).max() < 0.06
