@@ -18,6 +18,7 @@ LOADING = "loading"
 NODE = "node"
 #: Rows (evenly spaced) from which the reference draw is chosen.
 ROWS = 400
+_ORIGIN = "a latent-feature model, such as bs.models.latent_features"
 
 
 @dataclass(frozen=True)
@@ -78,22 +79,9 @@ def read_features(idata, *, var_name: str = FEATURE, group: str = "posterior") -
     ValueError
         When there is no such variable, or it is not a binary matrix.
     """
-    import xarray as xr
-
     if isinstance(idata, FeaturePosterior):
         return idata
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            "Expected the xarray.DataTree that pm.sample() returns, got "
-            f"{type(idata).__module__}.{type(idata).__name__}. Pass the whole tree, not idata.posterior."
-        )
-    draws = _group(idata, group)
-    if var_name not in draws:
-        found = ", ".join(map(str, draws.data_vars)) or "nothing"
-        raise ValueError(
-            f"This result has no `{var_name}`, the binary features; it holds {found}. Was it sampled "
-            "from a latent-feature model, such as bs.models.latent_features?"
-        )
+    draws = draws_with(idata, var_name, group, "the binary features", _ORIGIN)
     feature = draws[var_name]
     if feature.ndim != 4 or not {*SAMPLE_DIMS} <= {*feature.dims}:
         raise ValueError(
@@ -120,6 +108,36 @@ def _loading(draws, latent):
     node = loading.dims[-1]
     names = loading[node].values if node in loading.coords else np.arange(loading.sizes[node])
     return loading.values, [str(name) for name in names]
+
+
+def draws_with(idata, var_name: str, group: str, what: str, origin: str):
+    """Return the group of a result that has a variable, or say what is wrong.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    var_name, group : str
+    what, origin : str
+        What the variable is, and what kind of model has it.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    import xarray as xr
+
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            "Expected the xarray.DataTree that pm.sample() returns, got "
+            f"{type(idata).__module__}.{type(idata).__name__}. Pass the whole tree, not idata.posterior."
+        )
+    draws = _group(idata, group)
+    if var_name not in draws:
+        found = ", ".join(map(str, draws.data_vars)) or "nothing"
+        raise ValueError(
+            f"This result has no `{var_name}`, {what}; it holds {found}. Was it sampled from {origin}?"
+        )
+    return draws
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.structure._features import FeaturePosterior, match, mean_products
-from bayesstruct.structure._mixing import indicator_ess, indicator_rhat
+from bayesstruct.structure._features import FeaturePosterior, draws_with, match, mean_products
 from bayesstruct.structure._posterior import SAMPLE_DIMS, _group
-from bayesstruct.structure.features import MOST_ROWS, _check_prob, _summaries
+from bayesstruct.structure.features import MOST_ROWS, _check_prob, _matched_table, _summaries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,24 +15,12 @@ __all__ = ["cluster_coefficients", "cluster_table", "co_clustering"]
 
 CLUSTER = "cluster"
 COEFFICIENT = "coefficient"
+_ORIGIN = "a model with a bs.ChineseRestaurant, such as bs.models.dp_glm"
 
 
 def _read(idata, var_name, group="posterior") -> FeaturePosterior:
     """Return memberships of clusters as binary features, of which each row has one."""
-    import xarray as xr
-
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            "Expected the xarray.DataTree that pm.sample() returns, got "
-            f"{type(idata).__module__}.{type(idata).__name__}. Pass the whole tree, not idata.posterior."
-        )
-    draws = _group(idata, group)
-    if var_name not in draws:
-        found = ", ".join(map(str, draws.data_vars)) or "nothing"
-        raise ValueError(
-            f"This result has no `{var_name}`, the labels of clusters; it holds {found}. Was it sampled "
-            "from a model with a bs.ChineseRestaurant, such as bs.models.dp_glm?"
-        )
+    draws = draws_with(idata, var_name, group, "the labels of clusters", _ORIGIN)
     labels = draws[var_name]
     if labels.ndim != 3 or not {*SAMPLE_DIMS} <= {*labels.dims}:
         raise ValueError(
@@ -138,33 +125,10 @@ def cluster_table(
     --------
     >>> cluster_table(idata).query("probability > 0.5")  # doctest: +SKIP
     """
-    import pandas as pd
-
     _check_prob(hdi_prob)
     posterior = _read(idata, var_name)
-    matched = match(posterior, overlap)
-    chains, draws = posterior.feature.shape[:2]
-    present = matched.present.reshape(chains, draws, -1)
-    size = matched.pick(posterior.flat.sum(axis=1))
-    mean, low, high = _summaries(size, matched.present, hdi_prob)
-    table = pd.DataFrame(
-        {
-            "cluster": np.arange(1, present.shape[-1] + 1),
-            "probability": present.mean(axis=(0, 1)),
-            "size": mean,
-            "hdi_low": low,
-            "hdi_high": high,
-            "ess": indicator_ess(present),
-            "r_hat": indicator_rhat(present),
-        }
-    )
-    others = posterior.used.sum(axis=1) - matched.present.sum(axis=1)
-    table.attrs = {
-        "reference": tuple(int(i) for i in divmod(matched.reference, draws)),
-        "unmatched": float(others.mean()),
-        "hdi_prob": hdi_prob,
-    }
-    return table
+    size = posterior.flat.sum(axis=1)
+    return _matched_table(posterior, overlap, hdi_prob, size, ("cluster", "size"))
 
 
 def cluster_coefficients(

@@ -142,20 +142,28 @@ def feature_table(
     --------
     >>> feature_table(idata).query("probability > 0.5")  # doctest: +SKIP
     """
-    import pandas as pd
-
     _check_prob(hdi_prob)
     posterior = read_features(idata, var_name=var_name)
+    share = posterior.flat.mean(axis=1)
+    return _matched_table(posterior, overlap, hdi_prob, share, ("feature", "share"))
+
+
+def _matched_table(posterior, overlap, hdi_prob, values, names) -> "pd.DataFrame":
+    """Summarise every column of the reference draw, and one value of each, (draws, latent).
+
+    ``names`` are those of the column and of the value.
+    """
+    import pandas as pd
+
     matched = match(posterior, overlap)
     chains, draws = posterior.feature.shape[:2]
     present = matched.present.reshape(chains, draws, -1)
-    share = matched.pick(posterior.flat.mean(axis=1))
-    mean, low, high = _summaries(share, matched.present, hdi_prob)
+    mean, low, high = _summaries(matched.pick(values), matched.present, hdi_prob)
     table = pd.DataFrame(
         {
-            "feature": np.arange(1, present.shape[-1] + 1),
+            names[0]: np.arange(1, present.shape[-1] + 1),
             "probability": present.mean(axis=(0, 1)),
-            "share": mean,
+            names[1]: mean,
             "hdi_low": low,
             "hdi_high": high,
             "ess": indicator_ess(present),
