@@ -6,7 +6,7 @@ import pymc as pm
 from bayesstruct.data import Table
 from bayesstruct.distributions.feature_scores import FactorRows, FeatureScores
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
-from bayesstruct.models.dyadic_parts import room
+from bayesstruct.models.dyadic_parts import check_number, room
 
 __all__ = ["factor_model"]
 
@@ -15,7 +15,7 @@ def factor_model(data, law, *, alpha, noise, loading_scale, concentration, disco
     """Build the model of sparse factors whose scores have this law; see the models that call it."""
     table = Table.continuous(data)
     for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
-        _check_positive(name, value)
+        check_number(name, value)
     x, gaps = table.standardized, table.missing
     n, d = x.shape
     columns = room(n, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
@@ -49,10 +49,3 @@ def factor_model(data, law, *, alpha, noise, loading_scale, concentration, disco
         observed = np.where(gaps, 0.0, x)
         FactorRows("x", score, loading, noise, seen=seen, observed=observed, dims=rows)
     return model
-
-
-def _check_positive(name, value):
-    if value is None:
-        return
-    if isinstance(value, str | bool) or not (np.isscalar(value) and 0 < value < np.inf):
-        raise ValueError(f"`{name}` must be a number above 0, or None for a prior, not {value!r}")
