@@ -9,11 +9,12 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.data import TableError
+from bayesstruct.data.arguments import is_number
 from bayesstruct.data.errors import column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.distributions.hidden_causes import CauseActivations, NoisyOr
 from bayesstruct.distributions.indian_buffet import IndianBuffet
-from bayesstruct.models.dyadic_parts import room
+from bayesstruct.models.dyadic_parts import check_number, room
 
 __all__ = ["hidden_causes"]
 
@@ -139,14 +140,9 @@ def _binary(data):
 
 
 def _check_options(alpha, chances):
-    if alpha is not None and not (_is_number(alpha) and 0 < alpha < np.inf):
-        raise ValueError(f"`alpha` must be a number above 0, or None for a prior, not {alpha!r}")
+    check_number("alpha", alpha)
     for name, value in chances.items():
-        if value is not None and not (_is_number(value) and 0 < value < 1):
+        if value is not None and not (is_number(value) and 0 < value < 1):
             raise ValueError(
                 f"`{name}` is a probability between 0 and 1, or None for a prior, not {value!r}"
             )
-
-
-def _is_number(value):
-    return np.isscalar(value) and not isinstance(value, str | bool)
