@@ -41,6 +41,7 @@ _INNER = {
     "no_cfunc_wrapper": True,
 }
 _TRIES = 2
+_ZERO = 1e-10
 _WIDTH = 1.0  # of the first interval of the slice sampler, in scales of the prior
 
 
@@ -88,7 +89,8 @@ def own_weights(n, first, second, wins, trials) -> np.ndarray:
 @numba.njit(**_INNER)
 def _log_choices(wins, trials, one, two, lapse):
     """Log likelihood of the choices of a pair, without the binomial coefficient."""
-    one, two = max(one, 0.0), max(two, 0.0)
+    # Sums that are kept by additions are zero up to rounding.
+    one, two = one if one > _ZERO else 0.0, two if two > _ZERO else 0.0
     total = one + two
     share = one / total if total > 0.0 else 0.5
     p = (1.0 - lapse) * share + 0.5 * lapse
