@@ -107,6 +107,22 @@ def test_the_scan_has_the_exact_posterior_to_one_percent(full):
     assert distance(list(chain(draws, seed=2)), exact(9 if full else 6)) < bound
 
 
+def test_sums_that_are_zero_up_to_rounding_are_zero():
+    """Neither option has an advantage: dropping the common aspect would be very unlikely."""
+    pairs, trials = (np.array([0]), np.array([1])), np.array([1000.0])
+    places, process = incidence(*pairs, 2, 2, True), np.array([1e-9, 1.0, 0.0])
+    for rounding in (1e-17, -1e-17):
+        z, w = np.zeros((2, ROOM), np.int8), np.zeros((ROOM, 1))
+        z[:, 0], w[0] = 1, 1.0
+        choices = kernel.Choices(*pairs, trials / 2, trials, np.array([[rounding, 0.0]]))
+        rng = np.random.default_rng(0)
+        for _ in range(10):
+            kernel.scan_aspects(
+                rng, z, w, 1, choices, places.start, places.dyad, np.arange(2), LAPSE, 1.0, process
+            )
+        assert z[:, 0].all()
+
+
 # --- joint distribution ----------------------------------------------------------------------
 
 
