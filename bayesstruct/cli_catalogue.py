@@ -51,7 +51,7 @@ MODELS = {
     ),
     "pairwise_mrf": Entry(
         "categorical and ordinal columns",
-        ("group_laplace", "spike_slab"),
+        ("spike_slab", "group_laplace"),
         command=False,
     ),
     "bayesian_network": Entry(

@@ -4,10 +4,13 @@
 
 Weights and biases of a binary random field of 5 columns are drawn from the priors of the model (all
 edges present, weights Normal(0, s), biases Normal(0, 1)), then 200 rows; the table says how many of
-the weights lie in their central intervals. Right intervals hold as many as they claim.
+the weights lie in their central intervals. Right intervals hold as many as they claim. Then each
+edge is present with probability one half, and the table says how many of the edges that were given a
+certain probability are present.
 """
 
 import argparse
+import itertools
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -24,12 +27,14 @@ from bayesstruct.steps import PairwiseSpikeSlab
 
 P, ROWS, DRAWS = 5, 200, 600
 LEVELS = (0.5, 0.9)
+BINS = (0.0, 0.1, 0.5, 0.9, 1.0)
 
 
-def simulate(rng, scale):
+def simulate(rng, scale, probability=1.0):
     potentials = Potentials("ordinal", (2,) * P)
     while True:
         weight = scale * rng.normal(size=potentials.weight_size)
+        weight *= rng.random(len(weight)) < probability
         bias = rng.normal(size=P)
         rows = np.empty((ROWS, P), np.int64)
         tables = potentials.unary(bias), potentials.pair(weight)
@@ -63,6 +68,31 @@ def covered(idata, truth):
     return np.array(out)
 
 
+def edges(simulations):
+    """Share of edges that are present, by the probability that they were given."""
+    rng = np.random.default_rng(1)
+    given, present = {"exact": [], "pseudo": []}, []
+    for _ in range(simulations):
+        truth, rows = simulate(rng, 1.0, 0.5)
+        present.append(truth != 0)
+        for likelihood, found in given.items():
+            draws = posterior(ising(rows, likelihood=likelihood, bias_scale=1.0), rng)
+            found.append((draws["posterior"]["weight"].values[0] != 0).mean(axis=0))
+    present = np.ravel(present)
+    print(f"edges present with probability .5, weights Normal(0, 1), {simulations} tables:")
+    for likelihood, found in given.items():
+        at = np.digitize(np.ravel(found), BINS[1:-1])
+        text = ", ".join(
+            f"{present[at == b].mean():.1%} of {(at == b).sum()} at {low} to {high}"
+            for b, (low, high) in enumerate(itertools.pairwise(BINS))
+        )
+        noise = np.ravel(found)[~present]
+        print(
+            f"  {likelihood:>7}: {text}; absent ones beyond .9: {(noise > 0.9).mean():.1%}",
+            flush=True,
+        )
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--simulations", type=int, default=200)
@@ -86,6 +116,7 @@ def main():
                 f"{s:.1%} in {level:.0%}" for level, s in zip(LEVELS, shares, strict=True)
             )
             print(f"  {name:>18}: {text}", flush=True)
+    edges(arguments.simulations)
 
 
 if __name__ == "__main__":

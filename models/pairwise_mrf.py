@@ -2,7 +2,7 @@
 
 P(x) = exp(sum_i u_i(x_i) + sum_ij t_ij(x_i, x_j)) / Z          one row of the table
 u, t     linear in the biases and in the potential of each pair: one weight, or a table of them
-potential ~ group Laplace or spike and slab                     whole tables are small or zero
+potential ~ spike and slab or group Laplace                     whole tables are zero or small
 edge     = 1 where the potential is not zero (not negligible)
 weight   = the weight of a pair, or the norm of its interaction
 """
@@ -38,8 +38,8 @@ from bayesstruct.models.parts import check_options
 __all__ = ["pairwise_mrf"]
 
 _OPTIONS = {
-    "group_laplace": {"rate", "norm", "negligible"},
     "spike_slab": {"edge_probability", "slab", "slab_scale", "required", "forbidden"},
+    "group_laplace": {"rate", "norm", "negligible"},
 }
 _KINDS = tuple(kind for kind in KINDS if kind != "spin")  # that one is `ising(coding="pm")`
 _NORMS = (1, 2, math.inf, "nuclear")
@@ -49,7 +49,7 @@ def pairwise_mrf(
     data,
     *,
     potentials="full",
-    prior="group_laplace",
+    prior="spike_slab",
     likelihood="pseudo",
     graph=None,
     norm=None,
@@ -82,9 +82,10 @@ def pairwise_mrf(
         numbers of states); ``"ordinal"`` is the weight times the product of the two states,
         counted from 0 (Marsman, van den Bergh and Haslbeck 2025), and ``"blume_capel"`` the same
         with :math:`u(s) = \alpha s + \beta (s - r)^2`, r being `reference`.
-    prior : {"group_laplace", "spike_slab"}
+    prior : {"spike_slab", "group_laplace"}
         Of the weights of each pair together. ``"spike_slab"`` gives each edge a probability;
-        ``"group_laplace"`` only shrinks, and an edge is then an interaction beyond `negligible`.
+        ``"group_laplace"`` only shrinks, and an edge is then an interaction beyond `negligible`: the
+        more weights a pair has, the more of it is noise, and the larger `negligible` should be.
     likelihood : {"pseudo", "exact"}
         As in :func:`~bayesstruct.models.ising`: the first makes a *composite* posterior.
     graph : networkx.Graph or iterable of pairs of column names, optional
@@ -149,7 +150,7 @@ def pairwise_mrf(
     --------
     .. code-block:: python
 
-        with bs.models.pairwise_mrf(answers, potentials="ordinal", prior="spike_slab"):
+        with bs.models.pairwise_mrf(answers, potentials="ordinal"):
             idata = pm.sample()
         bs.edge_table(idata)
     """
@@ -266,4 +267,4 @@ def _relative_scale(family):
     return 3.0 / (spread[i] * spread[j])
 
 
-_PRIORS = {"group_laplace": _group_laplace, "spike_slab": _spike_slab}
+_PRIORS = {"spike_slab": _spike_slab, "group_laplace": _group_laplace}

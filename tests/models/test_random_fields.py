@@ -109,7 +109,7 @@ def test_no_point_near_the_mode_is_better(build, options, likelihood):
     if build is ising:
         model = ising(binary(), prior="laplace", likelihood=likelihood, **options)
     else:
-        model = pairwise_mrf(answers(), likelihood=likelihood, **options)
+        model = pairwise_mrf(answers(), prior="group_laplace", likelihood=likelihood, **options)
     mode = bs.find_MAP(model)
     logp = model.compile_logp(mode="FAST_COMPILE")
     point = {v.name: mode[v.name] for v in model.value_vars}
@@ -121,7 +121,7 @@ def test_no_point_near_the_mode_is_better(build, options, likelihood):
 
 
 def test_mode_of_a_model_equals_the_solver():
-    with pairwise_mrf(answers(), rate=5.0, bias_scale=np.inf) as model:
+    with pairwise_mrf(answers(), prior="group_laplace", rate=5.0, bias_scale=np.inf) as model:
         mode = bs.find_MAP(model)
     solution = bs.solvers.pairwise_mrf(answers(), rate=5.0, tol=1e-9)
     np.testing.assert_allclose(mode["potential"], solution.weight, atol=1e-5)
@@ -135,7 +135,7 @@ def test_mode_of_a_model_equals_the_solver():
         (ising, {}),
         (ising, {"edge_probability": bs.StochasticBlock(2), "slab": "cauchy"}),
         (ising, {"prior": "horseshoe"}),
-        (pairwise_mrf, {}),
+        (pairwise_mrf, {"prior": "group_laplace"}),
         (pairwise_mrf, {"prior": "spike_slab", "edge_probability": pm.Beta.dist(1, 2)}),
         (pairwise_mrf, {"prior": "spike_slab", "potentials": "blume_capel", "reference": 1}),
     ],
@@ -174,7 +174,7 @@ def test_groups_of_weights_have_labels():
         (ising, {"required": [("sleep", "tea")]}, "not a pair of columns"),
         (ising, {"bias_scale": 0.0}, "bias_scale"),
         (pairwise_mrf, {"potentials": "potts"}, "potentials"),
-        (pairwise_mrf, {"norm": 3}, "norm"),
+        (pairwise_mrf, {"prior": "group_laplace", "norm": 3}, "norm"),
         (pairwise_mrf, {"potentials": "ising"}, "same number"),
         (pairwise_mrf, {"prior": "spike_slab", "norm": 2}, "`norm` goes with"),
     ],
@@ -281,8 +281,8 @@ def test_spike_and_slab_on_a_graph(likelihood):
     [
         (ising, {"prior": "horseshoe"}),
         (ising, {"edge_probability": bs.StochasticBlock(2)}),
-        (pairwise_mrf, {}),
-        (pairwise_mrf, {"norm": "nuclear"}),
+        (pairwise_mrf, {"prior": "group_laplace"}),
+        (pairwise_mrf, {"prior": "group_laplace", "norm": "nuclear"}),
         (pairwise_mrf, {"potentials": "ordinal", "prior": "spike_slab"}),
         (pairwise_mrf, {"prior": "spike_slab", "edge_probability": pm.Beta.dist(1, 2)}),
     ],
@@ -354,8 +354,9 @@ def test_mode_with_missing_cells_sums_them_out(likelihood):
     table["b"] = np.where(rng.random(30) < 0.7, table["a"], table["b"])
     table.iloc[0, 1] = table.iloc[1, [0, 2]] = np.nan
     model = pairwise_mrf(
-        table, potentials="ordinal", rate=2.0, norm=1, likelihood=likelihood, bias_scale=2.0
-    )
+        table, potentials="ordinal", prior="group_laplace", rate=2.0, norm=1, likelihood=likelihood,
+        bias_scale=2.0,
+    )  # fmt: skip
     mode = bs.find_MAP(model)
     logp = model.compile_logp(mode="FAST_COMPILE")
     cells = list(itertools.product(range(3), repeat=3))
