@@ -70,9 +70,11 @@ def ising(
     likelihood : {"pseudo", "exact"}
         ``"pseudo"`` multiplies the conditional probabilities of each cell given the rest of its row
         (Besag 1975). It serves any number of columns, but is **not** the likelihood: the posterior
-        is a *composite* one, whose intervals are as a rule too narrow
-        (:func:`bayesstruct.sandwich` widens them). ``"exact"`` goes through all joint states, up to
-        some 20 columns; of a sparse `graph` it takes any number, unless the prior is spike and slab.
+        is a *composite* one, too sure of itself: what two columns have in common is counted in both
+        their conditionals. Intervals are as a rule too narrow (:func:`bayesstruct.sandwich` widens
+        them), and edge probabilities too extreme, see the notes. ``"exact"`` goes through all joint
+        states, up to some 20 columns; of a sparse `graph` it takes any number, unless the prior is
+        spike and slab.
     coding : {"01", "pm"}
         The values of x in the formula: 0 and 1, or -1 and 1. It is the same family of
         distributions, but not the same prior; the default scales of the weights are those of equal
@@ -119,6 +121,14 @@ def ising(
         For an unknown option, one out of range, one that belongs to another prior, or an exact
         likelihood that would take too long: more than 2^22 joint states, and a graph with so many
         cycles that tables of more than 2^22 cells are needed.
+
+    Notes
+    -----
+    How much too sure: of 200 simulated tables of 200 rows and five columns, edges being present with
+    probability 0.5, the exact likelihood put 326 edges beyond 0.9, of which 97.5 % were there, and
+    0.8 % of the absent ones; the pseudo-likelihood 525, of which 91 % were there, and 4.7 % of the
+    absent ones. Pairs with many states fare worse. Where the exact likelihood is affordable, it is
+    the one to report.
 
     References
     ----------

@@ -87,7 +87,8 @@ def pairwise_mrf(
         ``"group_laplace"`` only shrinks, and an edge is then an interaction beyond `negligible`: the
         more weights a pair has, the more of it is noise, and the larger `negligible` should be.
     likelihood : {"pseudo", "exact"}
-        As in :func:`~bayesstruct.models.ising`: the first makes a *composite* posterior.
+        As in :func:`~bayesstruct.models.ising`: the first makes a *composite* posterior, too sure of
+        edges, and the more so the more states there are.
     graph : networkx.Graph or iterable of pairs of column names, optional
         The edges that may be present, as in :func:`~bayesstruct.models.ising`.
     norm : {2, numpy.inf, "nuclear", 1}, optional
