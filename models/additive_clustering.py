@@ -60,7 +60,8 @@ def additive_clustering(
 
     Notes
     -----
-    A group of one object says nothing about similarities: some are always there, as the prior has them.
+    The bias b is normal around the mean of the similarities, with twice their standard deviation. A group of
+    one object says nothing about similarities: some are always there, as the prior has them.
 
     References
     ----------

@@ -71,6 +71,7 @@ def binary_matrix_factorization(
 
     Notes
     -----
+    The bias b is normal around the mean of the ratings, with twice their standard deviation.
     :func:`bayesstruct.link_probabilities` has the expected ratings of all cells.
 
     References

@@ -39,15 +39,15 @@ def room(n, given, alpha, concentration=1.0, discount=0.0, *, prior=(_SHAPE, _RA
         Number of objects.
     given : int or None
         Option ``max_features``.
-    alpha : float or None
-        None where it has its prior.
+    alpha : float, array_like or None
+        Draws where it has a law of its own, None where it has the default prior.
     concentration, discount : float
     prior : (float, float)
         Shape and rate of the gamma prior of the mass, where it has one.
     """
     from scipy.stats import nbinom, poisson
 
-    check_buffet(1.0 if alpha is None else alpha, concentration, discount)
+    check_buffet(1.0 if alpha is None else float(np.max(alpha)), concentration, discount)
     if given is not None:
         if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
             raise ValueError(f"`max_features` must be a whole number above 0, not {given!r}")
@@ -55,10 +55,17 @@ def room(n, given, alpha, concentration=1.0, discount=0.0, *, prior=(_SHAPE, _RA
     rates = float(new_dish_rates(n, concentration, discount).sum())
     if alpha is None:
         shape, rate = prior
-        law = nbinom(shape, rate / (rate + rates))
-    else:
-        law = poisson(float(alpha) * rates)
-    return int(max(law.isf(_MORE), 5))
+        return max(int(nbinom(shape, rate / (rate + rates)).isf(_MORE)), 5)
+    means = rates * np.asarray(alpha, float)
+    enough = int(poisson(means.max()).isf(_MORE))  # bisection: the largest mean needs the most
+    few = 5
+    while few < enough:
+        middle = (few + enough) // 2
+        if poisson(means).sf(middle).mean() > _MORE:
+            few = middle + 1
+        else:
+            enough = middle
+    return few
 
 
 def features(name, alpha, n, columns, dims, concentration=1.0, discount=0.0):

@@ -10,9 +10,12 @@ import warnings
 import numpy as np
 import pymc as pm
 
+from pymc.distributions.distribution import SymbolicRandomVariable
+from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
 from bayesstruct.data import Table
+from bayesstruct.data.errors import TableError
 from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.models.dyadic_parts import room
 from bayesstruct.models.parts import register
@@ -59,8 +62,7 @@ def latent_features(
         c, what a row without features has.
     max_features : int, optional
         Features that there is room for. The prior is not cut: a chain that needs more stops with an
-        error. By default a draw from the prior has more with probability 1e-5; 30 if `alpha` is a
-        distribution.
+        error. By default a draw from the prior has more with probability 1e-5.
 
     Returns
     -------
@@ -100,7 +102,7 @@ def latent_features(
     n, d = table.values.shape
     columns = _room(n, max_features, alpha, concentration, discount)
     baseline = _checked_baseline(baseline, d)
-    size = float(np.sqrt(np.nanmean((table.values - baseline) ** 2)))
+    size = _root_mean_square(table.values - baseline)
     coords = {"observation": np.arange(n), "latent": np.arange(columns), "node": table.names}
     with pm.Model(coords=coords) as model:
         alpha = _positive("alpha", alpha, pm.Gamma.dist(1.0, 1.0))
@@ -131,10 +133,24 @@ def latent_features(
 
 def _room(n, given, alpha, concentration, discount) -> int:
     """Features that are stored."""
-    if given is None and isinstance(alpha, TensorVariable):
-        return 30
-    number = None if isinstance(alpha, TensorVariable) else alpha
-    return room(n, given, number, concentration, discount, prior=(1.0, 1.0))
+    if isinstance(alpha, TensorVariable):
+        drawn = (
+            None if given is not None else pm.draw(alpha, 1_000, mode="FAST_COMPILE", random_seed=0)
+        )
+        return room(n, given, drawn, concentration, discount)
+    return room(n, given, alpha, concentration, discount, prior=(1.0, 1.0))
+
+
+def _root_mean_square(values) -> float:
+    with np.errstate(over="ignore", under="ignore"):
+        size = float(np.sqrt(np.nanmean(values**2)))
+    if not 0 < size < np.inf:
+        largest = np.nanmax(np.abs(values))
+        raise TableError(
+            f"The squares of the numbers, of which the largest is {largest:.2g}, are no floating-point "
+            f"numbers: use other units, such as data / {largest:.2g}"
+        )
+    return size
 
 
 def _cells(table):
@@ -143,13 +159,23 @@ def _cells(table):
 
 
 def _check_positive(name, value):
-    if value is None or isinstance(value, TensorVariable):
+    if value is None or _is_scalar_law(value):
         return
     if isinstance(value, str | bool) or not (np.isscalar(value) and 0 < value < np.inf):
         raise ValueError(
-            f"`{name}` must be a number above 0, a distribution such as pm.Gamma.dist(1, 1), or None, "
-            f"not {value!r}"
+            f"`{name}` must be a number above 0, one distribution such as pm.Gamma.dist(1, 1), without a "
+            f"shape, or None, not {value!s:.60}"
         )
+
+
+def _is_scalar_law(value):
+    """Whether a value is an unregistered distribution of one number."""
+    return (
+        isinstance(value, TensorVariable)
+        and value.ndim == 0
+        and value.owner is not None
+        and isinstance(value.owner.op, RandomVariable | SymbolicRandomVariable)
+    )
 
 
 def _positive(name, value, default):

@@ -82,7 +82,7 @@ def shape_problems(intake: Intake) -> list[str]:
         return [f"the name of {column_list(repeated)} occurs more than once: rename all but one"]
     problems = _ambiguous_pairs(names)
     if p == 1:
-        problems.append(f"the table has 1 column ({names[0]!r}); at least 2 are needed for an edge")
+        problems.append(f"the table has 1 column ({names[0]!r}); at least 2 are needed")
     if n == 0:
         problems.append("the table is empty, it has 0 rows; at least 2 are needed: add rows")
     if n == 1:
@@ -184,7 +184,7 @@ def _uninformative(names: list[str], values: np.ndarray) -> list[str]:
         rounding = " up to rounding" if spread[constant].any() else ""
         problems.append(
             f"{columns} {verb} constant{rounding} ({names[constant[0]]!r} is always "
-            f"{low[constant[0]]:g}): remove it, what does not vary has no edges"
+            f"{low[constant[0]]:g}): remove it, what does not vary depends on nothing"
         )
     return problems
 

@@ -90,7 +90,7 @@ class DyadTable:
         directed = arrows if directed is None else bool(directed)
         _check_binary(names, matrix)
         _check_loops(names, matrix)
-        for i, j in _positions(names, unobserved):
+        for i, j in _positions(names, unobserved or ()):
             matrix[i, j] = np.nan
             if not directed:
                 matrix[j, i] = np.nan
@@ -280,7 +280,7 @@ def _check_loops(names, matrix):
     looped = [names[i] for i in np.nonzero(np.nan_to_num(np.diag(matrix)) != 0)[0]]
     if looped:
         raise TableError(
-            f"links: {listing(looped)} is linked with itself, which the model does not describe; take these "
+            f"links: {listing(looped)} linked with itself, which the model does not describe; take such "
             "links out, graph.remove_edges_from(nx.selfloop_edges(graph)) or zeros on the diagonal"
         )
 

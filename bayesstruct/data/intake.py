@@ -73,7 +73,7 @@ def read_columns(data, max_columns: int) -> Intake:
     if hasattr(data, "toarray"):
         raise TableError("A sparse matrix is not a table: pass data.toarray().")
     if hasattr(data, "to_frame"):
-        raise TableError("A Series is one column; at least 2 are needed for an edge.")
+        raise TableError("A Series is one column; at least 2 are needed.")
     if isinstance(data, list | tuple):
         return _read_rows(data, max_columns)
     if np.ma.isMaskedArray(data):

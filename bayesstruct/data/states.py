@@ -331,7 +331,8 @@ def _level_problems(labels) -> list[_Problem]:
     if len(labels) == 1:
         return [
             _Problem(
-                f"is constant (always {labels[0]!r})", "remove it, what does not vary has no edges"
+                f"is constant (always {labels[0]!r})",
+                "remove it, what does not vary depends on nothing",
             )
         ]
     if len(labels) > MAX_LEVELS:

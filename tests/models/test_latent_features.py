@@ -16,6 +16,8 @@ from bayesstruct.steps import LatentFeatureGibbs
     ("options", "words"),
     [
         ({"alpha": 0}, "`alpha`"),
+        ({"alpha": pm.Gamma.dist(1, 1, shape=2)}, "`alpha` .* one distribution"),
+        ({"noise": pm.math.exp(pm.Normal.dist())}, "`noise` .* one distribution"),
         ({"noise": "1"}, "`noise`"),
         ({"loading_scale": -1.0}, "`loading_scale`"),
         ({"discount": 1.0}, "`discount`"),
@@ -42,6 +44,23 @@ def test_columns_that_say_nothing_are_refused_by_name(column, words):
     frame = pd.DataFrame(two_features()[0], columns=list("abcde")).assign(b=column)
     with pytest.raises(TableError, match=f"(?s)'b'.*({words})"):
         latent_features(frame)
+
+
+def test_room_is_that_of_the_law_of_alpha():
+    """The default prior given by hand has the room of the default, but for its simulation."""
+    table = two_features()[0]
+    own, given = (
+        len(latent_features(table, alpha=alpha).coords["latent"])
+        for alpha in (None, pm.Gamma.dist(1, 1))
+    )
+    assert given == pytest.approx(own, rel=0.2)
+    assert len(latent_features(table, alpha=pm.Uniform.dist(0, 0.1)).coords["latent"]) < own / 3
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+def test_numbers_whose_squares_are_none_are_refused(unit):
+    with pytest.raises(TableError, match="other units"):
+        latent_features(unit * two_features()[0])
 
 
 def test_one_row_is_refused():
