@@ -11,6 +11,7 @@ import numpy as np
 import pymc as pm
 
 from pymc.distributions.distribution import SymbolicRandomVariable
+from pymc.distributions.shape_utils import change_dist_size
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
@@ -134,9 +135,8 @@ def latent_features(
 def _room(n, given, alpha, concentration, discount) -> int:
     """Features that are stored."""
     if isinstance(alpha, TensorVariable):
-        drawn = (
-            None if given is not None else pm.draw(alpha, 1_000, mode="FAST_COMPILE", random_seed=0)
-        )
+        many = change_dist_size(alpha, (100_000,))
+        drawn = 1.0 if given else pm.draw(many, mode="FAST_COMPILE", random_seed=0)
         return room(n, given, drawn, concentration, discount)
     return room(n, given, alpha, concentration, discount, prior=(1.0, 1.0))
 
