@@ -23,6 +23,8 @@ from bayesstruct.models.parts import register
 
 __all__ = ["latent_features"]
 
+_MOST = 100  # features that there is room for if alpha has a law with a heavy tail
+
 
 def latent_features(
     data,
@@ -63,7 +65,8 @@ def latent_features(
         c, what a row without features has.
     max_features : int, optional
         Features that there is room for. The prior is not cut: a chain that needs more stops with an
-        error. By default a draw from the prior has more with probability 1e-5.
+        error. By default a draw from the prior has more with probability 1e-5, and there are at most 100
+        if `alpha` is a distribution.
 
     Returns
     -------
@@ -137,7 +140,8 @@ def _room(n, given, alpha, concentration, discount) -> int:
     if isinstance(alpha, TensorVariable):
         many = change_dist_size(alpha, (100_000,))
         drawn = 1.0 if given else pm.draw(many, mode="FAST_COMPILE", random_seed=0)
-        return room(n, given, drawn, concentration, discount)
+        columns = room(n, given, drawn, concentration, discount)
+        return columns if given else min(columns, _MOST)
     return room(n, given, alpha, concentration, discount, prior=(1.0, 1.0))
 
 
