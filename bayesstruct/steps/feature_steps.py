@@ -3,13 +3,14 @@
 import numpy as np
 import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep
+from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.util import get_random_generator
 
 from bayesstruct.distributions.indian_buffet import IndianBuffetRV
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
+    _depends_on,
     check_drawn,
     is_op,
     only_one,
@@ -40,7 +41,8 @@ class FeatureStep(BlockedStep):
 
     A subclass has ``supported``, a sentence; ``part_of(model, feature)``, which recognises the model around the
     features and returns an object with ``variables``, the features first, and ``rows``, what was observed;
-    ``tensors(part)``, whose values `self.values` gives at a point; and ``observe(part, x)``, called once.
+    ``tensors(part)``, whose values `self.values` gives at a point and which may not depend on the variables; and
+    ``observe(part, x)``, called once. What else changes between calls goes into a ``_state_class`` of its own.
 
     Parameters
     ----------
@@ -60,6 +62,7 @@ class FeatureStep(BlockedStep):
     default_blocked = True
     stats_dtypes_shapes = {"n_features": (int, [])}
     supported = ""
+    _state_class = StepMethodState
 
     def __init__(
         self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
@@ -71,6 +74,9 @@ class FeatureStep(BlockedStep):
         with refusals(feature, self.supported):
             part = self.part_of(model, feature)
             check_drawn(part.variables, drawn)
+            for rv in part.variables:
+                if _depends_on(self.tensors(part), rv):
+                    raise NotRecognized(f"hyperparameters depend on {rv.name!r}")
             if any(rv not in model.free_RVs for rv in part.variables):
                 raise NotRecognized("some of these are observed")
             if part.rows not in model.observed_RVs:

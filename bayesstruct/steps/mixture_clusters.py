@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.util import get_random_generator
 
 from bayesstruct.distributions.chinese_restaurant import ChineseRestaurantRV
@@ -158,6 +158,7 @@ class DirichletMixtureGibbs(BlockedStep):
     name = "dirichlet_mixture_gibbs"
     default_blocked = True
     stats_dtypes_shapes = {"n_clusters": (int, [])}
+    _state_class = StepMethodState
 
     def __init__(
         self,

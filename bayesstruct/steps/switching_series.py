@@ -3,37 +3,29 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence
-from pymc.util import get_random_generator
+from pymc.step_methods.compound import Competence
 
-from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV, IndianBuffetRV
+from bayesstruct.distributions.indian_buffet import FeatureLoadingsRV
 from bayesstruct.distributions.switching_series import (
     BehaviourScalesRV,
     BehaviourTransitionsRV,
     SwitchingSeriesRV,
 )
+from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
-    check_drawn,
+    _depends_on,
     is_drawn_with,
     is_op,
-    only_one,
     parameters,
-    refusals,
 )
 from bayesstruct.steps.tables import Expressions
 
 __all__ = ["SwitchingSeriesMCMC"]
 
-_SUPPORTED = (
-    "Supported is one observed SwitchingSeries of an IndianBuffet over series with its "
-    "BehaviourTransitions, FeatureLoadings and BehaviourScales, on which nothing else depends; "
-    "bs.models.markov_transitions makes these"
-)
-_KINDS = (BehaviourTransitionsRV, FeatureLoadingsRV, BehaviourScalesRV)
+_KINDS = (BehaviourTransitionsRV, FeatureLoadingsRV, BehaviourScalesRV, SwitchingSeriesRV)
 
 
 @dataclass
@@ -44,42 +36,15 @@ class _Part:
     transition: object
     mean: object
     scale: object
-    series: object
+    rows: object
+    seen: np.ndarray
 
     @property
-    def drawn(self):
+    def variables(self):
         return self.feature, self.transition, self.mean, self.scale
 
 
-def _behaviours_of(model, feature) -> _Part:
-    """Collect what belongs to behaviours.
-
-    Raises
-    ------
-    NotRecognized
-        Says what stands in the way.
-    """
-    children = _children(model, feature)
-    tables = [rv for rv in children if is_op(rv, SwitchingSeriesRV)]
-    if len(tables) != 1 or len(children) != 4:
-        names = ", ".join(repr(rv.name) for rv in children) or "nothing"
-        raise NotRecognized(f"{names} depends on {feature.name!r}")
-    [table] = tables
-    first, *parts, _ = parameters(table)
-    if first is not feature:
-        raise NotRecognized(f"{table.name!r} is not made of {feature.name!r}")
-    for rv, kind in zip(parts, _KINDS, strict=True):
-        if not is_op(rv, kind) or parameters(rv)[0] is not feature:
-            raise NotRecognized(f"a part of {table.name!r} is no {kind.__name__[:-2]} of its own")
-        if _children(model, rv) != [table]:
-            raise NotRecognized(f"{table.name!r} is not all that depends on {rv.name!r}")
-    part = _Part(feature, *parts, table)
-    if table not in model.observed_RVs or any(rv not in model.free_RVs for rv in part.drawn):
-        raise NotRecognized(f"{table.name!r} must be observed, and nothing else")
-    return part
-
-
-class SwitchingSeriesMCMC(BlockedStep):
+class SwitchingSeriesMCMC(FeatureStep):
     """Sampler of the behaviours that time series share, their transitions, means and deviations.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` over series under a
@@ -107,39 +72,47 @@ class SwitchingSeriesMCMC(BlockedStep):
     """
 
     name = "switching_series_mcmc"
-    default_blocked = True
-    stats_dtypes_shapes = {"n_features": (int, [])}
+    supported = (
+        "Supported is one observed SwitchingSeries of an IndianBuffet over series with its "
+        "BehaviourTransitions, FeatureLoadings and BehaviourScales, on which nothing else depends; "
+        "bs.models.markov_transitions makes these"
+    )
 
-    def __init__(
-        self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
-    ):
+    @staticmethod
+    def part_of(model, feature) -> _Part:
+        """Collect transitions, means, deviations and series around behaviours."""
+        *parts, table = children_of_kinds(model, feature, _KINDS)
+        *made_of, seen = parameters(table)
+        if any(a is not b for a, b in zip(made_of, (feature, *parts), strict=True)):
+            raise NotRecognized(
+                f"{table.name!r} is not made of {feature.name!r} and what belongs to it"
+            )
+        for rv in parts:
+            if parameters(rv)[0] is not feature:
+                raise NotRecognized(f"{rv.name!r} does not belong to {feature.name!r}")
+            if _children(model, rv) != [table]:
+                raise NotRecognized(f"{table.name!r} is not all that depends on {rv.name!r}")
+        if _depends_on([seen], feature):
+            raise NotRecognized(f"which cells of {table.name!r} count depends on {feature.name!r}")
+        [seen] = Expressions(model, [seen])(model.initial_point())
+        return _Part(feature, *parts, table, seen)
+
+    @staticmethod
+    def tensors(part) -> list:
+        """Parameters of the process, then those of transitions, means and deviations."""
+        own = [t for rv in part.variables[1:] for t in parameters(rv)[1:]]
+        return [*parameters(part.feature), *own]
+
+    def observe(self, part, x):
+        """Keep the series, where each begins, and the windows to which behaviours are fitted."""
         from bayesstruct.kernels.switching_series import fit_windows
 
-        model = pm.modelcontext(model)
-        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        drawn = [model.values_to_rvs[v] for v in self.vars]
-        feature = only_one(drawn, IndianBuffetRV, "sets of behaviours", _SUPPORTED)
-        with refusals(feature, _SUPPORTED):
-            part = _behaviours_of(model, feature)
-            check_drawn(part.drawn, drawn)
-        self.rng = get_random_generator(rng)
-        self.names = [rv.name for rv in part.drawn]
-        self.matrix = part.feature.owner.op.matrix
-        tensors = list(parameters(part.feature))
-        for rv in (part.transition, part.mean, part.scale):
-            tensors += parameters(rv)[1:]
-        self.values = Expressions(model, tensors, compile_kwargs)
-        seen = parameters(part.series)[-1]
-        fixed = Expressions(model, [model.rvs_to_values[part.series], seen], compile_kwargs)
-        x, seen = fixed(model.initial_point())
-        self.observed = np.where(np.asarray(seen) > 0, x, np.nan)
-        lengths = part.series.owner.op.lengths
-        self.starts = np.concatenate([[0], np.cumsum(lengths)])
+        self.observed = np.where(part.seen > 0, x, np.nan)
+        self.starts = np.concatenate([[0], np.cumsum(part.rows.owner.op.lengths)])
         self.windows = fit_windows(self.observed, self.starts)
 
     def step(self, point):
         """Draw behaviours and their parts once."""
-        from bayesstruct.kernels.indian_buffet import left_order
         from bayesstruct.kernels.switching_series import draw_given_states, scan_behaviours
 
         point, law = dict(point), self._law(point)
@@ -147,14 +120,11 @@ class SwitchingSeriesMCMC(BlockedStep):
         order, table = self.rng.permutation(len(z)), (self.observed, self.starts)
         fits = scan_behaviours(self.rng, z, weights, theta, law, *table, self.windows, order)
         used = int(z.any(axis=0).sum())
-        if not fits or used > self.matrix[1]:
-            raise ValueError(
-                f"there are more than {self.matrix[1]} behaviours in {self.names[0]!r}: set `truncation` of "
-                "the IndianBuffet, or `max_features` of the model, to more"
-            )
+        self._check_room(fits and used <= self.matrix[1])
         states = np.empty(len(self.observed), np.int64)
         draw_given_states(self.rng, z, weights, theta, law, *table, states)
-        columns = left_order(z)[: self.matrix[1]]
+        # Empty columns, of which there is one more than in the point, come last.
+        columns = self._order(z)[: self.matrix[1]]
         z = z[:, columns]
         theta = np.where(z.any(axis=0)[:, None], theta[:, columns], 0.0)
         weights = weights[:, columns[:, None], columns] * z[:, :, None] * z[:, None, :]
@@ -166,11 +136,8 @@ class SwitchingSeriesMCMC(BlockedStep):
 
     def _law(self, point):
         """Parameters of the priors, as the kernels take them."""
-        from bayesstruct.kernels.indian_buffet import new_dish_rates
-
         alpha, c, discount, *others = (float(np.squeeze(v)) for v in self.values(point))
-        rate = alpha * new_dish_rates(self.matrix[0], c, discount)[-1]
-        return np.array([rate, c, discount, *others])
+        return np.array([self._new_rate(alpha, c, discount), c, discount, *others])
 
     def _state(self, point):
         """Copy a point with one column more, in which the scan tries new behaviours."""
