@@ -130,10 +130,16 @@ class BehaviourTransitionsRV(SymbolicRandomVariable):
         shape = None if rv_size_is_none(size) else (*size, *tuple(feature.shape)[-2:])
         if shape is not None:
             shape = (*shape, feature.shape[-1])
-        next_rng, draw = pt.random.gamma(
-            prior, scale=1.0, size=shape, rng=rng, return_next_rng=True
+        # Gamma variables of a small shape are too small for the machine: their logarithms are drawn.
+        next_rng, first = pt.random.gamma(
+            prior + 1.0, scale=1.0, size=shape, rng=rng, return_next_rng=True
         )
-        draw = _normalised(draw * mask)
+        next_rng, second = pt.random.exponential(
+            1.0, size=first.shape, rng=next_rng, return_next_rng=True
+        )
+        logs = pt.where(pt.gt(mask, 0.0), pt.log(first) - second / prior, -np.inf)
+        top = logs.max(axis=-1, keepdims=True)
+        draw = _normalised(pt.exp(logs - pt.where(pt.isinf(top), 0.0, top)))
         inputs = [rng, size, feature, concentration, stickiness]
         return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
 

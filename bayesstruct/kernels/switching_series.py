@@ -18,7 +18,8 @@ brings weights from their prior and one that goes takes its own along. For each 
 that others have too are proposed to come or go, in a random order; one behaviour is proposed to be replaced
 by another, which inherits its transitions; and behaviours that it alone has are proposed to be born or to die.
 Means and deviations of new ones come from a mixture of the prior and of fits to windows of the series; the ratio has
-the density of the mixture, so that any mixture leaves the posterior as it is.
+the density of the mixture, so that any mixture leaves the posterior as it is. Gamma weights of a small shape are
+far below the smallest number of the machine, and their ratios are not: the moves have the logarithms of weights.
 
 **The rest** (`draw_given_states`). States are drawn by forward filtering and backward sampling; given them the
 transitions are Dirichlet, and means and variances normal and inverse-gamma in turn.
@@ -52,6 +53,8 @@ _WINDOWS = 32
 _LENGTHS = (8, 24)
 #: Share of new behaviours that come from the prior.
 _PRIOR_SHARE = 0.2
+#: Transition probabilities below it are of no account for the likelihood, and may be zero in a point.
+_LEAST = 1e-300
 #: Replacements, and births or deaths, that are tried for each series.
 _TRIES = 3
 
@@ -88,16 +91,9 @@ def _own(z, places):
 
 
 @numba.njit(**_INNER)
-def _forward(weights, places, columns, logs, filtered, p, gains):
-    """Log density of a series by the forward algorithm.
-
-    ``places`` are its behaviours in `weights`, ``columns`` those in `logs`. Leaves the laws of each state given
-    the rows so far in `filtered`, transition probabilities in `p` and what each row adds in `gains`.
-    """
-    m, n = places.shape[0], logs.shape[0]
-    if m == 0:
-        gains[:n] = -np.inf
-        return -np.inf
+def _normalise(weights, places, p):
+    """Put the transition probabilities among the behaviours of a series into `p`."""
+    m = places.shape[0]
     for a in range(m):
         total = 0.0
         for b in range(m):
@@ -105,6 +101,35 @@ def _forward(weights, places, columns, logs, filtered, p, gains):
             total += p[a, b]
         for b in range(m):
             p[a, b] /= total
+
+
+@numba.njit(**_INNER)
+def _normalise_logs(weights, places, p):
+    """Put the transition probabilities into `p`, given the logarithms of weights."""
+    m = places.shape[0]
+    for a in range(m):
+        top = -np.inf
+        for b in range(m):
+            top = max(top, weights[places[a], places[b]])
+        total = 0.0
+        for b in range(m):
+            p[a, b] = math.exp(weights[places[a], places[b]] - top)
+            total += p[a, b]
+        for b in range(m):
+            p[a, b] /= total
+
+
+@numba.njit(**_INNER)
+def _forward(p, columns, logs, filtered, gains):
+    """Log density of a series by the forward algorithm.
+
+    ``p`` are its transition probabilities, ``columns`` its behaviours in `logs`. Leaves the laws of each state given
+    the rows so far in `filtered` and what each row adds in `gains`.
+    """
+    m, n = columns.shape[0], logs.shape[0]
+    if m == 0:
+        gains[:n] = -np.inf
+        return -np.inf
     out = 0.0
     for t in range(n):
         top = -np.inf
@@ -158,7 +183,8 @@ def forward_gains(z, weights, mean, deviation, x, starts):
             _fill_logs(logs, k, mean[k], deviation[k], x)
     for i in range(z.shape[0]):
         m, a, b = _own(z[i], places), starts[i], starts[i + 1]
-        _forward(weights[i], places[:m], places[:m], logs[a:b], filtered, p, gains[a:b])
+        _normalise(weights[i], places[:m], p)
+        _forward(p, places[:m], logs[a:b], filtered, gains[a:b])
     return gains
 
 
@@ -184,7 +210,8 @@ def smooth_series(z, weights, mean, deviation, x, starts, out):
         if m == 0:
             continue
         own = places[:m]
-        _forward(weights[i], own, own, logs[first:last], filtered, p, gains)
+        _normalise(weights[i], own, p)
+        _forward(p, own, logs[first:last], filtered, gains)
         later[:m] = filtered[last - first - 1, :m]
         for t in range(last - first - 1, -1, -1):
             if t < last - first - 1:
@@ -292,28 +319,48 @@ def _log_new(windows, law, mean, deviation):
 
 
 @numba.njit(**_INNER)
-def _renew_totals(rng, weights, places, law):
-    """Multiply the weights of each row so that their sum is a draw from its prior, in place.
+def _log_gamma(rng, shape):
+    """Draw the logarithm of a gamma variable, which itself may be too small for the machine."""
+    return math.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential() / shape
 
-    The sum of the gamma weights that make a Dirichlet law is independent of them, and so of the data.
+
+@numba.njit(**_INNER)
+def _take_logs(rng, weights, places, law):
+    """Turn the weights of each row into logarithms whose sum is a draw from its prior, in place.
+
+    The sum of the gamma weights that make a Dirichlet law is independent of them, and so of the data. Weights that
+    are too small for the likelihood are drawn anew given that they are: their density is a power there.
     """
     for a in places:
         total = 0.0
         for b in places:
             total += weights[a, b]
-        ratio = rng.standard_gamma(law[3] * places.shape[0] + law[4]) / total
+        shift = _log_gamma(rng, law[3] * places.shape[0] + law[4])
         for b in places:
-            weights[a, b] *= ratio
+            p = weights[a, b] / total
+            log_p = math.log(max(p, _LEAST))
+            if p <= _LEAST:
+                log_p -= rng.standard_exponential() / (law[3] + (law[4] if a == b else 0.0))
+            weights[a, b] = log_p + shift
+
+
+@numba.njit(**_INNER)
+def _give_probabilities(weights, places, p):
+    """Turn the logarithms of weights back into transition probabilities, in place."""
+    _normalise_logs(weights, places, p)
+    for a in range(places.shape[0]):
+        for b in range(places.shape[0]):
+            weights[places[a], places[b]] = p[a, b]
 
 
 @numba.njit(**_INNER)
 def _draw_weights(rng, weights, places, k, law):
-    """Draw the weights from and to behaviour k from their prior, in place."""
+    """Draw the logarithms of the weights from and to behaviour k from their prior, in place."""
     for a in places:
         if a != k:
-            weights[a, k] = rng.standard_gamma(law[3])
-            weights[k, a] = rng.standard_gamma(law[3])
-    weights[k, k] = rng.standard_gamma(law[3] + law[4])
+            weights[a, k] = _log_gamma(rng, law[3])
+            weights[k, a] = _log_gamma(rng, law[3])
+    weights[k, k] = _log_gamma(rng, law[3] + law[4])
 
 
 # --- moves of one series ---------------------------------------------------------------------
@@ -325,6 +372,17 @@ def _accepts(rng, log_ratio):
 
 
 @numba.njit(**_INNER)
+def _density(weights, places, columns, logs, buffers):
+    """Log density of a series given the logarithms of its weights.
+
+    ``places`` are its behaviours in `weights`, ``columns`` those in `logs`.
+    """
+    filtered, p, gains = buffers
+    _normalise_logs(weights, places, p)
+    return _forward(p, columns, logs, filtered, gains)
+
+
+@numba.njit(**_INNER)
 def _log_odds(others, n, law):
     """Prior log odds that a series has a behaviour that so many others have."""
     return math.log((others - law[2]) / (n - 1.0 - others + law[1] + law[2]))
@@ -333,7 +391,6 @@ def _log_odds(others, n, law):
 @numba.njit(**_INNER)
 def _flip_shared(rng, i, z, weights, others, law, logs, like, places, order, buffers):
     """Propose behaviours that other series have to come or to go; return the log density."""
-    filtered, p, gains = buffers
     count = 0
     for k in range(z.shape[1]):
         if others[k] > 0:
@@ -349,7 +406,7 @@ def _flip_shared(rng, i, z, weights, others, law, logs, like, places, order, buf
         m = _own(z[i], places)
         if sign > 0.0:
             _draw_weights(rng, weights, places[:m], k, law)
-        then = _forward(weights, places[:m], places[:m], logs, filtered, p, gains)
+        then = _density(weights, places[:m], places[:m], logs, buffers)
         if _accepts(rng, then - like + sign * _log_odds(others[k], z.shape[0], law)):
             like = then
         else:
@@ -389,7 +446,6 @@ def _replace(rng, i, z, weights, theta, others, law, x, windows, logs, like, pla
     ``logs`` and `x` are those of the series. A shared behaviour by a shared one, a shared one by a new one, or
     one that the series alone has by a shared one: the last two are each other's reverse.
     """
-    filtered, p, gains = buffers
     n = z.shape[0]
     kind = int(3.0 * rng.random())
     k, count = _pick(rng, z[i], others, True, kind < 2)
@@ -415,7 +471,7 @@ def _replace(rng, i, z, weights, theta, others, law, x, windows, logs, like, pla
     m = _own(z[i], places)
     for a in range(m):
         cols[a] = new if places[a] == k else places[a]
-    then = _forward(weights, places[:m], cols[:m], logs, filtered, p, gains)
+    then = _density(weights, places[:m], cols[:m], logs, buffers)
     if not _accepts(rng, then - like + ratio):
         return like
     _move_weights(weights, places[:m], k, new)
@@ -428,7 +484,6 @@ def _birth_or_death(
     rng, i, z, weights, theta, others, law, x, windows, logs, like, places, buffers
 ):
     """Propose a behaviour that this series alone has to be born or to die; return the log density."""
-    filtered, p, gains = buffers
     birth = rng.random() < 0.5
     k, number = _pick(rng, z[i], others, not birth, False)
     if k < 0:
@@ -442,7 +497,7 @@ def _birth_or_death(
     m = _own(z[i], places)
     if birth:
         _draw_weights(rng, weights, places[:m], k, law)
-    then = _forward(weights, places[:m], places[:m], logs, filtered, p, gains)
+    then = _density(weights, places[:m], places[:m], logs, buffers)
     ratio = math.log(law[0]) - math.log(number) - _log_new(windows, law, theta[0, k], theta[1, k])
     if _accepts(rng, then - like + (ratio if birth else -ratio)):
         return then
@@ -461,8 +516,8 @@ def scan_behaviours(rng, z, weights, theta, law, x, starts, windows, order):
         Each series has one behaviour at least. There must be a column without ones: the one in which a new
         behaviour is tried.
     weights : (N, K, K) float64, changed
-        In proportion to the transition probabilities; what does not belong to behaviours of a series is of no
-        account.
+        In proportion to the transition probabilities, and afterwards these; what does not belong to behaviours of a
+        series is of no account.
     theta : (2, K, d) float64, changed
         Means and standard deviations.
     law : (8,) float64
@@ -486,7 +541,6 @@ def scan_behaviours(rng, z, weights, theta, law, x, starts, windows, order):
         longest = max(longest, starts[i + 1] - starts[i])
     logs = np.zeros((x.shape[0], most))
     buffers = np.zeros((longest, most)), np.zeros((most, most)), np.zeros(longest)
-    filtered, p, gains = buffers
     places, cols, turn = (
         np.zeros(most, np.int64),
         np.zeros(most, np.int64),
@@ -505,8 +559,8 @@ def scan_behaviours(rng, z, weights, theta, law, x, starts, windows, order):
             others[k] -= z[i, k]
         own, its_x, w, fits = logs[a:b], x[a:b], weights[i], windows[i]
         m = _own(z[i], places)
-        _renew_totals(rng, w, places[:m], law)
-        like = _forward(w, places[:m], places[:m], own, filtered, p, gains)
+        _take_logs(rng, w, places[:m], law)
+        like = _density(w, places[:m], places[:m], own, buffers)
         like = _flip_shared(rng, i, z, w, others, law, own, like, places, turn, buffers)
         for _ in range(_TRIES):
             like = _replace(
@@ -517,6 +571,8 @@ def scan_behaviours(rng, z, weights, theta, law, x, starts, windows, order):
             )
             if _pick(rng, z[i], others, False, False)[1] == 0:
                 return False
+        m = _own(z[i], places)
+        _give_probabilities(w, places[:m], buffers[1])
         for k in range(most):
             if z[i, k] and others[k] == 0:
                 _fill_logs(logs, k, theta[0, k], theta[1, k], x)
@@ -575,7 +631,7 @@ def _draw_emissions(rng, theta, k, law, x, states):
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def draw_given_states(rng, z, weights, theta, law, x, starts, states):
-    """Draw states, then transitions (weights in proportion to them) and emissions given them, in place.
+    """Draw states, then transitions (into `weights`) and emissions given them, in place.
 
     Parameters
     ----------
@@ -594,7 +650,8 @@ def draw_given_states(rng, z, weights, theta, law, x, starts, states):
     for i in range(n):
         first, last = starts[i], starts[i + 1]
         m = _own(z[i], places)
-        _forward(weights[i], places[:m], places[:m], logs[first:last], filtered, p, gains)
+        _normalise(weights[i], places[:m], p)
+        _forward(p, places[:m], logs[first:last], filtered, gains)
         path = states[first:last]
         _draw_path(rng, filtered, p, m, path, back)
         seen[:] = 0.0
@@ -603,7 +660,8 @@ def draw_given_states(rng, z, weights, theta, law, x, starts, states):
         for a in range(m):
             for b in range(m):
                 prior = law[3] + (law[4] if a == b else 0.0)
-                weights[i, places[a], places[b]] = rng.standard_gamma(prior + seen[a, b])
+                weights[i, places[a], places[b]] = _log_gamma(rng, prior + seen[a, b])
+        _give_probabilities(weights[i], places[:m], p)
         for t in range(path.shape[0]):
             path[t] = places[path[t]]
     for k in range(most):
