@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["feature_quantities", "has_features", "unlabelled"]
 
+SCORE = "score"
 ROWS = 40  # rows (evenly spaced) whose pairs and fitted cells are followed
 
 
@@ -27,7 +28,7 @@ def feature_quantities(draws: "xr.Dataset"):
         if _is_binary_matrix(feature):
             yield from _of_one_set(str(name), feature.transpose(*SAMPLE_DIMS, ...))
     if LOADING in draws:
-        yield "fitted cell", _fitted(draws[FEATURE], draws[LOADING])
+        yield "fitted cell", _fitted(_weights(draws), draws[LOADING])
 
 
 def unlabelled(draws: "xr.Dataset") -> "xr.Dataset":
@@ -56,6 +57,12 @@ def _of_one_set(name: str, feature: "xr.DataArray"):
     yield f"features in common{what}", _in_common(_some_rows(feature))
 
 
+def _weights(draws: "xr.Dataset") -> "xr.DataArray":
+    """How much of each feature a row has: its scores, in models that have some, otherwise 0 or 1."""
+    scored = SCORE in draws and set(draws[SCORE].dims) == set(draws[FEATURE].dims)
+    return draws[SCORE].transpose(*draws[FEATURE].dims) if scored else draws[FEATURE]
+
+
 def _some_rows(feature):
     n = feature.shape[2]
     return feature.isel(
@@ -75,11 +82,11 @@ def _in_common(feature: "xr.DataArray") -> "xr.DataArray":
     return xr.DataArray(shared, dims=(*SAMPLE_DIMS, "pair"), coords={"pair": pairs})
 
 
-def _fitted(feature: "xr.DataArray", loading: "xr.DataArray") -> "xr.DataArray":
-    """Sum the loadings of the features of some rows."""
+def _fitted(weight: "xr.DataArray", loading: "xr.DataArray") -> "xr.DataArray":
+    """Sum the loadings of the features of some rows, each with its weight there."""
     import xarray as xr
 
-    z = _some_rows(feature.transpose(*SAMPLE_DIMS, ...))
+    z = _some_rows(weight.transpose(*SAMPLE_DIMS, ...))
     a = loading.transpose(*SAMPLE_DIMS, z.dims[-1], ...)
     coords = {dim: source.coords[dim] for source, dim in ((z, z.dims[2]), (a, a.dims[3]))}
     return xr.DataArray(

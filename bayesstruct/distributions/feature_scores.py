@@ -31,8 +31,7 @@ class FeatureScoresRV(SymbolicRandomVariable):
     def rv_op(cls, feature, *, law, size=None, rng=None):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        batch = () if rv_size_is_none(size) else tuple(size)
-        shape = (*batch, *tuple(feature.shape)) if batch else feature.shape
+        shape = feature.shape if rv_size_is_none(size) else (*size, *feature.shape[-2:])
         draw_from = getattr(pt.random, law)
         next_rng, draw = draw_from(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
         draw = pt.where(pt.gt(feature, 0), draw, 0.0)
@@ -136,7 +135,7 @@ class FactorRows(Continuous):
     noise : tensor_like of float
         (d,) standard deviations of the columns.
     seen : (n, d) array_like of bool, optional
-        Which cells count; by default all. The density of the others is summed out, whatever their value.
+        Which cells count; by default all. The others are summed out, whatever their value, NaN included.
     **kwargs
         ``observed``, ``dims`` and the like.
     """
@@ -161,4 +160,4 @@ def _rows_logp(op, values, rng, size, score, loading, noise, seen, **kwargs):
     (value,) = values
     z = (value - _mean(score, loading)) / noise
     cells = -0.5 * z**2 - pt.log(noise) - 0.5 * _LOG_2PI
-    return (pt.gt(seen, 0) * cells).sum(axis=-1)
+    return pt.where(pt.gt(seen, 0), cells, 0.0).sum(axis=-1)

@@ -43,12 +43,13 @@ def assign_rows(features, used, loadings, x, penalty, rows):
             moved = False
             for a in range(k):
                 sign = -1.0 if z[a] else 1.0
-                product, length = 0.0, 0.0
+                product, length, square = 0.0, 0.0, 0.0
                 for j in range(d):
                     product += left[j] * loadings[a, j]
                     length += loadings[a, j] * loadings[a, j]
-                # Rounding must not flip an entry forth and back.
-                if length - 2.0 * sign * product < -1e-12 * length:
+                    square += left[j] * left[j]
+                # Rounding, of the size of what is left of the row, must not flip an entry forth and back.
+                if length - 2.0 * sign * product < -1e-12 * (length + square):
                     z[a] = 1 - z[a]
                     for j in range(d):
                         left[j] -= sign * loadings[a, j]

@@ -203,6 +203,9 @@ def scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, concentrati
 def scan_activities(rng, z, y, used, x, strength, leak, base):
     """Draw which causes are active in each row, in place.
 
+    Causes are visited in a random order: that in which they stand after `scan_links` depends on what has been
+    drawn, and a scan in an order that depends on the state does not leave its law as it is.
+
     Parameters
     ----------
     rng : numpy.random.Generator
@@ -216,13 +219,14 @@ def scan_activities(rng, z, y, used, x, strength, leak, base):
     p, n = x.shape
     logs = _log_probabilities(z.shape[1], strength, leak)
     log_odds = math.log(base) - math.log1p(-base)
-    counts = np.empty(p, np.int64)
+    counts, order = np.empty(p, np.int64), np.empty(z.shape[1], np.int64)
+    _shuffle(rng, order, used)
     for t in range(n):
         for i in range(p):
             counts[i] = 0
             for a in range(used):
                 counts[i] += z[i, a] * y[a, t]
-        for a in range(used):
+        for a in order[:used]:
             sign = -1 if y[a, t] else 1
             gain = sign * log_odds
             for i in range(p):

@@ -55,7 +55,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 #: Mean of the Poisson proposals of factors of a row's own: not so small that none is ever proposed.
 _EAGER = 0.2
 _TRIES = 3
-_MOST_PROPOSED = 64
+_FEW = 16
 #: Probabilities that a row of a factor that is split goes to the first, to the second, to both.
 _PARTS = np.array([0.45, 0.45, 0.1])
 
@@ -68,24 +68,34 @@ def _above_zero(rng, mean, deviation):
         while True:
             x = rng.standard_normal()
             if x > low:
-                return mean + deviation * x
-    # Robert (1995): an exponential proposal with the best rate.
-    rate = 0.5 * (low + math.sqrt(low * low + 4.0))
+                return deviation * (x - low)
+    # Robert (1995): an exponential proposal with the best rate. Only what it is above the bound is kept: with
+    # little curvature the bound has many digits more, and a sum would be exactly zero.
+    root = math.hypot(low, 2.0)
+    rate, gap = 0.5 * (low + root), 2.0 / (low + root)
     while True:
-        x = low + rng.standard_exponential() / rate
-        if rng.standard_exponential() > 0.5 * (x - rate) ** 2:
-            return mean + deviation * x
+        excess = rng.standard_exponential() / rate
+        if rng.standard_exponential() > 0.5 * (excess - gap) ** 2:
+            return deviation * excess
+
+
+@numba.njit(**_INNER)
+def _log_mills(x):
+    """Log of the ratio of the standard normal distribution function to its density."""
+    if x > -20.0:
+        return 0.5 * x * x + 0.5 * _LOG_2PI + _log_normal_cdf(x)
+    # Without x^2: with little curvature it has all digits, and what matters none.
+    r = (1.0 / x) ** 2
+    return math.log1p(-r * (1.0 - 3.0 * r * (1.0 - 5.0 * r * (1.0 - 7.0 * r)))) - math.log(-x)
 
 
 @numba.njit(**_INNER)
 def _log_masses(slope, curvature):
     """Log integrals of the Laplace law times the likelihood over scores above and below zero."""
     deviation = 1.0 / math.sqrt(curvature)
-    up, down = (slope - 1.0) * deviation, (-slope - 1.0) * deviation
-    front = 0.5 * _LOG_2PI + math.log(0.5 * deviation)
-    return front + 0.5 * up * up + _log_normal_cdf(up), front + 0.5 * down * down + _log_normal_cdf(
-        down
-    )
+    front = math.log(0.5 * deviation)
+    above, below = (slope - 1.0) * deviation, (-slope - 1.0) * deviation
+    return front + _log_mills(above), front + _log_mills(below)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -165,11 +175,11 @@ def _propose_own(rng, own, count, left, precision, variance, rate, laplace):
     for b in range(count):
         square += own[b] ** 2
     now = _log_row(left, precision, variance * square) + count * tilt
-    proposed = np.empty(_MOST_PROPOSED)
+    proposed = np.empty(_FEW)
     for _ in range(_TRIES):
         number = rng.poisson(eager)
-        if number > _MOST_PROPOSED:
-            return -1
+        if number > len(proposed):
+            proposed = np.empty(number)
         square = 0.0
         for b in range(number):
             proposed[b] = _prior_score(rng, laplace)

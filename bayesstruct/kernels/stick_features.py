@@ -15,6 +15,11 @@ times the density of s, which changes when a feature gains its first row or lose
 Nothing asks for a likelihood whose loadings can be summed out, but a feature that no row has comes with loadings
 drawn from their prior: with many variables these rarely fit, and the number of features moves slowly.
 
+**Discount.** A slice below s leaves some :math:`s^{-\sigma}` features to be looked at, and the probability of a
+feature that one row has alone has a density that goes as :math:`\pi^{-\sigma}` towards zero: the mean number is
+finite for :math:`\sigma < 1/2` only. From there on a chain meets slices that leave more than any memory holds, so
+that this sampler takes smaller discounts, and stops, with a code, at slices that leave more than `MOST_UNSEEN`.
+
 In Teh, Gorur and Ghahramani (2007) the points that no row has are drawn one after the other, the largest first
 (their semi-ordered stick-breaking representation); here those above the slice are drawn together, by
 thinning, which is the same law.
@@ -31,9 +36,27 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["slice_features", "unseen_probabilities"]
+__all__ = ["MOST_UNSEEN", "slice_features", "unseen_probabilities"]
+
+#: Expected number of features above a slice, those that no row has, beyond which it is not drawn.
+MOST_UNSEEN = 200_000
 
 _INNER = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@numba.njit(**_INNER)
+def _proposals(least, alpha, concentration, discount):
+    """Mean number of points above a least one, and their integral of a power without the constant."""
+    constant = math.exp(
+        math.lgamma(1.0 + concentration)
+        - math.lgamma(1.0 - discount)
+        - math.lgamma(concentration + discount)
+    )
+    if discount > 0.0:
+        mass = (least**-discount - 1.0) / discount
+    else:
+        mass = -math.log(least)
+    return alpha * constant * mass, mass
 
 
 @numba.njit(**_INNER)
@@ -55,15 +78,9 @@ def unseen_probabilities(rng, n, least, alpha, concentration, discount):
     float64 array
         In no order; often empty.
     """
-    c, power = concentration, n + concentration + discount - 1.0
-    constant = math.exp(
-        math.lgamma(1.0 + c) - math.lgamma(1.0 - discount) - math.lgamma(c + discount)
-    )
-    if discount > 0.0:
-        mass = (least**-discount - 1.0) / discount
-    else:
-        mass = -math.log(least)
-    points = np.empty(rng.poisson(alpha * constant * mass))
+    power = n + concentration + discount - 1.0
+    mean, mass = _proposals(least, alpha, concentration, discount)
+    points = np.empty(rng.poisson(mean))
     kept = 0
     for _ in range(len(points)):
         share = rng.random()
@@ -91,6 +108,7 @@ def _least_active(probability, sums, but):
 def _draw_entries(rng, z, sums, probability, loading, x, noise, left):
     """Draw all entries, in place; columns are visited in the order in which they stand."""
     n, d = x.shape
+    least = _least_active(probability, sums, -1)
     for i in range(n):
         left[:] = x[i]
         for a in range(len(sums)):
@@ -106,8 +124,11 @@ def _draw_entries(rng, z, sums, probability, loading, x, noise, left):
             log_odds = gain / (noise * noise)
             log_odds += math.log(probability[a]) - math.log1p(-probability[a])
             others = sums[a] - z[i, a]
+            without = least
             if others == 0:
-                without = _least_active(probability, sums, a)
+                # Most features are such: that nobody has them leaves the least as it is.
+                if z[i, a]:
+                    without = _least_active(probability, sums, a)
                 log_odds += math.log(without) - math.log(min(without, probability[a]))
             chosen = rng.random() * (1.0 + math.exp(min(-log_odds, 700.0))) < 1.0
             if chosen != (z[i, a] == 1):
@@ -116,6 +137,8 @@ def _draw_entries(rng, z, sums, probability, loading, x, noise, left):
                     left[j] -= change * loading[a, j]
             z[i, a] = chosen
             sums[a] = others + z[i, a]
+            if others == 0:
+                least = min(without, probability[a]) if chosen else without
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -132,12 +155,13 @@ def slice_features(rng, features, loadings, x, noise, scale, alpha, concentratio
     noise, scale : float
         Standard deviations of the noise and of the loadings.
     alpha, concentration, discount : float
-        Of the process.
+        Of the process; the discount below one half.
 
     Returns
     -------
     int
-        Number of columns that are used afterwards, which come first; -1 if K of them were not enough.
+        Number of columns that are used afterwards, which come first; -1 if K of them were not enough, -2 if the
+        slice leaves too many features to be looked at.
     """
     n, most = features.shape
     d = x.shape[1]
@@ -151,6 +175,8 @@ def slice_features(rng, features, loadings, x, noise, scale, alpha, concentratio
         m = totals[active[a]]
         known[a] = rng.beta(m - discount, n - m + concentration + discount)
     least = rng.random() * (known.min() if len(known) else 1.0)
+    if not _proposals(least, alpha, concentration, discount)[0] <= MOST_UNSEEN:
+        return -2
     unseen = unseen_probabilities(rng, n, least, alpha, concentration, discount)
     k = len(active) + len(unseen)
     z, loading = np.zeros((n, k), np.int8), np.empty((k, d))

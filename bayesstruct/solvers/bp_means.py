@@ -35,7 +35,8 @@ class BPMeans:
     passes : int
         Over all rows, of the search that was best.
     converged : bool
-        Whether no pass changes anything: a local minimum.
+        Whether the last pass, with the least squares after it, lowers the objective by no more than 1e-12 of it. That
+        pass visits rows in one order: another order might find a feature that pays.
     """
 
     feature: np.ndarray
@@ -120,7 +121,7 @@ def _search(rng, x, penalty, most, max_iter):
         used, _ = assign_rows(feature, used, loading, x, penalty, rng.permutation(n))
         passes += 1
         z, a, value = _settled(feature[:, :used], x, penalty)
-        if value < best - 1e-12 * max(abs(best), 1.0):
+        if value < best * (1.0 - 1e-12):
             kept, best = (z, a), value
         else:
             converged = True

@@ -71,7 +71,8 @@ class HiddenCauseGibbs(FeatureStep):
     Notes
     -----
     In the first half of a warm-up the leak falls from 0.4 to its value: links are then less certain, and a chain
-    finds its way from one set of causes to another. Statistics of each draw: ``n_features``.
+    finds its way from one set of causes to another. Strength, leak and base rate are one number each: variables or
+    rows with probabilities of their own are refused. Statistics of each draw: ``n_features``.
     """
 
     name = "hidden_cause_gibbs"
@@ -94,6 +95,9 @@ class HiddenCauseGibbs(FeatureStep):
             )
         if any(_depends_on([chance], rv) for chance in chances for rv in (feature, cause)):
             raise NotRecognized(f"the probabilities of {table.name!r} depend on its causes")
+        for rv, numbers in ((table, chances), (cause, parameters(cause)[1:])):
+            if any(length != 1 for number in numbers for length in number.type.shape):
+                raise NotRecognized(f"the probabilities of {rv.name!r} are not one number each")
         return _Part(feature, cause, table)
 
     @staticmethod
@@ -120,8 +124,7 @@ class HiddenCauseGibbs(FeatureStep):
         point, rng = dict(point), self.rng
         feature, cause = self.names
         alpha, c, discount, *chances = (float(np.squeeze(v)) for v in self.values(point))
-        if self.calls < self.cool:
-            chances[1] += (max(_LEAK, chances[1]) - chances[1]) * (1 - self.calls / self.cool)
+        chances[1] = self._leak(chances[1])
         self.calls += 1
         z = np.array(point[feature], np.int8, order="C")
         y = np.ascontiguousarray(point[cause].T, np.int8)
@@ -134,6 +137,12 @@ class HiddenCauseGibbs(FeatureStep):
         order = self._order(z)
         point[feature], point[cause] = z[:, order], y[order].T.astype(point[cause].dtype)
         return point, [{"n_features": used}]
+
+    def _leak(self, value) -> float:
+        """Leak in this call, given its value at the point."""
+        if self.calls >= self.cool:
+            return value
+        return value + (max(_LEAK, value) - value) * (1 - self.calls / self.cool)
 
     def _merge_and_split(self, z, y, used, chances, process):
         """Try to merge causes and to split some, in place; return the number of causes."""

@@ -14,21 +14,11 @@ from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
     _depends_on,
-    check_drawn,
     is_op,
-    only_one,
     parameters,
-    refusals,
 )
-from bayesstruct.steps.tables import Expressions
 
-__all__ = ["FeaturePart", "FeatureTable", "drawn_part", "features_of", "sampler_of"]
-
-_SUPPORTED = (
-    "Supported is one observed Normal whose mean is `feature @ loading`, plus what depends on neither, and "
-    "whose standard deviation is one number, with an IndianBuffet and its FeatureLoadings on which "
-    "nothing else depends; missing cells are those of a masked array; bs.models.latent_features makes these"
-)
+__all__ = ["FeaturePart", "FeatureTable", "features_of", "sampler_of"]
 
 
 @dataclass
@@ -53,8 +43,7 @@ class FeaturePart:
 class FeatureTable:
     """The table of a recognised part at a point, without what depends on neither feature nor loading."""
 
-    def __init__(self, model, part):
-        observed = Expressions(model, [model.rvs_to_values[part.rows]])(model.initial_point())[0]
+    def __init__(self, part, observed):
         self.cells = None if part.cells is None else part.cells.name
         self.missing = part.missing
         if part.missing is None:
@@ -81,21 +70,6 @@ class FeatureTable:
         if self.cells is not None:
             mean = np.broadcast_to(mean, self.x.shape)[self.missing]
             point[self.cells] = mean + noise * rng.standard_normal(len(mean))
-
-
-def drawn_part(model, drawn) -> FeaturePart:
-    """Recognise the variables that a step is to draw, or refuse them.
-
-    Raises
-    ------
-    ValueError
-        Says what stands in the way, and what is supported.
-    """
-    feature = only_one(drawn, IndianBuffetRV, "sets of features", _SUPPORTED)
-    with refusals(feature, _SUPPORTED):
-        part = features_of(model, feature)
-        check_drawn(part.variables, drawn)
-    return part
 
 
 def sampler_of(rv):

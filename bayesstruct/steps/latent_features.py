@@ -3,18 +3,18 @@
 from typing import NamedTuple
 
 import numpy as np
-import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
+from pytensor.graph.basic import Constant
 
-from bayesstruct.steps.latent_feature_parts import FeatureTable, drawn_part, sampler_of
+from bayesstruct.steps.feature_steps import FeatureStep
+from bayesstruct.steps.latent_feature_parts import FeatureTable, features_of, sampler_of
 from bayesstruct.steps.recognition import parameters
-from bayesstruct.steps.tables import Expressions
 
 __all__ = ["LatentFeatureGibbs", "LatentFeatureSlice"]
 
+_MOST_DISCOUNT = 0.5  # of slice draws, see bayesstruct.kernels.stick_features
 _WAITS = 10  # calls after the search in which standard deviations find their place
 
 
@@ -47,7 +47,7 @@ class LatentFeatureGibbsState(StepMethodState):
     waits: int
 
 
-class LatentFeatureGibbs(BlockedStep):
+class LatentFeatureGibbs(FeatureStep):
     """Gibbs sampler of latent features, their loadings summed out, and of the loadings given them.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
@@ -87,7 +87,8 @@ class LatentFeatureGibbs(BlockedStep):
     -----
     The first call of a chain that is at the initial point of the model puts it at the end of a search
     (:func:`bayesstruct.solvers.latent_features`); for some calls of the warm-up the features then stay, until the
-    standard deviations fit them.
+    standard deviations fit them. Without a warm-up (``tune=0``) the first draw is the end of that search: leave it
+    out.
 
     With many missing cells neighbouring draws depend on each other, since features move given the cells and
     cells given the features.
@@ -103,33 +104,27 @@ class LatentFeatureGibbs(BlockedStep):
     """
 
     name = "latent_feature_gibbs"
-    default_blocked = True
-    stats_dtypes_shapes = {"n_features": (int, [])}
     _state_class = LatentFeatureGibbsState
+    supported = (
+        "Supported is one observed Normal whose mean is `feature @ loading`, plus what depends on neither, and "
+        "whose standard deviation is one number, with an IndianBuffet and its FeatureLoadings on which "
+        "nothing else depends; missing cells are those of a masked array; bs.models.latent_features makes these"
+    )
+    part_of = staticmethod(features_of)
 
-    def __init__(
-        self,
-        vars,
-        *,
-        exchanges=1,
-        tempering=1.0,
-        model=None,
-        initial_point=None,
-        compile_kwargs=None,
-        rng=None,
-        blocked=True,
-    ):
-        model = pm.modelcontext(model)
+    def __init__(self, vars, *, exchanges=1, tempering=1.0, **options):
         self.exchanges, self.tempering = _checked_options(exchanges, tempering)
-        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        part = drawn_part(model, [model.values_to_rvs[v] for v in self.vars])
-        self.rng = get_random_generator(rng)
-        self.names = part.feature.name, part.loading.name
-        self.matrix = part.feature.owner.op.matrix
-        [_, scale] = parameters(part.loading)
-        tensors = [*parameters(part.feature), scale, part.noise, part.baseline]
-        self.values = Expressions(model, tensors, compile_kwargs)
-        self.table = FeatureTable(model, part)
+        super().__init__(vars, **options)
+
+    @staticmethod
+    def tensors(part) -> list:
+        """Parameters of the process, scale of the loadings, noise and what a row without features has."""
+        _, scale = parameters(part.loading)
+        return [*parameters(part.feature), scale, part.noise, part.baseline]
+
+    def observe(self, part, x):
+        """Keep the table and the places of its missing cells."""
+        self.table = FeatureTable(part, x)
         self.calls, self.warm_up, self.waits = 0, 0, 0
 
     def setup_chain(self, rng, tune, draws):
@@ -148,7 +143,7 @@ class LatentFeatureGibbs(BlockedStep):
         feature = np.array(point[self.names[0]], np.int8, order="C")
         if self.calls == 0 and self.tempering == 1.0 and _is_initial(feature):
             feature, x, law = self._search(self.table.without_gaps(x), law)
-            self.waits = min(_WAITS, self.warm_up)
+            self.waits = min(_WAITS, max(self.warm_up - 1, 0))
         elif self.waits > 0:
             self.waits -= 1
         else:
@@ -186,11 +181,12 @@ class LatentFeatureGibbs(BlockedStep):
             exchange_columns(self.rng, feature, x, law.noise, law.scale, law.alpha, *process)
         used, rows = int(feature.any(axis=0).sum()), self.rng.permutation(n)
         numbers = law.noise, law.scale, law.new_rate(n), *process
-        self._check_room(scan_rows(self.rng, feature, used, x, rows, *numbers, -1))
+        used = scan_rows(self.rng, feature, used, x, rows, *numbers, -1)
+        self._check_room(used >= 0)
         return left_ordered(feature)
 
-    def _check_room(self, used):
-        if used < 0:
+    def _check_room(self, enough):
+        if not enough:
             raise ValueError(
                 f"there are more than {self.matrix[1]} features in {self.names[0]!r}: set `truncation` of "
                 "the IndianBuffet, or `max_features` of the model, to more; if features keep coming, the "
@@ -214,8 +210,14 @@ class LatentFeatureSlice(LatentFeatureGibbs):
     Assigned by ``pm.sample`` in place of :class:`LatentFeatureGibbs` where the
     :class:`bayesstruct.IndianBuffet` has ``sampler="slice"``. One call draws all entries with the probabilities
     of the features made explicit (:func:`bayesstruct.kernels.stick_features.slice_features`), then the loadings,
-    then the missing cells; there are no exchanges. Everything else is as there, parameters, errors and statistics
-    included.
+    then the missing cells; there are no exchanges. Everything else is as there, the other parameters, errors and
+    statistics included.
+
+    Raises
+    ------
+    ValueError
+        As there, and if the discount of the process is one half or more, or, during a run, a slice leaves too many
+        features to be looked at (rare for a discount below .45): ``sampler="gibbs"`` has no such limit.
 
     Notes
     -----
@@ -230,16 +232,49 @@ class LatentFeatureSlice(LatentFeatureGibbs):
 
     name = "latent_feature_slice"
 
+    @staticmethod
+    def part_of(model, feature):
+        """Collect loadings and table around features."""
+        *_, discount = parameters(feature)
+        if isinstance(discount, Constant):
+            _check_discount(feature.name, float(discount.data))
+        return features_of(model, feature)
+
+    def __init__(
+        self,
+        vars,
+        *,
+        tempering=1.0,
+        model=None,
+        initial_point=None,
+        compile_kwargs=None,
+        rng=None,
+        blocked=True,
+    ):
+        super().__init__(
+            vars,
+            exchanges=0,
+            tempering=tempering,
+            model=model,
+            compile_kwargs=compile_kwargs,
+            rng=rng,
+        )
+
     def _scan(self, feature, loading, x, law):
         """Draw the features of all rows."""
         from bayesstruct.kernels.indian_buffet import left_ordered
-        from bayesstruct.kernels.stick_features import slice_features
+        from bayesstruct.kernels.stick_features import MOST_UNSEEN, slice_features
 
         loading = np.ascontiguousarray(loading, float)
         process = law.alpha, law.concentration, law.discount
-        self._check_room(
-            slice_features(self.rng, feature, loading, x, law.noise, law.scale, *process)
-        )
+        _check_discount(self.names[0], law.discount)
+        used = slice_features(self.rng, feature, loading, x, law.noise, law.scale, *process)
+        if used == -2:
+            raise ValueError(
+                f"a slice leaves more than {MOST_UNSEEN:,} features of {self.names[0]!r} to be looked at, as the "
+                f'discount is {law.discount:g}: give the IndianBuffet, or the model, sampler="gibbs"'
+            )
+        self._check_room(used >= 0)
         return left_ordered(feature)
 
     @staticmethod
@@ -247,6 +282,15 @@ class LatentFeatureSlice(LatentFeatureGibbs):
         """Ideal for features that ask for it, their loadings and the missing cells."""
         ours = sampler_of(var) == "slice"
         return Competence.IDEAL if ours else Competence.INCOMPATIBLE
+
+
+def _check_discount(name, discount):
+    if discount >= _MOST_DISCOUNT:
+        raise ValueError(
+            f"the discount of {name!r} is {discount:g}, and slice draws take one below {_MOST_DISCOUNT:g}, as the "
+            "number of features above a slice has no mean otherwise: give the IndianBuffet, or the model, "
+            'sampler="gibbs"'
+        )
 
 
 def _checked_options(exchanges, tempering):

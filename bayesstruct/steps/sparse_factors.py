@@ -46,8 +46,8 @@ class SparseFactorGibbs(FeatureStep):
     :class:`bayesstruct.FeatureScores` and :class:`bayesstruct.FeatureLoadings` under
     :class:`bayesstruct.FactorRows`. One call visits all rows
     (:func:`bayesstruct.kernels.sparse_factors.scan_factors`), tries to split factors and to merge some with the
-    loadings summed out, draws the loadings, and moves the scale of each factor between scores and loadings. Noise, the scale of the loadings and the parameters of
-    the process are left to other steps.
+    loadings summed out, draws the loadings, and moves the scale of each factor between scores and loadings.
+    Noise, the scale of the loadings and the parameters of the process are left to other steps.
 
     Parameters
     ----------
@@ -90,6 +90,10 @@ class SparseFactorGibbs(FeatureStep):
         if first is not score or second is not loading:
             raise NotRecognized(
                 f"{table.name!r} is not made of {score.name!r} and {loading.name!r}"
+            )
+        if not parameters(score)[0] is parameters(loading)[0] is feature:
+            raise NotRecognized(
+                f"{score.name!r} and {loading.name!r} are not those of {feature.name!r} itself"
             )
         if any(_depends_on(others, rv) for rv in (feature, score, loading)):
             raise NotRecognized(f"the noise of {table.name!r} depends on its factors")

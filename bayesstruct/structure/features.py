@@ -131,7 +131,8 @@ def feature_table(
     Features have no order and no names, so that posterior means column by column mean nothing. Here one
     draw names them: the one whose matrix Z Z' of shared features is closest to the posterior mean of that
     matrix (Dahl 2006 does so for clusters). The columns of any other draw are matched to it
-    one to one, so as to make the sum of their Dice coefficients as large as it can be.
+    one to one, so as to make the sum of their Dice coefficients, of which only those of at least `overlap` count,
+    as large as it can be.
 
     References
     ----------
