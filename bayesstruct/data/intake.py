@@ -12,7 +12,7 @@ import numpy as np
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.names import label_text
 
-__all__ = ["Intake", "is_number", "read_columns"]
+__all__ = ["Intake", "reads_as_number", "read_columns"]
 
 _ACCEPTED = (
     "a pandas or polars DataFrame, a two-dimensional NumPy array or xarray DataArray, "
@@ -192,10 +192,10 @@ def _number(value) -> float:
 
 
 def _is_word(value) -> bool:
-    return isinstance(value, str) and not is_number(value)
+    return isinstance(value, str) and not reads_as_number(value)
 
 
-def is_number(text: str) -> bool:
+def reads_as_number(text: str) -> bool:
     """Whether a text can be read as a number, with a decimal point or comma."""
     try:
         float(text.replace(",", "."))

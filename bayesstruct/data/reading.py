@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesstruct.data.errors import TableError, column_list, listing, warn
-from bayesstruct.data.intake import is_number
+from bayesstruct.data.intake import reads_as_number
 
 if TYPE_CHECKING:
     import pandas
@@ -199,7 +199,7 @@ def _check_header(header: list[str], path: Path) -> None:
         )
     if nameless := [j + 1 for j, name in enumerate(header) if j and not name]:
         raise TableError(f"{path}: no name for column number {listing(nameless)}: add one.")
-    if all(map(is_number, header)) and not _counts(list(map(float, header))):
+    if all(map(reads_as_number, header)) and not _counts(list(map(float, header))):
         warn(
             f"the first line of {path} ({', '.join(header):.60}) was taken for column names; if it "
             "holds measurements, add a header line above it"

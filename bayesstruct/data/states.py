@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesstruct.data.checks import equal_states, max_columns, shape_problems
 from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
-from bayesstruct.data.intake import Intake, is_number, read_columns
+from bayesstruct.data.intake import Intake, read_columns, reads_as_number
 from bayesstruct.data.table import NamedColumns
 
 __all__ = ["MAX_LEVELS", "StateTable"]
@@ -293,7 +293,7 @@ def _objects(values):
 def _sorted_text(labels):
     """Labels in order, and whether that is the order of numbers."""
     labels = sorted(labels)
-    if not all(map(is_number, labels)):
+    if not all(map(reads_as_number, labels)):
         return labels, False
     numbers = {label: _as_float(label) for label in labels}
     if not np.isfinite(list(numbers.values())).all():

@@ -25,6 +25,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.data.arguments import numbers
 from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.distributions.precision import as_float
 from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
@@ -439,20 +440,15 @@ def check_states(name, observed, states, missing=None):
         raise ValueError(f"{name!r} has {len(states)} columns, the observed table has {width}")
     known = ~masked if missing is None else ~np.asarray(missing, bool).reshape(table.shape)
     for j, k in enumerate(states):
-        own = table[..., j][known[..., j]]
-        if own.dtype.kind not in "iufb" and not _all_numbers(own):
+        try:
+            own = numbers(names[j], table[..., j][known[..., j]])
+        except ValueError as error:
             raise ValueError(
-                f"{names[j]}: text where states are expected, the numbers 0 to {k - 1}; "
-                "bs.models.pairwise_mrf takes labels of any kind"
-            )
-        own = own.astype(float)
+                f"{error}: states are 0 to {k - 1}; bs.models.pairwise_mrf takes labels of any kind"
+            ) from None
         wrong = own[~((own >= 0) & (own < k) & (own == np.floor(own)))]
         if len(wrong):
             raise ValueError(f"{names[j]}: {wrong[0]:g} is no state. {_remedy(own, k)}")
-
-
-def _all_numbers(values):
-    return all(isinstance(v, int | float | np.number) for v in values)
 
 
 def _remedy(values, k):

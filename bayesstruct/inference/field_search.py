@@ -20,7 +20,9 @@ from bayesstruct.steps.recognition import NotRecognized, is_op, parameters
 __all__ = ["SearchedField", "searched_field", "searched_mode"]
 
 _SPIKES = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
-_DRAWS = 50  # of hidden labels, for each pair of them, to learn how probabilities follow from them
+_DRAWS = (
+    50  # of shares and hidden labels, for each pair of these, to learn how probabilities follow
+)
 
 
 @dataclass
@@ -179,7 +181,10 @@ def _size(rv) -> int:
 
 
 def _learn(function, share, labels, ends, count):
-    """Learn from values which probability each pair of labels has, and which edges are certain.
+    """Learn which probability each pair of labels has, and which edges are certain.
+
+    From values without any structure, new ones for each draw of the labels: what agrees with them all
+    is no function of the values but the choice of one.
 
     Returns
     -------
@@ -189,10 +194,10 @@ def _learn(function, share, labels, ends, count):
     """
     rng = np.random.default_rng(0)
     shape = tuple(share.shape.eval(mode="FAST_COMPILE"))
-    values = np.linspace(0.2, 0.8, _size(share))
     pair_of = np.full((count, count), -1)
     nodes = int(ends.max()) + 1 if labels is None else _size(labels)
-    for _ in range(_DRAWS * count**2 if labels is not None else 1):
+    for _ in range(_DRAWS * count**2):
+        values = rng.uniform(0.05, 0.95, _size(share))
         drawn = rng.integers(0, count, nodes)
         arguments = [values.reshape(shape)] if labels is None else [values.reshape(shape), drawn]
         q = np.broadcast_to(function(*arguments), (len(ends),))

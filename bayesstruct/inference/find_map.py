@@ -55,7 +55,8 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
     weights are integrated out by Laplace's method (:mod:`bayesstruct.solvers.field_evidence`) and
     so are unknown edge probabilities, with the mode of biases, weights and edge probabilities given
     that graph; the hidden labels of :class:`bayesstruct.StochasticBlock` are moved in turn with the
-    graph. If cells are missing, graph and weights of the completions are climbed in turn.
+    graph. If cells are missing, graph and weights of the completions are climbed in turn. With the exact
+    likelihood each step goes through all joint states: seconds for 15 binary columns, many minutes for 20.
 
     For :func:`bayesstruct.models.bayesian_network` it is the graph of the greatest posterior
     probability, parameters integrated out, that a search over orders with restarts finds

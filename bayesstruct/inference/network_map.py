@@ -11,7 +11,8 @@ from bayesstruct.steps.scored_networks import problem_of
 __all__ = ["network_mode", "recognized_network", "scored_network_mode"]
 
 _SEED = 20170
-_CLIMBS = 2  # local searches for each variable
+# Local searches for each variable; scores other than BGe have more local optima.
+_CLIMBS, _SCORED_CLIMBS = 2, 5
 
 
 def recognized_network(model, recognize):
@@ -34,7 +35,7 @@ def network_mode(model, part) -> dict:
         Point of the model.
     """
     problem, family = network_problem_of(model, part)
-    return _best_point(model, part.dag, problem, family)
+    return _best_point(model, part.dag, problem, family, _CLIMBS)
 
 
 def scored_network_mode(model, part) -> dict:
@@ -45,12 +46,12 @@ def scored_network_mode(model, part) -> dict:
     dict
         Point of the model.
     """
-    return _best_point(model, part.dag, problem_of(part), part)
+    return _best_point(model, part.dag, problem_of(part), part, _SCORED_CLIMBS)
 
 
-def _best_point(model, dag, problem, family):
+def _best_point(model, dag, problem, family, climbs):
     from bayesstruct.kernels.order_search import best_graph
 
     rng = np.random.default_rng(_SEED)
-    graph, _, _ = best_graph(search_tables(problem), rng, climbs=_CLIMBS * problem.d)
+    graph, _, _ = best_graph(search_tables(problem), rng, climbs=climbs * problem.d)
     return dict(model.initial_point()) | {dag.name: graph} | family.expected(graph)

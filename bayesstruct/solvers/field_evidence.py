@@ -332,4 +332,9 @@ def _root(matrix):
                 matrix + jitter * np.diag(np.diag(matrix)), lower=False, check_finite=False
             )[0]
         except np.linalg.LinAlgError:
+            if jitter > 1.0:
+                raise ValueError(
+                    "the density has no finite mode: some state never occurs and its bias has a flat prior; "
+                    "give the biases a normal one"
+                ) from None
             jitter = max(10.0 * jitter, 1e-12)

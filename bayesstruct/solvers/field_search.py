@@ -14,7 +14,8 @@ Hessian H of the present approximation, of covariance V, and the gradient g of t
 - to exchange e for f is to delete e and to add f where gradient and curvature are moved to what they are
   without e, :math:`g_f + H_{f\cdot} V_{\cdot e} V_{ee}^{-1} w_e` and so on.
 
-Only the moves that promise most are tried. The end of a climb is a graph that none of those improves.
+Only the moves that promise most are tried; of more than 400 absent weights, only the blocks of
+steepest slopes are looked at so closely. The end of a climb is a graph that none of those improves.
 
 References
 ----------

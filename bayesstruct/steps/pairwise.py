@@ -182,7 +182,10 @@ class PairwiseSpikeSlab(BlockedStep):
         parts = [_one_field(model, rv) for rv in drawn if is_op(rv, _WEIGHTS)]
         left = {v.name for v in drawn} - {v.name for part in parts for v in part.variables}
         if not parts or left:
-            raise ValueError(f"{sorted(left)} do not belong to a field with absent edges")
+            raise ValueError(
+                f"{sorted(left)} do not belong to a field with absent edges; if the weights were set by "
+                "pm.do or observed, call pm.sample() within `with model:`"
+            )
         self.rng = get_random_generator(rng)
         self.fields = [
             _Sampler(model, part, [v for v in part.variables if v in drawn], swaps, compile_kwargs)
@@ -210,11 +213,12 @@ class PairwiseSpikeSlab(BlockedStep):
         Were it to decline weights, samplers that never reach zero would take them; so the constructor
         takes all, and raises for those that it cannot draw.
         """
-        if is_op(var, GroupSpikeAndSlabRV) or is_drawn_with(var, "field"):
+        if is_op(var, GroupSpikeAndSlabRV):
             return Competence.IDEAL
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:
-            return Competence.INCOMPATIBLE
+            mine = is_drawn_with(var, "field")
+            return Competence.IDEAL if mine else Competence.INCOMPATIBLE
         if is_op(var, SpikeAndSlabRV):
             fields = [child for child in _children(model, var) if is_op(child, PairwiseRV)]
             return Competence.IDEAL if fields else Competence.INCOMPATIBLE

@@ -328,8 +328,12 @@ def test_observed_values_that_are_no_states_are_refused():
         observe(pd.DataFrame(np.where(table == 1, [1, 0.7, 1], 0.0), columns=list("abc")))
     with pytest.raises(ValueError, match=r"column 2: nan is no state. Drop the rows with missing"):
         observe(np.where(np.arange(3) == 2, np.nan, table))
-    with pytest.raises(ValueError, match=r"column 0: text where states are expected"):
+    with pytest.raises(ValueError, match=r"column 0 must be numbers.*takes labels"):
         observe(table.astype(str))
+    with pytest.raises(ValueError, match=r"b: nan is no state. Drop the rows with missing"):
+        frame = pd.DataFrame(table, columns=list("abc")).astype("Int64")
+        frame.loc[0, "b"] = pd.NA
+        observe(frame)
     potentials = Potentials("ordinal", (2, 3, 2))
     observe(table + np.array([0, 1, 0]), PairwiseMRF, potentials=potentials)
     with pytest.raises(ValueError, match=r"column 0: 2 is no state"):

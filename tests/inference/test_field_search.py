@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 from scipy.special import logsumexp
@@ -188,6 +189,20 @@ def test_models_that_are_not_served_are_told_why():
     with pm.Model() as model:
         field(bs.SpikeAndSlab("weight", pm.Beta("q", 1, 1) ** 2, shape=6))
     refused(model, "the edge probabilities are not those in 'q'")
+    for bent in (
+        lambda q: pt.switch(np.arange(6) < 3, q, 0.2),
+        lambda q: pt.minimum(q, 0.5) + pt.zeros(6),
+    ):
+        with pm.Model() as model:
+            field(bs.SpikeAndSlab("weight", bent(pm.Beta("q", 1, 1)), shape=6))
+        refused(model, "the edge probabilities are not those in 'q'")
+    with pm.Model() as model:
+        block = pm.Categorical("block", pm.Dirichlet("share", np.ones(2)), shape=4)
+        q = pm.Beta("q", [8.0, 2.0], [1.0, 5.0])
+        source, target = np.triu_indices(4, 1)
+        same = pt.eq(block[source], block[target])
+        field(bs.SpikeAndSlab("weight", pt.switch(same, 1.0 - q[0], 1.0 - q[1]), shape=6))
+    refused(model, "the edge probabilities are not those in 'q'")
     with pm.Model() as model:
         field(bs.SpikeAndSlab("weight", pm.Beta("q", 1, 1, shape=6), shape=6))
     refused(model, "'q' is more than one probability")
@@ -197,6 +212,14 @@ def test_models_that_are_not_served_are_told_why():
     with pm.Model() as model:
         field(bs.SpikeAndSlab("weight", shape=6), bias=pm.Normal("bias", pm.Normal("m"), shape=4))
     refused(model, "the hyperparameters of the biases are random")
+
+
+def test_a_state_that_never_occurs_needs_a_normal_bias():
+    table = chain(4, 50).to_numpy().astype(int) * [1, 1, 1, 0]
+    with pm.Model() as model:
+        bs.Ising("x", pm.Flat("bias", shape=4), bs.SpikeAndSlab("weight", shape=6), observed=table)
+    with pytest.raises(ValueError, match="no finite mode"):
+        bs.find_MAP(model)
 
 
 def test_too_few_rounds_are_said():

@@ -313,9 +313,20 @@ def test_the_step_is_assigned_outside_of_a_context(missing):
     table = np.random.default_rng(3).integers(0, 2, (40, 3)).astype(float)
     if missing:
         table[0, 0] = np.nan
-    for model in (bs.models.ising(table), bs.models.pairwise_mrf(table, prior="spike_slab")):
+    for model in (bs.models.ising(table), bs.models.pairwise_mrf(table)):
         _, methods = pm.sampling.mcmc.assign_step_methods(model)
         drawn = {model.values_to_rvs[v].name for v in methods[PairwiseSpikeSlab]}
         assert len(drawn) == 1 + missing
         assert not missing or "x_missing" in drawn
+        pm.sampling.mcmc.instantiate_steppers(model, [], methods)
+
+
+def test_missing_cells_are_left_to_others_where_the_weights_are_set():
+    table = np.random.default_rng(3).integers(0, 2, (40, 3)).astype(float)
+    table[0, 0] = np.nan
+    with pm.do(bs.models.ising(table), {"weight": np.zeros(3)}) as model:
+        _, methods = pm.sampling.mcmc.assign_step_methods(model)
+    assert PairwiseSpikeSlab not in methods
+    _, methods = pm.sampling.mcmc.assign_step_methods(model)
+    with pytest.raises(ValueError, match="within `with model:`"):
         pm.sampling.mcmc.instantiate_steppers(model, [], methods)
