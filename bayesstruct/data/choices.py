@@ -57,7 +57,7 @@ class ChoiceTable:
         ------
         TableError
             If the matrix is not square, its rows and columns differ in name, there are fewer than two options, a
-            cell is no count, or nothing was chosen.
+            cell is no count, or missing where its mirror image is not, or nothing was chosen.
         """
         names, counts = _counts(wins)
         first, second = np.triu_indices(len(names), 1)
@@ -72,8 +72,15 @@ class ChoiceTable:
 def _counts(wins):
     """Return names and counts, zero on the diagonal."""
     names, values = _square(wins, "choices")
-    values = np.nan_to_num(values)
     np.fill_diagonal(values, 0.0)
+    gaps = np.isnan(values)
+    if (gaps & ~gaps.T).any():
+        i, j = np.argwhere(gaps & ~gaps.T)[0]
+        raise TableError(
+            f"choices: {names[i]!r} over {names[j]!r} is missing, but {names[j]!r} over {names[i]!r} is "
+            f"{values[j, i]:g}; give 0 if the first was never chosen, or leave both cells empty"
+        )
+    values = np.nan_to_num(values)
     wrong = (values < 0) | (values != np.round(values))
     if wrong.any():
         i, j = np.argwhere(wrong)[0]

@@ -1,5 +1,6 @@
 """Probabilities of choices between options by elimination of aspects."""
 
+import numpy as np
 import pytensor.tensor as pt
 
 from pytensor.compile.builders import OpFromGraph
@@ -41,7 +42,7 @@ def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
     Raises
     ------
     ValueError
-        If the two arrays differ in length or are no positions.
+        If the two arrays differ in length or are no positions, or a pair is of an option with itself.
 
     References
     ----------
@@ -55,6 +56,11 @@ def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
     if len(first) != len(second):
         raise ValueError(
             f"`first` has {len(first)} options and `second` {len(second)}: give one of each for each pair"
+        )
+    if (first == second).any():
+        [pair, *_] = np.flatnonzero(first == second)
+        raise ValueError(
+            f"pair {pair} is of option {first[pair]} with itself: take such pairs out of `first` and `second`"
         )
     parts = [feature, weight, lapse, pt.constant(first), pt.constant(second)]
     inner = [v.type() for v in parts]

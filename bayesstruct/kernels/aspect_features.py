@@ -28,10 +28,16 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bayesstruct.kernels.feature_columns import own_last
-from bayesstruct.kernels.latent_features import _shuffle
+from bayesstruct.kernels.feature_columns import own_last, shuffle
 
-__all__ = ["Choices", "advantages", "draw_aspect_weights", "own_weights", "scan_aspects"]
+__all__ = [
+    "Choices",
+    "advantages",
+    "draw_aspect_weights",
+    "log_choices",
+    "own_weights",
+    "scan_aspects",
+]
 
 _INNER = {
     "cache": True,
@@ -41,7 +47,7 @@ _INNER = {
     "no_cfunc_wrapper": True,
 }
 _TRIES = 2
-_ZERO = 1e-10
+_ZERO = 1e-10  # in scales of the prior: sums that are kept by additions are zero up to rounding
 _WIDTH = 1.0  # of the first interval of the slice sampler, in scales of the prior
 
 
@@ -71,11 +77,11 @@ def advantages(z, w, first, second) -> np.ndarray:
     return np.ascontiguousarray(np.column_stack([one * (1 - two) @ w, two * (1 - one) @ w]))
 
 
-def own_weights(n, first, second, wins, trials) -> np.ndarray:
+def own_weights(n, first, second, wins, trials, scale=1.0) -> np.ndarray:
     """Weights of one aspect for each of n options, with which choices are those of Bradley and Terry.
 
     Fifty steps of Hunter (2004, *Annals of Statistics* 32, 384-406), with half a win and half a defeat added for
-    each option, so that there is a maximum; their mean is that of half-normal weights.
+    each option, so that there is a maximum; their mean is that of half-normal weights of this scale.
     """
     won = np.bincount(first, wins, n) + np.bincount(second, trials - wins, n) + 0.5
     w = np.ones(n)
@@ -83,18 +89,44 @@ def own_weights(n, first, second, wins, trials) -> np.ndarray:
         share = trials / (w[first] + w[second])
         w = won / (np.bincount(first, share, n) + np.bincount(second, share, n) + 1.0 / (w + 1.0))
         w *= 0.8 / w.mean()
-    return w
+    return scale * w
 
 
 @numba.njit(**_INNER)
-def _log_choices(wins, trials, one, two, lapse):
-    """Log likelihood of the choices of a pair, without the binomial coefficient."""
-    # Sums that are kept by additions are zero up to rounding.
-    one, two = one if one > _ZERO else 0.0, two if two > _ZERO else 0.0
+def _log_pair(choices, m, one, two, lapse, least):
+    """Log likelihood of the choices of pair m with these sums, without the binomial coefficient."""
+    one, two = one if one > least else 0.0, two if two > least else 0.0
     total = one + two
-    share = one / total if total > 0.0 else 0.5
-    p = (1.0 - lapse) * share + 0.5 * lapse
-    return wins * math.log(p) + (trials - wins) * math.log1p(-p)
+    share, rest = (one / total, two / total) if total > 0.0 else (0.5, 0.5)
+    wins, losses, value = choices.wins[m], choices.trials[m] - choices.wins[m], 0.0
+    # Without lapses a probability may be zero: what did not happen then adds nothing, not 0 log 0.
+    if wins > 0.0:
+        value += wins * math.log((1.0 - lapse) * share + 0.5 * lapse)
+    if losses > 0.0:
+        value += losses * math.log((1.0 - lapse) * rest + 0.5 * lapse)
+    return value
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def log_choices(choices, lapse, scale):
+    """Log likelihood of all choices, without the binomial coefficients.
+
+    Parameters
+    ----------
+    choices : Choices
+    lapse, scale : float
+        See :func:`scan_aspects`.
+
+    Returns
+    -------
+    float
+        Minus infinity where something was chosen that has probability zero.
+    """
+    total = 0.0
+    for m in range(choices.first.shape[0]):
+        one, two = choices.gain[m, 0], choices.gain[m, 1]
+        total += _log_pair(choices, m, one, two, lapse, _ZERO * scale)
+    return total
 
 
 @numba.njit(**_INNER)
@@ -103,18 +135,17 @@ def _accept(rng, log_ratio):
 
 
 @numba.njit(**_INNER)
-def _flip_shared(rng, z, i, k, w, log_odds, choices, pairs, lapse, order):
+def _flip_shared(rng, z, i, k, w, log_odds, choices, pairs, lapse, least, order):
     """Draw the entries of option i in the first k aspects, which others have too."""
-    _shuffle(rng, order, k)
+    shuffle(rng, order, k)
     for a in order[:k]:
         sign = -1.0 if z[i, a] else 1.0
         ratio = sign * log_odds[a]
         for m in pairs:
             one, two = _moved(choices, m, i, z, a, sign * w[a])
-            ratio += _log_choices(choices.wins[m], choices.trials[m], one, two, lapse)
-            ratio -= _log_choices(
-                choices.wins[m], choices.trials[m], choices.gain[m, 0], choices.gain[m, 1], lapse
-            )
+            ratio += _log_pair(choices, m, one, two, lapse, least)
+            one, two = choices.gain[m, 0], choices.gain[m, 1]
+            ratio -= _log_pair(choices, m, one, two, lapse, least)
         if not _accept(rng, ratio):
             continue
         for m in pairs:
@@ -137,7 +168,7 @@ def _moved(choices, m, i, z, a, change):
 
 
 @numba.njit(**_INNER)
-def _log_own(i, change, choices, pairs, lapse):
+def _log_own(i, change, choices, pairs, lapse, least):
     """Log likelihood of the choices of option i once its own weights have changed by so much."""
     total = 0.0
     for m in pairs:
@@ -146,7 +177,7 @@ def _log_own(i, change, choices, pairs, lapse):
             one += change
         else:
             two += change
-        total += _log_choices(choices.wins[m], choices.trials[m], one, two, lapse)
+        total += _log_pair(choices, m, one, two, lapse, least)
     return total
 
 
@@ -165,8 +196,8 @@ def _propose_own(rng, i, own, count, scale, rate, choices, pairs, lapse):
         for a in range(number):
             proposed[a] = scale * abs(rng.standard_normal())
             total += proposed[a]
-        ratio = _log_own(i, total - old, choices, pairs, lapse)
-        ratio -= _log_own(i, 0.0, choices, pairs, lapse)
+        ratio = _log_own(i, total - old, choices, pairs, lapse, _ZERO * scale)
+        ratio -= _log_own(i, 0.0, choices, pairs, lapse, _ZERO * scale)
         if rng.standard_exponential() > -ratio:
             for m in pairs:
                 choices.gain[m, 0 if choices.first[m] == i else 1] += total - old
@@ -220,7 +251,9 @@ def scan_aspects(rng, z, w, used, choices, start, entries, options, lapse, scale
             )
         pairs = entries[start[i] : start[i + 1]]
         weights = w[:, 0]
-        _flip_shared(rng, z, i, shared, weights, log_odds, choices, pairs, lapse, order)
+        _flip_shared(
+            rng, z, i, shared, weights, log_odds, choices, pairs, lapse, _ZERO * scale, order
+        )
         own = _propose_own(
             rng, i, weights[shared:], used - shared, scale, rate, choices, pairs, lapse
         )
@@ -251,7 +284,7 @@ def _log_weight(value, old, a, z, choices, lapse, scale):
             one += value - old
         else:
             two += value - old
-        total += _log_choices(choices.wins[m], choices.trials[m], one, two, lapse)
+        total += _log_pair(choices, m, one, two, lapse, _ZERO * scale)
     return total
 
 
@@ -283,6 +316,8 @@ def draw_aspect_weights(rng, z, w, used, choices, lapse, scale):
         while True:
             value = low + (high - low) * rng.random()
             if _log_weight(value, old, a, z, choices, lapse, scale) > level:
+                break
+            if value == old:  # rounding has closed the interval
                 break
             if value < old:
                 low = value

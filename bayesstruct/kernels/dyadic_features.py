@@ -28,6 +28,7 @@ import numba
 import numpy as np
 
 from bayesstruct.kernels.dyadic_laws import log_density
+from bayesstruct.kernels.feature_columns import shuffle
 
 __all__ = [
     "Buffet",
@@ -153,13 +154,6 @@ def draw_slab(rng, slab):
 
 
 @numba.njit(**_INNER)
-def _shuffle(rng, order):
-    for a in range(order.shape[0] - 1, 0, -1):
-        b = int(rng.random() * (a + 1))
-        order[a], order[b] = order[b], order[a]
-
-
-@numba.njit(**_INNER)
 def _log_odds(m, n, buffet):
     """Prior log odds of a feature that m of the other n - 1 objects have."""
     return math.log((m - buffet.discount) / (n - 1 - m + buffet.concentration + buffet.discount))
@@ -200,7 +194,7 @@ def _flip(rng, i, a, b, z, log_ratio, effect, pairs, dyads, law, trial):
 
 
 @numba.njit(**_INNER)
-def _redraw_row(rng, i, z, sums, order, effect, pairs, dyads, law, buffet, trial):
+def _redraw_row(rng, i, z, sums, places, order, effect, pairs, dyads, law, buffet, trial):
     """Draw the entries of a row in the features that other objects have: one by one, then exchanges.
 
     Features with nearly the same weights seldom give up an object unless the other takes it at once.
@@ -208,16 +202,17 @@ def _redraw_row(rng, i, z, sums, order, effect, pairs, dyads, law, buffet, trial
     n, shared = z.shape[0], 0
     for a in range(z.shape[1]):
         if sums[a] > z[i, a]:
-            order[shared] = a
+            places[shared] = a
             shared += 1
-    _shuffle(rng, order[:shared])
-    for a in order[:shared]:
+    shuffle(rng, order, shared)
+    for c in order[:shared]:
+        a = places[c]
         m = sums[a] - z[i, a]
         ratio = _sign(z, i, a) * _log_odds(m, n, buffet)
         if _flip(rng, i, a, a, z, ratio, effect, pairs, dyads, law, trial):
             sums[a] = m + z[i, a]
     for _ in range(shared):
-        a, b = order[int(rng.random() * shared)], order[int(rng.random() * shared)]
+        a, b = places[int(rng.random() * shared)], places[int(rng.random() * shared)]
         if z[i, a] == z[i, b]:
             continue
         first, second = sums[a] - z[i, a], sums[b] - z[i, b]
@@ -412,14 +407,11 @@ def scan_objects(
     sums, partners = _column_sums(z), _column_sums(other)
     widest = np.diff(pairs.start).max()
     trial, moves = np.zeros(widest), np.zeros(widest)
-    order, own, shared = (
-        np.zeros(most, np.int64),
-        np.zeros(most, np.bool_),
-        np.zeros(room, np.bool_),
-    )
+    places, order = np.zeros(most, np.int64), np.zeros(most, np.int64)
+    own, shared = np.zeros(most, np.bool_), np.zeros(room, np.bool_)
     fresh, outward, inward = np.zeros((2, most, room)), np.zeros(room), np.zeros(room)
     for i in objects:
-        _redraw_row(rng, i, z, sums, order, effect, pairs, dyads, law, buffet, trial)
+        _redraw_row(rng, i, z, sums, places, order, effect, pairs, dyads, law, buffet, trial)
         for _ in range(tries):
             new = rng.poisson(buffet.rate)
             if _find_own(i, z, sums, own) == 0 and new == 0:

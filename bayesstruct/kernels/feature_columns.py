@@ -1,8 +1,8 @@
-"""What the scans of latent features share: the columns that only one row has."""
+"""What the scans of latent features share: the columns that only one row has, and a random order."""
 
 import numba
 
-__all__ = ["own_last"]
+__all__ = ["own_last", "shuffle"]
 
 
 @numba.njit(
@@ -39,3 +39,22 @@ def own_last(features, weights, sums, used):
             features[i, a], features[i, shared] = features[i, shared], features[i, a]
         sums[a], sums[shared] = sums[shared], sums[a]
     return shared
+
+
+@numba.njit(
+    cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy"
+)
+def shuffle(rng, order, k):
+    """Set the first k entries to the numbers from 0 to k - 1 in random order.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    order : int array, changed
+    k : int
+    """
+    for a in range(k):
+        order[a] = a
+    for a in range(k - 1, 0, -1):
+        b = int(rng.random() * (a + 1))
+        order[a], order[b] = order[b], order[a]

@@ -19,7 +19,7 @@ import numpy as np
 
 from bayesstruct.kernels.dyadic_codes import LAWS, probabilities
 from bayesstruct.kernels.dyadic_laws import Law
-from bayesstruct.kernels.dyadic_sampler import DyadicState, Full
+from bayesstruct.kernels.dyadic_sampler import DyadicState
 from bayesstruct.kernels.dyadic_weights import draw_shift
 from bayesstruct.kernels.indian_buffet import log_buffet
 
@@ -82,13 +82,11 @@ class _Search:
     def dyads(self):
         return self.sampler.dyads(self.state, self.offset + self.shift, self.y, self.law)
 
-    def sweep(self, tries=0, fixed=False):
-        """Draw everything once; features not if they are fixed."""
+    def sweep(self, fixed=False):
+        """Draw everything once, except features that one object alone has; no features if they are fixed."""
         dyads = self.dyads()
         if not fixed:
-            self.sampler.scan(
-                self.rng, self.state, dyads, self.law, self.scale, self.buffets, tries
-            )
+            self.sampler.scan(self.rng, self.state, dyads, self.law, self.scale, self.buffets, 0)
         self.sampler.draw_weights(self.rng, self.state, dyads, self.law, self.scale)
         if self.link != "noisy_or":
             size = self.spread if self.link == "normal" else _SHIFT
@@ -153,11 +151,11 @@ class _Search:
             b /= max(np.linalg.norm(b), 1e-300)
         return a, b
 
-    def refine(self, sweeps=_SWEEPS, tries=0):
+    def refine(self, sweeps=_SWEEPS):
         """Return the best of the states of a short run."""
         best, value = None, -np.inf
         for _ in range(sweeps):
-            self.sweep(tries)
+            self.sweep()
             now = self.objective()
             if now > value:
                 best, value = self.copy(), now
@@ -254,10 +252,7 @@ def _climb(search) -> DyadicFeatures:
         search.sweep(fixed=True)
     value, failures = search.objective(), 0
     while failures < _FAILURES:
-        try:
-            found, now = _grow(search)
-        except Full:
-            break
+        found, now = _grow(search)
         if found is None:
             break
         if now > value:

@@ -12,6 +12,7 @@ from pytensor.tensor.random.basic import BinomialRV
 from bayesstruct.distributions.aspect_choices import AspectProbabilities
 from bayesstruct.distributions.feature_interactions import FeatureInteractionsRV
 from bayesstruct.kernels.dyadic_codes import DIAGONAL
+from bayesstruct.steps.dyadic_features import _is_initial
 from bayesstruct.steps.feature_steps import FeatureStep, children_of_kinds
 from bayesstruct.steps.recognition import (
     NotRecognized,
@@ -77,13 +78,15 @@ class AspectFeatureGibbs(FeatureStep):
     Raises
     ------
     ValueError
-        If the model is another one, or, during a run, there are more aspects than there is room for.
+        If the model is another one, or, during a run, there are more aspects than there is room for, or the
+        choices have probability zero where the chain starts, which takes a lapse of zero.
 
     Notes
     -----
-    A warm-up begins with one aspect for each option, of the weights of the model of Bradley and Terry. In its
-    first half the choices count less, from a quarter to in full: many of them leave a chain no way from one set
-    of aspects to another. Statistics of each draw: ``n_features``.
+    A warm-up that is at the initial point of the model begins with one aspect for each option, of the weights of
+    the model of Bradley and Terry; other starting points stay. In its first half the choices count less, from a
+    quarter to in full: many of them leave a chain no way from one set of aspects to another. Statistics of each
+    draw: ``n_features``.
     """
 
     name = "aspect_feature_gibbs"
@@ -109,8 +112,10 @@ class AspectFeatureGibbs(FeatureStep):
             )
         if not isinstance(trials, Constant):
             raise NotRecognized(f"`n` of {y.name!r} is not constant")
-        if any(_depends_on([lapse], rv) for rv in (feature, weight)):
-            raise NotRecognized("the lapse depends on the aspects")
+        if any(_depends_on([lapse, parameters(weight)[2]], rv) for rv in (feature, weight)):
+            raise NotRecognized("the lapse or the scale of the weights depends on the aspects")
+        if max(first.data.max(), second.data.max()) >= feature.owner.op.matrix[0]:
+            raise NotRecognized(f"{y.name!r} has options that have no row of aspects")
         return _Part(feature, weight, y, trials.data, first.data, second.data, lapse)
 
     @staticmethod
@@ -123,6 +128,12 @@ class AspectFeatureGibbs(FeatureStep):
         from bayesstruct.kernels.dyadic_features import incidence
 
         n = self.matrix[0]
+        if x.shape != part.first.shape:
+            raise ValueError(
+                f"{part.rows.name!r} has shape {x.shape} and its `aspect_probabilities` {len(part.first)} pairs of "
+                "options: give one count for each pair"
+            )
+        self.rows = part.rows.name
         self.pairs = part.first.astype(np.int64), part.second.astype(np.int64)
         self.incidence = incidence(*self.pairs, n, n, True)
         self.counts = x.astype(float), np.broadcast_to(part.trials, x.shape).astype(float)
@@ -142,11 +153,16 @@ class AspectFeatureGibbs(FeatureStep):
         n, most = self.matrix
         z = np.array(point[self.names[0]], np.int8, order="C")
         w = np.array(point[self.names[1]], float)[:, None].copy()
-        if self.calls == 0 < self.cool and n <= most:
+        if self.calls == 0 < self.cool and n <= most and _is_initial(z):
             z[:], w[:] = np.eye(n, most), 0.0
-            w[:n, 0] = kernel.own_weights(n, *self.pairs, *self.counts)
+            w[:n, 0] = kernel.own_weights(n, *self.pairs, *self.counts, scale)
         gain = kernel.advantages(z, w[:, 0], *self.pairs)
         choices = kernel.Choices(*self.pairs, *(self._share() * v for v in self.counts), gain)
+        if not np.isfinite(kernel.log_choices(choices, lapse, scale)):
+            raise ValueError(
+                f"{self.rows!r} has choices whose probability is zero or no number: an option was chosen that has no "
+                "aspect of its own; start elsewhere, or let `lapse` be above 0"
+            )
         self.calls += 1
         process = np.array([self._new_rate(alpha, c, discount), c, discount])
         used, options = int(z.any(axis=0).sum()), self.rng.permutation(n)

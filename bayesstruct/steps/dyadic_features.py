@@ -15,6 +15,7 @@ from pytensor.tensor.random.basic import NormalRV
 from bayesstruct.distributions.feature_interactions import FeatureInteractionsRV, FeaturePairs
 from bayesstruct.distributions.feature_links import FeatureLinksRV
 from bayesstruct.distributions.indian_buffet import IndianBuffetRV
+from bayesstruct.steps.feature_steps import FeatureStep
 from bayesstruct.steps.latent_feature_parts import _plain
 from bayesstruct.steps.recognition import (
     NotRecognized,
@@ -77,14 +78,15 @@ def pairs_of(model, interaction) -> _Part:
     NotRecognized
         Says what stands in the way.
     """
-    feature, other, _ = (_plain(v) for v in parameters(interaction))
+    feature, other, scale = (_plain(v) for v in parameters(interaction))
     children = _children(model, interaction)
     if len(children) != 1:
         names = ", ".join(repr(rv.name) for rv in children) or "nothing"
         raise NotRecognized(f"{names} depends on {interaction.name!r}")
     [y] = children
     predictor, noise = _predictor(model, y)
-    part = _Part(feature, other, interaction, y, *_pairs(predictor, feature, other, y), noise)
+    places = _pairs(predictor, (feature, interaction, other), y)
+    part = _Part(feature, other, interaction, y, *places, noise)
     for rv in part.variables:
         if rv not in model.free_RVs or model.rvs_to_transforms.get(rv) is not None:
             raise NotRecognized(
@@ -98,6 +100,8 @@ def pairs_of(model, interaction) -> _Part:
     rest = [part.offset] if noise is None else [part.offset, noise]
     if any(_depends_on(rest, rv) for rv in part.variables):
         raise NotRecognized(f"features or weights enter {y.name!r} outside of `feature_pairs`")
+    if any(_depends_on([scale], rv) for rv in part.variables):
+        raise NotRecognized(f"the scale of {interaction.name!r} depends on its features")
     _check_pairs(part)
     return part
 
@@ -126,19 +130,28 @@ def _terms(tensor) -> list:
     return [tensor]
 
 
-def _pairs(predictor, feature, other, y):
-    """Return source and target of the pairs, and what is added to their sums of weights."""
+def _pairs(predictor, variables, y):
+    """Return source and target of the pairs, and what is added to their sums of weights.
+
+    ``variables`` are the features, their weights and the features of the other side.
+    """
     import pytensor.tensor as pt
 
     terms = _terms(predictor)
     sums = [v for v in terms if is_op(v, FeaturePairs)]
     if len(sums) != 1:
         raise NotRecognized(f"the predictor of {y.name!r} has {len(sums)} terms `feature_pairs`")
-    first, _, *rest = (_plain(v) for v in sums[0].owner.inputs)
+    feature, interaction, other = variables
+    first, weights, *rest = (_plain(v) for v in sums[0].owner.inputs)
     second = rest[0] if len(rest) == 3 else first
     if first is not feature or second is not other:
         raise NotRecognized(
             f"`feature_pairs` in {y.name!r} has other features than those of its weights"
+        )
+    if weights is not interaction:
+        raise NotRecognized(
+            f"`feature_pairs` in {y.name!r} takes {interaction.name!r} changed, not as it is: to have other weights, "
+            "change the `scale` of FeatureInteractions"
         )
     places = rest[-2:]
     if not all(isinstance(v, Constant) for v in places):
@@ -154,12 +167,22 @@ def _check_pairs(part):
     n, m = part.feature.owner.op.matrix[0], part.other.owner.op.matrix[0]
     if len(part.source) == 0:
         raise NotRecognized(f"{part.y.name!r} has no pairs")
+    if part.y.type.ndim != 1:
+        raise NotRecognized(f"{part.y.name!r} has {part.y.type.ndim} dimensions, not one")
+    [length] = part.y.type.shape
+    if length not in (None, len(part.source)):  # None for pm.Data: the step looks at each call
+        raise NotRecognized(_unequal(part.y.name, length, len(part.source)))
     if part.source.max() >= n or part.target.max() >= m:
         raise NotRecognized(f"{part.y.name!r} has objects that have no row of features")
     if part.one_set and (part.source == part.target).any():
         raise NotRecognized(f"{part.y.name!r} has pairs of an object with itself")
     if part.link == "noisy_or" and not part.interaction.owner.op.positive:
         raise NotRecognized(f"'noisy_or' takes weights {part.interaction.name!r} that are positive")
+
+
+def _unequal(name, responses, pairs) -> str:
+    """Say that responses are not one for each pair."""
+    return f"{name!r} has {responses} responses and its `feature_pairs` {pairs} pairs: give one for each"
 
 
 @dataclass_state
@@ -197,7 +220,7 @@ class DyadicFeatureGibbs(BlockedStep):
     -----
     The first call of a warm-up that is at the initial point of the model puts the chain at the end of a search
     (:func:`bayesstruct.solvers.dyadic_features`); for some calls features and weights then stay, until bias and
-    standard deviations fit them.
+    standard deviations fit them. From other starting points they are drawn at once.
 
     Statistics of each draw: ``n_features``, those of both sets together.
     """
@@ -239,11 +262,15 @@ class DyadicFeatureGibbs(BlockedStep):
         numbers = [float(np.squeeze(v)) for v in numbers]
         buffets, (scale, noise) = (numbers[:3], numbers[3:6]), numbers[6:]
         y = np.ascontiguousarray(y, float)
+        if len(y) != len(self.sampler.source):
+            raise ValueError(_unequal(self.y_name, len(y), len(self.sampler.source)))
         state = self._read(point)
-        if not self.begun:
-            self.begun = True
-            if _is_initial(state.z) and _is_initial(state.u):
-                state = self._search(y, offset, buffets, scale)
+        begins, self.begun = not self.begun, True
+        searches = begins and _is_initial(state.z) and _is_initial(state.u)
+        if begins and not searches:
+            self.waits = 0
+        if searches:
+            state = self._search(y, offset, buffets, scale)
         elif self.waits > 0:
             self.waits -= 1
         else:
@@ -307,12 +334,7 @@ class DyadicFeatureGibbs(BlockedStep):
         point[self.names[2]] = np.diag(weights).copy() if diagonal else weights
         return point, [{"n_features": number}]
 
-    def _order(self, z):
-        """Left order; columns that are alike come in random order, as their weights are exchangeable."""
-        from bayesstruct.kernels.indian_buffet import left_order
-
-        order = self.rng.permutation(z.shape[1])
-        return order[left_order(z[:, order])]
+    _order = FeatureStep._order
 
     @staticmethod
     def competence(var, has_grad):

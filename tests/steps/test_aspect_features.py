@@ -6,7 +6,7 @@ import pymc as pm
 import pytest
 
 from scipy import stats
-from tools.buffets import counts, distance, posterior_of
+from tools.buffets import coarse_distance, counts, distance, posterior_of
 from tools.geweke import assert_geweke
 
 import bayesstruct as bs
@@ -49,41 +49,33 @@ def sweep(rng, z, w, used, pairs, wins, trials, scale=1.0):
     return used
 
 
-# --- exact posterior: two options, one pair ---------------------------------------------------
+# --- exact posterior --------------------------------------------------------------------------
 
 
-def log_density(z, grid=400, top=8.0):
-    """Of the choices given the aspects, by convolving the half-normal weights on a grid.
-
-    Aspects that both options have play no part: only the sums of the weights of the others do.
-    """
-    edges = np.linspace(0, top, grid + 1)
-    cell = np.diff(stats.halfnorm.cdf(edges))
-    alone = [(z[0] > z[1]).sum(), (z[1] > z[0]).sum()]
-    sums = []
-    for number in alone:
-        mass = np.array([1.0])
-        for _ in range(number):
-            mass = np.convolve(mass, cell)
-        middle = (np.arange(len(mass)) + 0.5 * number) * top / grid
-        sums.append((middle, mass / mass.sum()))
-    one, two = sums[0][0][:, None], sums[1][0][None, :]
-    total = np.where(one + two > 0, one + two, 1.0)
-    p = (1 - LAPSE) * np.where(one + two > 0, one / total, 0.5) + LAPSE / 2
-    likelihood = p ** WINS[0] * (1 - p) ** (TRIALS[0] - WINS[0])
-    return np.log(sums[0][1] @ likelihood @ sums[1][1])
+def log_density(z, first, second, wins, trials, lapse):
+    """Of the choices given the aspects: the mean over quasi-random half-normal weights."""
+    points = stats.qmc.Sobol(max(z.shape[1], 1), seed=0).random(2**10)[:, : z.shape[1]]
+    w = stats.halfnorm.ppf(points)
+    one, two = z[first].astype(float), z[second].astype(float)
+    ahead, behind = w @ (one * (1 - two)).T, w @ (two * (1 - one)).T
+    total = np.where(ahead + behind > 0, ahead + behind, 1.0)
+    p = (1 - lapse) * np.where(ahead + behind > 0, ahead / total, 0.5) + lapse / 2
+    with np.errstate(divide="ignore"):
+        return np.log((p**wins * (1 - p) ** (trials - wins)).prod(axis=1).mean())
 
 
-def exact(most=6):
-    known = {}
+# Options, pairs, wins, trials, lapse, concentration and discount.
+CASES = {
+    "one pair": (2, ([0], [1]), WINS, TRIALS, LAPSE, (1.0, 0.0)),
+    "no lapses": (2, ([0], [1]), [5], [5], 0.0, (2.0, 0.3)),
+    "three options": (3, ([0, 0, 1], [1, 2, 2]), [5, 1, 2], [6, 6, 6], LAPSE, (2.0, 0.3)),
+}
 
-    def cached(z):
-        key = (int((z[0] > z[1]).sum()), int((z[1] > z[0]).sum()))
-        if key not in known:
-            known[key] = log_density(z, grid=60)
-        return known[key]
 
-    return posterior_of(cached, 2, ALPHA, most)
+def exact(case="one pair", most=6, alpha=ALPHA):
+    n, (first, second), wins, trials, lapse, process = CASES[case]
+    data = np.array(first), np.array(second), np.array(wins), np.array(trials), lapse
+    return posterior_of(lambda z: log_density(z, *data), n, alpha, most, process)
 
 
 def chain(draws, scale=1.0, seed=1):
@@ -95,16 +87,50 @@ def chain(draws, scale=1.0, seed=1):
         yield counts(z[:, :used])
 
 
-def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
-    law = exact()
-    assert distance(list(chain(8_000)), law) < 0.05
-    assert distance(list(chain(8_000, scale=4.0)), law) > 0.06
+def test_a_scan_with_wrong_weights_has_not_the_exact_posterior():
+    assert distance(list(chain(8_000, scale=4.0)), exact()) > 0.06
+
+
+def model_of(case, alpha=ALPHA, scale=1.0, **other):
+    """Model with everything known but aspects and weights."""
+    n, pairs, wins, trials, lapse, (concentration, discount) = CASES[case]
+    buffet = {"concentration": concentration, "discount": discount, "truncation": ROOM}
+    with pm.Model() as model:
+        z = IndianBuffet("feature", alpha, observations=n, **buffet)
+        w = FeatureInteractions("w", z, scale, kind="diagonal", positive=True)
+        p = aspect_probabilities(z, w, *pairs, lapse=lapse)
+        pm.Binomial("y", trials, p, observed=other.get("observed", wins))
+    return model
+
+
+def step_of(model, seed=1, tune=0):
+    with model:
+        step = AspectFeatureGibbs(model.value_vars, rng=np.random.default_rng(seed))
+    step.setup_chain(np.random.default_rng(seed), tune, 1)
+    return step
+
+
+@pytest.mark.parametrize(
+    ("case", "alpha", "most", "bound"),
+    [
+        ("one pair", ALPHA, 6, 0.05),
+        ("no lapses", ALPHA, 6, 0.05),
+        ("three options", 0.6, 5, 0.06),
+    ],
+)
+def test_the_step_has_the_exact_posterior(case, alpha, most, bound):
+    model = model_of(case, alpha)
+    step, point, seen = step_of(model), model.initial_point(), []
+    for _ in range(6_000):
+        point, _ = step.step(point)
+        seen.append(counts(point["feature"]))
+    assert coarse_distance(seen, exact(case, most, alpha), 20) < bound
 
 
 @pytest.mark.calibration
 def test_the_scan_has_the_exact_posterior_to_one_percent(full):
     draws, bound = (300_000, 0.01) if full else (4_000, 0.08)
-    assert distance(list(chain(draws, seed=2)), exact(9 if full else 6)) < bound
+    assert distance(list(chain(draws, seed=2)), exact(most=9 if full else 6)) < bound
 
 
 def test_sums_that_are_zero_up_to_rounding_are_zero():
@@ -121,6 +147,59 @@ def test_sums_that_are_zero_up_to_rounding_are_zero():
                 rng, z, w, 1, choices, places.start, places.dyad, np.arange(2), LAPSE, 1.0, process
             )
         assert z[:, 0].all()
+
+
+def test_the_scale_of_the_weights_is_that_of_everything():
+    """A power of two changes no digit: aspects stay, weights are multiplied with it."""
+    drawn = []
+    for scale in (1.0, 2.0**-50):
+        model = model_of("three options", scale=scale)
+        step, point, rows = step_of(model, tune=20), model.initial_point(), []
+        for _ in range(40):
+            point, _ = step.step(point)
+            rows.append((point["feature"].copy(), point["w"] / scale))
+        drawn.append(rows)
+    for one, two in zip(*drawn, strict=True):
+        assert np.array_equal(one[0], two[0]) and np.array_equal(one[1], two[1])
+
+
+def test_choices_count_in_full_from_half_of_the_warm_up_on():
+    step = step_of(model_of("one pair"), tune=20)
+    share = []
+    for step.calls in range(25):
+        share.append(step._share())
+    assert share[0] == 0.25 and (np.diff(share[:11]) > 0).all() and share[10:] == [1.0] * 15
+
+
+def test_a_start_of_ones_own_stays(monkeypatch):
+    model = model_of("one pair")
+    point = model.initial_point()
+    used = []
+    monkeypatch.setattr(kernel, "own_weights", lambda n, *_: used.append(1) or np.ones(n))
+    step_of(model, tune=20).step(point)
+    assert used == [1]
+    point["feature"][:, 0], point["w"][0] = [1, 0], 0.5
+    step_of(model, tune=20).step(point)
+    assert used == [1]
+
+
+def test_a_start_at_which_the_choices_are_impossible_is_refused():
+    model = model_of("no lapses")
+    point = model.initial_point()
+    point["feature"][:, 0], point["w"][0] = [0, 1], 0.5
+    assert model.compile_logp()(point) == -np.inf
+    with pytest.raises(ValueError, match="start elsewhere, or let `lapse` be above 0"):
+        step_of(model).step(point)
+
+
+def test_a_weight_stays_where_rounding_leaves_no_other():
+    """Of so many choices the likelihood at its maximum is the same number as the slice below it."""
+    z, w = np.eye(2, ROOM, dtype=np.int8), np.zeros((ROOM, 1))
+    w[:2] = 1.0
+    pairs, trials = (np.array([0]), np.array([1])), np.array([1e20])
+    choices = kernel.Choices(*pairs, trials / 2, trials, kernel.advantages(z, w[:, 0], *pairs))
+    kernel.draw_aspect_weights(np.random.default_rng(0), z, w, 2, choices, LAPSE, 1.0)
+    np.testing.assert_allclose(w[:2, 0], 1.0, rtol=1e-6)
 
 
 # --- joint distribution ----------------------------------------------------------------------
@@ -190,6 +269,8 @@ def test_probabilities_are_those_of_elimination_by_aspects():
         aspect_probabilities(z, w, [0, 1], [1])
     with pytest.raises(ValueError, match="`second`"):
         aspect_probabilities(z, w, [0], [-1])
+    with pytest.raises(ValueError, match="pair 1 is of option 2 with itself"):
+        aspect_probabilities(z, w, [0, 2], [1, 2])
 
 
 def test_the_step_refuses_what_it_cannot_draw():
@@ -199,6 +280,24 @@ def test_the_step_refuses_what_it_cannot_draw():
         pm.Bernoulli("y", aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
         with pytest.raises(ValueError, match="depends on 'feature'"):
             AspectFeatureGibbs([z, w])
+    with pytest.raises(ValueError, match=r"shape \(3,\).* 1 pairs"):
+        step_of(model_of("one pair", observed=[1, 2, 5]))
+    with pm.Model() as model:
+        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        w = FeatureInteractions("w", z, 1.0, kind="diagonal", positive=True)
+        pm.Binomial("y", [3], aspect_probabilities(z, w, [0], [2], lapse=0.1), observed=[1])
+    with pytest.raises(ValueError, match="no row of aspects"):
+        step_of(model)
+
+
+def test_a_scale_that_depends_on_the_aspects_is_refused():
+    with pm.Model() as model:
+        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        law = {"kind": "diagonal", "positive": True}
+        w = FeatureInteractions("w", z, 1.0 + z.sum().astype("float64"), **law)
+        pm.Binomial("y", [3], aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
+    with pytest.raises(ValueError, match="scale of the weights depends on the aspects"):
+        step_of(model)
 
 
 def test_the_step_is_assigned_outside_of_a_context():
@@ -265,6 +364,7 @@ def test_choices_are_predicted():
         ([[0, 0.5], [1, 0]], "no count"),
         ([[0, -1], [1, 0]], "no count"),
         ([[3, 0], [0, 2]], "no option"),
+        ([[0, np.nan], [3, 0]], "'x0' over 'x1' is missing, but 'x1' over 'x0' is 3"),
         ([[0]], "2|two"),
         (pd.DataFrame([[0, 1], [2, 0]], ["a", "b"], ["b", "a"]), "names"),
     ],

@@ -7,7 +7,8 @@ import pytest
 
 from scipy import stats
 from scipy.special import expit, log_expit, log_ndtr
-from tools.dyads import counts, distance, exact_posterior
+from tools.buffets import coarse_distance, counts
+from tools.dyads import exact_posterior
 from tools.geweke import assert_geweke
 
 from bayesstruct.distributions import (
@@ -30,15 +31,17 @@ OFF = np.nonzero(~np.eye(3, dtype=bool))
 
 
 def model_of(
-    sizes, source, target, y, *, kind, law, alphas=(1.0, 1.0), bias=0.0, scale=1.0, noise=1.0
-):
+    sizes, source, target, y, *, kind, law, alphas=(1.0, 1.0), process=(1.0, 0.0), bias=0.0, scale=1.0,
+    noise=1.0,
+):  # fmt: skip
     """Model with everything known but features and weights; its responses are ``pm.Data``."""
     n, m = sizes
+    buffet = dict(zip(("concentration", "discount"), process, strict=True), truncation=ROOM)
     with pm.Model() as model:
-        z = IndianBuffet("feature", alphas[0], observations=n, truncation=ROOM)
+        z = IndianBuffet("feature", alphas[0], observations=n, **buffet)
         u = None
         if m is not None:
-            u = IndianBuffet("other", alphas[1], observations=m, truncation=ROOM)
+            u = IndianBuffet("other", alphas[1], observations=m, **buffet)
         positive = law == "noisy_or" or kind == "diagonal"
         w = FeatureInteractions("interaction", z, scale, other=u, kind=kind, positive=positive)
         eta = bias + feature_pairs(z, w, source, target, other=u)
@@ -150,7 +153,10 @@ CASES = {
     ),
     "noisy_or": (
         (3, None), UPPER, [1, 1, 0],
-        {"kind": "diagonal", "law": "noisy_or", "alphas": (0.5, 0.5), "bias": 0.1, "scale": 2.0},
+        {
+            "kind": "diagonal", "law": "noisy_or", "alphas": (0.4, 0.4), "process": (2.0, 0.3), "bias": 0.1,
+            "scale": 2.0,
+        },
     ),
     "two sets": (
         (2, 2), ([0, 0, 1], [0, 1, 0]), [1.5, -1.0, 0.5],
@@ -189,6 +195,11 @@ def visited(case, draws, transition=None):
     return out
 
 
+def apart(seen, law, rare):
+    """Total variation between visited classes and their law; rare ones count as one."""
+    return coarse_distance(seen, law, sum(p >= rare for p in law.values()))
+
+
 @pytest.mark.calibration
 @pytest.mark.parametrize("case", list(CASES))
 def test_the_step_has_the_exact_posterior(case, full):
@@ -196,7 +207,7 @@ def test_the_step_has_the_exact_posterior(case, full):
     # below half of the bound.
     draws, most, rare, bound = (250_000, 6, 3e-3, 0.01) if full else (2_000, 4, 2e-2, 0.06)
     law = exact(case, most - (case == "two sets"), 14 if full else 8)
-    assert distance(visited(case, draws), law, rare) < bound
+    assert apart(visited(case, draws), law, rare) < bound
 
 
 def alone_first(step):
@@ -228,7 +239,7 @@ def scan_one(sampler, rng, i, state, dyads, law, scale, alpha):
 
 def test_a_scan_that_deletes_first_is_caught():
     seen = visited("logistic", 2000, alone_first)
-    assert distance(seen, exact("logistic", 4, 8), 2e-2) > 0.08
+    assert apart(seen, exact("logistic", 4, 8), 2e-2) > 0.08
 
 
 def test_the_left_order_takes_the_weights_along():
@@ -427,6 +438,37 @@ def test_models_that_cannot_be_drawn_exactly_are_refused():
 
     assert "2 terms `feature_pairs`" in refusal(twice)
 
+    def changed(z, w):
+        FeatureLinks("y", feature_pairs(z, 5.0 * w, source, target), observed=y)
+
+    assert "takes 'interaction' changed" in refusal(changed)
+
+    def more_responses(z, w):
+        pm.Normal("y", feature_pairs(z, w, [0], [1]), 1.0, observed=np.ones(4))
+
+    assert "4 responses and its `feature_pairs` 1 pairs" in refusal(more_responses)
+
+    def table(z, w):
+        pm.Normal("y", feature_pairs(z, w, source, target), 1.0, observed=np.ones((2, 3)))
+
+    assert "'y' has 2 dimensions" in refusal(table)
+
+
+def test_a_scale_that_depends_on_the_features_is_refused():
+    with pm.Model():
+        z = IndianBuffet("feature", 1.0, observations=3, truncation=5)
+        w = FeatureInteractions("interaction", z, 1.0 + z.sum().astype("float64"))
+        FeatureLinks("y", feature_pairs(z, w, *UPPER), observed=[1, 0, 0])
+        with pytest.raises(ValueError, match="the scale of 'interaction' depends"):
+            DyadicFeatureGibbs([z, w])
+
+
+def test_new_data_must_have_a_response_for_each_pair():
+    model = model_of((3, None), *UPPER, [1, 0, 0], kind="full", law="logistic")
+    model["data"].set_value(np.ones(2, model["data"].dtype))
+    with pytest.raises(ValueError, match="2 responses and its `feature_pairs` 3 pairs"):
+        step_of(model).step(model.initial_point())
+
 
 def test_pm_sample_assigns_the_step():
     from pymc.sampling.mcmc import assign_step_methods
@@ -459,6 +501,20 @@ def test_an_impossible_response_is_refused():
 
 
 # --- where chains start ----------------------------------------------------------------------
+
+
+def test_from_a_start_of_ones_own_nothing_is_searched_and_nothing_waits():
+    joint, rng = Joint("logistic"), np.random.default_rng(12)
+    point, y = joint.forward(rng)
+    joint.set(y)
+    step = step_of(joint.model, tune=40)
+    drawn, _ = step.step(point)
+    assert (drawn["interaction"] != point["interaction"]).any()
+    assert step.waits == 0
+    begun, searching = joint.model.initial_point(), step_of(joint.model, tune=40)
+    first, _ = searching.step(begun)
+    second, _ = searching.step(first)
+    assert (second["feature"] == first["feature"]).all() and searching.waits == 19
 
 
 def search(law, y, sampler, rooms, seed):

@@ -5,29 +5,11 @@ import itertools
 import numpy as np
 
 from scipy.special import erfcx, expit, log_ndtr
+from tools.buffets import classes
 
 from bayesstruct.kernels.indian_buffet import log_buffet
 
-__all__ = ["classes", "counts", "distance", "exact_posterior", "log_marginal"]
-
-
-def histories(n):
-    """All columns but the empty one."""
-    return list(itertools.product((1, 0), repeat=n))[:-1]
-
-
-def counts(matrix):
-    """Number of columns of each history: a class of matrices."""
-    columns = [tuple(column) for column in np.asarray(matrix).T]
-    return tuple(columns.count(h) for h in histories(len(matrix)))
-
-
-def classes(n, most):
-    """All classes of matrices with up to so many columns, one matrix for each."""
-    base = np.array(histories(n))
-    for number in itertools.product(range(most + 1), repeat=len(base)):
-        if sum(number) <= most:
-            yield np.repeat(base, number, axis=0).T
+__all__ = ["exact_posterior", "log_marginal"]
 
 
 def _design(z, u, source, target, kind):
@@ -87,37 +69,30 @@ def _noisy_or(design, y, bias, scale):
     return total
 
 
-def exact_posterior(n, m, source, target, y, *, alphas, most, kind="full", **options):
+def exact_posterior(
+    n, m, source, target, y, *, alphas, most, kind="full", process=(1.0, 0.0), **options
+):
     """Probabilities of the classes of the features of one set (m is None) or two.
 
     Returns
     -------
     dict
-        From `counts` of the features, or pairs of them, to probabilities.
+        From `counts` of the features (see `tools.buffets`), or pairs of them, to probabilities.
     """
     logs, memory = {}, {}
-    for z in classes(n, most):
-        prior = log_buffet(z, alphas[0])
-        for u in [z] if m is None else classes(m, most):
-            key = counts(z) if m is None else (counts(z), counts(u))
+    for own, z in classes(n, most):
+        prior = log_buffet(z, alphas[0], *process)
+        for its, u in [(own, z)] if m is None else classes(m, most):
+            key = own if m is None else (own, its)
             design = _design(z, u, source, target, kind)
             again = np.sort(design, axis=1).tobytes() if kind == "diagonal" else None
             known = (design @ design.T).tobytes() if again is None else again
             if known not in memory:
                 memory[known] = log_marginal(design, y, **options)
-            logs[key] = prior + memory[known] + (0.0 if m is None else log_buffet(u, alphas[1]))
+            logs[key] = (
+                prior + memory[known] + (0.0 if m is None else log_buffet(u, alphas[1], *process))
+            )
     top = max(logs.values())
     weights = {k: np.exp(v - top) for k, v in logs.items()}
     total = sum(weights.values())
     return {k: w / total for k, w in weights.items()}
-
-
-def distance(visited, exact, rare=0.0):
-    """Total variation between visited classes and their probabilities; rare ones count as one."""
-    share = {}
-    for key in visited:
-        share[key] = share.get(key, 0) + 1 / len(visited)
-    keys = [k for k, p in exact.items() if p >= rare]
-    apart = sum(abs(share.get(k, 0.0) - exact[k]) for k in keys)
-    rest = abs(sum(exact[k] for k in keys) - sum(share.get(k, 0.0) for k in keys))
-    return 0.5 * (apart + rest)
