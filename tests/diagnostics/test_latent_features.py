@@ -7,6 +7,8 @@ from tools.features import shuffled_features
 
 import bayesstruct as bs
 
+from bayesstruct.diagnostics.latent_features import feature_quantities
+
 Z = np.column_stack([np.arange(30) < 20, np.arange(30) % 2 == 0])
 LOADING = np.array([[3.0, 0, 0], [0, -2, 0]])
 
@@ -22,6 +24,19 @@ def test_draws_in_any_order_have_converged():
         "features in common",
         "fitted cell",
     ]
+
+
+def test_fitted_cells_are_scores_times_loadings():
+    tree = shuffled_features(Z, LOADING, chains=2, draws=50)
+    feature, loading = (tree["posterior"][name] for name in ("feature", "loading"))
+    rng = np.random.default_rng(1)
+    # The size of each score and of its loadings is different in each draw, what they make together is not.
+    scale = rng.uniform(0.5, 2.0, size=feature.shape[:2])[..., None, None]
+    score = feature * rng.permutation(np.linspace(-2, 2, len(Z)))[:, None]
+    tree["posterior"]["score"] = score * scale
+    tree["posterior"]["loading"] = loading / scale
+    fitted = dict(feature_quantities(tree["posterior"].dataset))["fitted cell"].to_numpy()
+    np.testing.assert_allclose(fitted, score.to_numpy() @ loading.to_numpy())
 
 
 def test_chains_with_different_features_have_not():

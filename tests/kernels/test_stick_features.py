@@ -66,22 +66,50 @@ def test_slice_draws_have_the_exact_posterior_to_one_percent(case, law, full):
 
 
 def test_joint_draws_of_features_and_table_have_the_prior():
-    # Geweke (2004), as in test_indian_buffet.py.
+    # Geweke (2004), as in test_indian_buffet.py; the means are those of the prior.
     rng, n, alpha, noise, scale = np.random.default_rng(7), 4, 1.2, 0.8, 1.1
     feature, loading = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, 2))
     start = buffet.draw_by_dishes(rng, n, alpha)
     feature[:, : start.shape[1]] = start
     loading[: start.shape[1]] = scale * rng.standard_normal((start.shape[1], 2))
-    number = []
+    seen = []
     for _ in range(9000):
         x = feature @ loading + noise * rng.standard_normal((n, 2))
         used = slice_features(rng, feature, loading, x, noise, scale, alpha, 1.0, 0.0)
         loading = draw_loadings(rng, feature, x, noise, scale)
-        number.append(used)
-    mean = alpha * (1 / np.arange(1, n + 1)).sum()
-    for values, expected in ((number, mean), ((np.array(number) - mean) ** 2, mean)):
-        blocks = np.reshape(values, (45, 200)).mean(axis=1)
-        assert abs(blocks.mean() - expected) < 4 * blocks.std() / np.sqrt(45)
+        fitted = feature @ loading
+        shared = feature[0] @ feature[-1]
+        cells, product = (fitted**2).mean(axis=1), (fitted[0] * fitted[-1]).mean()
+        entries = feature.sum(axis=1)
+        seen.append(
+            [used, used**2, *entries[[0, -1]], *cells[[0, -1]], (x**2).mean(), shared, product]
+        )
+    mean, cell = alpha * (1 / np.arange(1, n + 1)).sum(), alpha * scale**2
+    # Two rows share a feature of either with probability 1 / 2 (concentration 1).
+    expected = [
+        mean,
+        mean + mean**2,
+        alpha,
+        alpha,
+        cell,
+        cell,
+        cell + noise**2,
+        alpha / 2,
+        cell / 2,
+    ]
+    blocks = np.reshape(seen, (45, 200, len(expected))).mean(axis=1)
+    error = blocks.std(axis=0, ddof=1) / np.sqrt(45)
+    assert (abs(blocks.mean(axis=0) - expected) < 4 * error).all()
+
+
+def test_a_slice_that_leaves_too_many_features_is_reported():
+    # One row, whose feature has a probability below 1e-12 in one call of two.
+    x, rng = np.zeros((1, 1)), np.random.default_rng(9)
+    codes = set()
+    for _ in range(300):
+        feature, loading = np.ones((1, 1), np.int8), np.ones((1, 1))
+        codes.add(slice_features(rng, feature, loading, x, 1.0, 1.0, 1.0, 0.0, 0.98))
+    assert -2 in codes
 
 
 def test_too_many_features_are_reported():

@@ -77,6 +77,40 @@ def test_passes_flip_entries_with_a_gain_only():
     assert feature.tolist() == [[1, 0], [0, 0], [0, 1]] and loading[1].tolist() == [0.0, 5.0]
 
 
+class Bounded(np.ndarray):
+    """Matrix whose entries may change a few times only."""
+
+    changes = 0
+
+    def __setitem__(self, place, value):
+        Bounded.changes += 1
+        assert Bounded.changes < 100, "entries are flipped back and forth"
+        super().__setitem__(place, value)
+
+
+def test_ties_up_to_rounding_do_not_flip_for_ever():
+    # Half a loading away from zero, and at right angles to it far off: both entries leave as much of the row.
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        loading = rng.normal(size=2)
+        far = np.array([-loading[1], loading[0]]) * 1e6 / np.linalg.norm(loading)
+        feature, Bounded.changes = np.zeros((1, 1), np.int8).view(Bounded), 0
+        row = (far + 0.5 * loading)[None]
+        _, flips = assign_rows.py_func(feature, 1, loading[None], row, 1e300, np.arange(1))
+        assert flips <= 1
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_a_search_does_not_depend_on_the_units(unit):
+    rng = np.random.default_rng(0)
+    z = rng.random((40, 2)) < 0.5
+    x = z @ np.array([[2.0, 0, 1], [0, 3, 0]]) + 0.1 * rng.normal(size=(40, 3))
+    one = bp_means(x, 1.0, random_seed=0)
+    other = bp_means(unit * x, unit**2, random_seed=0)
+    assert other.objective == pytest.approx(unit**2 * one.objective)
+    assert np.array_equal(one.feature, other.feature) and one.feature.shape[1] == 2
+
+
 def test_a_search_that_is_cut_says_so():
     x = np.random.default_rng(6).normal(size=(30, 3))
     with pytest.warns(RuntimeWarning, match="max_iter"):

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numba
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -130,6 +131,74 @@ def test_the_scan_has_the_exact_posterior_to_one_percent(x, alpha, law, full):
     assert distance(list(chain(x, alpha, draws, law)), exact) < bound
 
 
+def test_activities_do_not_depend_on_the_order_in_which_causes_stand():
+    # Two causes alike, one of them active: what is left of it must not depend on which of them comes first.
+    z, x, rng = np.ones((1, 2), np.int8), np.ones((1, 50), np.int8), np.random.default_rng(8)
+    exchanged = np.zeros((2, 400))
+    for first, shares in zip((0, 1), exchanged, strict=True):
+        for t in range(400):
+            y = np.zeros((2, 50), np.int8)
+            y[first] = 1
+            scan_activities(rng, z, y, 2, x, STRENGTH, LEAK, BASE)
+            shares[t] = (y[1 - first] > y[first]).mean()
+    error = np.sqrt(exchanged.var(axis=1).sum() / 400)
+    assert abs(np.subtract(*exchanged.mean(axis=1))) < 4.5 * error
+
+
+def changes(rng, tables, sweeps):
+    """Means of statistics after sweeps less those before, from draws of the joint law, and their errors.
+
+    Two variables in one row, and their causes in a random order before each sweep: what is left then is the order
+    in which the causes stand after the scan of the links.
+    """
+    strength, leak, base, alpha, room = 0.9, 0.03, 0.35, 1.2, 24
+    z, y = np.zeros((2, room), np.int8), np.zeros((room, 1), np.int8)
+    x, seen = np.zeros((2, 1), np.int8), np.zeros((2, 5))
+    sums, squares = np.zeros(5), np.zeros(5)
+    for _ in range(tables):
+        z[:], y[:] = 0, 0
+        own, other = rng.poisson(alpha), rng.poisson(0.5 * alpha)
+        used = own + other
+        if used > 15:  # about once in a billion tables
+            continue
+        z[0, :own], z[1, own:used] = 1, 1
+        for a in range(used):
+            if a < own:
+                z[1, a] = rng.random() < 0.5
+            y[a, 0] = rng.random() < base
+        for i in range(2):
+            active = 0
+            for a in range(used):
+                active += z[i, a] * y[a, 0]
+            x[i, 0] = rng.random() >= (1 - leak) * (1 - strength) ** active
+        for s in range(2):
+            for _ in range(sweeps * s):
+                order = rng.permutation(np.arange(used))
+                links, active_ones = z.copy(), y.copy()
+                for a in range(used):
+                    z[:, a], y[a] = links[:, order[a]], active_ones[order[a]]
+                rows = rng.permutation(np.arange(2))
+                rate = 0.5 * alpha
+                used = scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, 1.0, 0.0)
+                scan_activities(rng, z, y, used, x, strength, leak, base)
+            both = z[0, :used] * z[1, :used]
+            shared, active, alone = both.sum(), (both * y[:used, 0]).sum(), y[:used, 0].sum()
+            seen[s, 0], seen[s, 1], seen[s, 2] = shared, active, alone - active
+            seen[s, 3] = 1.0 if shared == 2 and active == 1 else 0.0
+            seen[s, 4] = 1.0 if shared == 2 and active == 2 else 0.0
+        change = seen[1] - seen[0]
+        sums += change
+        squares += change**2
+    return sums / tables, np.sqrt(squares) / tables
+
+
+@pytest.mark.calibration
+def test_sweeps_leave_the_joint_law_as_it_is(full):
+    run, tables = (numba.njit(changes), 1_200_000) if full else (changes, 2_000)
+    mean, error = run(np.random.default_rng(9), tables, 4)
+    assert (abs(mean) < 4 * error).all()
+
+
 def joint(p=4, n=3, alpha=1.2, base=BASE):
     """Return the parts of a joint-distribution test; `base` of the scan may be a wrong one."""
 
@@ -227,6 +296,38 @@ def test_the_step_refuses_what_it_cannot_draw():
         pm.Potential("more", -model["cause"].sum().astype("float64"))
         with pytest.raises(ValueError, match="not all that depends on 'cause'"):
             HiddenCauseGibbs(model.value_vars)
+
+
+def test_the_step_refuses_probabilities_that_are_not_one_number_each_or_depend_on_links():
+    table = np.array([[1, 0], [1, 1], [0, 1]])
+    for base, leak, words in [
+        (lambda _: BASE, np.array([0.1, 0.2, 0.3]), "'x' are not one number each"),
+        (lambda z: pm.math.sigmoid(z.sum() - 3.0), LEAK, "depend on 'feature'"),
+    ]:
+        with pm.Model() as model:
+            z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+            y = CauseActivations("cause", z, base(z), observations=3)
+            NoisyOr("x", y, z, STRENGTH, leak, observed=table)
+            with pytest.raises(ValueError, match=words):
+                HiddenCauseGibbs(model.value_vars)
+
+
+def test_the_leak_has_its_value_after_half_of_the_warm_up():
+    with small_model() as model:
+        step = HiddenCauseGibbs(model.value_vars, rng=np.random.default_rng(10))
+    step.setup_chain(np.random.default_rng(10), 8, 4)
+    point, seen = model.initial_point(), []
+    right = step._leak
+
+    def told(value):
+        seen.append(right(value))
+        return seen[-1]
+
+    step._leak = told
+    for _ in range(7):
+        point, _ = step.step(point)
+    expected = LEAK + (0.4 - LEAK) * np.array([1, 0.75, 0.5, 0.25, 0, 0, 0])
+    np.testing.assert_allclose(seen, expected)
 
 
 def test_the_step_is_assigned_outside_of_a_context():

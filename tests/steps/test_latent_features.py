@@ -141,6 +141,41 @@ def test_the_step_refuses_what_it_cannot_draw_exactly():
             LatentFeatureGibbs(model.value_vars)
 
 
+def test_the_step_refuses_hyperparameters_that_depend_on_the_features():
+    with pm.Model() as model:
+        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        loading = FeatureLoadings("loading", z, 1.0 + z.sum(), variables=1)
+        pm.Normal("x", z @ loading, 1.0, observed=X)
+        with pytest.raises(ValueError, match="hyperparameters depend on 'feature'"):
+            LatentFeatureGibbs(model.value_vars)
+
+
+def test_slice_draws_have_no_exchanges_and_take_small_discounts_only():
+    with simple_model(sampler="slice") as model, pytest.raises(TypeError, match="exchanges"):
+        LatentFeatureSlice(model.value_vars, exchanges=7)
+    for random in (False, True):
+        with pm.Model() as model:
+            share = pm.Uniform("share", 0.5, 0.9) if random else 0.5
+            z = IndianBuffet(
+                "feature", 1.0, observations=2, discount=share, truncation=20, sampler="slice"
+            )
+            loading = FeatureLoadings("loading", z, 1.0, variables=1)
+            pm.Normal("x", z @ loading, 1.0, observed=X)
+            with pytest.raises(ValueError, match='sampler="gibbs"'):
+                step = LatentFeatureSlice([z, loading])
+                point, _ = step.step(model.initial_point())
+                step.step(point)
+
+
+@pytest.mark.parametrize("warm_up", [0, 1, 3, 30])
+def test_features_stay_in_the_warm_up_only(warm_up):
+    with simple_model() as model:
+        step = LatentFeatureGibbs(model.value_vars)
+    step.setup_chain(np.random.default_rng(1), warm_up, 10)
+    step.step(model.initial_point())
+    assert step.waits == max(min(10, warm_up - 1), 0)
+
+
 def test_a_chain_without_room_stops_with_the_remedy():
     x, _ = two_features()
     model = simple_model(x, noise=0.01, room=2)
