@@ -110,53 +110,44 @@ def markov_transitions(
     mean_scale = number("mean_scale", mean_scale, above=0)
     shape = number("variance_shape", variance_shape, above=0)
     rate = number("variance_rate", variance_rate, above=0)
-    most = whole_number("max_features", max_features, 1)
+    latent = np.arange(whole_number("max_features", max_features, 1))
     table = SeriesTable.read(data, series)
-    x, gaps = table.standardized, np.isnan(table.values)
-    latent = np.arange(most)
     with pm.Model(coords=table.coords | {"latent": latent, "latent_": latent}) as model:
-        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else alpha
         feature = IndianBuffet(
             "feature",
-            alpha,
+            pm.Gamma("alpha", 1.0, 1.0) if alpha is None else alpha,
             observations=len(table.labels),
             concentration=concentration,
             discount=discount,
-            truncation=most,
+            truncation=len(latent),
             dims=("observation", "latent"),
         )
+        pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
         transition = BehaviourTransitions(
             "transition", feature, gamma, kappa, dims=("observation", "latent", "latent_")
         )
-        mean = FeatureLoadings(
-            "emission_mean",
-            feature,
-            mean_scale,
-            variables=len(table.names),
-            dims=("latent", "node"),
-        )
-        scale = BehaviourScales(
-            "emission_scale",
-            feature,
-            shape,
-            rate,
-            variables=len(table.names),
-            dims=("latent", "node"),
-        )
-        pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
-        pm.Data("location", table.location, dims="node")
-        pm.Data("scale", table.scale, dims="node")
-        pm.Data("rows", np.array(table.lengths), dims="observation")
-        pm.Data("missing", gaps.astype(np.int8), dims=("time", "node"))
-        SwitchingSeries(
-            "x",
-            feature,
-            transition,
-            mean,
-            scale,
-            lengths=table.lengths,
-            seen=~gaps,
-            observed=np.where(gaps, 0.0, x),
-            dims=("time", "node"),
-        )
+        _observe(table, feature, transition, mean_scale, shape, rate)
     return model
+
+
+def _observe(table, feature, transition, mean_scale, shape, rate):
+    """Add means and deviations of behaviours, and the series, to the model."""
+    columns = {"variables": len(table.names), "dims": ("latent", "node")}
+    mean = FeatureLoadings("emission_mean", feature, mean_scale, **columns)
+    scale = BehaviourScales("emission_scale", feature, shape, rate, **columns)
+    gaps = np.isnan(table.values)
+    pm.Data("location", table.location, dims="node")
+    pm.Data("scale", table.scale, dims="node")
+    pm.Data("rows", np.array(table.lengths), dims="observation")
+    pm.Data("missing", gaps.astype(np.int8), dims=("time", "node"))
+    SwitchingSeries(
+        "x",
+        feature,
+        transition,
+        mean,
+        scale,
+        lengths=table.lengths,
+        seen=~gaps,
+        observed=np.where(gaps, 0.0, table.standardized),
+        dims=("time", "node"),
+    )

@@ -95,6 +95,7 @@ def _parts(data, series):
         return _grouped(data, series)
     if isinstance(data, dict):
         parts = dict(data)
+        _check_names(parts)
     elif isinstance(data, list | tuple):
         parts = {f"series {i}": part for i, part in enumerate(data)}
     else:
@@ -142,8 +143,21 @@ def _grouped(data, series):
             f"column {series!r}: row {row} (counting from 0) does not say to which series it belongs: name "
             "it, or remove the row"
         )
-    rest = data.drop(columns=series)
-    return {str(name): rest[key == name] for name in key.unique()}
+    rest, names = data.drop(columns=series), list(key.unique())
+    _check_names(names)
+    return {str(name): rest[key == name] for name in names}
+
+
+def _check_names(names):
+    """Refuse names of series that are written alike, as the number 1 and the text "1"."""
+    seen = {}
+    for name in names:
+        other = seen.setdefault(str(name), name)
+        if other is not name:
+            raise TableError(
+                f"the series {other!r} ({type(other).__name__}) and {name!r} ({type(name).__name__}) are written "
+                "alike: rename one, or give both the same type if they are one series"
+            )
 
 
 def _check_part(name, intake, first_name, first):

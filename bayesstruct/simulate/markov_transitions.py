@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import generator, number, whole_number
+
 if TYPE_CHECKING:
     import pandas
 
@@ -73,8 +75,8 @@ def markov_transitions(
 
     Raises
     ------
-    ValueError
-        If a number is out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     References
     ----------
@@ -88,15 +90,10 @@ def markov_transitions(
     """
     import pandas as pd
 
-    for name, value in {"n": n, "n_series": n_series, "p": p, "n_behaviours": n_behaviours}.items():
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
-    for name, value in {"probability": probability, "stay": stay}.items():
-        if not 0 <= value <= 1:
-            raise ValueError(f"{name} must be from 0 to 1, got {value}.")
-    if not spread >= 0:
-        raise ValueError(f"spread must be at least 0, got {spread}.")
-    rng = np.random.default_rng(random_seed)
+    n, n_series = whole_number("n", n, 1), whole_number("n_series", n_series, 1)
+    p, n_behaviours = whole_number("p", p, 1), whole_number("n_behaviours", n_behaviours, 1)
+    probability, stay = _share("probability", probability), _share("stay", stay)
+    spread, rng = number("spread", spread, least=0), generator(random_seed)
     z = (rng.random((n_series, n_behaviours)) < probability).astype(int)
     for k in np.flatnonzero(~z.any(axis=0)):
         z[rng.integers(n_series), k] = 1
@@ -118,6 +115,13 @@ def markov_transitions(
         pd.DataFrame(mean, kinds, columns),
         pd.Series(np.array(kinds)[state], name="state"),
     )
+
+
+def _share(name, value):
+    """Return a probability."""
+    if number(name, value, least=0) > 1:
+        raise ValueError(f"`{name}` must be from 0 to 1, it is {value:g}")
+    return float(value)
 
 
 def _path(rng, own, n, stay):

@@ -43,6 +43,10 @@ X = np.array([[1.3], [-0.9], [-1.2], [1.1], [np.nan]])
 STARTS = np.array([0, 3, 5])
 
 
+#: Concentration and discount, where they are not 1 and 0.
+PROCESS = (2.0, 0.3)
+
+
 def full_law(n, alpha, law=LAW, process=(1.0, 0.0)):
     return np.array([alpha * buffet.new_dish_rates(n, *process)[-1], *process, *law])
 
@@ -181,6 +185,13 @@ def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
     assert distance(list(chain(SMALL, SMALL_STARTS, 0.5, 6_000, scan_law=WRONG)), exact) > 0.1
 
 
+def test_transitions_that_are_nearly_certain_keep_the_exact_posterior():
+    # Half of the gamma variables of this shape are below the least number of the machine.
+    law, x, starts = (0.001, 0.0, *LAW[2:]), SMALL[[0, 1, 0, 3]], np.array([0, 3, 4])
+    exact = exact_posterior(x, starts, 0.5, 4, law)
+    assert distance(list(chain(x, starts, 0.5, 6_000, law=law)), exact) < 0.05
+
+
 @pytest.mark.calibration
 @pytest.mark.parametrize(
     ("x", "starts", "alpha", "most"), [(SMALL, SMALL_STARTS, 0.5, 6), (X, STARTS, 0.3, 5)]
@@ -193,11 +204,11 @@ def test_the_scan_has_the_exact_posterior_to_one_percent(x, starts, alpha, most,
     assert distance(list(chain(x, starts, alpha, draws)), exact) < bound
 
 
-def joint(alpha=1.0, lengths=(4, 3, 5), d=2, scan_law=None):
+def joint(alpha=1.0, lengths=(4, 3, 5), d=2, **wrong):
     """Return the parts of a joint-distribution test; the law of the scan may be a wrong one."""
     n, starts = len(lengths), np.concatenate([[0], np.cumsum(lengths)])
-    law = full_law(n, alpha)
-    scan_law = None if scan_law is None else full_law(n, alpha, scan_law)
+    scan_law = full_law(n, alpha, **{"process": PROCESS, **wrong})
+    law = full_law(n, alpha, process=PROCESS)
     gamma, kappa, tau, shape, rate = LAW
 
     def table(rng, z, weights, theta):
@@ -216,7 +227,7 @@ def joint(alpha=1.0, lengths=(4, 3, 5), d=2, scan_law=None):
     def forward(rng):
         z = np.zeros((n, ROOM), np.int8)
         while not z.any(axis=1).all():
-            drawn = buffet.draw_by_dishes(rng, n, alpha)
+            drawn = buffet.draw_by_dishes(rng, n, alpha, *PROCESS)
             z[:] = 0
             z[:, : drawn.shape[1]] = drawn
         weights = rng.standard_gamma(gamma + kappa * np.eye(ROOM), size=(n, ROOM, ROOM))
@@ -258,9 +269,10 @@ def test_joint_draws_have_the_prior():
     assert len(assert_geweke(*joint(), draws=4_000, seed=3)) == 13
 
 
-def test_joint_draws_of_a_wrong_scan_have_not():
+@pytest.mark.parametrize("wrong", [{"law": WRONG}, {"process": (1.0, 0.0)}])
+def test_joint_draws_of_a_wrong_scan_have_not(wrong):
     with pytest.raises(AssertionError, match="worst z"):
-        assert_geweke(*joint(scan_law=WRONG), draws=4_000, seed=3)
+        assert_geweke(*joint(**wrong), draws=2_000, seed=3)
 
 
 # --- distributions ---------------------------------------------------------------------------
@@ -288,6 +300,17 @@ def test_transitions_are_dirichlet_among_the_own_behaviours():
         wrong = draw.copy()
         wrong[place] = value
         assert np.isneginf(pm.logp(rv, wrong).eval())
+
+
+def test_rows_of_a_small_concentration_are_certain_and_not_zero():
+    rv = BehaviourTransitions.dist(FEATURE, 0.001, 0.0)
+    draws = pm.draw(rv, 400, random_seed=3)
+    np.testing.assert_allclose(draws.sum(axis=3), np.broadcast_to(FEATURE, (400, 3, 4)))
+    # Beta(0.001, 0.001): each of two is certain in half of the draws.
+    first = draws[:, 0, 0, 0]
+    assert ((first < 1e-9) | (first > 1 - 1e-9)).mean() > 0.9
+    assert abs(first.mean() - 0.5) < 4.5 * 0.5 / np.sqrt(400)
+    assert np.isfinite(pm.logp(rv, draws[0]).eval())
 
 
 def test_scales_are_roots_of_inverse_gamma_variables():
@@ -340,15 +363,16 @@ def test_draws_of_series_have_the_moments_of_the_chain():
 # --- step and model --------------------------------------------------------------------------
 
 
-def small_model(room=12, alpha=0.5):
-    gamma, kappa, tau, shape, rate = LAW
+def small_model(room=12, alpha=0.5, law=LAW, x=SMALL, lengths=(2, 2), change=None):
     with pm.Model() as model:
-        z = IndianBuffet("feature", alpha, observations=2, truncation=room)
+        z = IndianBuffet("feature", alpha, observations=len(lengths), truncation=room)
+        more = z.sum().astype("float64")
+        gamma, kappa, tau, shape, rate = (v + more if k == change else v for k, v in enumerate(law))
         transition = BehaviourTransitions("transition", z, gamma, kappa)
         mean = FeatureLoadings("mean", z, tau, variables=1)
         scale = BehaviourScales("scale", z, shape, rate, variables=1)
-        SwitchingSeries("x", z, transition, mean, scale, lengths=[2, 2], observed=SMALL,
-                        seen=np.ones((4, 1)))  # fmt: skip
+        SwitchingSeries("x", z, transition, mean, scale, lengths=lengths, observed=x,
+                        seen=np.ones(x.shape))  # fmt: skip
     return model
 
 
@@ -363,6 +387,28 @@ def test_the_step_has_the_exact_posterior():
         seen.append(counts(point["feature"]))
     assert np.isfinite(logp(point))
     assert distance(seen, exact_posterior(SMALL, SMALL_STARTS, 0.5, 4)) < 0.06
+
+
+def test_behaviours_of_the_same_series_come_in_random_order():
+    model = small_model(x=np.full((8, 1), 2.0), lengths=[8], alpha=2.0)
+    with model:
+        step = SwitchingSeriesMCMC(model.free_RVs, rng=np.random.default_rng(7))
+    point, first = model.initial_point(), []
+    for _ in range(600):
+        point, [known] = step.step(point)
+        if known["n_features"] == 2:
+            near = abs(point["mean"][:2, 0] - 2.0)
+            first.append(near[0] < near[1])
+    assert len(first) > 100
+    # The old one has all rows, and is the nearest to them: by the density as often first as second.
+    assert abs(np.mean(first) - 0.5) < 4.5 * 0.5 / np.sqrt(len(first))
+
+
+@pytest.mark.parametrize("change", range(5))
+def test_the_step_refuses_hyperparameters_that_depend_on_behaviours(change):
+    with small_model(change=change) as model:
+        with pytest.raises(ValueError, match="hyperparameters depend on 'feature'"):
+            SwitchingSeriesMCMC(model.free_RVs)
 
 
 def test_the_step_refuses_what_it_cannot_draw():
@@ -455,6 +501,8 @@ def test_the_model_refuses_bad_input():
         (made.assign(x1=2.0), "series", "'x1' is constant"),
         (made.assign(x1=np.inf), "series", "infinite"),
         (made.assign(series=[None] + ["a"] * 59), "series", "row 0"),
+        (made.assign(series=[1, "1", 1] * 20), "series", r"1 \(int\) and '1' \(str\) are"),
+        ({1: made[["x0"]], "1": made[["x0"]]}, None, "written alike"),
         (made.to_numpy(), "series", "pass a DataFrame"),
         ([], None, "no series"),
         ({"a": made[["x0", "x1"]], "b": made[["x1", "x0"]]}, None, "series 'b' has the columns"),
@@ -488,7 +536,16 @@ def test_simulation():
     error = made.data[["x0", "x1"]].to_numpy() - made.mean.loc[state].to_numpy()
     assert (abs(error.mean(axis=0)) < 4.5 / np.sqrt(6000)).all()
     pd.testing.assert_frame_equal(made.data, simulate(2000, 3, stay=0.8, random_seed=4).data)
-    with pytest.raises(ValueError, match="stay"):
-        simulate(10, stay=2)
-    with pytest.raises(ValueError, match="n_series"):
-        simulate(10, 0)
+    for options, words in [
+        ({"n": 2.5}, "`n`"),
+        ({"n": "9"}, "`n`"),
+        ({"n_series": 0}, "`n_series`"),
+        ({"p": True}, "`p`"),
+        ({"n_behaviours": 1.5}, "`n_behaviours`"),
+        ({"stay": 2}, "`stay`"),
+        ({"probability": np.nan}, "`probability`"),
+        ({"spread": -1.0}, "`spread`"),
+        ({"random_seed": "x"}, "`random_seed`"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=words):
+            simulate(**{"n": 10, **options})
