@@ -61,9 +61,8 @@ _PARTS = np.array([0.45, 0.45, 0.1])
 
 
 @numba.njit(**_INNER)
-def _above_zero(rng, mean, deviation):
-    """Draw a normal variable given that it is above zero."""
-    low = -mean / deviation
+def _above_zero(rng, low, deviation):
+    """Draw a normal variable given that it is above zero, which is `low` deviations above its mean."""
     if low < 0.5:
         while True:
             x = rng.standard_normal()
@@ -129,8 +128,8 @@ def draw_score(rng, slope, curvature, laplace):
     above, below = _log_masses(slope, curvature)
     deviation = 1.0 / math.sqrt(curvature)
     if rng.random() * (1.0 + math.exp(min(below - above, 700.0))) < 1.0:
-        return _above_zero(rng, (slope - 1.0) / curvature, deviation)
-    return -_above_zero(rng, (-slope - 1.0) / curvature, deviation)
+        return _above_zero(rng, (1.0 - slope) * deviation, deviation)
+    return -_above_zero(rng, (1.0 + slope) * deviation, deviation)
 
 
 @numba.njit(**_INNER)

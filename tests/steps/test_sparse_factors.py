@@ -55,6 +55,30 @@ def test_the_score_summed_out_and_its_draws(laplace, slope, curvature):
     assert np.abs(error).max() < 1.95 / np.sqrt(1000)
 
 
+@pytest.mark.parametrize("curvature", [1e-320, 1e-100, 1e-16, 1e-15, 1e-13, 1e-10, 1e-8])
+@pytest.mark.parametrize("slope", [0.0, 1e-6, -0.7])
+def test_scores_with_little_curvature(slope, curvature):
+    # Beyond 400 the slower side has exp(-120) of its mass.
+    sides = [
+        integrate.quad(
+            lambda v, s=sign: 0.5 * np.exp(s * slope * v - v - 0.5 * curvature * v * v), 0, 400,
+            epsabs=0, epsrel=1e-11, limit=400,
+        )[0]
+        for sign in (1, -1)
+    ]  # fmt: skip
+    found = kernel.log_factor(slope, curvature, True)
+    assert found == pytest.approx(np.log(sum(sides)), abs=1e-9)
+    rng = np.random.default_rng(2)
+    draws = np.array([kernel.draw_score(rng, slope, curvature, True) for _ in range(500)])
+    assert (draws != 0).all()
+    above = draws > 0
+    share = sides[0] / sum(sides)
+    assert abs(above.mean() - share) < 4 * np.sqrt(share * (1 - share) / 500)
+    # As good as exponential on either side.
+    scaled = np.abs(draws) * (1 - np.where(above, 1, -1) * slope)
+    assert stats.kstest(scaled, "expon").pvalue > 1e-4
+
+
 # --- exact posterior -------------------------------------------------------------------------
 
 
@@ -170,6 +194,83 @@ def test_joint_draws_have_the_prior(laplace):
     assert len(assert_geweke(*joint(laplace), draws=2_000, seed=3)) == 10
 
 
+def changes(move, laplace, draws, seed):
+    """z-scores of what moves change in statistics of draws of the joint law: scores, given the table."""
+    forward, _, _ = joint(laplace)
+    rng, precision = np.random.default_rng(seed), np.full((4, 3), 1 / NOISE**2)
+    precision[1, 2] = 0.0
+    out = []
+    for _ in range(draws):
+        w, _, used, x = forward(rng)
+        before = w[:, :used]
+        after = before
+        for _ in range(5):
+            after = move(rng, after, np.nan_to_num(x), precision, SCALE, (ALPHA, 1.0, 0.0), laplace)
+        out.append([_of_scores(after, x)[k] - v for k, v in _of_scores(before, x).items()])
+    out = np.array(out, float)
+    return out.mean(axis=0) / np.maximum(out.std(axis=0) / np.sqrt(draws), 1e-12)
+
+
+def _of_scores(w, x):
+    z = w != 0
+    return {
+        "factors": w.shape[1],
+        "factors squared": w.shape[1] ** 2,
+        "entries": z.sum(),
+        "in common": (z.sum(axis=0) ** 2).sum(),
+        "sizes": np.abs(w).sum(),
+        "tails": (w**2 > 4).sum(),
+        "with the table": w.shape[1] * np.nansum(np.abs(x)),
+    }
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+def test_split_and_merge_leave_the_joint_law_as_it_is(laplace):
+    assert (np.abs(changes(kernel.split_or_merge, laplace, 1_500, 5)) < 3.9).all()
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypatch):
+    # Wrong: which of k factors is split has no probability.
+    merged, split = kernel._merged, kernel._split
+
+    def without(rng, w, sign):
+        out, ratio = merged(rng, w, sign)
+        return out, ratio - np.log(w.shape[1])
+
+    def without_split(rng, w, sign):
+        out, ratio = split(rng, w, sign)
+        return out, ratio + np.log(w.shape[1] + 1)
+
+    monkeypatch.setattr(kernel, "_merged", without)
+    monkeypatch.setattr(kernel, "_split", without_split)
+    assert (np.abs(changes(kernel.split_or_merge, laplace, 600, 5)) > 5).any()
+
+
+@pytest.mark.parametrize("laplace", [False, True])
+@pytest.mark.parametrize(("rows", "d"), [(7, 1), (1, 6)])
+def test_scales_of_scores_and_loadings_keep_their_laws(laplace, rows, d):
+    # Without the Jacobian the means change by far more than this: m and d are not the same.
+    rng, k = np.random.default_rng(6), 20_000
+    w = rng.laplace(size=(rows, k)) if laplace else rng.standard_normal((rows, k))
+    a = SCALE * rng.standard_normal((k, d))
+    before = _sizes(w, a)
+    for _ in range(3):
+        kernel.rescale_factors(rng, w, a, SCALE, laplace)
+    change = _sizes(w, a) - before
+    assert (np.abs(change).max(axis=1) > 0).all()
+    error = change.std(axis=1) / np.sqrt(k)
+    assert (np.abs(change.mean(axis=1)) < 4 * error).all()
+    assert ((a**3).sum(axis=1) >= 0).all()
+
+
+def _sizes(w, a):
+    w, a = np.abs(w), np.abs(a)
+    return np.array(
+        [w.mean(axis=0), (w**2).mean(axis=0), np.log(w[0]), a.mean(axis=1), (a**2).mean(axis=1)]
+    )
+
+
 @pytest.mark.parametrize("laplace", [False, True])
 def test_joint_draws_of_a_wrong_scan_have_not(laplace):
     with pytest.raises(AssertionError, match="worst z"):
@@ -209,6 +310,14 @@ def test_scores_have_their_law_where_the_feature_is(law):
         FeatureScores.dist(feature, law="cauchy")
 
 
+def test_scores_of_a_batch_have_its_shape():
+    features = np.random.default_rng(5).integers(0, 2, (3, 2, 4), np.int8)
+    for options in ({}, {"size": (3,)}, {"shape": (3, 2, 4)}, {"size": (5, 3)}):
+        draw = pm.draw(FeatureScores.dist(features, **options), random_seed=6)
+        assert draw.shape == (*options.get("size", (3,)), 2, 4)
+        assert ((draw != 0) == features).all()
+
+
 def test_rows_leave_out_cells_that_are_not_seen():
     rng = np.random.default_rng(6)
     w, a, x = rng.normal(size=(4, 2)), rng.normal(size=(2, 3)), rng.normal(size=(4, 3))
@@ -217,7 +326,8 @@ def test_rows_leave_out_cells_that_are_not_seen():
     whole = FactorRows.dist(w, a, noise)
     np.testing.assert_allclose(pm.logp(whole, x).eval(), cells.sum(axis=1))
     part = FactorRows.dist(w, a, noise, seen=seen)
-    np.testing.assert_allclose(pm.logp(part, x).eval(), (seen * cells).sum(axis=1))
+    for hidden in (x, np.where(seen, x, np.nan)):
+        np.testing.assert_allclose(pm.logp(part, hidden).eval(), (seen * cells).sum(axis=1))
     draws = pm.draw(part, 4000, random_seed=7)
     assert (abs(draws.mean(axis=0) - w @ a) < 4.5 * noise / np.sqrt(4000)).all()
 
@@ -231,6 +341,74 @@ def test_the_step_refuses_what_it_cannot_draw():
         with pytest.raises(ValueError, match="do not make one FactorRows"):
             SparseFactorGibbs([z, score, loading])
     assert model["score"] is score
+
+
+def reversed_features(z):
+    return z[::-1]
+
+
+@pytest.mark.parametrize(
+    ("scores_of", "loadings_of", "scale", "words"),
+    [
+        (reversed_features, None, None, "not those of 'feature'"),
+        (None, reversed_features, None, "not those of 'feature'"),
+        (None, None, lambda z: 1.0 + z.sum(), "hyperparameters depend on 'feature'"),
+    ],
+)
+def test_the_step_refuses_other_features_and_scales_that_depend_on_them(
+    scores_of, loadings_of, scale, words
+):
+    with pm.Model():
+        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        score = FeatureScores("score", scores_of(z) if scores_of else z)
+        size = scale(z) if scale else 1.0
+        loading = FeatureLoadings(
+            "loading", loadings_of(z) if loadings_of else z, size, variables=1
+        )
+        FactorRows("x", score, loading, np.ones(1), observed=X)
+        with pytest.raises(ValueError, match=words):
+            SparseFactorGibbs([z, score, loading])
+
+
+class WrongNoise(SparseFactorGibbs):
+    """Wrong: noise as if it were a variance."""
+
+    def _scan(self, w, a, precision, law, scale):
+        return super()._scan(w, a, np.sqrt(precision), law, scale)
+
+
+def steps(kind, draws):
+    """Classes that a step visits; a second column is not seen, and its noise another one."""
+    seen = np.array([[1.0, 0.0], [1.0, 0.0]])
+    table = np.column_stack([X, [99.0, np.nan]])
+    with pm.Model() as model:
+        z = IndianBuffet("feature", ALPHA, observations=2, truncation=ROOM)
+        score = FeatureScores("score", z)
+        loading = FeatureLoadings("loading", z, SCALE, variables=2)
+        noise = np.array([NOISE, 0.1])
+        FactorRows("x", score, loading, noise, seen=seen, observed=np.nan_to_num(table))
+        step = kind([z, score, loading])
+    step.setup_chain(np.random.default_rng(7), 0, draws)
+    point = model.initial_point()
+    for _ in range(draws):
+        point, _ = step.step(point)
+        yield counts(point["feature"][:, point["feature"].any(axis=0)])
+
+
+def test_the_step_has_the_exact_posterior_and_a_wrong_one_has_not():
+    exact = posterior_of(log_density, 2, ALPHA, most=5)
+    # Of 1,500 draws the noise of the distance is .06 to .08.
+    assert distance(list(steps(SparseFactorGibbs, 1_500)), exact) < 0.11
+    assert distance(list(steps(WrongNoise, 1_000)), exact) > 0.125
+
+
+def test_more_factors_can_be_proposed_than_a_fixed_number():
+    # alpha 200 for one row: about as many factors, for which there is room.
+    rng, w, a = np.random.default_rng(8), np.zeros((1, 300)), np.zeros((300, 1))
+    process, x = np.array([200.0, 1.0, 0.0]), np.zeros((1, 1))
+    nothing = np.zeros((1, 1))
+    used = kernel.scan_factors(rng, w, a, 0, x, nothing, np.arange(1), 1.0, process, False)
+    assert 130 < used < 270
 
 
 def test_the_step_is_assigned_outside_of_a_context():
