@@ -30,7 +30,8 @@ import math
 import numba
 import numpy as np
 
-from bayesstruct.kernels.latent_features import _shuffle, _update
+from bayesstruct.kernels.feature_columns import shuffle
+from bayesstruct.kernels.latent_features import _update
 
 __all__ = ["exchange_columns"]
 
@@ -156,8 +157,8 @@ def exchange_columns(rng, features, x, noise, scale, alpha, concentration, disco
     if not 1 <= into <= _MOST or out > k or k - out + into > most:
         return False
     rank, order = np.empty(k, np.int64), np.empty(n, np.int64)
-    _shuffle(rng, rank, k)
-    _shuffle(rng, order, n)
+    shuffle(rng, rank, k)
+    shuffle(rng, order, n)
     old, new = np.empty((n, k), np.int8), np.zeros((n, k - out + into), np.int8)
     for a in range(k):
         old[:, a] = features[:, used[rank[a]]]

@@ -31,9 +31,8 @@ import math
 import numba
 import numpy as np
 
-from bayesstruct.kernels.feature_columns import own_last
+from bayesstruct.kernels.feature_columns import own_last, shuffle
 from bayesstruct.kernels.indian_buffet import column_weights
-from bayesstruct.kernels.latent_features import _shuffle
 
 __all__ = ["log_causes", "merge_or_split", "scan_activities", "scan_links"]
 
@@ -60,7 +59,7 @@ def _log_probabilities(most, strength, leak):
 @numba.njit(**_INNER)
 def _flip_links(rng, z, y, k, x, counts, logs, log_odds, order):
     """Draw the links of one variable to the first k causes, which others have too."""
-    _shuffle(rng, order, k)
+    shuffle(rng, order, k)
     for a in order[:k]:
         sign = -1 if z[a] else 1
         gain = sign * log_odds[a]
@@ -220,7 +219,7 @@ def scan_activities(rng, z, y, used, x, strength, leak, base):
     logs = _log_probabilities(z.shape[1], strength, leak)
     log_odds = math.log(base) - math.log1p(-base)
     counts, order = np.empty(p, np.int64), np.empty(z.shape[1], np.int64)
-    _shuffle(rng, order, used)
+    shuffle(rng, order, used)
     for t in range(n):
         for i in range(p):
             counts[i] = 0

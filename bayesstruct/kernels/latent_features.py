@@ -39,6 +39,8 @@ import math
 import numba
 import numpy as np
 
+from bayesstruct.kernels.feature_columns import shuffle
+
 __all__ = ["draw_loadings", "log_likelihood", "moments", "scan_rows"]
 
 _INNER = {
@@ -164,15 +166,6 @@ def _draw_number(rng, rate, square, spread, step, d, noise):
 
 
 @numba.njit(**_INNER)
-def _shuffle(rng, order, k):
-    for a in range(k):
-        order[a] = a
-    for a in range(k - 1, 0, -1):
-        b = int(rng.random() * (a + 1))
-        order[a], order[b] = order[b], order[a]
-
-
-@numba.njit(**_INNER)
 def _redraw_row(rng, z, k, x, inverse, mean, log_odds, own, noise, along, left, order):
     """Draw the entries of a row in the features that other rows have.
 
@@ -193,7 +186,7 @@ def _redraw_row(rng, z, k, x, inverse, mean, log_odds, own, noise, along, left, 
     for j in range(d):
         square += left[j] * left[j]
     density = _log_density(square, spread + own, d, noise)
-    _shuffle(rng, order, k)
+    shuffle(rng, order, k)
     for a in order[:k]:
         sign = -1.0 if z[a] else 1.0
         product, length = 0.0, 0.0

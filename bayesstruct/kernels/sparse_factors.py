@@ -30,9 +30,8 @@ import math
 import numba
 import numpy as np
 
-from bayesstruct.kernels.feature_columns import own_last
+from bayesstruct.kernels.feature_columns import own_last, shuffle
 from bayesstruct.kernels.indian_buffet import column_weights
-from bayesstruct.kernels.latent_features import _shuffle
 from bayesstruct.kernels.polya_gamma import _log_normal_cdf
 
 __all__ = [
@@ -135,7 +134,7 @@ def draw_score(rng, slope, curvature, laplace):
 @numba.njit(**_INNER)
 def _redraw_shared(rng, w, a, k, left, precision, log_odds, order, laplace):
     """Draw entries and scores of a row in the first k factors, which others have too."""
-    _shuffle(rng, order, k)
+    shuffle(rng, order, k)
     for b in order[:k]:
         slope, curvature = 0.0, 0.0
         for j in range(left.shape[0]):

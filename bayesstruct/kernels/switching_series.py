@@ -36,7 +36,7 @@ import math
 import numba
 import numpy as np
 
-from bayesstruct.kernels.latent_features import _shuffle
+from bayesstruct.kernels.feature_columns import shuffle
 
 __all__ = ["draw_given_states", "fit_windows", "forward_gains", "scan_behaviours", "smooth_series"]
 
@@ -396,7 +396,7 @@ def _flip_shared(rng, i, z, weights, others, law, logs, like, places, order, buf
         if others[k] > 0:
             places[count] = k
             count += 1
-    _shuffle(rng, order, count)
+    shuffle(rng, order, count)
     # The list of candidates is needed while `places` is used for others.
     for a in range(count):
         order[a] = places[order[a]]

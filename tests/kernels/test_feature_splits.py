@@ -45,7 +45,7 @@ def test_exchanges_leave_the_exact_posterior(case, law, full):
 def test_exchanges_without_the_probability_of_the_proposal_do_not(monkeypatch):
     exact = posterior(*CASES[0][0], most=18)
     allocate = feature_splits._allocate
-    monkeypatch.setattr(feature_splits, "_shuffle", feature_splits._shuffle.py_func)
+    monkeypatch.setattr(feature_splits, "shuffle", feature_splits.shuffle.py_func)
     monkeypatch.setattr(feature_splits, "_allocate", lambda *given: (allocate(*given)[0], 0.0))
     broken = chain(*CASES[0], 1_500, move=exchange_columns.py_func)
     assert distance(list(broken), exact) > 0.2
