@@ -31,12 +31,15 @@ def log_regression(design, y, weight, shape, rate):
     return stats.multivariate_t(np.zeros(m), rate / shape * spread, df=2 * shape).logpdf(y)
 
 
-def log_glm(design, y, deviation, log_density, nodes=60):
-    """Log density of responses of one cluster by quadrature over two coefficients."""
+def log_glm(design, y, deviation, log_density, offset=0.0, nodes=60):
+    """Log density of responses of one cluster by quadrature over two coefficients.
+
+    ``offset`` is the linear predictor for the prior means of the coefficients.
+    """
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
     first, second = (a.ravel() for a in np.meshgrid(points, points))
     share = np.outer(weights, weights).ravel() / weights.sum() ** 2
-    eta = np.column_stack([first, second]) * deviation @ design.T
+    eta = offset + np.column_stack([first, second]) * deviation @ design.T
     return np.log(share @ np.exp(log_density(y, eta).sum(axis=1)))
 
 
