@@ -12,7 +12,7 @@ import numpy as np
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.names import label_text
 
-__all__ = ["Intake", "reads_as_number", "read_columns"]
+__all__ = ["Intake", "read_columns", "reads_as_number"]
 
 _ACCEPTED = (
     "a pandas or polars DataFrame, a two-dimensional NumPy array or xarray DataArray, "

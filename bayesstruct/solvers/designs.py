@@ -184,9 +184,11 @@ def as_design(X: ArrayLike | Design, *, intercept: bool) -> Design:
     if sparse.issparse(X):
         if X.ndim != 2 or 0 in X.shape:
             raise ValueError(f"the sparse design matrix has shape {X.shape}; give rows and columns")
-        numbers("the entries of the design matrix", X.tocoo().data[:1])
-        X = sparse.csc_array(X, dtype=float)
-        bad = np.flatnonzero(~np.isfinite(X.data))
+        X = sparse.csc_array(X)
+        numbers("the entries of the design matrix", X.data[:1])
+        X = X.astype(float, copy=False)
+        finite = np.isfinite(X.data.sum()) or np.isfinite(X.data)  # a sum may overflow without that
+        bad = np.flatnonzero(~np.atleast_1d(finite))
         if len(bad):
             column = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
             raise ValueError(
