@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.data.arguments import is_number
 from bayesstruct.data.checks import SEPARATOR
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
 from bayesstruct.data.errors import TableError
@@ -91,8 +92,8 @@ def add_biases(labels, dims, scale):
     dims : str
     scale : float
     """
-    if not scale > 0:
-        raise ValueError(f"`bias_scale` must be positive, it is {scale}")
+    if not (is_number(scale) and scale > 0):
+        raise ValueError(f"`bias_scale` must be a positive number or infinite, it is {scale!r:.60}")
     if labels is not None:
         pm.modelcontext(None).add_coord(dims, labels)
     if math.isinf(scale):

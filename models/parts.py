@@ -100,7 +100,9 @@ def check_options(prior, options, **given):
         if name not in options[prior]:
             owners = " or ".join(f'prior="{p}"' for p, names in options.items() if name in names)
             raise ValueError(f"`{name}` goes with {owners}")
-        if name in POSITIVE and not 0 < _number(name, value) < np.inf:
+        if (
+            name in POSITIVE and not 1e-100 < _number(name, value) < 1e100
+        ):  # squares are numbers too
             raise ValueError(f"`{name}` must be positive and finite, it is {value}")
     return given
 

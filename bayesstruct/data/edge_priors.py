@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.data.errors import TableError
+from bayesstruct.data.names import label_text
 
 __all__ = ["StochasticBlock", "edge_probability_matrix", "fixed_edges"]
 
@@ -30,8 +32,8 @@ class StochasticBlock:
 
     Raises
     ------
-    ValueError
-        If a number is out of range.
+    TypeError, ValueError
+        If one is no number, or out of range.
 
     References
     ----------
@@ -45,13 +47,14 @@ class StochasticBlock:
     between: tuple[float, float] = (1.0, 4.0)
 
     def __post_init__(self):
-        if self.blocks < 1 or self.blocks != int(self.blocks):
-            raise ValueError(f"`blocks` must be 1 or more, it is {self.blocks}")
-        shapes = (self.concentration, *self.within, *self.between)
-        if len(shapes) != 5 or not min(shapes) > 0:
-            raise ValueError(
-                "`concentration` must be positive, `within` and `between` pairs of positive numbers"
-            )
+        whole_number("blocks", self.blocks, 1)
+        number("concentration", self.concentration, above=0)
+        for name in ("within", "between"):
+            pair = getattr(self, name)
+            if isinstance(pair, str) or not np.iterable(pair) or len(pair) != 2:
+                raise ValueError(f"`{name}` must be two positive numbers, not {pair!r:.60}")
+            for value in pair:
+                number(name, value, above=0)
 
     @property
     def mean(self) -> float:
@@ -96,7 +99,7 @@ def _ends(names, pair, label):
         if isinstance(pair, str):
             raise TypeError
         a, b = pair
-        i, j = names.index(a), names.index(b)
+        i, j = (names.index(label_text(end)) for end in (a, b))
     except (ValueError, TypeError):
         raise TableError(
             f"{label} edge {pair!r} is not a pair of columns; the columns are {', '.join(names)}"

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import is_number, whole_number
 from bayesstruct.structure._arcs import has_dags
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def predictive_correlations(
         simulated = [correlations(t)[source, target] for t in tables]
     simulated = np.array(simulated)
     actual = correlations(table)[source, target]
-    low, high = np.quantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
+    low, high = np.quantile(simulated, ends_of(prob), axis=0)
     tail = (simulated >= actual).mean(axis=0)
     return pd.DataFrame(
         {
@@ -90,6 +91,13 @@ def predictive_correlations(
     )
 
 
+def ends_of(prob: float) -> list[float]:
+    """Probabilities at the ends of a central interval, checked."""
+    if not (is_number(prob) and 0 < prob < 1):
+        raise ValueError(f"`prob` must be a number between 0 and 1, it is {prob!r:.60}")
+    return [0.5 - prob / 2, 0.5 + prob / 2]
+
+
 def replicated_tables(idata, group: str, draws: int):
     """Observed table, NaN where missing; replicated tables; names of the columns.
 
@@ -103,9 +111,10 @@ def replicated_tables(idata, group: str, draws: int):
 
     Raises
     ------
-    ValueError
-        If there are none.
+    TypeError, ValueError
+        If there are none, or `draws` is no whole number above 0.
     """
+    draws = whole_number("draws", draws, 1)
     if group not in idata.children:
         run = "prior" if group.startswith("prior") else "posterior"
         raise ValueError(

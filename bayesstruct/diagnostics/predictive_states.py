@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.diagnostics.predictive import replicated_tables
+from bayesstruct.diagnostics.predictive import ends_of, replicated_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +169,7 @@ def _compare(statistic, table, replicated, prob):
     simulated = np.array([statistic(np.where(missing, np.nan, t)) for t in replicated])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All-NaN slice|Mean of empty slice")  # and stay NaN
-        low, high = np.nanquantile(simulated, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
+        low, high = np.nanquantile(simulated, ends_of(prob), axis=0)
         mean = np.nanmean(simulated, axis=0)
     known = ~np.isnan(simulated)
     count = np.maximum(known.sum(axis=0), 1)

@@ -161,8 +161,8 @@ def _edge_prior(model, inclusion, hidden, ends):
     labels, proportions = hidden["labels"], hidden["proportions"]
     count = _size(proportions)
     trial = np.arange(1.0, count + 1.0) / (0.5 * count * (count + 1.0))
-    given = _function([proportions], parameters(labels)[0])(trial)
-    if np.shape(np.squeeze(given)) != trial.shape or not np.allclose(np.squeeze(given), trial):
+    given = np.atleast_1d(np.squeeze(_function([proportions], parameters(labels)[0])(trial)))
+    if given.shape != trial.shape or not np.allclose(given, trial):
         raise NotRecognized(f"{proportions.name!r} are not the probabilities of {labels.name!r}")
     [concentration] = parameters(proportions)
     concentration = _constant(concentration, "the hyperparameters of the labels", count)

@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.distributions.dag import OrderDAGRV
 from bayesstruct.distributions.precision import GraphicalSpikeSlabRV
 from bayesstruct.inference.field_map import field_mode, field_of, refuse_gaps, refuse_spikes
@@ -129,7 +130,8 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
             mode = bs.find_MAP()
             idata = pm.sample(initvals=mode)
     """
-    model = pm.modelcontext(model)
+    model, tol = pm.modelcontext(model), number("tol", tol, above=0)
+    max_rounds = whole_number("max_rounds", max_rounds, 1)
     if (lasso := lasso_of(model)) is not None:
         point, change = neighbourhood_mode(model, lasso, tol, max_rounds)
         _warn_unless(change <= tol, max_rounds, change)

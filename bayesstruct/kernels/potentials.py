@@ -64,8 +64,8 @@ class Potentials:
     def __post_init__(self):
         if self.kind not in KINDS:
             raise ValueError(f"potentials {self.kind!r} are unknown; choose among {KINDS}")
-        if not all(_is_whole(k) for k in self.states):
-            raise ValueError(f"numbers of states are whole, not {self.states}")
+        if not isinstance(self.states, tuple) or not all(_is_whole(k) for k in self.states):
+            raise ValueError(f"`states` is a tuple of whole numbers, not {self.states!r:.60}")
         if len(self.states) < 2 or min(self.states) < 2:
             raise ValueError("potentials need two variables of two states or more")
         if self.kind == "spin" and set(self.states) != {2}:

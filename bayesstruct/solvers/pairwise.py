@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.states import StateTable
 from bayesstruct.kernels.potentials import Potentials
@@ -382,6 +383,8 @@ class _Problem:
     def solve(self, rate, start, tol, max_evaluations) -> PairwiseSolution:
         """Mode at a rate, by modes over growing sets of edges."""
         theta = self._first(start, rate)
+        tol = number("tol", tol, above=0)
+        max_evaluations = whole_number("max_evaluations", max_evaluations, 1)
         limit, penalty = tol * self.likelihood.n, self.penalty(rate if rate < math.inf else 1.0)
         biases, evaluations, rounds = self.potentials.bias_size, 0, 0
         working = np.zeros(len(self.potentials.ends[0]), bool)

@@ -122,6 +122,16 @@ def test_without_replicated_tables(check):
         check(xr.DataTree(), group="prior_predictive")
 
 
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"prob": 2}, "`prob`"), ({"prob": "a"}, "`prob`"), ({"draws": 0}, "`draws`")],
+)
+def test_intervals_and_numbers_that_there_are_not(check, options, words, trees):
+    with pytest.raises(ValueError, match=words):
+        check(trees[0], **options)
+
+
 @pytest.mark.parametrize("plot", [plot_pair_tables, plot_item_rest, plot_sum_scores])
 def test_plots(plot, trees):
     import matplotlib.pyplot as plt

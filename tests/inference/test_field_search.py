@@ -127,6 +127,14 @@ def test_hidden_blocks_come_with_the_graph():
     assert mode["block_share"] == pytest.approx([0.5, 0.5])
 
 
+def test_one_block_is_one_probability():
+    table = chain(5, 60, 1.5)
+    one = bs.find_MAP(ising(table, edge_probability=bs.StochasticBlock(1)))
+    shared = bs.find_MAP(ising(table, edge_probability=pm.Beta.dist(2.0, 1.0)))
+    np.testing.assert_array_equal(one["edge"], shared["edge"])
+    np.testing.assert_allclose(one["weight"], shared["weight"], atol=1e-8)
+
+
 @pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
 def test_missing_cells_are_summed_out(likelihood):
     table = chain(3, 40, 2.0).astype(float)

@@ -173,6 +173,9 @@ def test_groups_of_weights_have_labels():
         (ising, {"edge_probability": 1.5}, "between 0 and 1"),
         (ising, {"required": [("sleep", "tea")]}, "not a pair of columns"),
         (ising, {"bias_scale": 0.0}, "bias_scale"),
+        (ising, {"bias_scale": "wide"}, "`bias_scale` must be a positive number"),
+        (ising, {"bias_scale": True}, "`bias_scale` must be a positive number"),
+        (ising, {"slab_scale": 1e-300}, "`slab_scale`"),
         (pairwise_mrf, {"potentials": "potts"}, "potentials"),
         (pairwise_mrf, {"prior": "group_laplace", "norm": 3}, "norm"),
         (pairwise_mrf, {"potentials": "ising"}, "same number"),
@@ -182,6 +185,28 @@ def test_groups_of_weights_have_labels():
 def test_refusals(build, options, words):
     with pytest.raises(ValueError, match=words):
         build(binary() if build is ising else answers(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"blocks": "2"}, "`blocks` must be a whole number"),
+        ({"blocks": 2.5}, "`blocks` must be a whole number"),
+        ({"concentration": 0.0}, "`concentration` must be above 0"),
+        ({"within": 3.0}, "`within` must be two positive numbers"),
+        ({"between": (1.0, -1.0)}, "`between` must be above 0"),
+    ],
+)
+def test_blocks_that_there_are_not(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        bs.StochasticBlock(**options)
+
+
+def test_names_that_are_numbers_are_found_as_such():
+    table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 3)))
+    for edge in ((0, 2), ("0", "2")):
+        with ising(table, required=[edge]) as model:
+            assert model["edge_prior"].data.tolist() == [0.5, 1.0, 0.5]
 
 
 def test_tables_that_do_not_fit():
