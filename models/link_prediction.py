@@ -88,6 +88,10 @@ def link_prediction(
     Features come in no order of their own: from draw to draw the same one may be another column. What does not
     depend on their order is read with :func:`bayesstruct.link_probabilities`.
 
+    Chains move slowly between sets of features that explain the links about as well. Where one feature is had
+    by nearly all nodes, its weight and the bias moreover stand for each other, and neither says much alone.
+    Believe probabilities whose chains agree (:func:`bayesstruct.check`), and take more chains where they do not.
+
     References
     ----------
     Miller, K., Griffiths, T. and Jordan, M. (2009). Nonparametric latent feature models for link prediction.
