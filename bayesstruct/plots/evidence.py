@@ -8,7 +8,9 @@ import numpy as np
 from bayesstruct.plots._nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.plots._style import FAINT, POSITIVE, UNDECIDED, axes
 from bayesstruct.plots.positions import resolve
+from bayesstruct.structure._arcs import has_dags, read_dags
 from bayesstruct.structure._posterior import read_posterior
+from bayesstruct.structure.arc_tables import adjacencies
 from bayesstruct.structure.probabilities import bayes_factors
 
 if TYPE_CHECKING:
@@ -23,12 +25,13 @@ def plot_evidence(
     """Draw each edge as included, excluded or undecided, by its Bayes factor.
 
     An edge that is not in the graph may be absent or just not known; this picture keeps the two
-    apart.
+    apart. Of a Bayesian network it shows the adjacencies, arcs either way: whether two variables
+    are joined at all, which the data know better than the direction.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of a bayesstruct graph model.
+        Result of a bayesstruct graph model, of edges or of directed acyclic graphs.
     threshold : float, above 1
         Included: Bayes factor of at least `threshold`. Excluded: at most 1 / `threshold`. Undecided:
         between. 10 is commonly read as strong evidence.
@@ -59,13 +62,14 @@ def plot_evidence(
     """
     if not threshold > 1:
         raise ValueError(f"`threshold` must be above 1, got {threshold}.")
-    posterior = read_posterior(idata)
-    ax = axes(ax, network_size(posterior.variables))
-    pos = resolve(pos, posterior.variables)
-    segments = np.array([[pos[a], pos[b]] for a, b in zip(*posterior.ends(), strict=True)])
+    variables, tested = _tested(idata)
+    ax = axes(ax, network_size(variables))
+    pos = resolve(pos, variables)
+    places = np.array([pos[name] for name in variables])
+    segments = np.stack([places[tested["source"]], places[tested["target"]]], axis=1)
     handles = [
-        _draw_kind(ax, segments[chosen], style, len(posterior.variables))
-        for style, chosen in _kinds(posterior, threshold)
+        _draw_kind(ax, segments[chosen], style, len(variables))
+        for style, chosen in _kinds(tested["factor"], tested["prior"], threshold)
         if chosen.any() or style["always"]
     ]
     _legend(ax, handles)
@@ -73,8 +77,20 @@ def plot_evidence(
     return ax
 
 
-def _kinds(posterior, threshold: float) -> list[tuple[dict, np.ndarray]]:
-    factor = bayes_factors(posterior).values
+def _tested(idata) -> tuple[list[str], dict]:
+    """Variables, and ends, prior probability and Bayes factor of what joins them."""
+    if has_dags(idata):
+        posterior = read_dags(idata)
+        return posterior.variables, adjacencies(posterior)
+    posterior = read_posterior(idata)
+    ends = {"source": posterior.source, "target": posterior.target}
+    return posterior.variables, ends | {
+        "prior": posterior.prior,
+        "factor": bayes_factors(posterior).values,
+    }
+
+
+def _kinds(factor, prior, threshold: float) -> list[tuple[dict, np.ndarray]]:
     fixed = np.isnan(factor)
     factor = np.where(fixed, 1, factor)
     included, excluded = factor >= threshold, factor <= 1 / threshold
@@ -89,11 +105,11 @@ def _kinds(posterior, threshold: float) -> list[tuple[dict, np.ndarray]]:
         (_style(f"excluded (BF ≤ 1/{limit})", FAINT, 0.6, (0, (1, 2)), 1), excluded),
         (
             _style("required (not tested)", "black", 2.2, "-", 4, always=False),
-            fixed & (posterior.prior == 1),
+            fixed & (prior == 1),
         ),
         (
             _style("forbidden (not tested)", "none", 0, "-", 0, always=False),
-            fixed & (posterior.prior == 0),
+            fixed & (prior == 0),
         ),
     ]
 

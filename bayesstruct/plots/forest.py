@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.plots._style import NEUTRAL, axes, shorten, sign_colour
-from bayesstruct.structure import edge_table
+from bayesstruct.structure import arc_table, edge_table
+from bayesstruct.structure._arcs import has_arcs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,14 +15,14 @@ __all__ = ["plot_edges"]
 
 
 def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" = None) -> "Axes":
-    """Draw the n most probable edges: interval of the weight, and the probability in figures.
+    """Draw the n most probable edges or arcs: interval of the weight, and the probability in figures.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of a bayesstruct graph model.
+        Result of a bayesstruct graph model, of edges or of arcs that have coefficients.
     n : int
-        Number of edges, in the order of `edge_table`.
+        Number of edges, in the order of `edge_table`, or of arcs, in that of `arc_table`.
     hdi_prob : float, between 0 and 1
         Probability of the highest-density interval that is drawn.
     ax : matplotlib.axes.Axes, optional
@@ -36,7 +37,7 @@ def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" 
     Raises
     ------
     ValueError
-        When `n` is not positive.
+        When `n` is not positive, or arcs, those between discrete columns, have no coefficients.
 
     Examples
     --------
@@ -44,8 +45,14 @@ def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" 
     """
     if n < 1:
         raise ValueError(f"`n` must be at least 1, got {n}.")
-    table = edge_table(idata, hdi_prob=hdi_prob).head(n)
-    labels = _labels(table)
+    directed = has_arcs(idata)
+    table = (arc_table if directed else edge_table)(idata, hdi_prob=hdi_prob).head(n)
+    if "mean" not in table:
+        raise ValueError(
+            "arcs between discrete columns have no coefficients to draw; bs.arc_table(idata) has their "
+            "probabilities"
+        )
+    labels = _labels(table, " → " if directed else " – ")
     ax = axes(ax, (5 + 0.075 * max(map(len, labels)), 1.1 + 0.26 * len(table)))
     rows = np.arange(len(table))
     colour = sign_colour(table["mean"])
@@ -53,16 +60,16 @@ def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" 
     ax.hlines(rows, table["hdi_low"], table["hdi_high"], colors=colour, lw=2.2, zorder=2)
     ax.scatter(table["mean"], rows, s=26, c=colour, zorder=3)
     _name_rows(ax, labels)
-    _print_probabilities(ax, table["probability"])
+    _print_probabilities(ax, table["probability"], "P(arc)" if directed else "P(edge)")
     ax.set_xlabel(f"weight (mean and {hdi_prob:.0%} HDI)")
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 
 
-def _labels(table) -> list[str]:
+def _labels(table, sign: str) -> list[str]:
     names = sorted({*table["source"], *table["target"]})
     short = dict(zip(names, shorten(names, 18), strict=True))
-    return [f"{short[a]} – {short[b]}" for a, b in zip(table.source, table.target, strict=True)]
+    return [f"{short[a]}{sign}{short[b]}" for a, b in zip(table.source, table.target, strict=True)]
 
 
 def _name_rows(ax: "Axes", labels: list[str]) -> None:
@@ -73,7 +80,7 @@ def _name_rows(ax: "Axes", labels: list[str]) -> None:
     ax.set_axisbelow(True)
 
 
-def _print_probabilities(ax: "Axes", probability) -> None:
+def _print_probabilities(ax: "Axes", probability, head: str) -> None:
     """Write a column beside the axes, at a distance in points so that it never meets a bar."""
     style = {
         "xycoords": ax.get_yaxis_transform(),
@@ -82,7 +89,7 @@ def _print_probabilities(ax: "Axes", probability) -> None:
         "fontsize": 9,
         "annotation_clip": False,
     }
-    ax.annotate("P(edge)", (1, -0.6), (48, 3), va="bottom", color=NEUTRAL, **style)
+    ax.annotate(head, (1, -0.6), (48, 3), va="bottom", color=NEUTRAL, **style)
     for row, value in enumerate(probability):
         ax.annotate(_printed(value), (1, row), (48, 0), va="center", **style)
 

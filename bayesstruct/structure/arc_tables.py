@@ -11,7 +11,7 @@ from bayesstruct.structure.probabilities import bayes_factors_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["arc_table"]
+__all__ = ["adjacencies", "arc_table"]
 
 #: Averages of conditional probabilities are rounded beyond this distance from 0 and 1.
 RESOLUTION = 1e-12
@@ -125,6 +125,30 @@ def arc_factors(posterior, ess=None) -> tuple[np.ndarray, np.ndarray]:
         ess, _ = arc_mixing(posterior)
     present = posterior.probability
     return bayes_factors_of(present, 1 - present, posterior.prior, _resolution(posterior, ess))
+
+
+def adjacencies(posterior) -> dict:
+    """Pairs of variables with an arc either way: ends, prior probability, and Bayes factor.
+
+    Parameters
+    ----------
+    posterior : DagPosterior
+
+    Returns
+    -------
+    dict of (pairs,) arrays
+        ``source`` and ``target`` as positions, ``prior``, ``factor`` (NaN where nothing was tested).
+    """
+    one = np.flatnonzero(posterior.source < posterior.target)
+    source, target = posterior.source[one], posterior.target[one]
+    other = posterior.position[source, target]
+    prior = np.clip(posterior.prior[one] + posterior.prior[other], 0.0, 1.0)
+    drawn = posterior.arcs[..., one].astype(bool) | posterior.arcs[..., other].astype(bool)
+    present = drawn.mean(axis=(0, 1))
+    ess = np.concatenate([indicator_ess(drawn[..., at]) for at in blocks(np.arange(len(one)))])
+    floor = 1 / (typical_ess(ess, posterior.n_draws) + 1)
+    factor, _ = bayes_factors_of(present, 1 - present, prior, floor)
+    return {"source": source, "target": target, "prior": prior, "factor": factor}
 
 
 def _notes(posterior, bounds):

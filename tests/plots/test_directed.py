@@ -15,8 +15,10 @@ from matplotlib.patches import FancyArrowPatch
 from tools.dags import dag_posterior, random_dags, to_graph
 
 from bayesstruct import structure
-from bayesstruct.plots import layout, plot_graph
+from bayesstruct.plots import layout, plot_edges, plot_evidence, plot_graph
 from bayesstruct.plots._style import NEGATIVE, POSITIVE
+from bayesstruct.structure._arcs import read_arcs
+from bayesstruct.structure.arc_tables import adjacencies
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,45 @@ def tree():
 
 def arrows(ax):
     return [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+
+
+# --- evidence and weights --------------------------------------------------------------------
+
+
+def test_evidence_is_that_of_adjacencies():
+    """v0 and v1 always joined, one way or the other; v0 and v2 half of the time; v1 and v2 never."""
+    drawn = np.zeros((4, 100, 3, 3), bool)
+    drawn[:, ::2, 0, 1] = drawn[:, 1::2, 1, 0] = True
+    drawn[:, ::2, 0, 2] = True
+    ax = plot_evidence(dag_posterior(drawn))
+    counts = [text.get_text().rsplit(": ", 1)[1] for text in ax.get_legend().get_texts()]
+    assert counts == ["1", "1", "1"]
+    found = adjacencies(read_arcs(dag_posterior(drawn)))
+    assert found["prior"].tolist() == [0.5] * 3  # of two arcs of 0.25, which exclude each other
+    assert found["factor"][1] == pytest.approx(1.0)
+
+
+def test_adjacencies_that_were_required_or_forbidden_are_counted_apart():
+    drawn = np.zeros((2, 50, 3, 3), bool)
+    drawn[:, ::2, 0, 1] = drawn[:, 1::2, 1, 0] = drawn[:, ::2, 1, 2] = True
+    # Arcs in the order of `dag_posterior`: from 1, 2 to 0, from 0, 2 to 1, from 0, 1 to 2.
+    prior = np.array([0.5, 0.0, 0.5, 0.25, 0.0, 0.25])
+    texts = [
+        text.get_text()
+        for text in plot_evidence(dag_posterior(drawn, prior=prior)).get_legend().get_texts()
+    ]
+    assert "required (not tested): 1" in texts
+    assert "forbidden (not tested): 1" in texts
+
+
+def test_weights_of_arcs_have_arrows_in_their_names(tree):
+    ax = plot_edges(tree, n=5)
+    table = structure.arc_table(tree).head(5)
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels == [f"{a} → {b}" for a, b in zip(table.source, table.target, strict=True)]
+    assert "P(arc)" in [text.get_text() for text in ax.texts]
+    with pytest.raises(ValueError, match="discrete columns have no coefficients"):
+        plot_edges(dag_posterior(np.zeros((2, 20, 3, 3), bool), weighted=False))
 
 
 # --- layout ----------------------------------------------------------------------------------
