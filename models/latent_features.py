@@ -55,7 +55,7 @@ def latent_features(
     sampler : {"gibbs", "accelerated", "slice"}
         ``"gibbs"``, also called ``"accelerated"``, draws features with the loadings summed out; a row costs as
         much whatever their number. ``"slice"`` draws features given the loadings, and mixes slowly: a check
-        of the other one.
+        of the other one. It takes discounts below 0.5 only.
     noise, loading_scale : float or ``pm.HalfNormal.dist(...)`` or the like, optional
         :math:`\sigma` and :math:`\tau`, or their priors; by default half-normal, with the root mean square of the
         table as scale.
@@ -105,6 +105,10 @@ def latent_features(
         _check_positive(name, value)
     n, d = table.values.shape
     columns = _room(n, max_features, alpha, concentration, discount)
+    if sampler == "slice" and discount >= 0.5:
+        raise ValueError(
+            f'sampler="slice" takes a `discount` below 0.5, not {discount:g}; use "gibbs"'
+        )
     baseline = _checked_baseline(baseline, d)
     size = _root_mean_square(table.values - baseline)
     coords = {"observation": np.arange(n), "latent": np.arange(columns), "node": table.names}

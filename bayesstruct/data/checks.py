@@ -222,7 +222,7 @@ def equal_states(names: list[str], values: np.ndarray) -> tuple[list[str], list[
         else:
             remarks.append(
                 f"{columns} are the same in every row, which can be chance in a table of "
-                f"{count(len(values), 'row')}: the strength of their edge rests on the prior; if "
+                f"{count(len(values), 'row')}: how strong their connection is rests on the prior; if "
                 "they are copies of one another, keep one"
             )
     return [*problems, *_recoded(names, values, pairs)], remarks

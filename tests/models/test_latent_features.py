@@ -23,6 +23,7 @@ from bayesstruct.steps import LatentFeatureGibbs
         ({"discount": 1.0}, "`discount`"),
         ({"concentration": -0.1}, "`concentration`"),
         ({"sampler": "metropolis"}, "`sampler`"),
+        ({"sampler": "slice", "discount": 0.5}, "`discount` below 0.5"),
         ({"max_features": 2.5}, "`max_features`"),
         ({"baseline": [1.0, 2.0]}, "each of the 5 columns"),
     ],
