@@ -8,15 +8,15 @@ x        ~ NoisyOr(cause, feature, strength, leak)
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data import TableError
 from bayesstruct.data.arguments import is_number
-from bayesstruct.data.errors import column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.distributions.hidden_causes import CauseActivations, NoisyOr
 from bayesstruct.distributions.indian_buffet import IndianBuffet
 from bayesstruct.models.dyadic_parts import check_number, room
 
 __all__ = ["hidden_causes"]
+
+_REMEDY = "say which of them count as an occurrence, such as data[column] > 2"
 
 
 def hidden_causes(
@@ -90,7 +90,7 @@ def hidden_causes(
             idata = pm.sample()
         bs.feature_membership(idata)
     """
-    table = _binary(data)
+    table = StateTable.read(data).check_binary(_REMEDY)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
     _check_options(alpha, chances)
     n, p = table.codes.shape
@@ -126,17 +126,6 @@ def hidden_causes(
             dims=("observation", "node"),
         )
     return model
-
-
-def _binary(data):
-    table = StateTable.read(data)
-    wide = [name for name, k in zip(table.names, table.states, strict=True) if k > 2]
-    if wide:
-        raise TableError(
-            f"{column_list(wide)}: more than two values; say which of them count as an occurrence, such as "
-            "data[column] > 2"
-        )
-    return table
 
 
 def _check_options(alpha, chances):

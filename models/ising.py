@@ -9,7 +9,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.data.errors import TableError
 from bayesstruct.data.states import StateTable
 from bayesstruct.distributions import RegularizedHorseshoe, SpikeAndSlab, included
 from bayesstruct.models.mrf_parts import (
@@ -31,6 +30,7 @@ _OPTIONS = {
     "laplace": {"rate", "negligible"},
     "horseshoe": {"expected_edges", "slab_scale", "negligible"},
 }
+_REMEDY = "use pairwise_mrf, which takes any number of states, or cut these columns in two"
 _CODINGS = {"01": "ordinal", "pm": "spin"}
 _UNIT = {"01": 1.0, "pm": 0.25}  # x = -1, 1 makes the same model with a quarter of the weight
 
@@ -170,7 +170,7 @@ def ising(
     )
     if coding not in _CODINGS:
         raise ValueError(f'`coding` is "01" or "pm", it is {coding!r}')
-    table = _binary(data)
+    table = StateTable.read(data).check_binary(_REMEDY)
     potentials = field_potentials(table, _CODINGS[coding], graph=graph)
     check_likelihood(likelihood, potentials, absent=prior == "spike_slab")
     with pm.Model(coords=field_coords(table, potentials)) as model:
@@ -179,17 +179,6 @@ def ising(
         record_field(table, potentials, implied, cut)
         observe_states(table, bias, weight, potentials=potentials, likelihood=likelihood)
     return model
-
-
-def _binary(data):
-    table = StateTable.read(data)
-    wide = [name for name, k in zip(table.names, table.states, strict=True) if k > 2]
-    if wide:
-        raise TableError(
-            f"{', '.join(wide)}: more than two values; use pairwise_mrf, which takes any number of "
-            "states, or cut these columns in two"
-        )
-    return table
 
 
 def _spike_slab(table, potentials, options, unit):

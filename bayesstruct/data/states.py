@@ -96,6 +96,18 @@ class StateTable(NamedColumns):
         levels = tuple(column.levels for column in read)
         return cls(codes, tuple(names), levels, tuple(column.ordered for column in read))
 
+    def check_binary(self, remedy: str) -> "StateTable":
+        """Return the table if its columns have two values each.
+
+        Raises
+        ------
+        TableError
+            Naming the columns that have more, with what to do about them.
+        """
+        if wide := [name for name, k in zip(self.names, self.states, strict=True) if k > 2]:
+            raise TableError(f"{column_list(wide)}: more than two values; {remedy}")
+        return self
+
     def __repr__(self) -> str:
         share = f", {self.missing.mean():.1%} missing" if self.missing.any() else ""
         return f"StateTable({self.n:,} observations, {self.p:,} variables{share})"

@@ -336,12 +336,9 @@ def network_table(data, score, interventions=None, *, incomplete=False, most=Non
             "bayesstruct.models.bayesian_network with the score 'bge' or 'bdeu', which imputes them"
         )
     if score == "logistic":
-        pairs = zip(table.names, table.states, strict=True)
-        if wide := [name for name, k in pairs if k > 2]:
-            raise TableError(
-                f"{column_list(wide)}: more than two values, and logistic regressions explain two; "
-                "merge states, or use the score 'bdeu'"
-            )
+        table.check_binary(
+            "logistic regressions explain two: merge states, or use the score 'bdeu'"
+        )
     mask = _intervention_mask(interventions, table)
     _check_rows(data, interventions)
     if (lost := mask & table.missing).any():

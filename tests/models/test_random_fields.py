@@ -210,7 +210,9 @@ def test_names_that_are_numbers_are_found_as_such():
 
 
 def test_tables_that_do_not_fit():
-    with pytest.raises(bs.TableError, match="sleep, mood: more than two values; use pairwise_mrf"):
+    with pytest.raises(
+        bs.TableError, match="'sleep' and 'mood': more than two values; use pairwise_mrf"
+    ):
         ising(answers())
     with pytest.raises(bs.TableError, match="'sleep' is constant"):
         ising(binary().assign(sleep=True))
