@@ -352,7 +352,8 @@ def test_causes_are_found_again():
     made = simulate(150, 10, random_seed=6)
     data = made.data.astype(object).where(made.data == 0, "yes").where(made.data == 1, "no")
     data.iloc[3, 2] = None
-    with hidden_causes(data, max_features=12):
+    known = {"alpha": 1.0, "strength": 0.9, "leak": 0.02, "base_rate": 0.2}
+    with hidden_causes(data, max_features=12, **known):
         idata = pm.sample(
             80, tune=120, chains=2, cores=1, random_seed=7, progressbar=False,
             compute_convergence_checks=False,
@@ -373,6 +374,16 @@ def test_causes_are_found_again():
     replicated = idata["posterior_predictive"]["x"].to_numpy()
     assert set(np.unique(replicated)) == {0, 1}
     assert abs(replicated.mean(axis=(0, 1, 2)) - made.data.mean()).max() < 0.06
+
+
+def test_probabilities_are_drawn_too():
+    with hidden_causes(simulate(40, 5, random_seed=6).data, max_features=12):
+        idata = pm.sample(10, tune=10, chains=1, random_seed=7, progressbar=False,
+                          compute_convergence_checks=False)  # fmt: skip
+    for name in ("strength", "leak", "base_rate"):
+        values = idata["posterior"][name].to_numpy()
+        assert ((values > 0) & (values < 1)).all()
+        assert values.std() > 0
 
 
 def test_the_model_refuses_bad_input():

@@ -442,7 +442,8 @@ def components(n=120, seed=9):
 def test_components_are_found_again(model):
     x, _, loading = components()
     x[3, 2] = np.nan
-    with model(x, max_features=12):
+    known = {"alpha": 0.4, "noise": 0.13, "loading_scale": 0.6}
+    with model(x, max_features=60, **known):
         idata = pm.sample(
             80, tune=150, chains=2, cores=1, random_seed=10, progressbar=False,
             compute_convergence_checks=False,
@@ -461,6 +462,16 @@ def test_components_are_found_again(model):
     replicated = idata["posterior_predictive"]["x"].to_numpy()
     assert abs(replicated.std(axis=(0, 1, 2)) - 1).max() < 0.15
     assert idata["constant_data"]["seen"].to_numpy().sum() == 719
+
+
+def test_standard_deviations_are_drawn_too():
+    with sparse_factor_analysis(components(40)[0], max_features=12):
+        idata = pm.sample(10, tune=10, chains=1, random_seed=7, progressbar=False,
+                          compute_convergence_checks=False)  # fmt: skip
+    for name in ("noise", "loading_scale"):
+        values = idata["posterior"][name].to_numpy()
+        assert (values > 0).all()
+        assert values.std() > 0
 
 
 def test_the_models_refuse_bad_input():
