@@ -149,9 +149,9 @@ def _norm(block, maximum):
     if block.type.shape[-1] == 1:
         return pt.abs(block[..., 0])
     square = pt.sum(pt.square(block), axis=-1)
-    positive = pt.gt(square, 0.0)
-    root = pt.sqrt(pt.switch(positive, square, np.float64(1.0)))
-    return pt.switch(positive, root, np.float64(0.0))
+    none = pt.eq(square, 0.0)  # so that what is no number stays none
+    root = pt.sqrt(pt.switch(none, np.float64(1.0), square))
+    return pt.switch(none, np.float64(0.0), root)
 
 
 def nuclear_norms(value, structure: Structure):

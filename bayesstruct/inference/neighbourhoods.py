@@ -409,6 +409,7 @@ class _Gather:
         samples = {name: coords[name] for name in ("chain", "draw")}
         chains = {"chain": coords["chain"]} if "probability" in arcs else {}
         arcs = xr.Dataset(arcs, {"ordered_pair": coords["ordered_pair"], **chains})
+        arcs.attrs["draws"] = list(self.arc.shape[:2])  # that these are averages of
         return xr.DataTree.from_dict(
             {
                 "posterior": posterior,

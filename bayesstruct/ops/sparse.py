@@ -26,6 +26,7 @@ from bayesstruct.solvers.proximal_newton import Certifier, GramCache, Problem, p
 
 __all__ = ["Lasso", "SparseLogistic", "lasso", "sparse_logistic"]
 
+_FOUND = 1e-6  # duality gap, relative to the loss at zero, beyond which a point is no mode
 _POLISH = 20  # most Newton steps on the final signs
 
 
@@ -56,8 +57,8 @@ def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: 
     Returns
     -------
     TensorVariable, shape (..., p)
-        The mode, with exact zeros; all NaN where input is invalid. With an intercept, a list of
-        this and the intercepts, (...).
+        The mode, with exact zeros; all NaN where input is invalid, or `max_iter` is too small to
+        come near it. With an intercept, a list of this and the intercepts, (...).
 
     Raises
     ------
@@ -282,7 +283,7 @@ def modes(loss, X, Y, rates, intercept, tol, max_iter):
         start = certifier.null
         args = {"start": start, "tol": tol, "max_iter": max_iter, "cache": cache}
         state = proximal_newton(problem, certifier, **args)
-        if np.isfinite(state.gap):
+        if state.gap <= _FOUND * certifier.null_objective:
             w = _polish(problem, state.w)
             W[k], b[k] = w[: len(rates[k])], w[-1] if intercept else 0.0
     return W, b

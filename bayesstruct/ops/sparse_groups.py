@@ -66,7 +66,8 @@ def group_lasso(
     groups : (p,) array_like of int, or list of array_like of int
         As in :class:`bayesstruct.penalties.Group`; coefficients in none are without penalty.
     rate : tensor_like
-        :math:`\lambda`: a number, or shape (..., groups), one for each in the order of the labels.
+        :math:`\lambda`: a number, or shape (..., groups), one for each in the order of the labels;
+        finite.
     weights : (groups,) array_like, optional
         :math:`a_A`, constants, 1 by default.
     family : {"gaussian", "logistic"}
@@ -137,7 +138,7 @@ def tree_lasso(
     groups : list of array_like of int, or None
         As in :class:`bayesstruct.penalties.Tree`.
     rate : tensor_like
-        :math:`\lambda`, a number.
+        :math:`\lambda`, a finite number.
     parents : (p,) array_like of int
         Instead of ``groups``: parent of each coefficient, -1 for roots.
     weights : (groups,) array_like, optional

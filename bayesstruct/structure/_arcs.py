@@ -277,7 +277,7 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
     posterior = ArcPosterior(
         draws=draws,
         constants=constants,
-        summaries=idata["arcs"].to_dataset() if "arcs" in idata.children else None,
+        summaries=_summaries(idata, draws),
         source=constants["arc_source"].values.astype(int),
         target=constants["arc_target"].values.astype(int),
         variables=[str(name) for name in draws["node"].values],
@@ -285,6 +285,17 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
     if posterior.n_draws == 0:
         raise ValueError("This result holds no draws.")
     return posterior
+
+
+def _summaries(idata, draws: "xr.Dataset"):
+    """Averages over all draws that were made; None if some draws were taken out since."""
+    if "arcs" not in idata.children:
+        return None
+    summaries = idata["arcs"].to_dataset()
+    made = summaries.attrs.get("draws")
+    if made is not None and [draws.sizes[name] for name in SAMPLE_DIMS] != list(made):
+        return None
+    return summaries
 
 
 def _refuse_absent(draws: "xr.Dataset", constants: "xr.Dataset", group: str) -> None:

@@ -370,3 +370,14 @@ def test_messages():
     logp = pm.logp(GroupLaplace.dist([0, 1], rate), np.ones(2))
     with pytest.raises(ParameterValueError, match="rate > 0"):
         pytensor.function([rate], logp, mode="FAST_COMPILE")(-1.0)
+
+
+@pytest.mark.parametrize("norm", [2, np.inf])
+def test_what_is_no_number_has_no_density(norm):
+    with pm.Model() as model:
+        bs.GroupLaplace("w", [0, 0, 1], norm=norm)
+        bs.TreeLaplace("v", [[0, 1], [1]], norm=norm)
+    logp = model.compile_logp(mode="FAST_COMPILE", sum=False)
+    group, tree = logp({"w": np.array([np.nan, 0.0, 0.0]), "v": np.array([np.nan, 0.0])})
+    assert np.isnan(group)
+    assert np.isnan(tree)

@@ -260,6 +260,14 @@ def test_invalid_input_gives_nan(family):
     np.testing.assert_allclose(both[1], evaluate(op(X, y, rate)), atol=1e-12)
 
 
+def test_a_search_that_is_cut_short_gives_nan():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 200))
+    y = X[:, :20].sum(axis=1) + rng.normal(size=100)
+    assert np.isnan(ops.lasso(X, y, 1.0, max_iter=1).eval()).all()
+    assert np.isfinite(ops.lasso(X, y, 1.0).eval()).all()
+
+
 def test_invalid_labels_and_separation_give_nan():
     X, y, _ = problem("logistic")
     assert np.isnan(evaluate(ops.sparse_logistic(X, 2 * y, 1.0))).all()

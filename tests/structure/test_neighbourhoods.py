@@ -107,6 +107,18 @@ def test_averaged_probabilities_are_preferred():
     assert table.attrs["estimator"] == "rao-blackwell"
 
 
+def test_averages_do_not_outlive_the_draws_that_they_are_of():
+    idata = result(averaged=np.full(6, 0.25))
+    drawn = idata["posterior"]["arc"]
+    idata["arcs"].attrs["draws"] = [drawn.sizes["chain"], drawn.sizes["draw"]]
+    assert bs.arc_table(idata).attrs["estimator"] == "rao-blackwell"
+    later = idata.isel(draw=slice(5, None))
+    table = bs.arc_table(later)
+    assert table.attrs["estimator"] == "frequency"
+    frequency = later["posterior"]["arc"].mean(("chain", "draw")).to_numpy()
+    np.testing.assert_allclose(np.sort(table["probability"]), np.sort(frequency))
+
+
 def test_many_arcs_leave_slow_diagnostics_to_those_that_are_visited(monkeypatch):
     full = bs.arc_table(result())
     monkeypatch.setattr(arc_tables, "MANY", 3)
