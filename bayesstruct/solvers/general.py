@@ -47,6 +47,8 @@ class GeneralState:
         Values and gradients of the loss.
     converged : bool
         Whether the gap, or where none is known the residual, meets the tolerance.
+    stalled : bool
+        Whether rounding kept it from getting nearer.
     """
 
     W: np.ndarray
@@ -57,6 +59,7 @@ class GeneralState:
     gradient: np.ndarray
     evaluations: int
     converged: bool
+    stalled: bool
 
 
 class _WithIntercepts(Penalty):
@@ -160,7 +163,7 @@ class GeneralRegression:
         wrapped = _WithIntercepts(penalty, self.p * self.k, extra)
         scale = max(np.abs(self.null_gradient).max(initial=0.0), np.finfo(float).tiny)
         working = _WorkingSet(self, wrapped)
-        x, used, inner_tol, stuck = start, 0, np.inf, False
+        x, used, inner_tol, stuck, stalled = start, 0, np.inf, False, False
         while True:
             look, used = self._look(penalty, wrapped, x), used + 1
             known = np.isfinite(look.gap)
@@ -170,6 +173,7 @@ class GeneralRegression:
             if working.grow(x, look.gradient):
                 inner_tol = max(_LOOSE * look.residual, _FIRST_TOL * scale)
             elif stuck or inner_tol < _LAST_TOL * scale:
+                stalled = True
                 break
             else:
                 inner_tol = _TIGHTER * min(inner_tol, look.residual, _FIRST_TOL * scale)
@@ -185,6 +189,7 @@ class GeneralRegression:
             gradient=look.gradient[:head].reshape(self.p, self.k),
             evaluations=used,
             converged=bool(done),
+            stalled=stalled,
         )
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -324,8 +324,8 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
         Family of the responses, or a loss that already holds them.
     y : (n,) array_like
         Responses: numbers; two distinct labels (logistic; the larger one is the 1, of an ordered
-        categorical the later one); labels (multinomial; categories are sorted likewise); counts
-        (Poisson).
+        categorical the later one); labels (multinomial; text, categories or whole numbers, sorted
+        likewise); counts (Poisson).
 
     Raises
     ------
@@ -389,6 +389,12 @@ def _logistic(y):
 
 def _multinomial(y):
     labels, codes = _coded(y)
+    parts = [v for v in labels.tolist() if isinstance(v, float) and not v.is_integer()]
+    if parts:
+        raise ValueError(
+            f"a multinomial regression needs labels, `y` holds numbers with fractions ({parts[0]:g}): "
+            'use family="gaussian" for measurements, or make the labels text'
+        )
     if len(labels) < 2:
         raise ValueError("all responses have the same label; there is nothing to predict")
     return Multinomial(np.eye(len(labels))[codes], labels)

@@ -9,7 +9,7 @@ finished by Newton steps on the present signs; a line search keeps the objective
 quadratic loss needs one such step, and its Gram matrices are kept along a path.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -38,6 +38,7 @@ _FIRST_SIZE_QUADRATIC = (
 _FIRST_SHARE = 64  # of sparse columns one in so many: dearer is a look at all of them
 NEAR = 0.95  # of its bound: gradients below it stay out of the working set
 _MAX_NEWTON = 20
+_PATIENCE = 5  # looks without a lower objective or gap: rounding is reached
 # Residual at which a working set is left, relative to the one over all columns: the first is for
 # quadratic losses, where one model is solved; Newton steps solve theirs to `_MODEL` of the residual.
 _INNER_QUADRATIC, _INNER = 0.03, 0.1
@@ -161,6 +162,8 @@ class State:
         Gradient of the loss.
     iterations : int
         Looks at all columns so far.
+    stalled : bool
+        Whether rounding kept the gap from falling further.
     """
 
     w: np.ndarray
@@ -168,6 +171,7 @@ class State:
     gap: float
     gradient: np.ndarray
     iterations: int
+    stalled: bool = False
 
 
 class Certifier:
@@ -354,8 +358,10 @@ def proximal_newton(
         else:
             stuck += 1
         best = State(w.copy(), objective, gap, gradient, iteration)
-        if gap <= tol * certifier.null_objective or stuck >= 5:
+        if gap <= tol * certifier.null_objective:
             break
+        if stuck >= _PATIENCE:
+            return replace(best, stalled=True)
         size = max(size, np.count_nonzero(w))
         working = problem.working_set(w, gradient, size, near if iteration == 1 else NEAR)
         _minimise_on(problem, cache, working, w, z, inner * problem.residual(w, gradient))

@@ -167,10 +167,16 @@ def cross_validate(
     -----
     ConvergenceWarning
         If some of the modes were not found to `tol`.
+
+    Notes
+    -----
+    Rates are those for all n rows. The modes without a part of m rows are found at the rate times
+    (n - m) / n, since the loss is a sum over the rows: the weight of the prior relative to the
+    average loss stays the same. `sparse_mode` on all rows takes ``best`` as it is.
     """
     design, loss = as_design(X, intercept=intercept), loss_for(family, y)
     penalty = L1(1.0) if penalty is None else penalty
-    whole_number("folds", folds, 2, design.n)
+    folds = whole_number("folds", folds, 2, design.n)
     options = _Options(penalty, _rates(design, loss, penalty, rates), intercept, tol, max_iter)
     parts = _dealt(loss, design, folds, generator(random_seed))
     losses = _over(_left_out, design.X, loss, parts, options, "cross_validate")
@@ -259,7 +265,8 @@ def stability_selection(
     Parameters
     ----------
     X, y, family, penalty, rates, intercept, tol
-        As in `bayesstruct.solvers.sparse_path`; the rates are those of all rows.
+        As in `bayesstruct.solvers.sparse_path`; the rates are those of all n rows, a half of m of
+        them uses m / n times as much.
     resamples : int
         Halves, an even number. Labels are spread evenly over both of a pair, and of counts the
         zeros.
@@ -295,7 +302,8 @@ def stability_selection(
     """
     design, loss = as_design(X, intercept=intercept), loss_for(family, y)
     penalty = L1(1.0) if penalty is None else penalty
-    if whole_number("resamples", resamples, 2) % 2:
+    resamples = whole_number("resamples", resamples, 2)
+    if resamples % 2:
         raise ValueError(f"`resamples` must be an even number from 2 up, it is {resamples}")
     options = _Options(penalty, _rates(design, loss, penalty, rates), intercept, tol, max_iter)
     rng, size = generator(random_seed), design.n // 2

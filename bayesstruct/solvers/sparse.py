@@ -44,6 +44,8 @@ class SparseSolution(Solution):
     classes : (k,) numpy.ndarray, optional
         Labels of a logistic or multinomial regression: a positive coefficient of a logistic one
         speaks for the second of two, column c of a multinomial's for label c.
+    stalled : bool
+        Whether the solver stopped short of its tolerance because rounding let it get no nearer.
 
     Notes
     -----
@@ -57,6 +59,7 @@ class SparseSolution(Solution):
     method: str
     gradient: np.ndarray
     classes: np.ndarray | None = None
+    stalled: bool = False
 
 
 def sparse_mode(
@@ -150,7 +153,7 @@ def sparse_mode(
     if start is not None:
         check_start(start, solver.shape)
     solution = solver.solve(penalty, tol, max_iter, start)
-    solution.warn_unless_converged("sparse_mode", "Raise `max_iter` or `tol`.")
+    solution.warn_unless_converged("sparse_mode", _advice(solution))
     return solution
 
 
@@ -191,7 +194,8 @@ def sparse_path(
     (2012). Strong rules for discarding predictors in lasso-type problems. *JRSS B* 74(2), 245-266.
     """
     tol, max_iter = _stop(tol, max_iter)
-    penalty = _with_rate(penalty, 1.0 if penalty is None else None)
+    # At a rate of one: a rate of zero would leave every coefficient free.
+    penalty = _with_rate(penalty, 1.0)
     path = _problem(X, y, family, intercept, penalty)
     if rates is None:
         # Where no coefficient would ever move, any rate will do.
@@ -203,7 +207,7 @@ def sparse_path(
     bad = [s for s in solutions if not s.converged]
     if bad:
         bad[0].warn_unless_converged(
-            f"sparse_path at {len(bad)} of {len(solutions)} rates", "Raise `max_iter` or `tol`."
+            f"sparse_path at {len(bad)} of {len(solutions)} rates", _advice(bad[0])
         )
     return solutions
 
@@ -220,6 +224,15 @@ def rates_of(rates) -> np.ndarray:
     if rates.ndim != 1 or not len(rates):
         raise ValueError(f"`rates` must be a list of numbers, they have shape {rates.shape}")
     return rates
+
+
+def _advice(solution):
+    if solution.stalled:
+        return (
+            "It got no nearer: the accuracy of floating-point numbers is reached. Raise `tol` or the "
+            "rate."
+        )
+    return "Raise `max_iter` or `tol`."
 
 
 def _stop(tol, max_iter):
@@ -277,9 +290,23 @@ def _problem(X, y, family, intercept, penalty):
     design, loss = as_design(X, intercept=intercept), loss_for(family, y)
     if len(loss.shape) and loss.shape[0] != design.n:
         raise ValueError(f"`X` has {design.n} rows, `y` has {loss.shape[0]}")
+    _refuse_overflow(loss)
     design, means = centred(design)
     solver = _solver(_Regression(design, loss), penalty)
     return solver if means is None else _Centred(solver, means)
+
+
+def _refuse_overflow(loss):
+    """Refuse responses whose loss exceeds the largest number: no gap can be computed then."""
+    if isinstance(loss, Custom):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(loss.value(np.zeros(loss.shape)))
+    if not finite:
+        raise ValueError(
+            "the responses are so large that their loss is no finite number; divide them and the rate "
+            "by a power of ten"
+        )
 
 
 class _Centred:
@@ -354,13 +381,15 @@ class _Newton:
             objective=state.objective,
             gap=state.gap,
             iterations=state.iterations,
-            converged=state.gap <= tol * self.certifier.null_objective,
+            converged=bool(np.isfinite(state.gap))
+            and state.gap <= tol * self.certifier.null_objective,
             coefficients=state.w[: self.p].reshape(self.shape),
             intercept=self._constant(state.w[self.p :]),
             rate=penalty.rate,
             method="proximal Newton",
             gradient=state.gradient[: self.p].reshape(self.shape),
             classes=self.loss.classes,
+            stalled=state.stalled,
         )
         self.last = solution, state
         return solution
@@ -431,4 +460,5 @@ class _SoftThreshold:
             method="quasi-Newton soft-threshold",
             gradient=state.gradient[:, 0] if single else state.gradient,
             classes=self.problem.loss.classes,
+            stalled=state.stalled,
         )

@@ -190,6 +190,17 @@ def test_resampling_is_reproducible():
     np.testing.assert_array_equal(one, other)
 
 
+def test_counts_may_be_floats_and_the_penalty_of_any_rate():
+    X, y = table(n=40)
+    options = {"rates": [20.0, 4.0], "random_seed": 1}
+    expected = stability_selection(X, y, resamples=4, **options)[1]
+    found = stability_selection(X, y, resamples=4.0, penalty=L1(0.0), **options)[1]
+    np.testing.assert_array_equal(found, expected)
+    expected = cross_validate(X, y, folds=3, **options).mean
+    found = cross_validate(X, y, folds=3.0, penalty=L1(0.0), **options).mean
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -298,6 +298,8 @@ def test_arguments_of_the_wrong_type(arguments, message):
         ({"y": None}, "one column of responses"),
         ({"y": ["a", 1, None], "family": "multinomial"}, "response 2 is missing"),
         ({"y": np.array(["a", 1, 2], dtype=object), "family": "multinomial"}, "several kinds"),
+        ({"y": [0.5, 1.0, 2.0], "family": "multinomial"}, r"fractions \(0.5\).*gaussian"),
+        ({"y": np.array([1, 0.5, 2], dtype=object), "family": "multinomial"}, "fractions"),
         ({"family": ["gaussian"]}, "unknown family"),
         ({"max_iter": 2.5}, "`max_iter` must be a whole number from 1 up, it is 2.5"),
         ({"tol": -1.0}, "`tol` must be at least 0"),
@@ -351,6 +353,47 @@ def test_too_few_iterations_warn():
     X, y = regression(13, n=100, p=200)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         assert not sparse_mode(X, y, rate=0.1, tol=1e-12, max_iter=1).converged
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        lambda rate: L1(rate),
+        lambda rate: Group(rate, [0, 0, 1, 1]),
+        lambda rate: Group(rate, [0, 0, 1, 1], norm=np.inf),
+        lambda rate: SparseGroup(rate, [0, 0, 1, 1], group_rate=2.0 * rate),
+    ],
+)
+def test_the_own_rate_of_a_penalty_does_not_count_on_a_path(penalty):
+    X, y = regression(14, p=4)
+    one, other = (sparse_path(X, y, penalty=penalty(rate)) for rate in (1.0, 7.0))
+    np.testing.assert_allclose([s.rate for s in other], [s.rate for s in one], rtol=1e-12)
+    none = penalty(0.0)
+    if isinstance(none, SparseGroup):  # without rates it has no ratio of them: absolute values only
+        one = sparse_path(X, y)
+    found = sparse_path(X, y, penalty=none)
+    np.testing.assert_allclose([s.rate for s in found], [s.rate for s in one], rtol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [L1(1e-300), Group(1e-300, np.arange(12) // 3, norm=np.inf)])
+def test_stopping_for_rounding_says_so(penalty):
+    X, y = regression(15)
+    with pytest.warns(ConvergenceWarning, match="accuracy of floating-point numbers is reached"):
+        found = sparse_mode(X, y, penalty=penalty)
+    assert found.stalled
+    assert not found.converged
+
+
+def test_responses_beyond_the_largest_square_are_refused():
+    X, y = regression(16)
+    for solve in (sparse_mode, sparse_path):
+        options = {"rate": 1e155} if solve is sparse_mode else {}
+        with pytest.raises(ValueError, match=r"responses are so large.*power of ten"):
+            solve(X, y * 1e155, **options)
+    # The largest that have a square are solved.
+    expected = sparse_mode(X, y, rate=3.0).coefficients
+    found = sparse_mode(X, y * 1e150, rate=3e150).coefficients
+    np.testing.assert_allclose(found, expected * 1e150, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
