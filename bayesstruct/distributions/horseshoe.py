@@ -4,6 +4,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from pytensor.graph.basic import Constant
+
+from bayesstruct.data.arguments import number, numbers
+
 __all__ = ["RegularizedHorseshoe"]
 
 
@@ -58,7 +62,9 @@ class RegularizedHorseshoe:
     Raises
     ------
     ValueError
-        If neither ``dims`` nor ``shape`` is given, or a constant is out of range.
+        If neither ``dims`` nor ``shape`` is given, or a constant is out of range or no number.
+    TypeError
+        If ``expected_nonzero`` or ``n`` is not one number.
 
     Notes
     -----
@@ -99,9 +105,8 @@ class RegularizedHorseshoe:
         model = pm.modelcontext(None)
         shape = _shape(name, dims, shape, model)
         tau0 = expected_scale(expected_nonzero, _count(shape), n, sigma)
-        for label, value in {"slab_scale": slab_scale, "slab_df": slab_df}.items():
-            if not hasattr(value, "owner") and not np.all(np.asarray(value, float) > 0):
-                raise ValueError(f"`{label}` must be positive, it is {value}")
+        slab_scale, slab_df = _positive("slab_scale", slab_scale), _positive("slab_df", slab_df)
+        tau_df, local_df = _positive("tau_df", tau_df), _positive("local_df", local_df)
         tau = _half_t(f"{name}_tau", tau_df, tau0)
         kwargs = {"dims": dims} if dims is not None else {"shape": shape}
         local = _half_t(f"{name}_lambda", local_df, 1.0, **kwargs)
@@ -130,17 +135,38 @@ def expected_scale(expected_nonzero, size, n, sigma=1.0):
     Raises
     ------
     ValueError
-        If a constant is out of range.
+        If a constant is out of range or no number.
+    TypeError
+        If ``expected_nonzero`` or ``n`` is not one number.
     """
-    now = _present(size)
-    if not hasattr(expected_nonzero, "owner") and not 0 < expected_nonzero < now:
+    now, sigma = _present(size), _positive("sigma", sigma)
+    expected_nonzero, n = _constant(expected_nonzero), _constant(n)
+    if not hasattr(expected_nonzero, "owner") and not (
+        0 < number("expected_nonzero", expected_nonzero) < now
+    ):
         raise ValueError(
             f"`expected_nonzero` must be above 0 and below the number of coefficients, {now:.0f}; it "
             f"is {expected_nonzero}"
         )
-    if not hasattr(n, "owner") and not n > 0:
-        raise ValueError(f"`n` must be positive, it is {n}")
+    if not hasattr(n, "owner"):
+        n = number("n", n, above=0)
     return expected_nonzero / (size - expected_nonzero) * sigma / pt.sqrt(pt.cast(n, "float64"))
+
+
+def _constant(value):
+    """Return the value of a constant tensor; leave all else alone."""
+    return value.data if isinstance(value, Constant) else value
+
+
+def _positive(name, value):
+    """Return a parameter; a constant must be positive and finite."""
+    value = _constant(value)
+    if hasattr(value, "owner"):
+        return value
+    array = numbers(f"`{name}`", value, flags=False)
+    if not ((array > 0) & np.isfinite(array)).all():
+        raise ValueError(f"`{name}` must be positive and finite, it is {value}")
+    return array[()]
 
 
 def _present(size):
@@ -155,7 +181,7 @@ def _present(size):
 
 
 def _half_t(name, df, scale, **kwargs):
-    if df == 1:
+    if not hasattr(df, "owner") and np.all(df == 1):
         return pm.HalfCauchy(name, scale, **kwargs)
     return pm.HalfStudentT(name, nu=df, sigma=scale, **kwargs)
 

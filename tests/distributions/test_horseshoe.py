@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 from scipy import stats
@@ -97,7 +98,36 @@ def test_messages():
             bs.RegularizedHorseshoe("w", 1, n=10)
         with pytest.raises(ValueError, match="dimension 'row' of 'w' is not"):
             bs.RegularizedHorseshoe("w", 1, n=10, dims="row")
-        with pytest.raises(ValueError, match="`n` must be positive"):
+        with pytest.raises(ValueError, match="`n` must be above 0"):
             bs.RegularizedHorseshoe("w", 1, n=0, dims="term")
         with pytest.raises(ValueError, match="`slab_scale` must be positive"):
             bs.RegularizedHorseshoe("w", 1, n=9, slab_scale=0.0, dims="term")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"sigma": -1.0}, ValueError, "`sigma` must be positive and finite, it is -1"),
+        ({"sigma": pt.constant(-1.0)}, ValueError, "`sigma` must be positive and finite"),
+        ({"sigma": "a"}, ValueError, "`sigma` must be numbers, not text"),
+        ({"slab_scale": "a"}, ValueError, "`slab_scale` must be numbers, not text"),
+        ({"slab_df": np.nan}, ValueError, "`slab_df` must be positive and finite"),
+        ({"local_df": -3}, ValueError, "`local_df` must be positive and finite, it is -3"),
+        ({"tau_df": 0}, ValueError, "`tau_df` must be positive and finite"),
+        ({"tau_df": True}, ValueError, "`tau_df` must be numbers, not truth values"),
+        ({"n": np.inf}, ValueError, "`n` must be a finite number"),
+        ({"n": "a"}, TypeError, "`n` must be one number, not 'a'"),
+        ({"expected_nonzero": "a"}, TypeError, "`expected_nonzero` must be one number, not 'a'"),
+        ({"expected_nonzero": np.nan}, ValueError, "`expected_nonzero` must be a finite number"),
+    ],
+)
+def test_constants_are_checked(arguments, error, message):
+    with pm.Model() as model, pytest.raises(error, match=message):
+        bs.RegularizedHorseshoe("w", **{"expected_nonzero": 1, "n": 9, "shape": 3} | arguments)
+    assert not model.basic_RVs
+
+
+def test_one_scale_of_the_slab_for_each_coefficient():
+    with pm.Model() as model:
+        bs.RegularizedHorseshoe("w", 1, n=9, sigma=np.float32(2.0), slab_scale=[1, 2, 3], shape=3)
+    assert model.initial_point()["w_c2_log__"].shape == (3,)

@@ -358,7 +358,7 @@ def test_too_few_iterations_warn():
 @pytest.mark.parametrize(
     "penalty",
     [
-        lambda rate: L1(rate),
+        L1,
         lambda rate: Group(rate, [0, 0, 1, 1]),
         lambda rate: Group(rate, [0, 0, 1, 1], norm=np.inf),
         lambda rate: SparseGroup(rate, [0, 0, 1, 1], group_rate=2.0 * rate),
