@@ -17,6 +17,7 @@ __all__ = [
     "is_number",
     "number",
     "numbers",
+    "probability",
     "table_numbers",
     "truth",
     "whole_number",
@@ -81,6 +82,19 @@ def whole_number(name: str, value, least: int, most: int | None = None) -> int:
         span = f"from {least} up" if most is None else f"from {least} to {most}"
         raise ValueError(f"`{name}` must be a whole number {span}, it is {value}")
     return int(value)
+
+
+def probability(name: str, value) -> float:
+    """Return a number strictly between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    if not (is_number(value) and 0 < value < 1):
+        raise ValueError(f"`{name}` must be between 0 and 1, it is {_shown(value)}")
+    return float(value)
 
 
 def truth(name: str, value) -> bool:

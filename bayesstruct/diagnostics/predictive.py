@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.arguments import is_number, whole_number
+from bayesstruct.data.arguments import probability as check_probability
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.structure._arcs import has_dags
 
 if TYPE_CHECKING:
@@ -93,8 +94,7 @@ def predictive_correlations(
 
 def ends_of(prob: float) -> list[float]:
     """Probabilities at the ends of a central interval, checked."""
-    if not (is_number(prob) and 0 < prob < 1):
-        raise ValueError(f"`prob` must be a number between 0 and 1, it is {prob!r:.60}")
+    prob = check_probability("prob", prob)
     return [0.5 - prob / 2, 0.5 + prob / 2]
 
 

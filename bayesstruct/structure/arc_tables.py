@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.structure._arcs import read_arcs
 from bayesstruct.structure._mixing import indicator_ess, indicator_rhat, typical_ess
 from bayesstruct.structure.probabilities import bayes_factors_of
@@ -89,8 +90,7 @@ def arc_table(idata, *, hdi_prob: float = 0.94) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    if not 0 < hdi_prob < 1:
-        raise ValueError(f"`hdi_prob` must be between 0 and 1, got {hdi_prob}.")
+    check_probability("hdi_prob", hdi_prob)
     posterior = read_arcs(idata)
     ess, r_hat = arc_mixing(posterior)
     factor, bound = arc_factors(posterior, ess)

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.structure._features import FeaturePosterior, draws_with, match, mean_products
 from bayesstruct.structure._posterior import SAMPLE_DIMS, _group
-from bayesstruct.structure.features import MOST_ROWS, _check_prob, _matched_table, _summaries
+from bayesstruct.structure.features import MOST_ROWS, _matched_table, _summaries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +126,7 @@ def cluster_table(
     --------
     >>> cluster_table(idata).query("probability > 0.5")  # doctest: +SKIP
     """
-    _check_prob(hdi_prob)
+    check_probability("hdi_prob", hdi_prob)
     posterior = _read(idata, var_name)
     size = posterior.flat.sum(axis=1)
     return _matched_table(posterior, overlap, hdi_prob, size, ("cluster", "size"))
@@ -164,7 +165,7 @@ def cluster_coefficients(
     """
     import pandas as pd
 
-    _check_prob(hdi_prob)
+    check_probability("hdi_prob", hdi_prob)
     posterior = _read(idata, var_name)
     draws = _group(idata, "posterior")
     if COEFFICIENT not in draws:

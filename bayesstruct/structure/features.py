@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.structure._features import FEATURE, match, mean_products, read_features
 from bayesstruct.structure._mixing import indicator_ess, indicator_rhat
 
@@ -143,7 +144,7 @@ def feature_table(
     --------
     >>> feature_table(idata).query("probability > 0.5")  # doctest: +SKIP
     """
-    _check_prob(hdi_prob)
+    check_probability("hdi_prob", hdi_prob)
     posterior = read_features(idata, var_name=var_name)
     share = posterior.flat.mean(axis=1)
     return _matched_table(posterior, overlap, hdi_prob, share, ("feature", "share"))
@@ -243,7 +244,7 @@ def loading_table(idata, *, hdi_prob: float = 0.94, overlap: float = 0.5) -> "pd
     """
     import pandas as pd
 
-    _check_prob(hdi_prob)
+    check_probability("hdi_prob", hdi_prob)
     posterior = read_features(idata)
     if posterior.loading is None:
         raise ValueError(
@@ -264,11 +265,6 @@ def loading_table(idata, *, hdi_prob: float = 0.94, overlap: float = 0.5) -> "pd
             "hdi_high": high,
         }
     )
-
-
-def _check_prob(hdi_prob: float) -> None:
-    if not 0 < hdi_prob < 1:
-        raise ValueError(f"`hdi_prob` must be between 0 and 1, got {hdi_prob}.")
 
 
 def _summaries(values: np.ndarray, present: np.ndarray, hdi_prob: float):

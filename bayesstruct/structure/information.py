@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.kernels.potentials import KINDS, Potentials
 from bayesstruct.structure._posterior import EdgePosterior, read_posterior
 
@@ -79,8 +80,7 @@ def edge_information(
     """
     import pandas as pd
 
-    if not 0 < hdi_prob < 1:
-        raise ValueError(f"`hdi_prob` must be between 0 and 1, got {hdi_prob}.")
+    check_probability("hdi_prob", hdi_prob)
     if draws < 1:
         raise ValueError(f"`draws` must be at least 1, got {draws}.")
     posterior = read_posterior(idata, group)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.structure._mixing import indicator_ess, indicator_rhat
 from bayesstruct.structure._posterior import EdgePosterior, read_posterior
 from bayesstruct.structure.probabilities import estimator, factors, mean_probabilities
@@ -60,8 +61,7 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
     """
     import pandas as pd
 
-    if not 0 < hdi_prob < 1:
-        raise ValueError(f"`hdi_prob` must be between 0 and 1, got {hdi_prob}.")
+    check_probability("hdi_prob", hdi_prob)
     posterior = read_posterior(idata, group)
     ess = indicator_ess(posterior.indicators)
     probability, absent = mean_probabilities(posterior)

@@ -12,6 +12,7 @@ from bayesstruct.data.arguments import (
     is_missing,
     number,
     numbers,
+    probability,
     table_numbers,
     truth,
     whole_number,
@@ -60,6 +61,13 @@ def test_what_is_no_number_is_named(value):
 def test_what_is_out_of_bounds_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.1, np.nan, "a", None, True, [0.5]])
+def test_what_is_no_probability_is_named(value):
+    assert probability("prob", np.float32(0.5)) == 0.5
+    with pytest.raises(ValueError, match="`prob` must be between 0 and 1"):
+        probability("prob", value)
 
 
 def test_truth_values():
