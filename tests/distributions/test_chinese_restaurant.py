@@ -40,6 +40,18 @@ def test_the_density_is_that_of_seating_and_sums_to_one(alpha):
     np.testing.assert_allclose(logp, by_sizes, rtol=1e-10)
 
 
+def test_it_is_the_limit_of_many_classes_of_which_each_object_has_one():
+    """Binary matrices with a single one in each row, by their histories, as in the buffet's derivation."""
+    every, alpha, K = partitions(5), 1.7, 1e7
+    weight = alpha / K
+    for labels in every:
+        m = sizes(labels)
+        finite = sum(math.log(K - k) for k in range(len(m)))
+        finite += sum(math.lgamma(n + weight) - math.lgamma(weight) for n in m)
+        finite += math.lgamma(alpha) - math.lgamma(5 + alpha)
+        assert log_restaurant(m, alpha) == pytest.approx(finite, abs=1e-5)
+
+
 def test_the_order_of_objects_does_not_matter():
     labels = np.array([0, 1, 0, 2, 2, 0, 3])
     rv = ChineseRestaurant.dist(1.7, observations=7)
