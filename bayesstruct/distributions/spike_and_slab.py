@@ -27,7 +27,8 @@ from pytensor.graph.basic import Apply, Constant
 from pytensor.tensor.random.basic import BetaRV
 from pytensor.tensor.random.utils import normalize_size_param
 
-from bayesstruct.distributions.precision import as_float
+from bayesstruct.data.arguments import is_number
+from bayesstruct.distributions.precision import as_float, random_ancestors
 from bayesstruct.ops.numba_dispatch import SolverOp
 
 __all__ = [
@@ -185,7 +186,51 @@ class _Mixture(Continuous):
             and not ((slab_scale.data > 0.0) & np.isfinite(slab_scale.data)).all()
         ):
             raise ValueError(f"`slab_scale` must be positive and finite, it is {slab_scale.data}")
+        _check_shapes(inclusion, slab_scale, kwargs.get("shape"))
         return super().dist([inclusion, slab_scale], **kwargs)
+
+
+def _check_shapes(inclusion, slab_scale, shape):
+    """Refuse parameters that do not go with each other or with a shape, as far as these are known."""
+    shapes = {"inclusion": inclusion.type.shape, "slab_scale": slab_scale.type.shape}
+    known = {name: dims for name, dims in shapes.items() if None not in dims}
+    _broadcast_or_refuse(known)
+    wanted = _known_shape(shape)
+    for name, dims in known.items():
+        if wanted is not None and _broadcast_or_refuse({name: dims, "shape": wanted}) != wanted:
+            raise _misfit({name: dims, "shape": wanted})
+
+
+def _known_shape(shape):
+    """Return a shape as a tuple of numbers, None where it is not given or not known yet."""
+    if shape is None or hasattr(shape, "owner"):
+        return None
+    lengths = shape if isinstance(shape, list | tuple) else np.atleast_1d(shape)
+    lengths = [_present_length(length) for length in lengths]
+    if not all(is_number(length) for length in lengths):
+        return None
+    return tuple(int(length) for length in lengths)
+
+
+def _present_length(length):
+    """Value of a constant, and of the length of a dimension."""
+    if isinstance(length, Constant):
+        return length.data
+    return length.get_value() if hasattr(length, "get_value") else length
+
+
+def _broadcast_or_refuse(shapes):
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        raise _misfit(shapes) from None
+
+
+def _misfit(shapes):
+    text = " and ".join(f"`{name}` {dims}" for name, dims in shapes.items())
+    return ValueError(
+        f"shapes that do not fit: {text}; give one number, or one for each coefficient"
+    )
 
 
 def _logp(value, inclusion, slab_scale, log_slab):
@@ -295,7 +340,7 @@ class SpikeAndSlab:
     Raises
     ------
     ValueError
-        If a constant is out of range or the slab unknown.
+        If a constant is out of range, the slab unknown, or known shapes do not fit.
 
     References
     ----------
@@ -342,12 +387,30 @@ def included(name, coefficients, *, dims=None):
     ----------
     name : str
     coefficients : TensorVariable
-        Model variable with the :class:`SpikeAndSlab` prior.
+        Model variable with the :class:`SpikeAndSlab` or ``GroupSpikeAndSlab`` prior, or computed
+        from one.
     dims : str or sequence of str, optional
 
     Returns
     -------
     TensorVariable
         0/1, of the shape of the coefficients.
+
+    Raises
+    ------
+    TypeError
+        If no such prior is behind the coefficients: others are never exactly zero.
     """
+    from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlabRV
+
+    kinds = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
+    parents = random_ancestors(pt.as_tensor_variable(coefficients))
+    if getattr(coefficients, "owner", None) is not None and coefficients in parents:
+        parents = [coefficients]
+    if not any(isinstance(parent.owner.op, kinds) for parent in parents):
+        raise TypeError(
+            f"`coefficients` of {name!r} must have a SpikeAndSlab prior, those of others are never "
+            "exactly zero; for these say what is negligible, "
+            f"pm.Deterministic({name!r}, pt.abs(w) > 0.1)"
+        )
     return pm.Deterministic(name, pt.neq(coefficients, 0.0).astype("int64"), dims=dims)

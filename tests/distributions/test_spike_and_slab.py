@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytensor
+import pytensor.tensor as pt
 import pytest
 
 from pytensor.gradient import NullTypeGradError, verify_grad
@@ -147,3 +148,28 @@ def test_messages():
         SpikeAndSlab.dist(0.5, [1.0, 0.0])
     with pytest.raises(ValueError, match="`slab` must be one of"):
         SpikeAndSlab.dist(0.5, slab="student")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"inclusion": [0.5, 0.5], "shape": 3}, r"`inclusion` \(2,\) and `shape` \(3,\)"),
+        ({"slab_scale": [1.0, 1.0], "shape": (2, 3)}, r"`slab_scale` \(2,\) and `shape` \(2, 3\)"),
+        ({"inclusion": [[0.5] * 3] * 2, "shape": 3}, r"`inclusion` \(2, 3\) and `shape` \(3,\)"),
+        ({"inclusion": [0.5, 0.5], "shape": 1}, r"`inclusion` \(2,\) and `shape` \(1,\)"),
+        ({"inclusion": [0.5, 0.5], "slab_scale": [1.0] * 3}, r"\(2,\) and `slab_scale` \(3,\)"),
+        ({"inclusion": [0.5, 0.5], "dims": "term"}, r"`inclusion` \(2,\) and `shape` \(3,\)"),
+    ],
+)
+def test_shapes_that_do_not_fit(arguments, message):
+    with pm.Model(coords={"term": range(3)}), pytest.raises(ValueError, match=message):
+        bs.SpikeAndSlab("w", **arguments)
+
+
+def test_included_is_for_coefficients_with_an_atom():
+    with pm.Model():
+        w = bs.SpikeAndSlab("w", [0.5, 0.5, 0.5], shape=(2, 3))
+        bs.included("some", w[0])
+        for other in (pm.Normal("a"), pm.Normal("b", w), pt.zeros(3), np.zeros(3)):
+            with pytest.raises(TypeError, match="'in_model' must have a SpikeAndSlab prior"):
+                bs.included("in_model", other)
