@@ -6,9 +6,13 @@ coefficients            ~ spike and slab, Laplace or horseshoe, zero on the diag
 arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 """
 
+import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import number
+from bayesstruct.data.checks import max_columns
+from bayesstruct.data.intake import read_columns
+from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.models.neighbourhood_parts import (
     check_neighbour_options,
@@ -19,6 +23,7 @@ from bayesstruct.models.parts import record
 
 __all__ = ["ising_neighbourhoods"]
 
+_REMEDY = "use pairwise_mrf, which takes any number of states, or cut these columns in two"
 _DEFAULTS = {
     "spike_slab": {"slab_scale": 1.0},
     "laplace": {"rate": 1.0, "negligible": 0.2},
@@ -50,7 +55,9 @@ def ising_neighbourhoods(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, p) table without missing cells; each column has two values, the larger counts as 1.
+        (n, p) table without missing cells; each column has two values (numbers, text, categories,
+        booleans), of which the second in order counts as 1. Numbers in a table that holds text or
+        categories must be whole.
     prior : {"spike_slab", "laplace", "horseshoe"}
         ``"spike_slab"`` gives each arc a probability. The others only shrink, and an arc is then a
         coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) all alike,
@@ -129,7 +136,7 @@ def ising_neighbourhoods(
         negligible=negligible,
     )
     intercept_scale = number("intercept_scale", intercept_scale, above=0)
-    table = Table.binary(data)
+    table = _two_valued(data)
     refuse_missing(table, "ising")
     x = table.standardized
     centred = x - x.mean(axis=0)
@@ -142,3 +149,17 @@ def ising_neighbourhoods(
         record("location", table.location, dims="node")
         record("scale", table.scale, dims="node")
     return model
+
+
+def _two_valued(data):
+    """Check a table of two values in each column; text and categories become 0 and 1."""
+    import pandas as pd
+
+    intake = read_columns(data, max_columns())
+    words = [j for kind in ("text", "category") for j, _ in intake.refused.get(kind, [])]
+    if not words:
+        return Table.binary(data)
+    states = StateTable.read(data).check_binary(_REMEDY)
+    values = intake.values.copy()
+    values[:, words] = np.where(states.missing, np.nan, states.codes)[:, words]
+    return Table.binary(pd.DataFrame(values, columns=intake.names))

@@ -204,6 +204,18 @@ def test_any_two_values_are_binary():
     np.testing.assert_array_equal(model.rvs_to_values[model["x"]].data, frame("ising"))
 
 
+def test_text_and_categories_are_binary():
+    words = frame("ising")
+    words["mood"] = np.where(words["mood"] == 1, "yes", "no")
+    levels = pd.CategoricalDtype(["low", "high"], ordered=True)
+    words["sleep"] = words["sleep"].map({0: "low", 1: "high"}).astype(levels)
+    words["worry"] = 5 + 2 * words["worry"]
+    model = ising_neighbourhoods(words)
+    np.testing.assert_array_equal(model.rvs_to_values[model["x"]].data, frame("ising"))
+    np.testing.assert_array_equal(model["location"].data, 5 * (words.columns == "worry"))
+    assert list(model.coords["node"]) == list(words.columns)
+
+
 # --- what is refused -------------------------------------------------------------------------
 
 
@@ -220,7 +232,17 @@ BAD_TABLES = {
         ["missing"],
     ),
     "text": ("gaussian", changed(mood="low"), ["'mood'", "text"]),
-    "text, binary": ("ising", changed("ising", mood="low"), ["'mood'", "text"]),
+    "constant text": ("ising", changed("ising", mood="low"), ["'mood'", "constant", "'low'"]),
+    "three words": (
+        "ising",
+        changed("ising", mood=np.array(["low", "high", "mid", "low"] * 10)),
+        ["'mood'", "more than two values", "pairwise_mrf"],
+    ),
+    "missing text": (
+        "ising",
+        changed("ising", mood=np.array(["low", "high", None, "low"] * 10, dtype=object)),
+        ["'mood'", "cells are missing"],
+    ),
     "three values": (
         "ising",
         changed("ising", sleep=np.arange(40) % 3),
