@@ -227,10 +227,12 @@ def rates_of(rates) -> np.ndarray:
 
 
 def _advice(solution):
+    if not np.isfinite(solution.objective):
+        return "Sums overflow: divide columns or responses of extreme size by a power of ten."
     if solution.stalled:
         return (
             "It got no nearer: the accuracy of floating-point numbers is reached. Raise `tol` or the "
-            "rate."
+            "rate, and scale columns of extreme size."
         )
     return "Raise `max_iter` or `tol`."
 
@@ -381,8 +383,9 @@ class _Newton:
             objective=state.objective,
             gap=state.gap,
             iterations=state.iterations,
-            converged=bool(np.isfinite(state.gap))
-            and state.gap <= tol * self.certifier.null_objective,
+            converged=bool(
+                np.isfinite(state.gap) and state.gap <= tol * self.certifier.null_objective
+            ),
             coefficients=state.w[: self.p].reshape(self.shape),
             intercept=self._constant(state.w[self.p :]),
             rate=penalty.rate,

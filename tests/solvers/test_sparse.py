@@ -390,7 +390,13 @@ def test_responses_beyond_the_largest_square_are_refused():
         options = {"rate": 1e155} if solve is sparse_mode else {}
         with pytest.raises(ValueError, match=r"responses are so large.*power of ten"):
             solve(X, y * 1e155, **options)
-    # The largest that have a square are solved.
+    with (
+        np.errstate(all="ignore"),
+        pytest.warns(ConvergenceWarning, match=r"gap inf.*Sums overflow.*power of ten"),
+    ):
+        found = sparse_mode(X * 1e155, y, penalty=Group(1.0, np.arange(12) // 3))
+    assert not found.converged
+    # Responses of large squares are solved.
     expected = sparse_mode(X, y, rate=3.0).coefficients
     found = sparse_mode(X, y * 1e150, rate=3e150).coefficients
     np.testing.assert_allclose(found, expected * 1e150, rtol=1e-6)
