@@ -120,7 +120,7 @@ class GeneralRegression:
     Attributes
     ----------
     null_objective : float
-        Loss without penalised coefficients: tolerances are relative to it.
+        Loss without penalised coefficients, less its bound: tolerances are relative to it.
     null_gradient : (p k,) numpy.ndarray
         Gradient of the loss in the coefficients there.
     """
@@ -139,7 +139,7 @@ class GeneralRegression:
         )
         self.null = self._null_mode(free)
         value, gradient = self.value_and_gradient(self.null)
-        self.null_objective = max(value, np.finfo(float).tiny)
+        self.null_objective = max(value - loss.least, np.finfo(float).tiny)
         self.null_gradient = gradient[: self.p * self.k]
         self._null_alpha = -loss.derivative(self._predictor(design, self.null))
         self._bases = self._free_bases(free)

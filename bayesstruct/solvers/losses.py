@@ -9,6 +9,7 @@ Sugiyama 2011, equations 3-4 and table 1, whose constants are restored here).
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class Loss(ABC):
     quadratic = False
     #: Labels of the responses in the order of their codes, if they are labels.
     classes = None
+    #: Bound that the value is nowhere below: tolerances are relative to what is above it.
+    least = 0.0
 
     @abstractmethod
     def value(self, z: np.ndarray) -> float:
@@ -156,6 +159,11 @@ class Logistic(_ResponseLoss):
 
 class Poisson(_ResponseLoss):
     r"""Poisson loss without :math:`\log y_i!`: :math:`\sum_i e^{z_i} - y_i z_i`."""
+
+    @cached_property
+    def least(self):
+        """Value where each mean is the count: below zero as a rule."""
+        return float(self.y.sum()) - _negative_entropy(self.y)
 
     def value(self, z):
         """Negative log-likelihood up to a constant of the responses."""

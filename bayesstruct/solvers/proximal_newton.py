@@ -187,7 +187,7 @@ class Certifier:
     null : (p,) numpy.ndarray
         Mode of the unpenalised coefficients alone, zero elsewhere.
     null_objective : float
-        Loss there: tolerances are relative to it.
+        Loss there, less its bound: tolerances are relative to it.
     null_gradient : (p,) numpy.ndarray
         Gradient of the loss there: its size gives the largest useful rate.
     """
@@ -202,7 +202,7 @@ class Certifier:
             self.XtU = design.tdot(self.U)
         z = design.dot(self.null)
         derivative = loss.derivative(z)
-        self.null_objective = max(loss.value(z), np.finfo(float).tiny)
+        self.null_objective = max(loss.value(z) - loss.least, np.finfo(float).tiny)
         self.null_gradient = design.tdot(derivative)
         self._null_alpha = -derivative
 

@@ -99,7 +99,7 @@ def sparse_mode(
         Add an unpenalised constant.
     tol : float
         Stop when the duality gap is at most this times the loss of the model without penalised
-        coefficients.
+        coefficients (Poisson: half its deviance).
     max_iter : int, optional
         Most looks at the whole design matrix: 200 for proximal Newton steps, 20,000 for
         quasi-Newton steps, which are many and cheap.
