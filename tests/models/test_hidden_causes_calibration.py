@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor
 import pytest
 
-from tools.calibration import assert_calibrated
+from tools.calibration import alternate, assert_calibrated
 
 from bayesstruct.models import hidden_causes
 from bayesstruct.steps import HiddenCauseGibbs
@@ -60,18 +60,11 @@ def fitter(kind, *, tune, draws):
     def fit(rows, rng):
         causes.observed = np.ascontiguousarray(np.where(rows == -1, 2, rows).T, np.int8)
         cells.set_value(rows.astype(cells.dtype))
-        numbers.w, numbers.n_tunes = np.ones(len(names)), 0.0
-        for step in (causes, numbers):
-            step.setup_chain(rng, tune, draws)
-        point, kept = dict(initial), []
-        for t in range(tune + draws):
-            numbers.tune = t < tune
-            for step in (causes, numbers):
-                point, _ = step.step(point)
-            if t >= tune:
-                z, y = point["feature"], point["cause"]
-                values = [float(f(point[name])) for f, name in zip(inverse, names, strict=True)]
-                kept.append([*values, z.any(axis=0).sum(), z.sum(), y.sum()])
+        steps, kept = (causes, numbers), []
+        for point in alternate(steps, numbers, initial, rng, tune=tune, draws=draws):
+            z, y = point["feature"], point["cause"]
+            values = [float(f(point[name])) for f, name in zip(inverse, names, strict=True)]
+            kept.append([*values, z.any(axis=0).sum(), z.sum(), y.sum()])
         columns = (*NUMBERS, "n_features", "links", "active")
         return dict(zip(columns, np.transpose(kept), strict=True))
 

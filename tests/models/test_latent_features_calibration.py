@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor
 import pytest
 
-from tools.calibration import assert_calibrated
+from tools.calibration import alternate, assert_calibrated
 
 from bayesstruct.kernels.indian_buffet import left_order
 from bayesstruct.models import latent_features
@@ -80,18 +80,11 @@ def fitter(kind, *, tune, draws, **options):
         seen = ~np.isnan(rows)
         features.table.x[seen] = rows[seen]
         cells.set_value(rows[seen])
-        numbers.w, numbers.n_tunes = np.ones(3), 0.0
-        for step in (features, numbers):
-            step.setup_chain(rng, tune, draws)
-        point, kept = dict(initial), []
-        for t in range(tune + draws):
-            numbers.tune = t < tune
-            for step in (features, numbers):
-                point, _ = step.step(point)
-            if t >= tune:
-                z = point["feature"]
-                values = [float(np.exp(point[f"{name}_log__"])) for name in NUMBERS]
-                kept.append([*values, z.any(axis=0).sum(), z.sum(), point["x_unobserved"][0]])
+        steps, kept = (features, numbers), []
+        for point in alternate(steps, numbers, initial, rng, tune=tune, draws=draws):
+            z = point["feature"]
+            values = [float(np.exp(point[f"{name}_log__"])) for name in NUMBERS]
+            kept.append([*values, z.any(axis=0).sum(), z.sum(), point["x_unobserved"][0]])
         return dict(
             zip((*NUMBERS, "n_features", "entries", "cell"), np.transpose(kept), strict=True)
         )
@@ -151,7 +144,9 @@ def changes(kind, simulations, sweeps=40):
         before = statistics(point)
         for step in (features, numbers):
             step.setup_chain(rng, 0, sweeps)
-        features.calls, numbers.tune = 1, False  # no search
+        features.calls = 1  # no search
+        for one in numbers.methods:
+            one.tune = False
         for _ in range(sweeps):
             for step in (features, numbers):
                 point, _ = step.step(point)

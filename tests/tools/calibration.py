@@ -116,6 +116,32 @@ def assert_calibrated(simulate, fit, names=None, *, simulations, alpha=1e-3, see
     return assert_uniform(ranked, alpha=alpha)
 
 
+def alternate(steps, numbers, initial, rng, *, tune, draws):
+    """Yield the points of a run of some steps in turn, without those of the warm-up.
+
+    Parameters
+    ----------
+    steps : sequence of steps
+    numbers : pymc.CompoundStep
+        The one of them that is made of slice samplers, whose widths are set back and tuned in the warm-up.
+    initial : dict
+    rng : numpy.random.Generator
+    tune, draws : int
+    """
+    for step in steps:
+        step.setup_chain(rng, tune, draws)
+    for one in numbers.methods:
+        one.w, one.n_tunes = np.ones_like(one.w), 0.0
+    point = dict(initial)
+    for t in range(tune + draws):
+        for one in numbers.methods:
+            one.tune = t < tune
+        for step in steps:
+            point, _ = step.step(point)
+        if t >= tune:
+            yield point
+
+
 def model_runner(model, data_name=None, *, tune=100, draws=400, step=None, start=None):
     """Make ``fit(data, rng)`` of a PyMC model: compiled once, fed new data each time.
 
