@@ -42,11 +42,10 @@ LARGE = [(80, 320, 1000), (150, 500, 500)]
 def table(d, n, seed):
     """Table and true graph, (d, d), rows as parents."""
     rng = np.random.default_rng(seed)
-    order = rng.permutation(d)
-    graph = np.zeros((d, d), bool)
-    for j in range(d):
-        parents = np.flatnonzero(rng.random(j) < 4 / (d - 1))
-        graph[order[rng.permutation(parents)[:5]], order[j]] = True
+    graph = np.ones((d, d), bool)
+    while graph.sum(0).max() > 5:
+        order = rng.permutation(d)
+        graph[np.ix_(order, order)] = np.triu(rng.random((d, d)) < 4 / (d - 1), 1)
     weight = graph * rng.choice([-1, 1], (d, d)) * rng.uniform(0.25, 1, (d, d))
     x = rng.normal(size=(n, d)) @ np.linalg.inv(np.eye(d) - weight)
     return pd.DataFrame((x - x.mean(0)) / x.std(0), columns=[f"x{i}" for i in range(d)]), graph
