@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayesstruct.distributions.dag import DAGRV
-from bayesstruct.solvers.parent_search import search_tables
+from bayesstruct.solvers.parent_search import best_network
 from bayesstruct.steps.networks import network_problem_of
 from bayesstruct.steps.recognition import NotRecognized, is_op
 from bayesstruct.steps.scored_networks import problem_of
@@ -50,8 +50,5 @@ def scored_network_mode(model, part) -> dict:
 
 
 def _best_point(model, dag, problem, family, climbs):
-    from bayesstruct.kernels.order_search import best_graph
-
-    rng = np.random.default_rng(_SEED)
-    graph, _, _ = best_graph(search_tables(problem), rng, climbs=climbs * problem.d)
+    graph = best_network(problem, np.random.default_rng(_SEED), climbs=climbs)
     return dict(model.initial_point()) | {dag.name: graph} | family.expected(graph)

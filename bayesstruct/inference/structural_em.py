@@ -28,7 +28,7 @@ from scipy.special import digamma
 
 from bayesstruct.distributions.discrete_network import expected_tables, table_counts
 from bayesstruct.exact.dags import NetworkProblem
-from bayesstruct.solvers.parent_search import search_tables
+from bayesstruct.solvers.parent_search import best_network, log_weight
 from bayesstruct.steps.network_cells import completed_rows
 
 __all__ = ["incomplete_network_mode", "structural_em"]
@@ -110,7 +110,7 @@ def _climb(names, prior, cells, graph, tol, max_rounds):
         converged = _settle(names, prior, cells, graph, bounds, tol, max_rounds)
         problem = NetworkProblem(names, cells.score(), prior)
         better = _search(problem)
-        now, then = _log_weight(problem, graph), _log_weight(problem, better)
+        now, then = log_weight(problem, graph), log_weight(problem, better)
         if then <= now + 1e-9 * (1.0 + abs(now)):
             return cells, graph, bounds, converged
         graph = better
@@ -124,7 +124,7 @@ def _settle(names, prior, cells, graph, bounds, tol, max_rounds):
     for _ in range(max_rounds):
         cells.update(graph)
         problem = NetworkProblem(names, cells.score(), prior)
-        bound = _log_weight(problem, graph) + cells.entropy
+        bound = log_weight(problem, graph) + cells.entropy
         bounds.append(bound)
         if bound - last <= tol * (1.0 + abs(bound)):
             return True
@@ -133,16 +133,7 @@ def _settle(names, prior, cells, graph, bounds, tol, max_rounds):
 
 
 def _search(problem):
-    from bayesstruct.kernels.order_search import best_graph
-
-    rng = np.random.default_rng(_SEED)
-    return best_graph(search_tables(problem), rng, climbs=_CLIMBS * problem.d)[0]
-
-
-def _log_weight(problem, graph):
-    """Log score plus log prior weight of a graph."""
-    parents = [np.flatnonzero(own) for own in np.asarray(graph).T]
-    return float(sum(problem.subsets(i, (), fixed=own)[0] for i, own in enumerate(parents)))
+    return best_network(problem, np.random.default_rng(_SEED), climbs=_CLIMBS)
 
 
 class _Numbers:

@@ -157,13 +157,41 @@ class _Gaussian(Score):
         if not self.n_rows[child]:
             _fill_zero(len(fixed), most, out)
             return
-        group = self._group[child]
+        matrix, *factors = self._of_group(self._group[child])
+        gaussian_subsets(
+            matrix, child, candidates, fixed, most, *factors, self._weight, self._floor, self._tol,
+            out,
+        )  # fmt: skip
+
+    def _of_group(self, group):
         if group not in self._statistics:
             self._statistics[group] = self._prepare(self._table[self._kept[group]])
-        gaussian_subsets(
-            *self._statistics[group][:1], child, candidates, fixed, most,
-            *self._statistics[group][1:], self._weight, self._floor, self._tol, out,
-        )  # fmt: skip
+        return self._statistics[group]
+
+    def families(self, prior):
+        """Give these scores and a log prior to searches that do not tabulate them.
+
+        Parameters
+        ----------
+        prior : bayesstruct.kernels.dag_priors.ParentPrior
+
+        Returns
+        -------
+        bayesstruct.kernels.gaussian_order_search.GaussianFamilies
+        """
+        from bayesstruct.kernels.gaussian_order_search import GaussianFamilies
+
+        no_rows = np.eye(self.d), np.zeros(self.d), np.zeros(self.d)
+        parts = [self._of_group(g) if rows.any() else no_rows for g, rows in enumerate(self._kept)]
+        sizes = [[offset + prior.log_size_weights, slope] for _, offset, slope in parts]
+        absent, present = prior.log_arc_weights
+        return GaussianFamilies(
+            np.array([matrix for matrix, _, _ in parts]),
+            self._group.astype(np.int64),
+            np.array(sizes),
+            present - absent,
+            np.array([self._weight, self._floor, self._tol]),
+        )
 
     @abstractmethod
     def _prepare(self, rows):

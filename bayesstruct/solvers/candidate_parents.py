@@ -47,7 +47,8 @@ def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>>     >>> x = np.random.default_rng(0).normal(size=(100, 4))
+    >>> from bayesstruct.kernels.network_scores import network_score
+    >>> x = np.random.default_rng(0).normal(size=(100, 4))
     >>> x[:, 2] += x[:, 0] - x[:, 3]
     >>> sorted(candidate_parents(network_score(x, "bge"), 2)[2].tolist())
     [0, 3]

@@ -31,7 +31,7 @@ from bayesstruct.distributions.gaussian_network import (
 )
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.exact.dags import NetworkProblem
-from bayesstruct.solvers.parent_search import ALL_PARENTS
+from bayesstruct.solvers.parent_search import ALL_PARENTS, chain_start, search_tables
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
@@ -57,9 +57,6 @@ __all__ = [
 ]
 
 _PARAMETERS = (NoiseVariancesRV, ArcWeightsRV, InterceptsRV, ProbabilityTablesRV)
-_CLIMBS = (
-    5  # local searches that a chain begins with: one alone often ends where no chain gets away
-)
 _SUPPORTED = (
     "Supported are one observed GaussianNetwork with NoiseVariances, ArcWeights and Intercepts, or one "
     "observed DiscreteNetwork with ProbabilityTables, on which nothing else depends; "
@@ -335,16 +332,14 @@ class PartitionGraphs:
 
     def __init__(self, problem, sweeps, candidates):
         from bayesstruct.kernels.partition_mcmc import default_moves
-        from bayesstruct.solvers.parent_search import search_tables
 
-        self.tables, self.sweeps = search_tables(problem, size=candidates), sweeps
+        self.problem, self.sweeps = problem, sweeps
+        self.tables = search_tables(problem, size=candidates)
         self.moves = default_moves(self.tables.d)
 
     def start(self, rng, graph):
         """Return where a chain begins: at a graph of a short search, unless it was given one."""
-        from bayesstruct.kernels.order_search import best_graph
-
-        return graph if graph.any() else best_graph(self.tables, rng, climbs=_CLIMBS)[0]
+        return graph if graph.any() else chain_start(self.problem, self.tables, rng)
 
     def move(self, rng, graph):
         """Next graph, and the share of the reversals that were accepted."""
