@@ -50,6 +50,7 @@ from bayesstruct.kernels.parent_tables import (
     log_sum,
     masks,
 )
+from bayesstruct.kernels.parent_blocks import BLOCK, draw_block, pick_block
 from bayesstruct.kernels.structure_mcmc import change_arcs, flip_covered, reverse_arc
 
 __all__ = ["Chain", "Moves", "default_moves", "layers", "start", "sweep"]
@@ -70,6 +71,7 @@ class Moves(NamedTuple):
     reversals: int  # of arcs of the graph, with new parents of both ends
     changes: int = 0  # of single arcs
     flips: int = 0  # of covered arcs
+    blocks: int = 0  # of variables whose parents are drawn together
 
 
 class Chain(NamedTuple):
@@ -87,7 +89,7 @@ class Chain(NamedTuple):
 
 def default_moves(d) -> Moves:
     """Return the numbers of moves of a sweep over ``d`` variables."""
-    return Moves(d // 8 + 1, d // 16 + 1, d // 16 + 1, d, 25 * d, 20 * d)
+    return Moves(d // 8 + 1, d // 16 + 1, d // 16 + 1, d, 25 * d, 20 * d, d if d >= BLOCK else 0)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -479,4 +481,8 @@ def sweep(rng, t, adjacency, moves):
         change_arcs(rng, t, adjacency, moves.changes)
     if moves.flips > 0:
         flip_covered(rng, t, adjacency, moves.flips)
+    block = np.empty(BLOCK, np.int64)
+    for _ in range(moves.blocks):
+        pick_block(rng, t, block)
+        draw_block(rng, t, adjacency, block)
     return accepted
