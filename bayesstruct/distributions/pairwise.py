@@ -473,15 +473,14 @@ def _options(potentials, likelihood, sweeps):
 
 
 def _tell_step(weight, *cells):
-    """Mark weights that may be zero, and missing cells, as drawn together.
+    """Mark weights that may be zero, and missing cells, as drawn together, and other missing cells as such.
 
     pm.sample asks steps about a variable without telling them the model.
     """
-    if weight.owner is not None and isinstance(
-        weight.owner.op, SpikeAndSlabRV | GroupSpikeAndSlabRV
-    ):
-        for variable in (weight, *cells):
-            variable.tag.drawn_with = "field"
+    spikes = SpikeAndSlabRV | GroupSpikeAndSlabRV
+    together = weight.owner is not None and isinstance(weight.owner.op, spikes)
+    for variable in (weight, *cells) if together else cells:
+        variable.tag.drawn_with = "field" if together else "cells of a field"
 
 
 def _params(bias, weight, potentials):

@@ -12,6 +12,7 @@ from bayesstruct.steps.network_cells import IncompleteNetworkMCMC
 from bayesstruct.steps.networks import NetworkMCMC
 from bayesstruct.steps.order_networks import OrderNetworkMCMC
 from bayesstruct.steps.pairwise import PairwiseSpikeSlab
+from bayesstruct.steps.pairwise_cells import PairwiseCells
 from bayesstruct.steps.precision import EdgesGibbs, PrecisionGibbs
 from bayesstruct.steps.scored_networks import ScoredNetworkMCMC
 from bayesstruct.steps.sparse_factors import SparseFactorGibbs
@@ -30,6 +31,7 @@ __all__ = [
     "LatentFeatureSlice",
     "NetworkMCMC",
     "OrderNetworkMCMC",
+    "PairwiseCells",
     "PairwiseSpikeSlab",
     "PrecisionGibbs",
     "ScoredNetworkMCMC",
@@ -43,6 +45,7 @@ for _step in (
     EdgesGibbs,
     PrecisionGibbs,
     SpikeSlabRegression,
+    PairwiseCells,
     PairwiseSpikeSlab,
     LatentFeatureGibbs,
     FiniteFeatureMetropolis,
