@@ -7,7 +7,7 @@ Layout (arrays and JSON only; nothing that is read back is a pickle)::
     lock                        held by the process that is writing
     chain.0/
         posterior.000.mu.npy    one memory map (draws, *shape) for each stored variable
-        stats.0.lp.npy          one (draws,) for each number that a step method reports
+        stats.0.lp.npy          one (draws, ...) for each number or vector that a step method reports
         state.0.npz state.1.npz position, point and sampler state: written in turn, renamed atomically
 
 The rows of the arrays count only up to the position in the newest readable state.
@@ -115,7 +115,8 @@ class Run:
         for s, names in enumerate(self.stats):
             for name, dtype in names.items():
                 file = f"stats.{s}.{quote(name, safe='')[:80]}.npy"
-                yield (s, name), file, np.dtype(dtype), (self.draws,)
+                kind = np.dtype(dtype)
+                yield (s, name), file, kind.base, (self.draws, *kind.shape)
 
     def bytes_on_disc(self) -> int:
         """Size of the draws of all chains."""

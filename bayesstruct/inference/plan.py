@@ -262,7 +262,12 @@ def _describe(request, model, step, recorder, chains) -> Run:
 
 def _numeric(stats) -> dict[str, str]:
     dtypes = {name: np.dtype(dtype) for name, dtype in stats.items()}
-    return {name: dtype.str for name, dtype in dtypes.items() if dtype.kind in "biufc"}
+    # A vector has the type of its numbers with a shape, written as "(3,)<f4".
+    return {
+        name: f"{dtype.shape or ''}{dtype.base.str}"
+        for name, dtype in dtypes.items()
+        if dtype.base.kind in "biufc"
+    }
 
 
 def _labels(model, names):

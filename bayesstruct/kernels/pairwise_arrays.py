@@ -104,6 +104,7 @@ class Work(NamedTuple):
     ridge: np.ndarray  # (d,), precision of the slab
     value: np.ndarray  # (d,), a proposal
     vector: np.ndarray  # (d,)
+    inclusion: np.ndarray  # (blocks,), estimated probability that a block is full
 
     @classmethod
     def of(cls, layout, cells):
@@ -120,6 +121,7 @@ class Work(NamedTuple):
             np.zeros((2, most, rank)), np.zeros(most), np.zeros(cells, np.int64), np.zeros(k),
             np.zeros(biases, np.int64), np.zeros((biases, d)), np.zeros(d), np.zeros(d),
             np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), *(np.zeros(d) for _ in range(7)),
+            np.zeros(len(layout.block_edge)),
         )  # fmt: skip
 
 

@@ -39,13 +39,20 @@ indicator; their defensive law has Cauchy's tails, and the scale of the approxim
 emptied and an inactive one of an edge that shares a variable with it, chosen at random, is filled.
 Both approximations are made where both are empty, hence are the same for the way back.
 
+**Probabilities of full blocks.** Each update notes an estimate of the probability that its block is full
+given everything else: the indicator after the update, less the proposed indicator, plus the
+probability with which a full block is proposed (`_inclusion`). Its expectation is that of the
+indicator whatever the approximation, and its variance nearly that of the conditional probability,
+as for draws from the conditional law itself (Gelfand and Smith 1990).
+
 Blocks are visited in their order. Values, gradients and Hessians come from
 :mod:`bayesstruct.kernels.pairwise_spike_slab_rows`.
 
 References
 ----------
 Schmidt, M. (2010). Graphical model structure learning with l1-regularization. PhD thesis, University
-of British Columbia, sections 1.4 and 1.5 (models and pseudo-likelihood). -- Hesterberg, T. (1995). Weighted average importance sampling and defensive
+of British Columbia, sections 1.4 and 1.5 (models and pseudo-likelihood). -- Gelfand, A. E. and Smith, A. F. M.
+(1990). Sampling-based approaches to calculating marginal densities. *JASA* 85, 398-409. -- Hesterberg, T. (1995). Weighted average importance sampling and defensive
 mixture distributions. *Technometrics* 37, 185-194. -- Tierney, L. and Kadane, J. B. (1986). Accurate
 approximations for posterior moments and marginal densities. *JASA* 81, 82-86. -- Marsman, M., van den
 Bergh, D. and Haslbeck, J. M. B. (2025). Bayesian analysis of the ordinal Markov random field.
@@ -640,12 +647,32 @@ def _propose(rng, work, slab):
 
 
 @numba.njit(**_INNER)
-def _chance(log_odds):
-    """Probability of a full block in proposals."""
-    if log_odds == np.inf:
-        return 1.0
-    chance = 1.0 / (1.0 + math.exp(min(-log_odds, 700.0)))
-    return min(max(chance, _LEAST), 1.0 - _LEAST)
+def _inclusion(full, proposed, share, chance, acceptance):
+    r"""Estimate the probability that a block is full given everything else, from one proposal.
+
+    Parameters
+    ----------
+    full, proposed : float
+        Indicator of the block now, and as proposed.
+    share, chance : float
+        Probability of a full block in the approximation, and in the proposals: the same within bounds.
+    acceptance : float
+        Probability of acceptance.
+
+    Notes
+    -----
+    The indicator after the move has mean :math:`g + \alpha (g' - g)` over acceptance and refusal;
+    :math:`g' - q`, with :math:`q` the probability of proposing a full block, has mean zero whatever
+    :math:`q` is: a control variate, which leaves the expectation alone. Where proposals are accepted, the
+    difference of both is :math:`q`. Blocks that are proposed far more often than they are there
+    (or absent) are not accepted then; the control variate is shrunk by the same factor.
+    """
+    shrink = 1.0
+    if share < chance:
+        shrink = share / chance
+    elif share > chance:
+        shrink = (1.0 - share) / (1.0 - chance)
+    return full + acceptance * (proposed - full) - shrink * (proposed - chance)
 
 
 @numba.njit(**_INNER)
@@ -659,20 +686,21 @@ def _accept(rng, log_ratio):
 def _redraw(rng, layout, table, chain, prior, work, slab, log_odds):
     """Propose indicator and values of the block at hand.
 
-    Returns whether the proposal, in ``value``, was accepted, and with which probability: minus one
-    where nothing was proposed.
+    Returns whether the proposal, in ``value``, was accepted; with which probability, minus one where
+    nothing was proposed; and an estimate of the probability of a full block.
     """
     d = work.dims[0]
     full = log_odds == np.inf
     for a in range(d):
         full = full or work.current[a] != 0.0
     evidence, empty = _approximate(layout, table, chain, prior, work, slab, log_odds)
-    chance = _chance(log_odds + evidence)
+    share = 1.0 / (1.0 + math.exp(min(-log_odds - evidence, 700.0)))
+    chance = 1.0 if log_odds == np.inf else min(max(share, _LEAST), 1.0 - _LEAST)
     # Prior odds of an indicator that is certain cancel.
     odds = 0.0 if log_odds == np.inf else log_odds
     enters = chance == 1.0 or rng.random() < chance
     if not (enters or full):
-        return False, -1.0
+        return False, -1.0, _inclusion(0.0, 0.0, share, chance, 1.0)
     log_ratio = 0.0
     if full:
         log_ratio -= odds + _log_slab_of(work, slab, work.current)
@@ -689,7 +717,10 @@ def _redraw(rng, layout, table, chain, prior, work, slab, log_odds):
         log_ratio += empty - math.log1p(-chance)
     if not full:
         log_ratio += empty  # the present point is the empty block: its log-likelihood is zero
-    return _accept(rng, log_ratio)
+    accepted, acceptance = _accept(rng, log_ratio)
+    now, then = 1.0 if full else 0.0, 1.0 if enters else 0.0
+    estimate = _inclusion(now, then, share, chance, acceptance)
+    return accepted, acceptance, estimate
 
 
 @numba.njit(**_INNER)
@@ -793,8 +824,10 @@ def sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tall
     Parameters
     ----------
     rng : numpy.random.Generator
-    layout, table, prior, work : Layout, Table, Prior, Work
+    layout, table, prior : Layout, Table, Prior
     chain : Chain, changed
+    work : Work, changed
+        Its ``inclusion`` is written for each of the blocks.
     blocks : int64 array
         Blocks of weights, in the order in which they are visited.
     variables : int64 array
@@ -815,9 +848,12 @@ def _sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tal
     for block in blocks:
         log_odds = prior.log_odds[block]
         if log_odds == -np.inf:
+            work.inclusion[block] = 1.0 if _is_full(layout, chain, block) else 0.0
             continue
         _load_weights(layout, table, chain, prior, work, block)
-        accepted, chance = _redraw(rng, layout, table, chain, prior, work, prior.slab, log_odds)
+        accepted, chance, work.inclusion[block] = _redraw(
+            rng, layout, table, chain, prior, work, prior.slab, log_odds
+        )
         if accepted:
             _apply_weights(layout, table, chain, work, block, work.value)
         if chance >= 0.0:
@@ -833,7 +869,7 @@ def _sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tal
     flat = np.int64(_FLAT)  # as a literal it would have everything compiled once more
     for i in variables:
         _load_biases(layout, table, chain, work, i)
-        accepted, chance = _redraw(rng, layout, table, chain, prior, work, flat, np.inf)
+        accepted, chance, _ = _redraw(rng, layout, table, chain, prior, work, flat, np.inf)
         if accepted:
             _apply(layout, table, chain, work, work.value)
         tally[0] += chance

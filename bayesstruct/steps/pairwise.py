@@ -156,8 +156,12 @@ class PairwiseSpikeSlab(BlockedStep):
 
     Notes
     -----
-    Statistics of each draw: ``n_edges``, the number of edges, and ``acceptance``, the mean probability
-    of acceptance of the proposals.
+    Statistics of each draw: ``n_edges``, the number of edges; ``acceptance``, the mean probability
+    of acceptance of the proposals; and ``<name of the weights>_inclusion``, float32, one number for each
+    edge. The expectation of the last is the posterior probability of the edge, as that of the 0/1
+    indicator is, with a variance far smaller: it is nearly the probability of the edge given everything
+    else at the time at which the edge is drawn. Single values may be outside of [0, 1].
+    :func:`bayesstruct.edge_table` and the like average it.
     """
 
     name = "pairwise_spike_slab"
@@ -191,6 +195,14 @@ class PairwiseSpikeSlab(BlockedStep):
             _Sampler(model, part, [v for v in part.variables if v in drawn], swaps, compile_kwargs)
             for part in parts
         ]
+        self._announce({field.statistic: len(field.blocks[0]) for field in self.fields})
+
+    def _announce(self, sizes):
+        """Say which vectors are reported: PyMC's traces go by the type alone, others by the shape."""
+        shapes = {name: (np.float32, [size]) for name, size in sizes.items()}
+        types = {name: np.dtype((np.float32, (size,))) for name, size in sizes.items()}
+        self.stats_dtypes_shapes = type(self).stats_dtypes_shapes | shapes
+        self.stats_dtypes = [self.stats_dtypes[0] | types]
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain, and forget the table of the last one."""
@@ -204,7 +216,10 @@ class PairwiseSpikeSlab(BlockedStep):
         for field in self.fields:
             edges += field.draw(self.rng, point, tally)
         share = tally[0] / tally[1] if tally[1] else 1.0
-        return point, [{"n_edges": int(edges), "acceptance": float(share)}]
+        stats = {"n_edges": int(edges), "acceptance": float(share)}
+        for field in self.fields:
+            stats[field.statistic] = field.work.inclusion.astype(np.float32)
+        return point, [stats]
 
     @staticmethod
     def competence(var, has_grad):
@@ -243,6 +258,7 @@ class _Sampler:
     def __init__(self, model, part, drawn, swaps, compile_kwargs):
         op = part.rows.owner.op
         self.potentials, self.exact = op.potentials, op.likelihood == "exact"
+        self.statistic = f"{part.weight.name}_inclusion"
         self.swaps = int(swaps)
         self.mask = op.mask if part.cells is not None else None
         self.names = {

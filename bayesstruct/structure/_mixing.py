@@ -26,12 +26,26 @@ def indicator_ess(indicators: np.ndarray) -> np.ndarray:
     Rank normalisation is an affine map of a 0/1 variable, so the bulk ESS *is* the ESS of the mean,
     at a third of the cost.
     """
+    return series_ess(indicators)
+
+
+def series_ess(series: np.ndarray) -> np.ndarray:
+    """Effective sample size of the mean of each series, NaN for a constant one or fewer than four draws.
+
+    Parameters
+    ----------
+    series : ndarray of float, shape (chain, draw, edge)
+
+    Returns
+    -------
+    ndarray, shape (edge,)
+    """
     import arviz as az
 
-    ess = np.full(indicators.shape[-1], np.nan)
-    moved = ~_constant(indicators)
-    if moved.any() and indicators.shape[1] >= MIN_DRAWS:
-        ess[moved] = az.ess(indicators[..., moved].astype(float), method="mean")
+    ess = np.full(series.shape[-1], np.nan)
+    moved = series.min(axis=(0, 1)) < series.max(axis=(0, 1))
+    if moved.any() and series.shape[1] >= MIN_DRAWS:
+        ess[moved] = az.ess(series[..., moved].astype(float), method="mean")
     return ess
 
 

@@ -7,7 +7,7 @@ PyMC and xarray refuse a variable that has the name of its own dimension, so the
 `edge` runs cannot be called `edge` too. Its name is therefore taken from the variable.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ NODE = "node"
 CONSTANTS = "constant_data"
 #: Scalar of the constants that is 1 when the arcs of each draw are a directed acyclic graph.
 ACYCLIC = "arc_acyclic"
+#: End of the name of a statistic of `bayesstruct.steps.PairwiseSpikeSlab`, after that of the weights.
+_INCLUSION = "_inclusion"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class EdgePosterior:
         may be called "A -- B".
     variables : list of str, length p
         Column names in the order of the table.
+    inclusion : ndarray of float, shape (chain, draw, edge), optional
+        What the step reported of each edge: a number with the expectation of the indicator, and a
+        smaller variance. Single values may be outside of [0, 1].
     """
 
     draws: "xr.Dataset"
@@ -46,6 +51,7 @@ class EdgePosterior:
     source: np.ndarray
     target: np.ndarray
     variables: list[str]
+    inclusion: np.ndarray | None = None
 
     @property
     def dim(self) -> str:
@@ -169,7 +175,7 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
             'edges of them first with bs.symmetrize(idata, rule="and").'
         )
     _refuse_absent([INDICATOR, "edge_source", "edge_target", NODE], draws, constants)
-    return _checked(
+    posterior = _checked(
         EdgePosterior(
             draws=draws,
             constants=constants,
@@ -180,6 +186,32 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
                 for name in (constants if NODE in constants.coords else draws)[NODE].values
             ],
         )
+    )
+    if group == "posterior" and "sample_stats" in idata.children:
+        return replace(posterior, inclusion=_reported(posterior, idata["sample_stats"]))
+    return posterior
+
+
+def _reported(posterior: EdgePosterior, stats) -> np.ndarray | None:
+    """Return what a step reported of the edges, if it is of the same draws and edges without doubt."""
+    ends = posterior.target, posterior.source
+    if (np.lexsort(ends) != np.arange(len(posterior.source))).any():
+        return None  # sorted anew by the user, which statistics do not follow
+    found = [
+        values
+        for name, values in stats.data_vars.items()
+        if str(name).endswith(_INCLUSION) and _is_alongside(values, posterior)
+    ]
+    return found[0].transpose(*SAMPLE_DIMS, ...).values if len(found) == 1 else None
+
+
+def _is_alongside(values: "xr.DataArray", posterior: EdgePosterior) -> bool:
+    """Whether a statistic has the draws and the number of edges of a posterior."""
+    return (
+        values.ndim == 3
+        and {*SAMPLE_DIMS} <= {*values.dims}
+        and all(np.array_equal(values[d], posterior.draws[d]) for d in SAMPLE_DIMS)
+        and values.size == posterior.n_draws * len(posterior.source)
     )
 
 

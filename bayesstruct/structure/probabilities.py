@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.structure._mixing import indicator_ess, typical_ess
+from bayesstruct.structure._mixing import indicator_ess, series_ess, typical_ess
 from bayesstruct.structure._posterior import EdgePosterior, read_posterior
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ __all__ = ["bayes_factors", "inclusion_probabilities"]
 MAX_LOG = 700.0
 _NEEDED = ("precision",)
 _NEEDED_CONSTANTS = ("spike_scale", "slab_scale")
+# Steps report numbers in single precision, which is 6e-8 near one.
+_LEAST = 1e-6
 
 
 def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray":
@@ -31,7 +33,8 @@ def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray
     Returns
     -------
     xarray.DataArray over the edges
-        Probabilities. `attrs["estimator"]` is "rao-blackwell", "frequency" or "product".
+        Probabilities. `attrs["estimator"]` is "rao-blackwell", "control variate", "frequency" or
+        "product".
 
     Raises
     ------
@@ -51,7 +54,15 @@ def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray
     with :math:`k` the off-diagonal precision, :math:`v_0, v_1` the standard deviations of spike and
     slab and :math:`\pi` the nominal probability of the edge (its own draw in each iteration when
     it has a Beta prior). A graph from `symmetrize`: the products of the probabilities of its arcs.
-    Other models: the mean of the indicator.
+
+    Markov random fields with a spike-and-slab prior: an edge is drawn by proposing an indicator
+    :math:`g'`, one with a probability :math:`q` that depends on everything else, and accepting it with a
+    probability near one. The mean of :math:`g - g' + q`, with :math:`g` the indicator that results, is that of
+    :math:`g`, and its Monte Carlo error nearly that of the mean of :math:`q`
+    (:class:`bayesstruct.steps.PairwiseSpikeSlab`; the difference :math:`g' - q` is a control variate). It is taken
+    where the group `sample_stats` of the same draws has it, and set to 0 or 1 where it is beyond.
+
+    Other models, or without `sample_stats`: the mean of the indicator.
 
     References
     ----------
@@ -99,7 +110,9 @@ def bayes_factors(idata, *, group: str = "posterior") -> "xr.DataArray":
     when it is nearer than :math:`1/(S+1)`; such a Bayes factor is reported at that limit and
     flagged as a bound, so a longer run can make it more extreme. :math:`S` is the median ESS of the
     edges that moved. Rao-Blackwellised probabilities need no such limit, but beyond about
-    :math:`S` they rest on the shape of spike and slab more than on the number of draws.
+    :math:`S` they rest on the shape of spike and slab more than on the number of draws. Those with a
+    control variate have as their limit their own Monte Carlo standard error, at least 1e-6; beyond about
+    :math:`S` they rest on the proposals of the step, which are made by Laplace's approximation.
 
     References
     ----------
@@ -122,9 +135,9 @@ def factors(
 
 
 def bayes_factors_of(
-    present: np.ndarray, absent: np.ndarray, prior: np.ndarray, floor: float
+    present: np.ndarray, absent: np.ndarray, prior: np.ndarray, floor: float | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bayes factors of probabilities that draws can tell from 0 and 1 down to `floor`."""
+    """Bayes factors of probabilities that draws can tell from 0 and 1 down to `floor`, one or each its own."""
     log_odds, bound = _clipped_log_odds(present, absent, floor)
     tested = (prior > 0) & (prior < 1)
     log_factor = np.full(len(prior), np.nan)
@@ -152,7 +165,9 @@ def estimator(posterior: EdgePosterior) -> str:
     """Name of the way in which probabilities are estimated."""
     if has_product(posterior):
         return "product"
-    return "rao-blackwell" if has_rao_blackwell(posterior) else "frequency"
+    if has_rao_blackwell(posterior):
+        return "rao-blackwell"
+    return "frequency" if posterior.inclusion is None else "control variate"
 
 
 def mean_probabilities(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray]:
@@ -161,8 +176,16 @@ def mean_probabilities(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray
         return tuple(posterior.constants[f"edge_{k}"].values for k in ("present", "absent"))
     if has_rao_blackwell(posterior):
         return _rao_blackwell(posterior)
-    present = posterior.indicators.mean(axis=(0, 1))
+    drawn = posterior.indicators if posterior.inclusion is None else posterior.inclusion
+    present = np.clip(drawn.mean(axis=(0, 1), dtype=float), 0, 1)
     return present, 1 - present
+
+
+def mean_ess(posterior: EdgePosterior) -> np.ndarray:
+    """Effective sample size of each edge: of what the step reported, otherwise of the indicator."""
+    if posterior.inclusion is None:
+        return indicator_ess(posterior.indicators)
+    return series_ess(posterior.inclusion)
 
 
 def conditional_log_odds(k, nominal, spike_scale, slab_scale) -> np.ndarray:
@@ -210,17 +233,20 @@ def _nominal(posterior: EdgePosterior, chain: int) -> np.ndarray:
     return np.where((fixed > 0) & (fixed < 1), shared, fixed)
 
 
-def _floor(posterior: EdgePosterior, ess: np.ndarray | None) -> float:
-    """Smallest probability that these draws can tell from zero."""
+def _floor(posterior: EdgePosterior, ess: np.ndarray | None) -> float | np.ndarray:
+    """Smallest probability that these draws can tell from zero, if need be of each edge."""
     if has_rao_blackwell(posterior):
         return float(np.finfo(float).tiny)
     if "edge_resolution" in posterior.constants:
         return float(posterior.constants["edge_resolution"].item())
-    ess = indicator_ess(posterior.indicators) if ess is None else ess
+    ess = mean_ess(posterior) if ess is None else ess
+    if posterior.inclusion is not None:
+        deviation = posterior.inclusion.std(axis=(0, 1), dtype=float)
+        return np.maximum(deviation / np.sqrt(np.where(np.isnan(ess), 1, ess)), _LEAST)
     return 1 / (typical_ess(ess, posterior.n_draws) + 1)
 
 
-def _clipped_log_odds(present, absent, floor: float) -> tuple[np.ndarray, np.ndarray]:
+def _clipped_log_odds(present, absent, floor) -> tuple[np.ndarray, np.ndarray]:
     bound = (present < floor) | (absent < floor)
     ceiling = 1 - floor  # rounds to 1 for the tiny floor, as it should
     return np.log(np.clip(present, floor, ceiling)) - np.log(np.clip(absent, floor, ceiling)), bound

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.arguments import probability as check_probability
-from bayesstruct.structure._mixing import indicator_ess, indicator_rhat
+from bayesstruct.structure._mixing import indicator_rhat
 from bayesstruct.structure._posterior import EdgePosterior, read_posterior
-from bayesstruct.structure.probabilities import estimator, factors, mean_probabilities
+from bayesstruct.structure.probabilities import estimator, factors, mean_ess, mean_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,9 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
         source, target
             Names of the two variables.
         probability
-            Posterior probability that the edge is in the graph (`inclusion_probabilities`).
+            Posterior probability that the edge is in the graph (`inclusion_probabilities`); of a Markov
+            random field it is more precise than the share of draws with the edge where the group
+            `sample_stats` came along.
         bayes_factor
             Posterior odds over prior odds (`bayes_factors`): above 1 for the edge, below 1 against.
             NaN for required and forbidden edges: their prior probability is 1 or 0, so that there
@@ -45,8 +47,10 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
             Of the weight (a partial correlation, or the coupling of a random field), over all draws, those without the edge included.
         ess, r_hat
             Of the 0/1 indicator. An indicator that never changed has ess NaN and r_hat 1; one that
-            is stuck at different values in different chains has r_hat infinity.
+            is stuck at different values in different chains has r_hat infinity. Where
+            `attrs["estimator"]` is "control variate", ess is of the numbers whose mean is `probability`.
 
+        `attrs["estimator"]` says how probabilities are estimated (`inclusion_probabilities`),
         `attrs["bayes_factor_bounds"]` lists the rows whose Bayes factor is a Monte Carlo bound,
         `attrs["notes"]` says in words what needs saying.
 
@@ -63,7 +67,7 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
 
     check_probability("hdi_prob", hdi_prob)
     posterior = read_posterior(idata, group)
-    ess = indicator_ess(posterior.indicators)
+    ess = mean_ess(posterior)
     probability, absent = mean_probabilities(posterior)
     factor, bound = factors(posterior, probability, absent, ess)
     mean, low, high = _weight_summary(posterior, hdi_prob)

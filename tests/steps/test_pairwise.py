@@ -6,12 +6,14 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 from scipy.special import logsumexp
 from tools.random_fields import all_states, feature_matrix
 
 import bayesstruct as bs
 
+from bayesstruct.inference import load_checkpoint
+from bayesstruct.kernels import pairwise_spike_slab as kernel
 from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.steps import PairwiseSpikeSlab, pairwise
 
@@ -114,17 +116,17 @@ def model_of(potentials, codes, likelihood, slab="normal"):
 
 
 def configurations(model, potentials, draws, seed=3):
-    """Index of the configuration in each draw of the step."""
+    """Index of the configuration in each draw of the step, and its estimates for the edges."""
     with model:
         step = PairwiseSpikeSlab([model["weight"], model["bias"]], rng=seed)
     point = model.initial_point()
     powers = 2 ** np.arange(len(potentials.ends[0]))[::-1]
-    out = np.empty(draws, int)
+    out, inclusion = np.empty(draws, int), np.empty((draws, len(powers)))
     for d in range(draws):
-        point, _ = step.step(point)
+        point, [reported] = step.step(point)
         on = np.add.reduceat(point["weight"] != 0, potentials.weight_start[:-1]) > 0
-        out[d] = on @ powers
-    return out
+        out[d], inclusion[d] = on @ powers, reported["weight_inclusion"]
+    return out, inclusion
 
 
 def worst(index, p, batches=40):
@@ -133,12 +135,26 @@ def worst(index, p, batches=40):
     share = seen / seen.sum(axis=1, keepdims=True)
     bits = (np.arange(len(p))[:, None] >> np.arange(int(np.log2(len(p))))) & 1
     values = np.column_stack([share, share @ bits])
-    wanted = np.concatenate([p, p @ bits])
+    return distance(values, np.concatenate([p, p @ bits]))
+
+
+def distance(batches, wanted):
+    """Largest z of the means of batches, (batches, quantities), beside integrals."""
     known = wanted > 5e-3  # rarer ones are visited too seldom for batch means
-    error = values.std(axis=0, ddof=1) / np.sqrt(batches)
+    error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
     # The integrals have errors of about one in a hundred.
     error = np.sqrt(error**2 + (0.01 * wanted) ** 2)
-    return np.abs((values.mean(axis=0) - wanted) / error)[known].max()
+    return np.abs((batches.mean(axis=0) - wanted) / error)[known].max()
+
+
+def check_estimates(inclusion, p, batches=40):
+    """Means of what the step reports are the edge probabilities; the spread is less than that of 0/1."""
+    edges = inclusion.shape[1]
+    bits = (np.arange(len(p))[:, None] >> np.arange(edges)[::-1]) & 1
+    means = np.array([part.mean(axis=0) for part in np.array_split(inclusion, batches)])
+    assert distance(means, p @ bits) < 4.5
+    counted = (p @ bits) * (1 - p @ bits)
+    assert (inclusion.var(axis=0) < 0.3 * counted)[counted > 0.01].all()
 
 
 CASES = {
@@ -174,9 +190,11 @@ def truth():
 def check(name, truth, draws):
     potentials, likelihood, slab = CASES[name]
     codes, p = truth(name)
-    index = configurations(model_of(potentials, codes, likelihood, slab), potentials, draws)
+    model = model_of(potentials, codes, likelihood, slab)
+    index, inclusion = configurations(model, potentials, draws)
     # The largest of some tens of t statistics with 39 degrees of freedom.
     assert worst(index, p) < 4.5
+    check_estimates(inclusion, p)
 
 
 @pytest.mark.parametrize("name", ALWAYS)
@@ -197,8 +215,61 @@ def test_wrong_prior_odds_are_noticed(truth, monkeypatch):
     codes, p = truth("binary, exact")
     right = pairwise._log_odds
     monkeypatch.setattr(pairwise, "_log_odds", lambda q, count: right(q, count) + 0.7)
-    index = configurations(model_of(potentials, codes, likelihood, slab), potentials, DRAWS)
+    index, _ = configurations(model_of(potentials, codes, likelihood, slab), potentials, DRAWS)
     assert worst(index, p) > 6
+
+
+def test_estimates_do_not_rest_on_the_proposals():
+    """Two rows: many of the proposals are refused, and their probability is far off."""
+    scale, potentials, codes = 3.0, Potentials("spin", (2, 2)), np.ones((2, 2), int)
+    with pm.Model() as model:
+        weight = bs.SpikeAndSlab("weight", 0.5, scale, slab="laplace", shape=1)
+        bs.PairwiseMRF("x", np.zeros(2), weight, potentials=potentials, observed=codes)
+        step = PairwiseSpikeSlab([weight], rng=1)
+    tables = potentials.pair(np.ones(1))  # of a weight of one
+    full, _ = integrate.quad(
+        lambda w: (
+            np.exp(2 * (w * tables[3] - logsumexp(w * tables))) * stats.laplace.pdf(w, 0, scale)
+        ),
+        -np.inf,
+        np.inf,
+    )
+    exact = full / (full + 4.0**-2)
+    point, found = model.initial_point(), np.empty(8_000)
+    for d in range(len(found)):
+        point, [reported] = step.step(point)
+        [found[d]] = reported["weight_inclusion"]
+    error = found.reshape(40, -1).mean(axis=1).std(ddof=1) / np.sqrt(40)
+    assert abs(found.mean() - exact) < 4 * error
+    # The proposals do not change from draw to draw: where the indicator stays, the estimate is the
+    # probability of their being full, which is also the mean of proposed indicators.
+    proposed = np.median(found)
+    assert np.mean(np.isclose(found, proposed)) > 0.5
+    assert abs(proposed - exact) > 6 * error
+
+
+@pytest.mark.parametrize(
+    ("exact", "share", "chance"),
+    [
+        (0.3, 0.3, 0.3),
+        (0.3, 0.8, 0.8),
+        (1e-7, 3e-7, 1e-4),
+        (1 - 1e-6, 1 - 1e-7, 1 - 1e-4),
+        (1, 1, 1),
+    ],
+)
+def test_estimates_have_the_mean_of_the_indicator(exact, share, chance):
+    """All pairs of present and proposed indicators, each with its probability."""
+    law, proposals = (1 - exact, exact), (1 - chance, chance)
+    mean = square = 0.0
+    for g, h in itertools.product((0, 1), repeat=2):
+        p = law[g] * proposals[h]
+        accept = min(1.0, law[h] * proposals[g] / p) if p else 1.0
+        estimate = kernel._inclusion.py_func(float(g), float(h), share, chance, accept)
+        mean += p * estimate
+        square += p * (estimate - exact) ** 2
+    assert mean == pytest.approx(exact, rel=1e-12)
+    assert square <= exact * (1 - exact)
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
@@ -223,9 +294,10 @@ def test_missing_cells_have_their_conditional_law(likelihood):
     point = model.initial_point() | {"weight": weight}
     counts = np.zeros((2, 3))
     for _ in range(5_000):
-        point, _ = step.step(point)
+        point, [reported] = step.step(point)
         counts[tuple(point["cells"])] += 1
     np.testing.assert_array_equal(point["weight"], weight)
+    np.testing.assert_array_equal(reported["weight_inclusion"], np.ones(3))
     logp = np.empty((2, 3))
     for a, b in np.ndindex(2, 3):
         row = codes[:1].copy()
@@ -257,6 +329,49 @@ def test_pm_sample_assigns_it_and_required_edges_stay():
     assert len(model.free_RVs) == 3
     table = bs.edge_table(idata)
     assert table["bayes_factor"].isna().sum() == 2
+    inclusion = idata["sample_stats"]["weight_inclusion"]
+    assert inclusion.shape == (2, 200, 6) and inclusion.dtype == np.float32
+    np.testing.assert_allclose(inclusion[..., [0, 5]].mean(("chain", "draw")), [1, 0])
+    found = bs.inclusion_probabilities(idata)
+    assert found.attrs["estimator"] == table.attrs["estimator"] == "control variate"
+    np.testing.assert_allclose(found, inclusion.mean(("chain", "draw")), rtol=1e-5)
+    # Four hundred draws: the error of shares is at most .025 but for autocorrelation.
+    np.testing.assert_allclose(found, edge.mean(("chain", "draw")), atol=0.12)
+    for part in (idata.isel(draw=slice(50, None, 3)), idata.isel(chain=[1])):
+        assert bs.edge_table(part).attrs["estimator"] == "control variate"
+
+
+def test_two_fields_report_their_own_estimates():
+    with pm.Model() as model:
+        for name, p in (("a", 3), ("b", 2)):
+            potentials = Potentials("ordinal", (2,) * p)
+            weight = bs.SpikeAndSlab(f"{name}_weight", shape=potentials.weight_size)
+            field = {"potentials": potentials, "observed": rows((2,) * p)}
+            bs.PairwiseMRF(name, np.zeros(p), weight, **field)
+        apart = [PairwiseSpikeSlab([model[f"{name}_weight"]]) for name in "ab"]
+        for step in (None, apart):
+            idata = pm.sample(
+                5, tune=0, chains=1, step=step, random_seed=1, progressbar=False, quiet=True,
+                nuts_sampler="pymc", compute_convergence_checks=False,
+            )  # fmt: skip
+            assert idata["sample_stats"]["a_weight_inclusion"].shape == (1, 5, 3)
+            assert idata["sample_stats"]["b_weight_inclusion"].shape == (1, 5, 1)
+
+
+def test_estimates_are_stored_on_disk(tmp_path):
+    table = np.random.default_rng(3).integers(0, 3, (40, 3))
+    with bs.models.pairwise_mrf(table) as model:
+        made = bs.sample(
+            6, tune=2, chains=2, cores=1, checkpoint=tmp_path / "run", random_seed=1,
+            progressbar=False, compute_convergence_checks=False,
+        )  # fmt: skip
+    read = load_checkpoint(tmp_path / "run", model)
+    for idata in (made, read):
+        assert idata["sample_stats"]["potential_inclusion"].shape == (2, 6, 3)
+        assert bs.edge_table(idata).attrs["estimator"] == "control variate"
+    np.testing.assert_array_equal(
+        made["sample_stats"]["potential_inclusion"], read["sample_stats"]["potential_inclusion"]
+    )
 
 
 def test_what_is_not_recognised_is_said():
