@@ -209,7 +209,7 @@ def _is_alongside(values: "xr.DataArray", posterior: EdgePosterior) -> bool:
     """Whether a statistic has the draws and the number of edges of a posterior."""
     return (
         values.ndim == 3
-        and {*SAMPLE_DIMS} <= {*values.dims}
+        and {*SAMPLE_DIMS} <= {*values.coords}
         and all(np.array_equal(values[d], posterior.draws[d]) for d in SAMPLE_DIMS)
         and values.size == posterior.n_draws * len(posterior.source)
     )

@@ -180,3 +180,106 @@ def test_matrices():
     assert matrix.loc["v0", "v2"] == matrix.loc["v2", "v0"] == pytest.approx(mean[1])
     assert (np.diag(matrix) == 1).all()
     assert (np.diag(inclusion_matrix(tree)) == 0).all()
+
+
+def reported(probability, *, noise=0.1, seed=0, **kwargs):
+    """A result with counts, and numbers of a much smaller variance that a step reported."""
+    tree = bernoulli_posterior(probability, seed=seed, **kwargs)
+    shape = tree["posterior"]["edge"].shape
+    rng = np.random.default_rng(seed + 1)
+    values = np.asarray(probability) + noise * rng.uniform(-1, 1, shape)
+    return with_statistics(tree, weight_inclusion=values.astype(np.float32))
+
+
+def with_statistics(tree, **statistics):
+    """Add vectors of each draw as PyMC does, which gives them dimensions of their own."""
+    draws = {d: np.arange(tree["posterior"].sizes[d]) for d in ("chain", "draw")}
+    values = {n: (("chain", "draw", f"{n}_dim_0"), v) for n, v in statistics.items()}
+    groups = {key: node.to_dataset() for key, node in tree.children.items()}
+    groups["posterior"] = groups["posterior"].assign_coords(draws)
+    return xr.DataTree.from_dict(groups | {"sample_stats": xr.Dataset(values, draws)})
+
+
+def test_probabilities_are_means_of_what_the_step_reported():
+    tree = reported([0.2, 0.9, 0.5, 0.02, 0.98, 0.05])
+    values = tree["sample_stats"]["weight_inclusion"].values
+    found = inclusion_probabilities(tree)
+    assert found.attrs["estimator"] == "control variate"
+    np.testing.assert_allclose(found, values.mean(axis=(0, 1)), rtol=1e-5)
+    table = edge_table(tree).sort_values(["source", "target"])
+    np.testing.assert_allclose(table.probability, found)
+    np.testing.assert_allclose(table.ess, az.ess(values, method="mean"))
+    np.testing.assert_allclose(inclusion_matrix(tree).to_numpy()[0, 1:], found[:3])
+
+
+def test_reported_probabilities_are_cut_off_like_the_draws():
+    tree = reported([0.2, 0.9, 0.5])
+    values = tree["sample_stats"]["weight_inclusion"].values
+    for sizes in ({"draw": slice(50, None, 3)}, {"chain": [2, 1]}):
+        part = tree.isel(sizes)
+        kept = values[:, 50::3] if "draw" in sizes else values[[2, 1]]
+        np.testing.assert_allclose(inclusion_probabilities(part), kept.mean((0, 1)), rtol=1e-5)
+    turned = tree.copy()
+    turned["sample_stats"] = turned["sample_stats"].to_dataset().transpose(..., "chain")
+    np.testing.assert_allclose(inclusion_probabilities(turned), values.mean((0, 1)), rtol=1e-5)
+
+
+def only(tree, **sizes):
+    """The draws alone cut off: what the step reported is of others."""
+    groups = {key: node.to_dataset() for key, node in tree.children.items()}
+    groups["posterior"] = groups["posterior"].isel(sizes)
+    return xr.DataTree.from_dict(groups)
+
+
+def unnumbered(tree):
+    """Nothing says which draws a statistic is of."""
+    groups = {key: node.to_dataset() for key, node in tree.children.items()}
+    groups["sample_stats"] = groups["sample_stats"].drop_vars(["chain", "draw"])
+    return xr.DataTree.from_dict(groups)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: only(tree, draw=slice(10, None)),
+        lambda tree: only(tree, chain=[0, 1]),
+        lambda tree: only(tree, chain=[1, 0, 2, 3]),
+        lambda tree: tree.isel(pair=[0, 1]),
+        lambda tree: tree.isel(pair=[1, 0, 2]),
+        lambda tree: tree.drop_nodes("sample_stats"),
+        unnumbered,
+        lambda tree: with_statistics(tree, weight_inclusion=np.ones((4, 250, 4))),
+        lambda tree: with_statistics(tree, weight_entry=np.ones((4, 250, 3))),
+        lambda tree: with_statistics(
+            tree, a_inclusion=np.ones((4, 250, 3)), b_inclusion=np.zeros((4, 250, 3))
+        ),
+    ],
+)
+def test_counted_where_what_was_reported_may_be_of_something_else(change):
+    tree = change(reported([0.2, 0.9, 0.5]))
+    found = inclusion_probabilities(tree)
+    assert found.attrs["estimator"] == edge_table(tree).attrs["estimator"] == "frequency"
+    np.testing.assert_allclose(found, tree["posterior"]["edge"].mean(("chain", "draw")))
+
+
+def test_reports_are_not_of_draws_from_the_prior():
+    tree = reported([0.2, 0.9, 0.5])
+    tree["prior"] = tree["posterior"].copy()
+    assert inclusion_probabilities(tree, group="prior").attrs["estimator"] == "frequency"
+
+
+def test_bayes_factors_of_edges_that_were_never_drawn():
+    counted = posterior(np.zeros((2, 100, 3), int))
+    rng = np.random.default_rng(0)
+    values = np.tile([1e-3, 1e-5, 0.0], (2, 100, 1))
+    values[..., 0] *= rng.uniform(0.5, 1.5, (2, 100))  # known well
+    values[0, 0, 1] = -0.01  # in doubt: below zero in the mean
+    tree = with_statistics(counted, weight_inclusion=values.astype(np.float32))
+    p = inclusion_probabilities(tree).values
+    np.testing.assert_allclose(p, [1e-3, 0, 0], rtol=0.1)
+    factor = bayes_factors(tree)
+    assert factor["bound"].values.tolist() == [False, True, True]
+    assert factor.values[0] == pytest.approx(p[0] / (1 - p[0]))
+    # Limits: the Monte Carlo error (.01 / 200, independent draws), and what single precision holds.
+    np.testing.assert_allclose(factor.values[1:], [5e-5, 1e-6], rtol=0.1)
+    assert bayes_factors(counted)["bound"].all()
