@@ -14,7 +14,8 @@ from bayesstruct.distributions.pairwise import PairwiseRV
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
 from bayesstruct.inference.field_completions import Completions
-from bayesstruct.steps.pairwise import FieldPart, _blocks, _check_states, recognize_field
+from bayesstruct.steps.pairwise import FieldPart, _blocks, recognize_field
+from bayesstruct.steps.pairwise_cells import check_states
 from bayesstruct.steps.recognition import NotRecognized, is_op, parameters
 
 __all__ = ["SearchedField", "searched_field", "searched_mode"]
@@ -225,13 +226,13 @@ def searched_mode(model, field: SearchedField, tol: float, max_rounds: int) -> t
     codes = np.asarray(model.rvs_to_values[part.rows].eval(mode="FAST_COMPILE"))
     point = model.initial_point()
     if part.cells is None:
-        _check_states(codes, op.potentials)
+        check_states(codes, op.potentials)
         evidence = _evidence(field, codes, None)
         found = search_field(evidence, field.edges)
         theta, converged = evidence.mode(found.on, found.theta, tol)
         on, change = found.on, 0.0 if converged else np.inf
     else:
-        _check_states(np.where(op.mask.missing, 0, codes), op.potentials)
+        check_states(np.where(op.mask.missing, 0, codes), op.potentials)
         completions = Completions(codes, op.mask.missing, op.potentials, op.likelihood)
         on, theta, change = _climb_incomplete(field, completions, tol, max_rounds)
         first = op.potentials.bias_size

@@ -23,6 +23,7 @@ from bayesstruct.distributions.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.distributions.pairwise import IncompletePairwiseRV, PairwiseRV
 from bayesstruct.distributions.precision import as_float
 from bayesstruct.distributions.spike_and_slab import SpikeAndSlabRV
+from bayesstruct.steps.pairwise_cells import CellDraws, check_states, recognize_cells
 from bayesstruct.steps.recognition import (
     NotRecognized,
     _children,
@@ -98,8 +99,7 @@ def recognize_field(model, weight) -> FieldPart:
     part = FieldPart(rows, weight, bias)
     if is_op(rows, IncompletePairwiseRV):
         [part.cells] = cells
-        if part.cells not in model.free_RVs or _children(model, part.cells) != [rows]:
-            raise NotRecognized("missing cells that are no variable of their own")
+        recognize_cells(model, part.cells)
     if _is_own(model, bias, rows):
         part.own_bias = bias
     return part
@@ -261,6 +261,7 @@ class _Sampler:
         self.statistic = f"{part.weight.name}_inclusion"
         self.swaps = int(swaps)
         self.mask = op.mask if part.cells is not None else None
+        self.cells = CellDraws(op) if part.cells is not None else None
         self.names = {
             key: model.rvs_to_values[rv].name
             for key, rv in (("weight", part.weight), ("bias", part.own_bias), ("cells", part.cells))
@@ -316,43 +317,26 @@ class _Sampler:
 
         if self.layout is None:
             self.layout = _layout(self.potentials, self.blocks, self.exact)
-            self.position = _positions(self.potentials)
         if self.table is None or self.mask is not None:
             [observed] = self.observed(point)
             codes = np.array(observed, np.int64)
             if self.mask is not None:
+                if "cells" in self.names:
+                    cells = self.cells(rng, codes, cells, weight, bias)
+                    point[self.names["cells"]] = cells
                 codes[self.mask.rows, self.mask.columns] = np.asarray(cells, np.int64)
-                self._draw_cells(rng, point, codes, weight, bias)
-            _check_states(codes, self.potentials)
+            check_states(codes, self.potentials)
             self.codes, self.table = codes, _table(self.potentials, codes)
         # Made anew for each draw: a run that is taken up from a point goes on bit for bit.
         self.chain, joint = _chain(self.potentials, self.table, self.exact, weight, bias)
         if self.work is None:
             self.work = Work.of(self.layout, joint)
 
-    def _draw_cells(self, rng, point, codes, weight, bias):
-        from bayesstruct.kernels.pairwise_cells import draw_missing
-
-        if "cells" not in self.names:
-            return
-        potentials = self.potentials
-        rows, columns = self.mask.rows, self.mask.columns
-        draw_missing(
-            rng, self.exact, rows, columns, codes, np.array(potentials.states),
-            potentials.unary(bias), potentials.pair(weight), potentials.unary_start, self.position,
-        )  # fmt: skip
-        point[self.names["cells"]] = codes[rows, columns]
-
 
 def _log_odds(inclusion, count):
     q = np.broadcast_to(np.asarray(inclusion, float), (count,))
     with np.errstate(divide="ignore"):
         return np.log(q) - np.log1p(-q)
-
-
-def _check_states(codes, potentials):
-    if (codes < 0).any() or (codes >= np.array(potentials.states)).any():
-        raise ValueError("the table of a random field holds a state that does not exist")
 
 
 def _blocks(potentials, labels):
@@ -389,12 +373,6 @@ def _layout(potentials, blocks, exact):
         np.asarray(potentials.bias_start, np.int64), effect, recover, potentials.pair_start,
         weight, pair_coefficient, source, target, edge, start.astype(np.int64), order,
     )  # fmt: skip
-
-
-def _positions(potentials):
-    out = np.full((potentials.p, potentials.p), -1)
-    out[potentials.ends] = potentials.pair_start[:-1]
-    return np.maximum(out, out.T)
 
 
 def _table(potentials, codes):

@@ -467,3 +467,23 @@ def test_a_saved_step_continues_bit_for_bit():
         runs.append([point["cells"], step.step(point)[0]["cells"]])
     np.testing.assert_array_equal(*runs)
     assert (runs[0][0] != runs[0][1]).any()
+
+
+@pytest.mark.parametrize(
+    ("prior", "slope", "reason"),
+    [
+        (PRIORS["unequal"], 0.0, "the prior of 'cells' is not uniform"),
+        (lambda: bs.MissingStates("cells", [2, 2]), 1.0, "depend on 'cells'"),
+    ],
+)
+def test_the_step_of_absent_edges_refuses_such_cells_too(prior, slope, reason):
+    with pm.Model() as model:
+        cells = prior()
+        bias = slope * cells.sum() * np.ones(3) if slope else np.zeros(3)
+        weight = bs.SpikeAndSlab("weight", shape=3)
+        bs.IncompletePairwiseMRF(
+            "x", bias, weight, cells, missing=GAP, potentials=POTENTIALS,
+            observed=np.zeros((4, 3), int),
+        )  # fmt: skip
+        with pytest.raises(ValueError, match=reason):
+            PairwiseSpikeSlab([model["weight"], model["cells"]])
