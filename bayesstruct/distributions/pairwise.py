@@ -291,6 +291,11 @@ class IncompletePairwiseMRF(Discrete):
         Row by row.
     missing : (n, p) array_like of bool
         True where a cell was not observed.
+
+    Notes
+    -----
+    ``pm.sample`` draws cells that are :class:`MissingStates` and that nothing else depends on by Gibbs sampling
+    (:class:`bayesstruct.steps.PairwiseCells`, or the step of the weights if these may be zero).
     """
 
     rv_type = IncompletePairwiseRV
