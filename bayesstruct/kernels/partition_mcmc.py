@@ -15,7 +15,8 @@ its topological orders.
 * *Split* of a part, or *join* of two adjacent ones.
 
 Then a graph is drawn, arcs of it are reversed with new parents of their ends, and single arcs are changed, many
-because a change is cheap (:mod:`bayesstruct.kernels.structure_mcmc`). What changes of the partition hardly reach is
+because a change is cheap (:mod:`bayesstruct.kernels.structure_mcmc`), and the parents of a few variables are
+drawn together (:mod:`bayesstruct.kernels.parent_blocks`). What changes of the partition hardly reach is
 which of many equivalent graphs it is: the reversals of covered arcs go through these.
 A sweep starts from a graph and leaves one: the partition is a function of it. Only variables whose
 score changes are rescored.
@@ -36,6 +37,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from bayesstruct.kernels.parent_blocks import draw_blocks
 from bayesstruct.kernels.parent_tables import (
     FREE,
     LIST,
@@ -50,12 +52,12 @@ from bayesstruct.kernels.parent_tables import (
     log_sum,
     masks,
 )
-from bayesstruct.kernels.parent_blocks import BLOCK, draw_block, pick_block
 from bayesstruct.kernels.structure_mcmc import change_arcs, flip_covered, reverse_arc
 
 __all__ = ["Chain", "Moves", "default_moves", "layers", "start", "sweep"]
 
 _INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_BLOCK = 4  # variables whose parents are drawn together
 _PART, _POSITION, _KEPT = 0, 1, 2  # rows of Chain.places
 _NODE, _FRESH = 0, 1  # rows of Chain.scores, and where the variable that moves is:
 _LATER, _EARLIER, _BEFORE, _ALONE = 2, 3, 4, 5
@@ -89,7 +91,9 @@ class Chain(NamedTuple):
 
 def default_moves(d) -> Moves:
     """Return the numbers of moves of a sweep over ``d`` variables."""
-    return Moves(d // 8 + 1, d // 16 + 1, d // 16 + 1, d, 25 * d, 20 * d, d if d >= BLOCK else 0)
+    return Moves(
+        d // 8 + 1, d // 16 + 1, d // 16 + 1, d, 25 * d, 20 * d, d // 8 if d > _BLOCK else 0
+    )
 
 
 @numba.njit(cache=True, nogil=True)
@@ -481,8 +485,6 @@ def sweep(rng, t, adjacency, moves):
         change_arcs(rng, t, adjacency, moves.changes)
     if moves.flips > 0:
         flip_covered(rng, t, adjacency, moves.flips)
-    block = np.empty(BLOCK, np.int64)
-    for _ in range(moves.blocks):
-        pick_block(rng, t, block)
-        draw_block(rng, t, adjacency, block)
+    if moves.blocks > 0:
+        draw_blocks(rng, t, adjacency, _BLOCK, moves.blocks)
     return accepted

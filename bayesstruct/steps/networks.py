@@ -31,6 +31,7 @@ from bayesstruct.distributions.gaussian_network import (
 )
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.exact.dags import NetworkProblem
+from bayesstruct.solvers.network_blocks import local_modes, switching_blocks
 from bayesstruct.solvers.parent_search import ALL_PARENTS, chain_start, search_tables
 from bayesstruct.steps.recognition import (
     NotRecognized,
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 _PARAMETERS = (NoiseVariancesRV, ArcWeightsRV, InterceptsRV, ProbabilityTablesRV)
+_BLOCK = 6  # variables whose parents are drawn together, at most: 8 take ten times as long
 _SUPPORTED = (
     "Supported are one observed GaussianNetwork with NoiseVariances, ArcWeights and Intercepts, or one "
     "observed DiscreteNetwork with ProbabilityTables, on which nothing else depends; "
@@ -328,7 +330,11 @@ class IndependentGraphs:
 
 
 class PartitionGraphs:
-    """Partition Markov chain Monte Carlo over the graphs that tables of parent sets allow."""
+    """Partition Markov chain Monte Carlo over the graphs that tables of parent sets allow.
+
+    In each sweep the parents of some blocks of variables are drawn together, those that have to change together
+    between good graphs: without that chains stay for long with one of several modes.
+    """
 
     def __init__(self, problem, sweeps, candidates):
         from bayesstruct.kernels.partition_mcmc import default_moves
@@ -336,6 +342,7 @@ class PartitionGraphs:
         self.problem, self.sweeps = problem, sweeps
         self.tables = search_tables(problem, size=candidates)
         self.moves = default_moves(self.tables.d)
+        self.blocks = switching_blocks(local_modes(problem, self.tables), _BLOCK)
 
     def start(self, rng, graph):
         """Return where a chain begins: at a graph of a short search, unless it was given one."""
@@ -345,9 +352,18 @@ class PartitionGraphs:
         """Next graph, and the share of the reversals that were accepted."""
         from bayesstruct.kernels.partition_mcmc import sweep
 
-        graph = graph.copy()
-        accepted = sum(sweep(rng, self.tables, graph, self.moves) for _ in range(self.sweeps))
+        graph, accepted = graph.copy(), 0
+        for _ in range(self.sweeps):
+            accepted += sweep(rng, self.tables, graph, self.moves)
+            self._redraw_blocks(rng, graph)
         return graph, accepted / max(self.sweeps * self.moves.reversals, 1)
+
+    def _redraw_blocks(self, rng, graph):
+        from bayesstruct.kernels.parent_blocks import draw_block
+
+        for _ in range(2 + self.tables.d // 40 if self.blocks else 0):
+            block = self.blocks[rng.integers(len(self.blocks))]
+            draw_block(rng, self.tables, graph, block)
 
     def log_score(self, graph):
         """Log score of a graph."""
