@@ -23,19 +23,44 @@ def _logit(x, i, s, states, unary, pair, unary_start, position):
     return total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _log_conditional(x, i, states, unary, pair, unary_start, position):
-    """Log probability of the state of one variable given the rest of its row."""
-    top, norm, own = -np.inf, 0.0, 0.0
-    for s in range(states[i]):
-        logit = _logit(x, i, s, states, unary, pair, unary_start, position)
-        if s == x[i]:
-            own = logit
-        if logit > top:
-            norm, top = norm * math.exp(top - logit) + 1.0, logit
-        else:
-            norm += math.exp(logit - top)
-    return own - top - math.log(norm)
+@numba.njit(cache=True, nogil=True)
+def _fill_logits(x, states, unary, pair, unary_start, position, logits):
+    """Logits of all states of all variables given the rest of a row, (p, states)."""
+    for i in range(len(states)):
+        for s in range(states[i]):
+            logits[i, s] = _logit(x, i, s, states, unary, pair, unary_start, position)
+
+
+@numba.njit(cache=True, nogil=True)
+def _move(x, i, t, states, pair, position, logits):
+    """Give variable i the state t, and bring the logits of the others up to date."""
+    s = x[i]
+    if s == t:
+        return
+    for j in range(len(states)):
+        at = position[i, j]
+        if j == i or at < 0:
+            continue
+        for r in range(states[j]):
+            if i < j:
+                logits[j, r] += pair[at + t * states[j] + r] - pair[at + s * states[j] + r]
+            else:
+                logits[j, r] += pair[at + r * states[i] + t] - pair[at + r * states[i] + s]
+    x[i] = t
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_probability(logits, k, state):
+    """Log probability of a state of a variable, from the logits of its k states."""
+    best = 0
+    for s in range(1, k):
+        if logits[s] > logits[best]:
+            best = s
+    norm = 1.0
+    for s in range(k):
+        if s != best:
+            norm += math.exp(logits[s] - logits[best])
+    return logits[state] - logits[best] - math.log(norm)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -48,12 +73,12 @@ def _is_touched(j, cells, position):
 
 
 @numba.njit(cache=True, nogil=True)
-def _log_pseudo(x, cells, states, unary, pair, unary_start, position):
+def _log_pseudo(x, cells, states, position, logits):
     """Log of all conditional probabilities of a row that depend on some of its cells."""
     total = 0.0
     for j in range(len(states)):
         if _is_touched(j, cells, position):
-            total += _log_conditional(x, j, states, unary, pair, unary_start, position)
+            total += _log_probability(logits[j], states[j], x[j])
     return total
 
 
@@ -84,26 +109,29 @@ def _block(first, rows, columns, states):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _fill(x, cells, states, c):
-    """Put joint state c of some cells into their row."""
+def _put(c, exact, x, cells, states, pair, position, logits):
+    """Put joint state c of some cells into their row; under the pseudo-likelihood logits follow."""
     for i in cells:
-        x[i] = c % states[i]
+        if exact:
+            x[i] = c % states[i]
+        else:
+            _move(x, i, c % states[i], states, pair, position, logits)
         c //= states[i]
 
 
 @numba.njit(cache=True, nogil=True)
-def _choose(rng, logits):
-    """Draw an index with probability proportional to the exponentials, which take the place of `logits`."""
-    top, norm = logits.max(), 0.0
-    for c in range(len(logits)):
-        logits[c] = math.exp(logits[c] - top)
-        norm += logits[c]
+def _choose(rng, weights):
+    """Draw an index by log weights, whose exponentials take their place."""
+    top, norm = weights.max(), 0.0
+    for c in range(len(weights)):
+        weights[c] = math.exp(weights[c] - top)
+        norm += weights[c]
     u = rng.random() * norm
-    for c in range(len(logits) - 1):
-        u -= logits[c]
+    for c in range(len(weights) - 1):
+        u -= weights[c]
         if u < 0.0:
             return c
-    return len(logits) - 1
+    return len(weights) - 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -131,16 +159,21 @@ def draw_missing(rng, exact, rows, columns, table, states, unary, pair, unary_st
     position : (p, p) int64 array
         Where the table of each pair starts, -1 without one; symmetric.
     """
-    logits = np.empty(max(BLOCK, states.max()))
-    first = 0
+    weights = np.empty(max(BLOCK, states.max()))
+    logits = np.empty((len(states), states.max()))
+    first, row = 0, -1
     while first < len(rows):
         last, count = _block(first, rows, columns, states)
         x, cells = table[rows[first]], columns[first:last]
+        if not exact and rows[first] != row:
+            row = rows[first]
+            _fill_logits(x, states, unary, pair, unary_start, position, logits)
         for c in range(count):
-            _fill(x, cells, states, c)
+            _put(c, exact, x, cells, states, pair, position, logits)
             if exact:
-                logits[c] = _energy(x, cells, states, unary, pair, unary_start, position)
+                weights[c] = _energy(x, cells, states, unary, pair, unary_start, position)
             else:
-                logits[c] = _log_pseudo(x, cells, states, unary, pair, unary_start, position)
-        _fill(x, cells, states, _choose(rng, logits[:count]))
+                weights[c] = _log_pseudo(x, cells, states, position, logits)
+        chosen = _choose(rng, weights[:count])
+        _put(chosen, exact, x, cells, states, pair, position, logits)
         first = last
