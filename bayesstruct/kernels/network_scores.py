@@ -182,7 +182,8 @@ class _Gaussian(Score):
         from bayesstruct.kernels.gaussian_order_search import GaussianFamilies
 
         no_rows = np.eye(self.d), np.zeros(self.d), np.zeros(self.d)
-        parts = [self._of_group(g) if rows.any() else no_rows for g, rows in enumerate(self._kept)]
+        some = [rows.any() for rows in self._kept]
+        parts = [self._of_group(g) if some[g] else no_rows for g in range(len(some))]
         sizes = [[offset + prior.log_size_weights, slope] for _, offset, slope in parts]
         absent, present = prior.log_arc_weights
         return GaussianFamilies(
@@ -190,7 +191,8 @@ class _Gaussian(Score):
             self._group.astype(np.int64),
             np.array(sizes),
             present - absent,
-            np.array([self._weight, self._floor, self._tol]),
+            # Without rows all scores are 0: no limit and no determinant counts.
+            np.outer(some, [self._weight, self._floor, self._tol]),
         )
 
     @abstractmethod

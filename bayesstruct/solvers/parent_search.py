@@ -142,7 +142,7 @@ def _good_graphs(problem):
     return [graph for value, graph in found if value >= found[0][0] - _NEAR]
 
 
-def good_network(problem, rng):
+def good_network(problem, rng, climbs=_FROM_START):
     """Graph of a search from one random order, for scores of Gaussian networks, and its relative log weight.
 
     Returns
@@ -151,8 +151,9 @@ def good_network(problem, rng):
     """
     from bayesstruct.kernels.gaussian_order_search import search_orders
 
-    graph = np.zeros((problem.d, problem.d), np.int8)
-    return search_orders(rng, problem.score.families(problem.prior), _FROM_START, graph), graph
+    families = problem.score.families(problem.prior)
+    graph, _, value = search_orders(rng, families, climbs=climbs)
+    return value, graph
 
 
 def _arcs_in_use(tables):
