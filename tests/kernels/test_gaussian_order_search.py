@@ -28,7 +28,7 @@ PRIORS = {
     "constraints": {
         "kind": "edge",
         "edge_probability": ARCS,
-        "required": [("x6", "x0"), ("x0", "x3")],
+        "required": [("x4", "x6"), ("x6", "x0"), ("x0", "x3")],
         "forbidden": [("x1", "x2"), ("x2", "x1"), ("x5", "x4")],
         "max_parents": 3,
     },
