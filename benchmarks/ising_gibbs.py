@@ -67,7 +67,8 @@ def judged(weights, inclusion, truth):
     weights, inclusion = weights[:, begin:], inclusion[:, begin:]
     edge = (weights != 0).astype(float)
     moves = edge.std(axis=(0, 1)) > 0.05
-    quantities = {"edge": edge[..., moves], "weight": weights[..., truth], "n": edge.sum(-1)}
+    drawn = truth & edge.any(axis=(0, 1))  # ESS and R-hat of a constant do not exist
+    quantities = {"edge": edge[..., moves], "weight": weights[..., drawn], "n": edge.sum(-1)}
     ess = min(float(np.min(az.ess(v, chain_axis=0, draw_axis=1))) for v in quantities.values())
     rhat = max(float(np.max(az.rhat(v, chain_axis=0, draw_axis=1))) for v in quantities.values())
     probability = np.clip(inclusion.mean(axis=(0, 1), dtype=float), 0, 1)
