@@ -36,7 +36,7 @@ from bayesstruct.steps.networks import network_of, network_problem_of
 CHAINS = 4
 #: Variables, rows, draws of a chain.
 SMALL = [(20, 640, 1000)]
-LARGE = [(80, 320, 1000), (150, 500, 500)]
+LARGE = [(80, 320, 600), (150, 500, 500)]
 
 
 def table(d, n, seed):

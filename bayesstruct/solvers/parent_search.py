@@ -10,7 +10,7 @@ ALL_PARENTS = 11  # variables up to which every parent set is tabulated
 _FIRST, _MOST = 7, 12  # candidates of a variable, at first and at most
 _CELLS = 2**25  # parent sets in all, beyond which no candidate is added (800 MiB)
 _ROUNDS, _CLIMBS, _SWEEPS = 6, 20, 60
-_CHAIN_CLIMBS = 5  # that a chain begins with: one alone often ends where no chain gets away
+_CHAIN_CLIMBS = 5  # that a chain begins with: one alone often ends far below the best graph
 _IN_USE = 0.02  # share of the graphs of a short chain
 _STARTS, _FROM_START = 5, 12  # searches over orders without candidates, and climbs of each
 _NEAR = 40.0  # log posterior below that of the best graph, of others whose parents are candidates
@@ -107,7 +107,7 @@ def chain_start(problem, tables, rng) -> np.ndarray:
     from bayesstruct.kernels.parent_tables import family_scores
 
     if hasattr(problem.score, "families"):
-        _, graph = good_network(problem, rng)
+        _, graph = good_network(problem, rng, climbs=_CHAIN_CLIMBS)
         if np.isfinite(family_scores(tables, graph)).all():
             return graph
     return best_graph(tables, rng, climbs=_CHAIN_CLIMBS)[0]

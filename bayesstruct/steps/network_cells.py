@@ -26,6 +26,7 @@ from bayesstruct.distributions.incomplete_networks import (
     IncompleteGaussianNetworkRV,
     NetworkCellsRV,
 )
+from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.exact.dags import NetworkProblem
 from bayesstruct.solvers.parent_search import ALL_PARENTS, search_tables
 from bayesstruct.steps.networks import (
@@ -143,6 +144,10 @@ def _check_uniform(model, part):
     """Refuse cells that are anything but uniform before the table is seen."""
     if not is_op(part.cells, CategoricalRV):
         raise NotRecognized(f"{part.cells.name!r} are not bayesstruct.MissingStates")
+    sources = set(random_ancestors(parameters(part.cells)[0])) & set(model.basic_RVs)
+    if sources:
+        names = ", ".join(sorted(repr(v.name) for v in sources))
+        raise NotRecognized(f"the prior of {part.cells.name!r} depends on {names}")
     [p] = Expressions(model, [parameters(part.cells)[0]])(model.initial_point())
     states = np.array(part.rows.owner.op.states)[part.mask.columns]
     wanted = (np.arange(p.shape[-1]) < states[:, None]) / states[:, None]

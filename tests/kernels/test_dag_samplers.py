@@ -13,6 +13,7 @@ from tools.random_scores import RandomScore
 from bayesstruct.kernels import (
     order_mcmc,
     order_search,
+    parent_blocks,
     partition_mcmc,
     structure_mcmc,
 )
@@ -79,15 +80,18 @@ def discrepancy(draw, start, log, draws, seed=0):
 #: One is expected, or a little less, and 0.1 is about its standard deviation: cells are not independent.
 AGREES = 1.4
 MOVES = {
-    "partition": [(0, 0, 6, 0), (3, 0, 0, 0), (2, 2, 2, 2, 3, 6)],
+    "partition": [(0, 0, 6, 0), (3, 0, 0, 0), (2, 2, 2, 2, 3, 6, 1)],
     "order": [(3, 0, 0), (0, 2, 3)],
     "structure": [(20, 0), (5, 5, 10)],
+    "parent": [(2, 4), (3, 2), (4, 1)],
 }
 SAMPLERS = {"partition": partition_mcmc, "order": order_mcmc, "structure": structure_mcmc}
 RUNS = [(name, moves) for name in MOVES for moves in MOVES[name]]
 
 
 def sampler(name, moves, tables, start):
+    if name == "parent":
+        return lambda rng, adjacency: parent_blocks.draw_blocks(rng, tables, adjacency, *moves)
     module = SAMPLERS[name]
     numbers = module.Moves(*moves)
     if name != "order":
@@ -166,6 +170,66 @@ def test_wrong_ratios_are_noticed(cases, monkeypatch, module, family, broken, wr
     np.testing.assert_array_equal(*ends)  # the copy is the same sampler until it is broken
     monkeypatch.setattr(copy, broken, wrong)
     assert discrepancy(draw, start, log, 4000) > 1.5 * AGREES
+
+
+def test_a_block_of_all_variables_is_drawn_anew(cases):
+    tables, start, log = cases["constrained"]
+    rng, graph = np.random.default_rng(3), start.copy()
+    index = np.empty(6000, np.int64)
+    for k in range(len(index)):
+        parent_blocks.draw_block(rng, tables, graph, np.array([2, 0, 3, 1]))
+        index[k] = INDEX[graph.ravel() @ CODE]
+    p = np.exp(log - log.max())
+    p /= p.sum()
+    often = p * len(index) > 5
+    counts = np.bincount(index, minlength=len(p))
+    z = (counts - len(index) * p)[often] / np.sqrt(len(index) * p * (1.0 - p))[often]
+    assert np.mean(z**2) < 1.0 + 5.0 * np.sqrt(2.0 / often.sum())
+    assert abs(np.mean(index[1:] == index[:-1]) - (p**2).sum()) < 0.02
+
+
+def no_layer(*_):
+    """Parents of a later layer need not meet the layer before it: graphs of few arcs count twice."""
+    return np.int64(kernel.FREE)
+
+
+def test_layers_that_do_not_meet_are_noticed(cases, monkeypatch):
+    tables, start, log = cases["all"]
+    copy = interpreted(parent_blocks, monkeypatch)
+
+    def draw(rng, adjacency):
+        copy.draw_blocks(rng, tables, adjacency, 3, 1)
+
+    assert discrepancy(draw, start, log, 1500) < AGREES
+    monkeypatch.setattr(copy, "_nearest", no_layer)
+    assert discrepancy(draw, start, log, 1500) > 1.5 * AGREES
+
+
+def test_blocks_that_the_graph_chooses_are_noticed(cases):
+    """A variable with its parents: the way back would take another block."""
+    tables, start, log = cases["all"]
+
+    def draw(rng, adjacency):
+        child = int(rng.integers(D))
+        block = np.append(np.flatnonzero(adjacency[:, child]), child)
+        parent_blocks.draw_block(rng, tables, adjacency, block)
+
+    assert discrepancy(draw, start, log, 6000) > 1.5 * AGREES
+
+
+def test_blocks_hold_different_variables_that_are_near():
+    d, rng, block = 12, np.random.default_rng(0), np.empty(4, np.int64)
+    near = [[(i + 1) % d] for i in range(d)]
+    tables = parent_tables(RandomScore(d, 0), None, near)
+    seen, joined = np.zeros(d), 0
+    for _ in range(200):
+        parent_blocks.pick_block(rng, tables, block)
+        assert len(set(block)) == 4
+        others = np.array([(i - j) % d for i in block for j in block])
+        joined += (others == 1).sum() == 3  # four in a row of the ring
+        seen[block] += 1
+    assert seen.min() > 30
+    assert joined > 180  # others ran out of trials
 
 
 def test_runs_are_repeated_by_their_seed(cases):
