@@ -387,7 +387,9 @@ class NetworkMCMC(BlockedStep):
     parameters integrated out, then the parameters given the graph. Up to 11 variables the graph is an
     independent draw from its exact posterior (:class:`bayesstruct.exact.IndependentDraws`). Beyond, or if
     `candidates` is given, it comes from `sweeps` sweeps of partition Markov chain Monte Carlo (Kuipers and
-    Moffa 2017), each followed by cheap changes of single arcs (:mod:`bayesstruct.kernels.partition_mcmc`).
+    Moffa 2017), each followed by cheap changes of single arcs (:mod:`bayesstruct.kernels.partition_mcmc`) and by
+    joint draws of the parents of variables that have to change together between good graphs, up to six
+    (:mod:`bayesstruct.kernels.parent_blocks`; Goudie and Mukherjee 2016).
 
     Parameters
     ----------
@@ -410,9 +412,10 @@ class NetworkMCMC(BlockedStep):
 
     Notes
     -----
-    The first call of a Markov chain puts it at the end of a greedy search over orders from a random one, so
-    that chains start apart from each other, in the region where the posterior is. With many rows the
-    posterior may have several modes that no chain leaves; ``bs.check`` then says so.
+    The first call of a Markov chain puts it at the end of a short search over orders from a random one, so
+    that chains start in the region where the posterior is. With many rows the posterior may have several modes;
+    chains go from one to the other if both are among the good graphs that searches found beforehand. If none does,
+    ``bs.check`` says so.
 
     Statistics of each draw: ``n_arcs``, ``log_score``, the sum of the local scores and log prior weights of
     the graph, and ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
@@ -420,7 +423,8 @@ class NetworkMCMC(BlockedStep):
 
     References
     ----------
-    Kuipers, J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299.
+    Goudie, R. J. B. and Mukherjee, S. (2016). A Gibbs sampler for learning DAGs. *JMLR* 17(30), 1-39. -- Kuipers,
+    J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299.
     """
 
     name = "network_mcmc"
