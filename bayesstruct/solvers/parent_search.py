@@ -6,7 +6,8 @@ from bayesstruct.solvers.candidate_parents import candidate_parents
 
 __all__ = ["ALL_PARENTS", "best_network", "chain_start", "log_weight", "search_tables"]
 
-ALL_PARENTS = 11  # variables up to which every parent set is tabulated
+ALL_PARENTS = 11  # variables up to which graphs are drawn independently
+_EVERY_SET = 13  # variables up to which every parent set is tabulated
 _FIRST, _MOST = 7, 12  # candidates of a variable, at first and at most
 _CELLS = 2**25  # parent sets in all, beyond which no candidate is added (800 MiB)
 _ROUNDS, _CLIMBS, _SWEEPS = 6, 20, 60
@@ -20,12 +21,14 @@ _SEED = 20170  # the tables are part of the target: all chains have to have the 
 def search_tables(problem, *, size=None):
     """Tables of the parent sets that matter.
 
-    Up to 11 variables they hold all sets, and a sampler on them is exact. Beyond, each
+    Up to 13 variables they hold all sets, and a sampler on them is exact. Beyond, each
     variable has candidates; its sets are the subsets of them, and these with one further parent (Kuipers,
     Suter and Moffa 2022). The first candidates are the parents in good graphs that were found without any
     (:mod:`bayesstruct.kernels.gaussian_order_search`, for scores of Gaussian networks), and those of a forward
     selection. A search and a short chain on these tables show which further parents are in
-    use; they become candidates, until none is missing or there is no room for more.
+    use; they become candidates, until none is missing or there is no room for more. With few rows many large
+    sets are left out that have little probability each and some together; more candidates to begin with (`size`)
+    show whether that matters.
 
     Parameters
     ----------
@@ -52,7 +55,7 @@ def _tables(problem, size, graphs):
 
     d, prior = problem.d, problem.prior
     if size is None:
-        size = d - 1 if d <= ALL_PARENTS else _FIRST
+        size = d - 1 if d <= _EVERY_SET else _FIRST
     size = min(max(size, int(prior.required.sum(axis=0).max(initial=0))), d - 1)
     if size == d - 1:
         everyone = [np.flatnonzero(prior.allowed[:, i]) for i in range(d)]

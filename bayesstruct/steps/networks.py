@@ -397,7 +397,7 @@ class NetworkMCMC(BlockedStep):
         Value variables of one network.
     sweeps : int, default 1
     candidates : int, optional
-        Candidate parents of each variable to begin with; 7 beyond 11 variables. Graphs
+        Candidate parents of each variable to begin with; 7 beyond 13 variables. Graphs
         whose parent sets have more than one parent outside the candidates are not visited
         (:func:`bayesstruct.solvers.search_tables`).
     model : pymc.Model, optional
