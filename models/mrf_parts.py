@@ -229,7 +229,7 @@ def record_field(table, potentials, implied, negligible):
 def _warn_of_missing(table):
     """Warn that under the pseudo-likelihood a missing cell follows its neighbours more than it should."""
     warn(
-        f"{table.missing.sum():,} cells are missing. Under the pseudo-likelihood the neighbours of a missing "
+        f"{table.missing.sum():,} of {table.missing.size:,} cells are missing. Under the pseudo-likelihood the neighbours of a missing "
         "cell count twice, for it and for themselves: imputed states are too sure and weights too large. Use "
         'likelihood="exact" where it is affordable (20 columns of two states, or a graph=...), or keep the '
         f"{(~table.missing.any(axis=1)).sum():,} complete rows: data.dropna()"

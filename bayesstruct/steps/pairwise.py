@@ -195,10 +195,8 @@ class PairwiseSpikeSlab(BlockedStep):
             _Sampler(model, part, [v for v in part.variables if v in drawn], swaps, compile_kwargs)
             for part in parts
         ]
-        self._announce({field.statistic: len(field.blocks[0]) for field in self.fields})
-
-    def _announce(self, sizes):
-        """Say which vectors are reported: PyMC's traces go by the type alone, others by the shape."""
+        # PyMC's traces go by the type alone, others by the shape.
+        sizes = {field.statistic: len(field.blocks[0]) for field in self.fields}
         shapes = {name: (np.float32, [size]) for name, size in sizes.items()}
         types = {name: np.dtype((np.float32, (size,))) for name, size in sizes.items()}
         self.stats_dtypes_shapes = type(self).stats_dtypes_shapes | shapes

@@ -77,6 +77,11 @@ class EdgePosterior:
     def indicators(self) -> np.ndarray:
         """Inclusion indicators, boolean, shape (chain, draw, edge)."""
         values = self.draws[INDICATOR].transpose(*SAMPLE_DIMS, self.dim).values
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise ValueError(
+                "`edge` has draws that are NaN, as joining runs of different lengths leaves them: cut all "
+                "runs to the shortest first, idata.isel(draw=slice(0, n))"
+            )
         if not np.isin([values.min(), values.max()], (0, 1)).all() or (
             values.dtype.kind == "f" and (values != np.round(values)).any()
         ):

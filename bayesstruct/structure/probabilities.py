@@ -174,9 +174,10 @@ def mean_probabilities(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray
     """Probabilities of presence and of absence, each accurate near zero, shape (n_edges,)."""
     if has_product(posterior):
         return tuple(posterior.constants[f"edge_{k}"].values for k in ("present", "absent"))
+    indicators = posterior.indicators  # refuses what is no indicator
     if has_rao_blackwell(posterior):
         return _rao_blackwell(posterior)
-    drawn = posterior.indicators if posterior.inclusion is None else posterior.inclusion
+    drawn = indicators if posterior.inclusion is None else posterior.inclusion
     present = np.clip(drawn.mean(axis=(0, 1), dtype=float), 0, 1)
     return present, 1 - present
 

@@ -420,3 +420,17 @@ def test_options_that_do_not_belong_and_lists_that_are_no_tables():
         pairwise_mrf(table, reference=1)
     with pytest.raises(bs.TableError, match=r"DataFrame|columns"):
         ising([0, 1, 0])
+
+
+def test_missing_cells_under_the_pseudo_likelihood_are_warned_of():
+    table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 4)), columns=list("abcd"))
+    gaps = table.astype(float)
+    gaps.iloc[[3, 3, 9], [0, 1, 2]] = np.nan
+    said = r"cells are missing\. Under the pseudo-likelihood .*38 complete rows"
+    for build in (ising, pairwise_mrf):
+        with pytest.warns(UserWarning, match=said):
+            build(gaps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ising(gaps, likelihood="exact")
+        ising(table)

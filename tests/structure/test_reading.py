@@ -136,3 +136,14 @@ def test_names_with_the_separator_in_them():
     assert list(graph.edges) == [("a -- b", "c")]
     table = edge_table(posterior(drawn, names=names))
     assert table.loc[0, ["source", "target"]].tolist() == ["a -- b", "c"]
+
+
+def test_draws_that_are_nan_are_refused_by_all_that_reads_them():
+    """Runs of different lengths, joined along the chains."""
+    tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10)
+    edge = tree["posterior"]["edge"].astype(float)
+    edge[0, 7:] = np.nan
+    tree["posterior"]["edge"] = edge
+    for read in (edge_table, median_graph, bs.inclusion_probabilities):
+        with pytest.raises(ValueError, match="runs of different lengths"):
+            read(tree)
