@@ -2,7 +2,6 @@
 
 import itertools
 
-import networkx as nx
 import numpy as np
 
 from bayesstruct.solvers.parent_search import good_network, log_weight
@@ -59,6 +58,8 @@ def switching_blocks(graphs, most) -> list[np.ndarray]:
     list of numpy.ndarray
         int64, increasing, each block once.
     """
+    import networkx as nx
+
     blocks = set()
     for first, other in itertools.combinations(graphs, 2):
         different = np.asarray(first, bool) != np.asarray(nearest_equivalent(other, first), bool)
