@@ -147,9 +147,10 @@ def bayesian_network(
     all graphs; beyond, over graphs whose parents are candidates and one more
     (:class:`bayesstruct.steps.NetworkMCMC`; for the prior ``"order"``
     :class:`bayesstruct.steps.OrderNetworkMCMC`). What that leaves out no diagnostic sees: with few rows (some 30)
-    and discrete columns, large parent sets have little probability each and some together. If cells are missing, graph, parameters and cells
-    are drawn in turn, and the draws depend on each other the more, the more is missing
-    (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
+    and discrete columns, large parent sets have little probability each and some together.
+
+    If cells are missing, graph, parameters and cells are drawn in turn, and the draws depend on each other the more,
+    the more is missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
 
     References
     ----------

@@ -4,13 +4,12 @@ import itertools
 
 import numpy as np
 
-from bayesstruct.solvers.parent_search import good_network, log_weight
+from bayesstruct.solvers.parent_search import good_network, log_weight, near_best
 
 __all__ = ["local_modes", "nearest_equivalent", "switching_blocks"]
 
 _SEED = 20170  # blocks are part of the sampler: they must not depend on a chain
 _SEARCHES = 20
-_NEAR = 40.0  # log posterior below that of the best graph
 
 
 def local_modes(problem, tables) -> list[np.ndarray]:
@@ -35,8 +34,7 @@ def local_modes(problem, tables) -> list[np.ndarray]:
         else:
             graph, _, _ = best_graph(tables, rng, climbs=1)
         found.append((log_weight(problem, graph), graph))
-    top = max(value for value, _ in found)
-    return [graph for value, graph in found if value >= top - _NEAR]
+    return near_best(found)
 
 
 def switching_blocks(graphs, most) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ _ROUNDS, _CLIMBS, _SWEEPS = 6, 20, 60
 _CHAIN_CLIMBS = 5  # that a chain begins with: one alone often ends far below the best graph
 _IN_USE = 0.02  # share of the graphs of a short chain
 _STARTS, _FROM_START = 5, 12  # searches over orders without candidates, and climbs of each
-_NEAR = 40.0  # log posterior below that of the best graph, of others whose parents are candidates
+_NEAR = 40.0  # log posterior below that of the best graph, of others that count as good
 _SEED = 20170  # the tables are part of the target: all chains have to have the same
 
 
@@ -140,8 +140,12 @@ def _good_graphs(problem):
     if problem.d <= ALL_PARENTS or not hasattr(problem.score, "families"):
         return []
     rng = np.random.default_rng(_SEED)
-    found = [good_network(problem, rng) for _ in range(_STARTS)]
-    found.sort(key=lambda pair: -pair[0])
+    return near_best([good_network(problem, rng) for _ in range(_STARTS)])
+
+
+def near_best(found) -> list[np.ndarray]:
+    """Graphs of pairs of a log weight and a graph, the best first, without those far below it."""
+    found = sorted(found, key=lambda pair: -pair[0])
     return [graph for value, graph in found if value >= found[0][0] - _NEAR]
 
 

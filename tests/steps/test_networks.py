@@ -5,7 +5,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 
-from tools.batches import batch_means
+from tools.batches import batch_means, mean_and_error
 from tools.dags import dag_posterior
 from tools.geweke import assert_geweke
 
@@ -189,6 +189,24 @@ def test_a_run_of_eighty_variables_that_is_too_short_says_so():
     assert not any(row.ok for row in rows)
     assert all(row.ess_bulk < 200 for row in rows)
     assert max(row.r_hat for row in rows) > 1.05
+
+
+def test_twelve_columns_and_few_rows_have_their_exact_arcs():
+    """Large parent sets with little probability each: no short list of candidates has them."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(30, 12))
+    for j in range(1, 12):
+        x[:, j] += 0.7 * x[:, rng.integers(j)]
+    data = pd.DataFrame({f"v{j}": pd.qcut(x[:, j], 2 + j % 2, labels=False) for j in range(12)})
+    options = {"score": "bdeu", "prior": "edge"}
+    exact = bs.exact.dag_posterior(data, **options).arc_probabilities.to_numpy()
+    points = chain(bayesian_network(data, **options), 3000)
+    graphs = np.array([p["dag"] for p in points], float)
+    wide = graphs.sum(axis=1) >= 4
+    assert wide.mean(axis=0).max() > 0.02
+    mean, error, _ = mean_and_error(graphs.reshape(len(graphs), -1), 30)
+    error = np.maximum(error, np.sqrt(exact.ravel() * (1 - exact.ravel()) / len(graphs)) + 1e-4)
+    assert np.abs((mean - exact.ravel()) / error).max() < 4.5
 
 
 def test_pm_sample_assigns_it():
