@@ -130,10 +130,13 @@ def ising(
     absent ones. Pairs with many states fare worse. Where the exact likelihood is affordable, it is
     the one to report.
 
-    Missing cells make it worse: under the pseudo-likelihood a missing state follows the conditional
-    probabilities of its neighbours as well as its own. In 300 rows of a ring of five columns with weights of
-    1.5, 15 % of the cells missing, imputed states whose mean was below .15 or above .85 were right in 71 % of
-    the cells where 95 % were expected, and weights of 1.5 became up to 3. There is a warning.
+    Missing cells are drawn from their law in the field given the observed cells of their rows, under the
+    pseudo-likelihood too, where the density of the model has another law of them (it counts their neighbours
+    twice): :class:`bayesstruct.steps.PairwiseCells` says why. ``pm.sample`` assigns that step or one that does the same; another
+    step for ``x_missing`` would draw from the density. On ten tables of 300 rows of a ring of five columns, 15 % of
+    the cells missing, weights of 1.5 had a root mean squared error of .32 (exact likelihood .29), of .38 (.36)
+    from the complete rows alone, and of .28 (.24) without gaps; the log odds of imputed states had a slope of
+    .95 (.91) on the true ones.
 
     References
     ----------

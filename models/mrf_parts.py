@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.checks import SEPARATOR
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
-from bayesstruct.data.errors import TableError, warn
+from bayesstruct.data.errors import TableError
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.names import nearest
 from bayesstruct.distributions import IncompletePairwiseMRF, MissingStates, PairwiseMRF
@@ -200,8 +200,6 @@ def observe_states(table, bias, weight, *, potentials, likelihood):
     if not table.missing.any():
         PairwiseMRF("x", bias, weight, **options, observed=table.codes, dims=_ROWS)
         return
-    if likelihood == "pseudo":
-        _warn_of_missing(table)
     cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
     pm.modelcontext(None).add_coord("missing", cells)
     record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
@@ -224,13 +222,3 @@ def record_field(table, potentials, implied, negligible):
     record("reference_state", potentials.reference)
     if negligible > 0:
         record("negligible", float(negligible))
-
-
-def _warn_of_missing(table):
-    """Warn that under the pseudo-likelihood a missing cell follows its neighbours more than it should."""
-    warn(
-        f"{table.missing.sum():,} of {table.missing.size:,} cells are missing. Under the pseudo-likelihood the neighbours of a missing "
-        "cell count twice, for it and for themselves: imputed states are too sure and weights too large. Use "
-        'likelihood="exact" where it is affordable (20 columns of two states, or a graph=...), or keep the '
-        f"{(~table.missing.any(axis=1)).sum():,} complete rows: data.dropna()"
-    )

@@ -280,8 +280,8 @@ class IncompletePairwiseMRF(Discrete):
     """Rows of states from a pairwise Markov random field, some of which were not observed.
 
     The density is that of :class:`PairwiseMRF` for the table whose missing cells are `cells`; with
-    cells that have :class:`MissingStates` as their prior, the two are the density of observed and
-    missing cells together. Draws are complete rows.
+    cells that have :class:`MissingStates` as their prior and the exact likelihood, the two are the density of observed
+    and missing cells together. Draws are complete rows.
 
     Parameters
     ----------
@@ -295,7 +295,9 @@ class IncompletePairwiseMRF(Discrete):
     Notes
     -----
     ``pm.sample`` draws cells that are :class:`MissingStates` and that nothing else depends on by Gibbs sampling
-    (:class:`bayesstruct.steps.PairwiseCells`, or the step of the weights if these may be zero).
+    (:class:`bayesstruct.steps.PairwiseCells`, or the step of the weights if these may be zero), from their law in the
+    field under either likelihood. Under the pseudo-likelihood the density has another law of them, in which neighbours
+    count twice; a step that goes by the density, as those of PyMC do, draws from it.
     """
 
     rv_type = IncompletePairwiseRV

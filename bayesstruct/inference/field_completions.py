@@ -2,9 +2,10 @@ r"""Expectation step for random fields with missing cells: completions of rows a
 
 A row with missing cells stands for all its completions c, with weights
 
-.. math:: q_c \propto L(x_{\mathrm{obs}}, c \mid \theta),
+.. math:: q_c = p(c \mid x_{\mathrm{obs}}, \theta)
 
-L being the likelihood, or pseudo-likelihood, of a complete row.
+in the field, whether its likelihood or its pseudo-likelihood is maximised: the scores of both have mean zero at
+the true parameters, so that their expectation over completions has it too.
 """
 
 import math
@@ -25,7 +26,6 @@ class Completions:
         States; what stands in missing cells is not looked at.
     missing : (n, p) array of bool
     potentials : Potentials
-    likelihood : {"exact", "pseudo"}
 
     Raises
     ------
@@ -33,8 +33,8 @@ class Completions:
         If there are too many completions to go through.
     """
 
-    def __init__(self, codes, missing, potentials, likelihood):
-        self.potentials, self.likelihood = potentials, likelihood
+    def __init__(self, codes, missing, potentials):
+        self.potentials = potentials
         self.missing = np.asarray(missing, bool)
         _refuse_many(self.missing, potentials)
         gaps = self.missing.any(axis=1)
@@ -53,7 +53,7 @@ class Completions:
         return np.concatenate([self.ones, self._shares(bias, weight)])
 
     def _shares(self, bias, weight):
-        logs = self._log_likelihoods(self.potentials.unary(bias), self.potentials.pair(weight))
+        logs = self._energies(self.potentials.unary(bias), self.potentials.pair(weight))
         own = np.diff([*self.start, len(logs)])
         shares = np.exp(logs - np.repeat(np.maximum.reduceat(logs, self.start), own))
         return shares / np.repeat(np.add.reduceat(shares, self.start), own)
@@ -66,27 +66,15 @@ class Completions:
         gaps = self.missing[self.missing.any(axis=1)]
         return self.completed[best][gaps]
 
-    def _log_likelihoods(self, unary, pair):
-        """Of the completions, up to the partition function."""
+    def _energies(self, unary, pair):
+        """Log probabilities of the completions, up to the partition function."""
         potentials, x, k = self.potentials, self.completed, self.potentials.states
-        start, rows = potentials.unary_start, np.arange(len(self.completed))
-        logits = np.tile(unary, (len(x), 1))
-        energy = unary[start[:-1] + x].sum(axis=1)
+        energy = unary[potentials.unary_start[:-1] + x].sum(axis=1)
         for e, (i, j) in enumerate(zip(*potentials.ends, strict=True)):
             table = pair[potentials.pair_start[e] : potentials.pair_start[e + 1]]
-            if not table.any():
-                continue
-            table = table.reshape(k[i], k[j])
-            energy += table[x[:, i], x[:, j]]
-            logits[:, start[i] : start[i + 1]] += table[:, x[:, j]].T
-            logits[:, start[j] : start[j + 1]] += table[x[:, i]]
-        if self.likelihood == "exact":
-            return energy
-        total = np.zeros(len(x))
-        for i in range(potentials.p):
-            own = logits[:, start[i] : start[i + 1]]
-            total += own[rows, x[:, i]] - np.logaddexp.reduce(own, axis=1)
-        return total
+            if table.any():
+                energy += table.reshape(k[i], k[j])[x[:, i], x[:, j]]
+        return energy
 
 
 def _completed(row, gaps, states):

@@ -142,10 +142,10 @@ def _ridge(bias):
 def field_mode(model, field: Field, tol: float, max_rounds: int) -> tuple[dict, float]:
     """Mode of the biases and weights as a point of the model, and the last relative change.
 
-    Missing cells are summed out by expectation and maximisation (Dempster, Laird and Rubin 1977): each
-    round raises the posterior density, and so does the pseudo-posterior's, in which a row with gaps is
-    the sum of the pseudo-likelihoods of its completions. The cells of the point are those of the most
-    probable completion of each row.
+    Missing cells are summed out by expectation and maximisation (Dempster, Laird and Rubin 1977), each
+    round of which raises the posterior density. Under the pseudo-likelihood it ends where the expected score of the
+    pseudo-likelihood, over the completions that the field has at the same parameters, is balanced by the prior.
+    The cells of the point are those of the most probable completion of each row.
     """
     op = field.rows.owner.op
     table = model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE")
@@ -154,7 +154,7 @@ def field_mode(model, field: Field, tol: float, max_rounds: int) -> tuple[dict, 
         solution = _maximise(field, table, None, tol)
         change = 0.0 if solution.converged else np.inf
     else:
-        completions = Completions(table, op.mask.missing, op.potentials, op.likelihood)
+        completions = Completions(table, op.mask.missing, op.potentials)
         solution, change = _alternate(field, completions, tol, max_rounds)
         cells = completions.most_probable(solution.bias, solution.weight)
         point[model.rvs_to_values[field.cells].name] = cells

@@ -233,7 +233,7 @@ def searched_mode(model, field: SearchedField, tol: float, max_rounds: int) -> t
         on, change = found.on, 0.0 if converged else np.inf
     else:
         check_states(np.where(op.mask.missing, 0, codes), op.potentials)
-        completions = Completions(codes, op.mask.missing, op.potentials, op.likelihood)
+        completions = Completions(codes, op.mask.missing, op.potentials)
         on, theta, change = _climb_incomplete(field, completions, tol, max_rounds)
         first = op.potentials.bias_size
         cells = completions.most_probable(theta[:first], theta[first:])

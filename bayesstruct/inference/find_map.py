@@ -48,8 +48,8 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
 
     For :func:`bayesstruct.models.ising` and :func:`~bayesstruct.models.pairwise_mrf` with a Laplace
     or group-Laplace prior it is that of :func:`bayesstruct.solvers.pairwise_mrf`, inside an EM loop
-    over the completions of rows with missing cells (also of the pseudo-posterior, in which such a
-    row is the sum of the pseudo-likelihoods of its completions).
+    over the completions of rows with missing cells. These have their law in the field under either likelihood: with
+    the pseudo-likelihood the result is the mode for completions weighted as they are at that same mode.
 
     With the spike-and-slab prior of these two models it is the graph G of the greatest posterior
     probability that a search finds, of :math:`\log p(G) + \log p(x \mid G)` where biases and

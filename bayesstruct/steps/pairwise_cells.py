@@ -114,7 +114,7 @@ class CellDraws:
     """
 
     def __init__(self, op):
-        self.potentials, self.exact = op.potentials, op.likelihood == "exact"
+        self.potentials = op.potentials
         self.columns = op.mask.columns
         self.gaps, self.rows = np.unique(op.mask.rows, return_inverse=True)
         self.position = _positions(op.potentials)
@@ -152,7 +152,7 @@ class CellDraws:
         codes[self.rows, self.columns] = cells
         check_states(codes, potentials)
         draw_missing(
-            rng, self.exact, self.rows, self.columns, codes, np.array(potentials.states),
+            rng, self.rows, self.columns, codes, np.array(potentials.states),
             potentials.unary(bias), potentials.pair(weight), potentials.unary_start, self.position,
         )  # fmt: skip
         return codes[self.rows, self.columns]
@@ -219,15 +219,13 @@ class PairwiseCells(BlockedStep):
     Notes
     -----
     One call draws all missing cells given biases, weights and the observed cells: those of a row together, up to
-    16 of their joint states, otherwise in several such blocks. It works on the rows with gaps alone. With
-    ``likelihood="exact"`` the law of cells is their conditional law in the field. With ``likelihood="pseudo"`` it is
-    that of the composite posterior,
+    16 of their joint states, otherwise in several such blocks. It works on the rows with gaps alone.
 
-    .. math::
-
-        p(x_{\text{mis}} \mid x_{\text{obs}}, b, w) \propto \prod_i P(x_i \mid x_{-i}, b, w),
-
-    the product being over all variables of a row: a missing cell is a condition of the others too.
+    The law of cells is their conditional law in the field, :math:`p(x_{\text{mis}} \mid x_{\text{obs}}, b, w)`, with
+    ``likelihood="pseudo"`` as well. There it is not that of the density of the model, in which a missing cell is also a
+    condition of its neighbours, which would count twice: states would be too sure and weights too large. The chain
+    alternates between two conditional laws that no joint density has, as imputation by chained equations does; what
+    it draws is the mixture of the composite posteriors of completed tables.
 
     The statistic ``cells_changed`` is the share of the missing cells whose state changed.
 
@@ -235,6 +233,9 @@ class PairwiseCells(BlockedStep):
     ----------
     Geman, S. and Geman, D. (1984). Stochastic relaxation, Gibbs distributions, and the Bayesian restoration of
     images. *IEEE Transactions on Pattern Analysis and Machine Intelligence* 6, 721-741.
+
+    Liu, J., Gelman, A., Hill, J., Su, Y.-S. and Kropko, J. (2014). On the stationary distribution of iterative
+    imputations. *Biometrika* 101, 155-173.
 
     Tanner, M. A. and Wong, W. H. (1987). The calculation of posterior distributions by data augmentation.
     *JASA* 82, 528-540.

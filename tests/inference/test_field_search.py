@@ -8,8 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from scipy.special import logsumexp
-from tools.random_fields import exact_law
+from tools.random_fields import exact_law, summed_density
 
 import bayesstruct as bs
 
@@ -141,19 +140,12 @@ def test_missing_cells_are_summed_out(likelihood):
     table.iloc[0, 1] = table.iloc[1, 0] = table.iloc[1, 2] = np.nan
     model = ising(table, likelihood=likelihood, bias_scale=2.0)
     mode = bs.find_MAP(model)
-    logp = model.compile_logp(mode="FAST_COMPILE")
-    cells = list(itertools.product(range(2), repeat=3))
-
-    def density(point):
-        return logsumexp([logp(point | {"x_missing": np.array(c)}) for c in cells])
-
-    assert_no_point_near_is_better(model, mode, ["bias", "weight"], density)
-    point = {name: mode[name] for name in ("bias", "weight")}
-    joint = [logp(point | {"x_missing": np.array(c)}) for c in cells]
-    assert mode["x_missing"].tolist() == list(cells[int(np.argmax(joint))])
-    # No other graph is better for the completions, weighted as they are at the mode.
     potentials = Potentials("ordinal", (2,) * 3)
-    done = Completions(table.fillna(0).to_numpy(int), table.isna(), potentials, likelihood)
+    cells, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
+    assert_no_point_near_is_better(model, mode, ["bias", "weight"], density)
+    assert mode["x_missing"].tolist() == cells[np.argmax(shares)].tolist()
+    # No other graph is better for the completions, weighted as they are at the mode.
+    done = Completions(table.fillna(0).to_numpy(int), table.isna(), potentials)
     fit = likelihood_for(
         likelihood, potentials, done.codes, done.weights(mode["bias"], mode["weight"])
     )

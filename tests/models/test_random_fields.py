@@ -9,10 +9,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 
-from scipy.special import logsumexp
+from tools.random_fields import summed_density
 
 import bayesstruct as bs
 
+from bayesstruct.kernels.potentials import Potentials
 from bayesstruct.models import ising, pairwise_mrf
 
 QUIET = {"progressbar": False, "chains": 2, "cores": 1, "quiet": True, "random_seed": 1}
@@ -375,7 +376,7 @@ def test_an_ordinal_edge_has_the_same_prior_of_the_correlation_for_any_states(ki
 
 @pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
 def test_mode_with_missing_cells_sums_them_out(likelihood):
-    """No point near is better, the density being summed over all completions one by one."""
+    """No point near is better, all completions being gone through one by one."""
     rng = np.random.default_rng(4)
     table = pd.DataFrame(rng.integers(0, 3, (30, 3)), columns=list("abc")).astype(float)
     table["b"] = np.where(rng.random(30) < 0.7, table["a"], table["b"])
@@ -385,22 +386,15 @@ def test_mode_with_missing_cells_sums_them_out(likelihood):
         bias_scale=2.0,
     )  # fmt: skip
     mode = bs.find_MAP(model)
-    logp = model.compile_logp(mode="FAST_COMPILE")
-    cells = list(itertools.product(range(3), repeat=3))
-
-    def density(bias, weight):
-        point = {"bias": bias, "weight": weight}
-        return logsumexp([logp(point | {"x_missing": np.array(c)}) for c in cells])
-
-    bias, weight = mode["bias"], mode["weight"]
-    assert np.count_nonzero(weight) > 0
-    best = density(bias, weight)
+    potentials = Potentials("ordinal", (3,) * 3)
+    cells, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
+    point = {name: mode[name] for name in ("bias", "weight")}
+    assert np.count_nonzero(mode["weight"]) > 0
+    best = density(point)
     for size in 10.0 ** -rng.integers(1, 5, 30):
-        moved = density(*(v + size * rng.normal(size=v.shape) for v in (bias, weight)))
-        assert moved <= best + 1e-9
-    point = {"bias": bias, "weight": weight}
-    joint = [logp(point | {"x_missing": np.array(c)}) for c in cells]
-    assert mode["x_missing"].tolist() == list(cells[int(np.argmax(joint))])
+        moved = {name: v + size * rng.normal(size=v.shape) for name, v in point.items()}
+        assert density(moved) <= best + 1e-9
+    assert mode["x_missing"].tolist() == cells[np.argmax(shares)].tolist()
 
 
 def test_modes_that_there_are_not():
@@ -420,17 +414,3 @@ def test_options_that_do_not_belong_and_lists_that_are_no_tables():
         pairwise_mrf(table, reference=1)
     with pytest.raises(bs.TableError, match=r"DataFrame|columns"):
         ising([0, 1, 0])
-
-
-def test_missing_cells_under_the_pseudo_likelihood_are_warned_of():
-    table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 4)), columns=list("abcd"))
-    gaps = table.astype(float)
-    gaps.iloc[[3, 3, 9], [0, 1, 2]] = np.nan
-    said = r"cells are missing\. Under the pseudo-likelihood .*38 complete rows"
-    for build in (ising, pairwise_mrf):
-        with pytest.warns(UserWarning, match=said):
-            build(gaps)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ising(gaps, likelihood="exact")
-        ising(table)

@@ -6,7 +6,7 @@ import numpy as np
 
 from scipy.special import logsumexp
 
-__all__ = ["all_states", "energies", "exact_law", "feature_matrix"]
+__all__ = ["all_states", "energies", "exact_law", "feature_matrix", "summed_density"]
 
 
 def all_states(states):
@@ -39,3 +39,27 @@ def exact_law(potentials, bias, weight):
     energy = energies(potentials, bias, weight)
     log_z = logsumexp(energy)
     return log_z, np.exp(energy - log_z)
+
+
+def summed_density(model, potentials, missing, likelihood, mode):
+    """All values of `x_missing`, their shares at a mode, and the density that the mode should maximise.
+
+    With the likelihood that is the density of the model, summed over the values. With the pseudo-likelihood
+    it is the mean of its logarithm, the shares held at what the field of the mode says of the values.
+    """
+    rows, columns = np.nonzero(missing)
+    values = all_states([potentials.states[i] for i in columns])
+    logp = model.compile_logp(mode="FAST_COMPILE")
+    table = np.array(model.rvs_to_values[model["x"]].eval(mode="FAST_COMPILE"), int)
+    energy = energies(potentials, mode["bias"], mode["weight"]).reshape(potentials.states)
+    logs = np.empty(len(values))
+    for v, value in enumerate(values):
+        table[rows, columns] = value
+        logs[v] = energy[tuple(table[np.unique(rows)].T)].sum()
+    shares = np.exp(logs - logsumexp(logs))
+
+    def density(point):
+        each = [logp(point | {"x_missing": value}) for value in values]
+        return logsumexp(each) if likelihood == "exact" else shares @ np.array(each)
+
+    return values, shares, density
