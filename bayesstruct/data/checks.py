@@ -177,14 +177,12 @@ def _uninformative(names: list[str], values: np.ndarray) -> list[str]:
         columns = column_list([names[j] for j in single])
         problems.append(f"{columns}: a single observed value, 2 are needed; remove or complete it")
     if (constant := np.flatnonzero(flat)).size:
-        columns, verb = (
-            column_list([names[j] for j in constant]),
-            "is" if flat.sum() == 1 else "are",
-        )
+        columns = column_list([names[j] for j in constant])
+        verb, it = ("is", "it") if len(constant) == 1 else ("are", "them")
         rounding = " up to rounding" if spread[constant].any() else ""
         problems.append(
             f"{columns} {verb} constant{rounding} ({names[constant[0]]!r} is always "
-            f"{low[constant[0]]:g}): remove it, what does not vary depends on nothing"
+            f"{low[constant[0]]:g}): remove {it}, what does not vary depends on nothing"
         )
     return problems
 
@@ -319,7 +317,7 @@ def _binary(names: list[str], values: np.ndarray) -> list[str]:
 
 
 def dependent_columns(names: list[str], values: np.ndarray) -> list[str]:
-    """Return the columns that take part in an exact linear dependence of the complete rows."""
+    """Return the columns that take part in a linear dependence, up to rounding, of the complete rows."""
     complete = values[~np.isnan(values).any(axis=1)]
     if len(complete) <= values.shape[1]:
         return []
@@ -332,7 +330,7 @@ def _collinear(names: list[str], values: np.ndarray) -> list[str]:
     if not involved:
         return []
     return [
-        f"{column_list(involved)}: at least one is an exact linear combination of the others, so "
+        f"{column_list(involved)}: at least one is a linear combination of the others, up to rounding, so "
         "their edges with one another rest on the prior, which keeps the posterior proper; "
         "consider removing totals, differences or a share that completes 100 %"
     ]

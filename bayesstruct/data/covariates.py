@@ -121,6 +121,6 @@ def _check_dependence(names, values):
     involved = dependent_columns(names, values)
     if involved:
         warn(
-            f"covariates, {column_list(involved)}: at least one is an exact linear combination of "
-            "the others, so the table cannot tell their coefficients apart; leave one of them out"
+            f"covariates, {column_list(involved)}: at least one is a linear combination of the "
+            "others, up to rounding, so the table cannot tell their coefficients apart; leave one of them out"
         )

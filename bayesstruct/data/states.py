@@ -73,7 +73,8 @@ class StateTable(NamedColumns):
         -----
         TableWarning
             If columns are the same that may be so by chance: unrelated columns would be in one
-            table of this size in a million, or more often.
+            table of this size in a million, or more often. And if text that often stands for
+            a missing value, as an empty string or "NA" does, is a state.
 
         Examples
         --------
@@ -90,7 +91,7 @@ class StateTable(NamedColumns):
         codes = np.column_stack([column.codes for column in read])
         problems, remarks = _table_problems(names, codes)
         raise_problems(problems)
-        for remark in remarks:
+        for remark in [*remarks, *_gaps_in_words(names, read)]:
             warn(remark)
         codes.flags.writeable = False
         levels = tuple(column.levels for column in read)
@@ -152,6 +153,28 @@ class StateTable(NamedColumns):
     def missing(self) -> np.ndarray:
         """Which cells are missing; bool, shape (n, p)."""
         return self.codes < 0
+
+
+#: Text that more often stands for a missing value than for a state, in small letters.
+_NO_VALUE = {"", "na", "n/a", "#n/a", "nan", "null", ".", "?"}
+
+
+def _gaps_in_words(names, columns) -> list[str]:
+    """Say which columns have a state whose name says that there is none."""
+    found = [
+        (name, level)
+        for name, column in zip(names, columns, strict=True)
+        for level in column.levels
+        if isinstance(level, str) and level.strip().lower() in _NO_VALUE
+    ]
+    if not found:
+        return []
+    listed = column_list(list(dict.fromkeys(name for name, _ in found)))
+    name, text = found[0]
+    return [
+        f"{listed}: text that may stand for a missing value ({text!r} in {name!r}) is taken for a state of its own; "
+        f"if it means missing, replace it first, in pandas with data.replace({text!r}, numpy.nan)"
+    ]
 
 
 class _Problem(NamedTuple):

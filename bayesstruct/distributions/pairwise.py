@@ -461,7 +461,10 @@ def check_states(name, observed, states, missing=None):
 def _remedy(values, k):
     """Say what to give instead of these values."""
     if np.isnan(values).any():
-        return "Drop the rows with missing cells, or use bs.models.pairwise_mrf, which imputes them"
+        return (
+            "Drop the rows with missing cells, or use bs.models.pairwise_mrf, which imputes them (in a model of "
+            "your own: bs.IncompletePairwiseMRF with cells that are bs.MissingStates)"
+        )
     if set(values) <= {-1.0, 1.0}:
         return 'States are 0 and 1, also with coding="pm": give (x + 1) // 2'
     return (

@@ -44,6 +44,8 @@ class EdgePosterior:
     inclusion : ndarray of float, shape (chain, draw, edge), optional
         What the step reported of each edge: a number with the expectation of the indicator, and a
         smaller variance. Single values may be outside of [0, 1].
+    left_out : str
+        Why what the step reported cannot be used, if it reported something.
     """
 
     draws: "xr.Dataset"
@@ -52,6 +54,7 @@ class EdgePosterior:
     target: np.ndarray
     variables: list[str]
     inclusion: np.ndarray | None = None
+    left_out: str = ""
 
     @property
     def dim(self) -> str:
@@ -193,47 +196,71 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
         )
     )
     if group == "posterior" and "sample_stats" in idata.children:
-        return replace(posterior, inclusion=_reported(posterior, idata["sample_stats"]))
+        return _with_statistics(posterior, idata["sample_stats"])
     return posterior
 
 
-def _reported(posterior: EdgePosterior, stats) -> np.ndarray | None:
-    """Return what a step reported of the edges, if it is of the same draws and edges without doubt."""
+def _with_statistics(posterior: EdgePosterior, stats) -> EdgePosterior:
+    """Add what a step reported of the edges, if it is of the same draws and edges without doubt."""
+    found = [v for name, v in stats.data_vars.items() if str(name).endswith(_INCLUSION)]
+    if not found:
+        return posterior
+    if reason := _unlike(found, posterior):
+        return replace(posterior, left_out=reason)
+    at = {d: posterior.draws[d].values for d in SAMPLE_DIMS}
+    return replace(posterior, inclusion=found[0].sel(at).transpose(*SAMPLE_DIMS, ...).values)
+
+
+def _unlike(found: list["xr.DataArray"], posterior: EdgePosterior) -> str:
+    """Why statistics do not belong to the draws and edges of a posterior, if they do not."""
+    if len(found) > 1:
+        return "there are several random fields"
+    [values] = found
+    if values.ndim != 3 or values.size != values.sizes["chain"] * values.sizes["draw"] * len(
+        posterior.source
+    ):
+        return "there are not as many edges"
     ends = posterior.target, posterior.source
     if (np.lexsort(ends) != np.arange(len(posterior.source))).any():
-        return None  # sorted anew by the user, which statistics do not follow
-    found = [
-        values
-        for name, values in stats.data_vars.items()
-        if str(name).endswith(_INCLUSION) and _is_alongside(values, posterior)
-    ]
-    return found[0].transpose(*SAMPLE_DIMS, ...).values if len(found) == 1 else None
+        return "the edges are not in the order of the table"
+    for dim in SAMPLE_DIMS:
+        if dim not in values.coords or not _are_among(
+            posterior.draws[dim].values, values[dim].values
+        ):
+            return "it is not known of which draws it is"
+    return ""
 
 
-def _is_alongside(values: "xr.DataArray", posterior: EdgePosterior) -> bool:
-    """Whether a statistic has the draws and the number of edges of a posterior."""
-    return (
-        values.ndim == 3
-        and {*SAMPLE_DIMS} <= {*values.coords}
-        and all(np.array_equal(values[d], posterior.draws[d]) for d in SAMPLE_DIMS)
-        and values.size == posterior.n_draws * len(posterior.source)
-    )
+def _are_among(labels: np.ndarray, known: np.ndarray) -> bool:
+    """Whether labels are among others, none of which is there twice."""
+    return bool(np.isin(labels, known).all() and len(np.unique(known)) == len(known))
 
 
 _ORIGIN = "Was it sampled from a bayesstruct graph model?"
 _WHOLE = (
     " Pass the whole tree, idata instead of idata.posterior: the group constant_data is needed too."
 )
-#: What a model of one's own has to hold besides the precision matrix, and how it gets it.
+#: What a model of one's own has to hold besides its precision matrix or field, and how it gets it.
 _TO_ADD = {
     NODE: 'pm.Model(coords={"node": names, "node_": names, "pair": [f"{a} -- {b}" for a, b in '
     'itertools.combinations(names, 2)]}), and dims=("node", "node_") of the precision',
-    INDICATOR: 'bs.edges("edge", precision, dims="pair")',
-    "weight": 'pm.Deterministic("weight", bs.partial_correlations(precision), dims="pair")',
+    INDICATOR: 'bs.edges("edge", precision, dims="pair"), or of a random field pm.Deterministic("edge", '
+    'pm.math.neq(weight, 0).astype(int), dims="pair")',
+    "weight": 'pm.Deterministic("weight", bs.partial_correlations(precision), dims="pair"), or the weights of '
+    'the random field, called "weight", dims="pair"',
     "edge_source": 'pm.Data("edge_source", np.triu_indices(p, 1)[0], dims="pair")',
     "edge_target": 'pm.Data("edge_target", np.triu_indices(p, 1)[1], dims="pair")',
-    "edge_prior": 'pm.Data("edge_prior", bs.implied_edge_probability(p, 0.5), dims="pair")',
+    "edge_prior": 'pm.Data("edge_prior", bs.implied_edge_probability(p, 0.5), dims="pair"), or np.full(p * (p - '
+    "1) // 2, 0.5) of a random field",
 }
+_NO_CONSTANTS = (
+    " There is no group constant_data, where models of bayesstruct have it: bs.load_checkpoint(path, model=model) adds "
+    "the group to the draws of a run on disk."
+)
+_NESTED = (
+    " The variables are those of a model with a name, {}: results of such models are not read; build the model "
+    "outside of another one and without name=."
+)
 
 
 def _is_group(thing) -> bool:
@@ -254,10 +281,16 @@ def _refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Datase
     if not lacking:
         return
     found = ", ".join(map(str, draws.data_vars)) or "nothing"
+    held = (
+        f"This result has no {' and no '.join(f'`{name}`' for name in lacking)}; it holds {found}."
+    )
+    if nested := [name for name in map(str, draws.data_vars) if name.endswith(f"::{INDICATOR}")]:
+        raise ValueError(held + _NESTED.format(repr(nested[0].removesuffix(f"::{INDICATOR}"))))
+    if INDICATOR not in lacking and not constants.data_vars:
+        held += _NO_CONSTANTS
     lines = "".join(f"\n    {_TO_ADD[name]}" for name in absent)
     raise ValueError(
-        f"This result has no {' and no '.join(f'`{name}`' for name in lacking)}; it holds {found}. "
-        f"{_ORIGIN} In a model of your own, with p columns called names, add{lines}"
+        f"{held} {_ORIGIN} In a model of your own, with p columns called names, add{lines}"
     )
 
 
@@ -271,7 +304,10 @@ def _group(idata: "xr.DataTree", group: str) -> "xr.Dataset":
 def _checked(posterior: EdgePosterior) -> EdgePosterior:
     dims = posterior.draws[INDICATOR].dims
     if len(dims) != 3 or not {*SAMPLE_DIMS} <= {*dims}:
-        raise ValueError(f"`{INDICATOR}` must have chain, draw and one more dim, found {dims}.")
+        raise ValueError(
+            f"`{INDICATOR}` must have chain, draw and one more dim, found {dims}. To read a single chain, keep its "
+            "dimension: idata.isel(chain=[0])"
+        )
     n_edges = posterior.draws.sizes[posterior.dim]
     if not len(posterior.source) == len(posterior.target) == n_edges:
         raise ValueError(

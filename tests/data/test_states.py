@@ -65,7 +65,8 @@ def test_masked_arrays_have_gaps():
 
 
 def test_numbers_as_text_are_sorted_by_value():
-    table = StateTable.read([["10", "nan"], ["9", "1"], ["1,0", "x"]])
+    with pytest.warns(TableWarning, match="may stand for a missing value"):
+        table = StateTable.read([["10", "nan"], ["9", "1"], ["1,0", "x"]])
     assert table.levels == (("1,0", "9", "10"), ("1", "nan", "x"))
     assert table.ordered == (True, False)
 
@@ -161,3 +162,20 @@ def test_a_column_with_other_names_of_states_is_a_copy(rng):
     frame = pd.DataFrame({"a": a, "b": rng.integers(0, 3, 60), "c": np.array(["z", "x", "y"])[a]})
     with pytest.raises(TableError, match="'a' and 'c' are the same up to the names"):
         StateTable.read(frame)
+
+
+@pytest.mark.parametrize("text", ["", " ", "NA", "n/a", ".", "NULL"])
+def test_states_that_may_be_no_states_are_warned_of(text):
+    frame = pd.DataFrame(
+        {"a": ["x", text, "y", "x"], "b": ["u", "v", "u", text], "c": list("stst")}
+    )
+    with pytest.warns(
+        TableWarning, match=r"Columns 'a' and 'b': text that may stand for a missing"
+    ):
+        table = StateTable.read(frame)
+    assert table.states == (3, 3, 2)
+
+
+def test_states_with_other_names_are_not_warned_of(recwarn):
+    StateTable.read([["none", "missing"], ["mild", "no answer"], ["severe", "-"]])
+    assert not recwarn.list

@@ -109,6 +109,33 @@ def test_missing_group_and_wrong_type():
         edge_table([1, 2])
 
 
+def test_a_single_chain_keeps_its_dimension():
+    tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10)
+    with pytest.raises(ValueError, match=r"keep its dimension: idata\.isel\(chain=\[0\]\)"):
+        edge_table(tree.isel(chain=0))
+    assert len(edge_table(tree.isel(chain=[0]))) == 3
+
+
+def test_results_of_models_with_a_name_are_told_apart():
+    tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10)
+    draws = tree["posterior"].to_dataset()
+    named = draws.rename({name: f"field::{name}" for name in draws.data_vars})
+    tree["posterior"] = xr.DataTree(named)
+    with pytest.raises(ValueError, match="those of a model with a name, 'field'"):
+        edge_table(tree)
+
+
+def test_draws_from_disk_need_the_model():
+    tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10).drop_nodes("constant_data")
+    with pytest.raises(ValueError, match=r"load_checkpoint\(path, model=model\) adds"):
+        edge_table(tree)
+
+
+def test_an_effective_sample_size_that_is_undefined_is_said():
+    tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=3)
+    assert any("ess is undefined" in note for note in edge_table(tree).attrs["notes"])
+
+
 def test_indicators_are_zero_or_one():
     with pytest.raises(ValueError, match="must hold 0"):
         median_graph(posterior(np.full((2, 5, 3), 2)))

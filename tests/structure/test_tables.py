@@ -225,7 +225,7 @@ def test_reported_probabilities_are_cut_off_like_the_draws():
 
 
 def only(tree, **sizes):
-    """The draws alone cut off: what the step reported is of others."""
+    """The draws alone cut off, and not what the step reported."""
     groups = {key: node.to_dataset() for key, node in tree.children.items()}
     groups["posterior"] = groups["posterior"].isel(sizes)
     return xr.DataTree.from_dict(groups)
@@ -241,12 +241,8 @@ def unnumbered(tree):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda tree: only(tree, draw=slice(10, None)),
-        lambda tree: only(tree, chain=[0, 1]),
-        lambda tree: only(tree, chain=[1, 0, 2, 3]),
         lambda tree: tree.isel(pair=[0, 1]),
         lambda tree: tree.isel(pair=[1, 0, 2]),
-        lambda tree: tree.drop_nodes("sample_stats"),
         unnumbered,
         lambda tree: with_statistics(tree, weight_inclusion=np.ones((4, 250, 4))),
         lambda tree: with_statistics(tree, weight_entry=np.ones((4, 250, 3))),
@@ -260,6 +256,22 @@ def test_counted_where_what_was_reported_may_be_of_something_else(change):
     found = inclusion_probabilities(tree)
     assert found.attrs["estimator"] == edge_table(tree).attrs["estimator"] == "frequency"
     np.testing.assert_allclose(found, tree["posterior"]["edge"].mean(("chain", "draw")))
+    said = any("what the step reported" in note.lower() for note in edge_table(tree).attrs["notes"])
+    assert said == any(str(n).endswith("_inclusion") for n in tree["sample_stats"].data_vars)
+
+
+def test_without_statistics_nothing_is_said_of_them():
+    table = edge_table(reported([0.2, 0.9, 0.5]).drop_nodes("sample_stats"))
+    assert table.attrs["estimator"] == "frequency"
+    assert not table.attrs["notes"]
+
+
+@pytest.mark.parametrize("sizes", [{"draw": slice(10, None, 2)}, {"chain": [3, 1]}])
+def test_reports_follow_draws_that_alone_were_cut(sizes):
+    tree = reported([0.2, 0.9, 0.5])
+    np.testing.assert_array_equal(
+        inclusion_probabilities(only(tree, **sizes)), inclusion_probabilities(tree.isel(sizes))
+    )
 
 
 def test_reports_are_not_of_draws_from_the_prior():
