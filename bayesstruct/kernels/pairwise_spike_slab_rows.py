@@ -28,7 +28,8 @@ import numpy as np
 
 __all__ = ["collapse", "condition", "count_pairs", "spread"]
 
-_INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: Options of functions that only compiled ones call.
+INNER = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 SMALL = -690.0  # logarithm of the smallest probability that a double has all digits of
 LARGE = 150.0  # change of a log-potential up to which factors may be multiplied out
 _TOP, _BOTTOM = 1e150, 1e-150
@@ -36,7 +37,7 @@ _BLOCK = 64  # rows whose normalisers are multiplied at once, factors being mode
 _MODERATE = 1e4  # no such product of them leaves the range of doubles
 # Sums may be taken in any order, so that several rows are treated by one instruction.
 # A division that may raise would prevent it.
-_SUMS = _INNER | {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
+_SUMS = INNER | {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
 
 
 # --- rows of the pseudo-likelihood -----------------------------------------------------------
@@ -75,7 +76,7 @@ def condition(rows, start, unary, pair, pair_start, source, target, logs, probab
         lowest[i] = math.log(least) if least > 0.0 else -np.inf
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _add_table(other, table, logs, first):
     """Add the table of an edge to the log-potentials of one end, which comes first or second."""
     k = logs.shape[0]
@@ -85,7 +86,7 @@ def _add_table(other, table, logs, first):
             logs[s, r] += table[s * size + other[r] if first else other[r] * k + s]
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _exponentiate(logs, probability):
     """Normalised exponentials in each row; returns the smallest."""
     k = logs.shape[0]
@@ -104,13 +105,13 @@ def _exponentiate(logs, probability):
     return least
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _is_moderate(factor):
     """Whether the normalisers of a block of rows may be multiplied."""
     return factor.max() < _MODERATE and factor.min() * _MODERATE > 1.0
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _is_binary(k, factor):
     """Whether variable and context have two states, and factors are moderate."""
     return k == 2 and factor.shape[0] == 4 and _is_moderate(factor)
@@ -146,7 +147,7 @@ def _multiply_and_add(zero, one, context, start, end, factor):
     return product, first, second, first_on, second_on
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _value_of_binary(probability, context, starts, multiplicity, factor):
     """`value_of_rows` of a binary variable in a binary context."""
     total = 0.0
@@ -159,7 +160,7 @@ def _value_of_binary(probability, context, starts, multiplicity, factor):
     return total
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _tally_binary(probability, context, starts, multiplicity, factor, first, second):
     """`_tally_two` in a binary context."""
     total = 0.0
@@ -179,7 +180,7 @@ def _tally_binary(probability, context, starts, multiplicity, factor, first, sec
     return total
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def value_of_rows(probability, context, starts, multiplicity, factor):
     """Change of the log normalisers of one variable, summed over rows.
 
@@ -210,7 +211,7 @@ def value_of_rows(probability, context, starts, multiplicity, factor):
     return total
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _tally_two(probability, context, starts, multiplicity, factor, first, second):
     """`tally_rows` of a variable with two states, of which it fills what belongs to the second."""
     zero, one = probability[0], probability[1]
@@ -233,7 +234,7 @@ def _tally_two(probability, context, starts, multiplicity, factor, first, second
     return total
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _complete_two(size, first, second):
     """Fill what belongs to the first of two states; ``size`` counts rows by context and state."""
     for c in range(0, size.shape[0], 2):
@@ -282,7 +283,7 @@ def _sum(a, size):
     return total
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _tally_alone(probability, starts, multiplicity, factor, first, second):
     """`tally_rows` without context, of moderate factors: sums over blocks of rows."""
     k = probability.shape[0]
@@ -302,7 +303,7 @@ def _tally_alone(probability, starts, multiplicity, factor, first, second):
     return total
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _mirror(second, cells, k):
     """Fill the upper triangles of the matrices of each context from the lower ones."""
     for c in range(cells):
@@ -311,7 +312,7 @@ def _mirror(second, cells, k):
             second[at + s, c % k] = second[c, s]
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def tally_rows(probability, context, starts, multiplicity, factor, size, first, second):
     """`value_of_rows` with sums over rows that its derivatives are made of.
 
@@ -382,7 +383,7 @@ def _moments(probability, context, start, end, factor, feature):
     return product, means, variances
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def tally_feature(probability, context, starts, multiplicity, factor, feature):
     """`value_of_rows`, with what its derivatives along a single direction are made of.
 
@@ -412,7 +413,7 @@ def tally_feature(probability, context, starts, multiplicity, factor, feature):
     return total, means, variances
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _tilted(logs, change, r, c, out):
     """Tilted probabilities of one row into ``out``; returns the log of their normaliser."""
     k = logs.shape[0]
@@ -429,7 +430,7 @@ def _tilted(logs, change, r, c, out):
     return top + math.log(total)
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def tally_logs(logs, context, starts, multiplicity, change, first, second, work):
     """`tally_rows` from log-potentials, and changes of any size."""
     k = logs.shape[0]
@@ -470,7 +471,7 @@ def _tilt_binary(logs, probability, context, change, factor):
     return least
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def _tilt(logs, probability, context, change, factor, plain, work):
     """Smallest probability after `tilt_rows`."""
     k = logs.shape[0]
@@ -493,7 +494,7 @@ def _tilt(logs, probability, context, change, factor, plain, work):
     return least
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def tilt_rows(logs, probability, context, change, factor, plain, work):
     """Change log-potentials of one variable; returns its smallest log probability.
 
@@ -549,7 +550,7 @@ def spread(energy, high, low, change):
             row[l] += change[high[h] + low[l]]
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def marginal(energy, cell, out):
     """Log probability of each cell of a few variables, from the log-potentials of joint states."""
     top = -np.inf
@@ -571,7 +572,7 @@ def marginal(energy, cell, out):
         out[a] -= top
 
 
-@numba.njit(**_INNER)
+@numba.njit(**INNER)
 def tally_joint(logs, change, n, first):
     """Change of ``n log Z``, and ``n`` times the tilted probabilities of the cells."""
     size = logs.shape[0]
