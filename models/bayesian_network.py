@@ -143,11 +143,11 @@ def bayesian_network(
     confounding**) and no cause goes round in a circle. A table cannot show that. Without interventions the
     probabilities of an arc and of its reverse often share what belongs to the *edge*; look at both.
 
-    Up to 11 columns the graphs are independent draws from their exact posterior; up to 13, a Markov chain goes over
+    Up to 11 columns the graphs are independent draws from their exact posterior; up to 14, a Markov chain goes over
     all graphs; beyond, over graphs whose parents are candidates and one more
     (:class:`bayesstruct.steps.NetworkMCMC`; for the prior ``"order"``
-    :class:`bayesstruct.steps.OrderNetworkMCMC`). What that leaves out no diagnostic sees: with few rows (some 30)
-    and discrete columns, large parent sets have little probability each and some together.
+    :class:`bayesstruct.steps.OrderNetworkMCMC`). With few rows (some 30) and discrete columns, large parent sets
+    have little probability each and some together; a row of ``bs.check`` says how much of it the candidates leave out.
 
     If cells are missing, graph, parameters and cells are drawn in turn, and the draws depend on each other the more,
     the more is missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).

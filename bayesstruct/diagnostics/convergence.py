@@ -26,6 +26,8 @@ MAX_R_HAT = 1.01
 #: Share of runs whose independent draws may exceed the limit of R-hat that is set for noise.
 NOISE = 0.01
 ESS_PER_CHAIN = 100
+#: Mean probability of a variable's having parents outside of the candidates, up to which that is no matter.
+LEFT_OUT = 0.01
 TAIL = (0.05, 0.95)
 SCREENED = 100  # entries of a large variable that get the full, slow diagnostics
 #: Bayesian networks: the graph in other forms; the order of the nodes, which is not identified
@@ -125,8 +127,8 @@ def check(idata) -> Check:
     Check
         Prints as a table; `.ok` is a single answer, `.to_frame()` the table as data. The rows: the
         number of edges (arcs); the distance to the median graph; the edge (arc) whose probability
-        is least well known; the worst weight; the worst entry of each other variable;
-        divergences, if the sampler reports them. Of latent features, whose columns have no names, what
+        is least well known; the worst weight; the worst entry of each other variable; what
+        candidate parents leave out and divergences, if the sampler reports them. Of latent features, whose columns have no names, what
         does not depend on their order: how many there are, how many each row has, how many rows have
         in common, and fitted cells.
 
@@ -188,6 +190,7 @@ def check(idata) -> Check:
         _variable_row("distance to the median graph", graph_distance(posterior)),
         _indicator_row(*indicators, what, posterior.draws.sizes),
         *(_variable_row(name, values) for name, values in _parameters(posterior.draws, known)),
+        *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
     return Check(rows)
@@ -367,8 +370,21 @@ def _round_up(number: float) -> int:
     return int(np.ceil(number / step)) * step
 
 
+def _left_out(idata, d: int) -> list[Row]:
+    """Say how probable parents outside of the candidates are, where there may be some."""
+    stats = _statistics(idata)
+    if "left_out" not in stats or not (stats["left_out"] > 0).any():
+        return []
+    odds = float(stats["left_out"].mean()) / d
+    share, ok = odds / (1 + odds), odds <= LEFT_OUT
+    verdict = f"{share:.1%} of the probability of a variable's parents" if share >= 5e-4 else "none"
+    if not ok:
+        verdict += " is left out: give the step more candidates, or the model max_parents"
+    return [Row("parents outside of the candidates", np.nan, np.nan, np.nan, verdict, ok)]
+
+
 def _divergences(idata) -> list[Row]:
-    stats = idata["sample_stats"] if _has(idata, "sample_stats") else {}
+    stats = _statistics(idata)
     if "diverging" not in stats:
         return []
     count = int(stats["diverging"].sum())
@@ -376,8 +392,8 @@ def _divergences(idata) -> list[Row]:
     return [Row("divergences", np.nan, np.nan, np.nan, verdict, not count)]
 
 
-def _has(idata, group: str) -> bool:
-    return group in getattr(idata, "children", ())
+def _statistics(idata):
+    return idata["sample_stats"] if "sample_stats" in getattr(idata, "children", ()) else {}
 
 
 def _dash(value: float) -> str:

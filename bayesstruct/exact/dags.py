@@ -362,7 +362,7 @@ def _read(data, score, *, quiet):
         return table
     with warnings.catch_warnings():
         if quiet:
-            warnings.filterwarnings("ignore", ".*exact linear combination")
+            warnings.filterwarnings("ignore", ".*is a linear combination")
         return Table.continuous(data)
 
 

@@ -7,7 +7,7 @@ from bayesstruct.solvers.candidate_parents import candidate_parents
 __all__ = ["ALL_PARENTS", "best_network", "chain_start", "log_weight", "search_tables"]
 
 ALL_PARENTS = 11  # variables up to which graphs are drawn independently
-_EVERY_SET = 13  # variables up to which every parent set is tabulated
+_EVERY_SET = 14  # variables up to which every parent set is tabulated
 _FIRST, _MOST = 7, 12  # candidates of a variable, at first and at most
 _CELLS = 2**25  # parent sets in all, beyond which no candidate is added (800 MiB)
 _ROUNDS, _CLIMBS, _SWEEPS = 6, 20, 60
@@ -21,14 +21,14 @@ _SEED = 20170  # the tables are part of the target: all chains have to have the 
 def search_tables(problem, *, size=None):
     """Tables of the parent sets that matter.
 
-    Up to 13 variables they hold all sets, and a sampler on them is exact. Beyond, each
+    Up to 14 variables they hold all sets, and a sampler on them is exact. Beyond, each
     variable has candidates; its sets are the subsets of them, and these with one further parent (Kuipers,
     Suter and Moffa 2022). The first candidates are the parents in good graphs that were found without any
     (:mod:`bayesstruct.kernels.gaussian_order_search`, for scores of Gaussian networks), and those of a forward
     selection. A search and a short chain on these tables show which further parents are in
     use; they become candidates, until none is missing or there is no room for more. With few rows many large
-    sets are left out that have little probability each and some together; more candidates to begin with (`size`)
-    show whether that matters.
+    sets are left out that have little probability each and some together: samplers report how much
+    (:mod:`bayesstruct.solvers.left_out`), and more candidates to begin with (`size`) make it less.
 
     Parameters
     ----------

@@ -28,6 +28,7 @@ from bayesstruct.distributions.incomplete_networks import (
 )
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.exact.dags import NetworkProblem
+from bayesstruct.solvers.left_out import left_out
 from bayesstruct.solvers.parent_search import ALL_PARENTS, search_tables
 from bayesstruct.steps.networks import (
     GaussianTable,
@@ -279,12 +280,12 @@ class _Independent:
     """Draws of a graph from its exact law given the completed table."""
 
     def move(self, rng, problem, graph, order):
-        """Next graph, its log score, the share of proposals that were accepted, and the order."""
+        """Next graph, its log score, share of accepted proposals, odds of what is left out, and order."""
         from bayesstruct.exact import IndependentDraws
 
         draws = IndependentDraws(problem)
         graph = draws(rng)
-        return graph, draws.log_score(graph), 1.0, order
+        return graph, draws.log_score(graph), 1.0, 0.0, order
 
 
 class _Chain:
@@ -295,7 +296,7 @@ class _Chain:
         self.candidates = [tables.candidates(i).tolist() for i in range(tables.d)]
 
     def move(self, rng, problem, graph, order):
-        """Next graph, its log score, the share of the reversals that were accepted, and the order."""
+        """Next graph, its log score, share of accepted reversals, odds of what is left out, and order."""
         from bayesstruct.kernels.dag_sampling import topological_order
         from bayesstruct.kernels.order_search import best_graph
         from bayesstruct.kernels.parent_tables import family_scores, parent_tables
@@ -304,7 +305,7 @@ class _Chain:
         tables, moves = parent_tables(problem, None, self.candidates), default_moves(problem.d)
         if problem.order:
             order, graph, log_score = sweep_orders(rng, tables, order, graph, _SWEEPS)
-            return graph, log_score, 1.0, order
+            return graph, log_score, 1.0, left_out(problem, tables, rng, graph, order), order
         graph = (
             graph.copy()
             if len(order) or graph.any()
@@ -312,7 +313,8 @@ class _Chain:
         )
         accepted = sum(sweep(rng, tables, graph, moves) for _ in range(_SWEEPS))
         share = accepted / max(_SWEEPS * moves.reversals, 1)
-        return graph, float(family_scores(tables, graph).sum()), share, topological_order(graph)
+        log_score, out = family_scores(tables, graph).sum(), left_out(problem, tables, rng, graph)
+        return graph, float(log_score), share, out, topological_order(graph)
 
 
 @dataclass_state
@@ -363,9 +365,9 @@ class IncompleteNetworkMCMC(BlockedStep):
     With large shares of missing cells neighbouring draws depend on each other, since the graph moves given
     the cells. ``bs.check`` says so.
 
-    Statistics of each draw: ``n_arcs``, ``log_score``, the sum of local scores and log prior weights given the
-    completed table, and ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
-    draws from the exact law and for orders.
+    Statistics of each draw: ``n_arcs``; ``log_score``, the sum of local scores and log prior weights given the
+    completed table; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
+    draws from the exact law and for orders; and ``left_out``, as of :class:`bayesstruct.steps.NetworkMCMC`.
 
     References
     ----------
@@ -381,6 +383,7 @@ class IncompleteNetworkMCMC(BlockedStep):
         "n_arcs": (int, []),
         "log_score": (float, []),
         "acceptance": (float, []),
+        "left_out": (float, []),
     }
     _state_class = IncompleteNetworkMCMCState
 
@@ -425,13 +428,18 @@ class IncompleteNetworkMCMC(BlockedStep):
         else:
             self.rows.fill_at_random(self.rng)
         graph = np.array(point[self.dag], np.int8)
-        graph, log_score, share, self.order = self.graphs.move(
+        graph, log_score, share, out, self.order = self.graphs.move(
             self.rng, self._problem(), graph, self.order
         )
         self.begun = True
         self.rows.draw(self.rng, graph, point)
         point[self.dag] = graph
-        stats = {"n_arcs": int(graph.sum()), "log_score": log_score, "acceptance": share}
+        stats = {
+            "n_arcs": int(graph.sum()),
+            "log_score": log_score,
+            "acceptance": share,
+            "left_out": out,
+        }
         return point, [stats]
 
     @staticmethod

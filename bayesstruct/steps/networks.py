@@ -31,6 +31,7 @@ from bayesstruct.distributions.gaussian_network import (
 )
 from bayesstruct.distributions.precision import random_ancestors
 from bayesstruct.exact.dags import NetworkProblem
+from bayesstruct.solvers.left_out import left_out
 from bayesstruct.solvers.network_blocks import local_modes, switching_blocks
 from bayesstruct.solvers.parent_search import ALL_PARENTS, chain_start, search_tables
 from bayesstruct.steps.recognition import (
@@ -324,6 +325,10 @@ class IndependentGraphs:
         """Next graph, and the share of proposals that were accepted."""
         return self.draws(rng), 1.0
 
+    def left_out(self, rng, graph):
+        """Odds of what is left out: nothing is."""
+        return 0.0
+
     def log_score(self, graph):
         """Log score of a graph."""
         return self.draws.log_score(graph)
@@ -365,6 +370,10 @@ class PartitionGraphs:
             block = self.blocks[rng.integers(len(self.blocks))]
             draw_block(rng, self.tables, graph, block)
 
+    def left_out(self, rng, graph):
+        """Estimate the odds of parent sets outside of the tables."""
+        return left_out(self.problem, self.tables, rng, graph)
+
     def log_score(self, graph):
         """Log score of a graph."""
         from bayesstruct.kernels.parent_tables import family_scores
@@ -397,7 +406,7 @@ class NetworkMCMC(BlockedStep):
         Value variables of one network.
     sweeps : int, default 1
     candidates : int, optional
-        Candidate parents of each variable to begin with; 7 beyond 13 variables. Graphs
+        Candidate parents of each variable to begin with; 7 beyond 14 variables. Graphs
         whose parent sets have more than one parent outside the candidates are not visited
         (:func:`bayesstruct.solvers.search_tables`).
     model : pymc.Model, optional
@@ -417,9 +426,11 @@ class NetworkMCMC(BlockedStep):
     chains go from one to the other if both are among the good graphs that searches found beforehand. If none does,
     ``bs.check`` says so.
 
-    Statistics of each draw: ``n_arcs``, ``log_score``, the sum of the local scores and log prior weights of
-    the graph, and ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
-    independent draws.
+    Statistics of each draw: ``n_arcs``; ``log_score``, the sum of the local scores and log prior weights of
+    the graph; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
+    independent draws; and ``left_out``, an estimate of the odds of the parent sets that the candidates leave out, given
+    the parents of the others, summed over the variables. It is made in a tenth of the draws and zero in the others; its
+    mean is what ``bs.check`` goes by.
 
     References
     ----------
@@ -433,6 +444,7 @@ class NetworkMCMC(BlockedStep):
         "n_arcs": (int, []),
         "log_score": (float, []),
         "acceptance": (float, []),
+        "left_out": (float, []),
     }
     _state_class = NetworkMCMCState
 
@@ -477,6 +489,7 @@ class NetworkMCMC(BlockedStep):
             "n_arcs": int(graph.sum()),
             "log_score": self.graphs.log_score(graph),
             "acceptance": share,
+            "left_out": self.graphs.left_out(self.rng, graph),
         }
         return point, [stats]
 

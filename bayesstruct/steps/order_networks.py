@@ -15,6 +15,7 @@ from bayesstruct.distributions.gaussian_network import (
     NoiseVariancesRV,
 )
 from bayesstruct.exact.dags import NetworkProblem
+from bayesstruct.solvers.left_out import left_out
 from bayesstruct.solvers.parent_search import search_tables
 from bayesstruct.steps.networks import dependents, network_of, network_problem_of
 from bayesstruct.steps.recognition import check_drawn, is_op, only_one, refusals
@@ -79,7 +80,8 @@ class OrderGraphs:
     def __init__(self, problem, sweeps, candidates):
         from bayesstruct.exact import IndependentDraws
 
-        self.draws, self.tables, self.sweeps = None, None, sweeps
+        self.problem, self.sweeps = problem, sweeps
+        self.draws = self.tables = None
         if candidates is None and problem.d <= _SUMMED:
             self.draws = IndependentDraws(problem)
         else:
@@ -91,6 +93,12 @@ class OrderGraphs:
             return sweep_orders(rng, self.tables, order, graph, self.sweeps)
         graph = self.draws(rng)
         return order, graph, self.draws.log_score(graph)
+
+    def left_out(self, rng, graph, order):
+        """Estimate the odds of parent sets outside of the tables, if there are tables."""
+        if self.tables is None:
+            return 0.0
+        return left_out(self.problem, self.tables, rng, graph, order)
 
 
 @dataclass_state
@@ -130,8 +138,9 @@ class OrderNetworkMCMC(BlockedStep):
 
     Notes
     -----
-    Statistics of each draw: ``n_arcs``, and ``log_score``, the sum of the local scores and log prior
-    weights of the graph, without the number of its orders.
+    Statistics of each draw: ``n_arcs``; ``log_score``, the sum of the local scores and log prior
+    weights of the graph, without the number of its orders; and ``left_out``, as of
+    :class:`bayesstruct.steps.NetworkMCMC`, given the order.
 
     References
     ----------
@@ -143,7 +152,11 @@ class OrderNetworkMCMC(BlockedStep):
 
     name = "order_network_mcmc"
     default_blocked = True
-    stats_dtypes_shapes = {"n_arcs": (int, []), "log_score": (float, [])}
+    stats_dtypes_shapes = {
+        "n_arcs": (int, []),
+        "log_score": (float, []),
+        "left_out": (float, []),
+    }
     _state_class = OrderNetworkMCMCState
 
     def __init__(
@@ -179,7 +192,12 @@ class OrderNetworkMCMC(BlockedStep):
         self.order, graph, log_score = self.graphs.move(self.rng, self.order, graph)
         self.family.draw(self.rng, graph, point)
         point[self.dag] = graph
-        return point, [{"n_arcs": int(graph.sum()), "log_score": log_score}]
+        stats = {
+            "n_arcs": int(graph.sum()),
+            "log_score": log_score,
+            "left_out": self.graphs.left_out(self.rng, graph, self.order),
+        }
+        return point, [stats]
 
     @staticmethod
     def competence(var, has_grad):

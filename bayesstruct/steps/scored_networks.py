@@ -184,9 +184,9 @@ class ScoredNetworkMCMC(BlockedStep):
 
     Notes
     -----
-    Statistics of each draw: ``n_arcs``, ``log_score``, the sum of the local scores and log prior weights of
-    the graph, and ``acceptance``, the share of the reversals of arcs that were accepted, 1 for independent
-    draws and under the prior ``"order"``.
+    Statistics of each draw: ``n_arcs``; ``log_score``, the sum of the local scores and log prior weights of
+    the graph; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for independent
+    draws and under the prior ``"order"``; and ``left_out``, as of :class:`bayesstruct.steps.NetworkMCMC`.
     """
 
     name = "scored_network_mcmc"
@@ -195,6 +195,7 @@ class ScoredNetworkMCMC(BlockedStep):
         "n_arcs": (int, []),
         "log_score": (float, []),
         "acceptance": (float, []),
+        "left_out": (float, []),
     }
     _state_class = ScoredNetworkMCMCState
 
@@ -234,14 +235,21 @@ class ScoredNetworkMCMC(BlockedStep):
         graph = np.array(point[self.dag], np.int8)
         if isinstance(self.graphs, OrderGraphs):
             self.order, graph, log_score = self.graphs.move(self.rng, self.order, graph)
+            out = self.graphs.left_out(self.rng, graph, self.order)
         else:
             graph = graph if self.begun else self.graphs.start(self.rng, graph)
             graph, share = self.graphs.move(self.rng, graph)
             log_score = self.graphs.log_score(graph)
+            out = self.graphs.left_out(self.rng, graph)
         self.begun = True
         self.part.draw(self.rng, graph, point)
         point[self.dag] = graph
-        stats = {"n_arcs": int(graph.sum()), "log_score": log_score, "acceptance": share}
+        stats = {
+            "n_arcs": int(graph.sum()),
+            "log_score": log_score,
+            "acceptance": share,
+            "left_out": out,
+        }
         return point, [stats]
 
     @staticmethod

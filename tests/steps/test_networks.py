@@ -209,6 +209,30 @@ def test_twelve_columns_and_few_rows_have_their_exact_arcs():
     assert np.abs((mean - exact.ravel()) / error).max() < 4.5
 
 
+@pytest.mark.parametrize(("short", "ok"), [(True, [False]), (False, [])])
+def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
+    """Each column depends on the four before it: with one candidate and one more the others are left out."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(60, 9))
+    for j in range(4, 9):
+        x[:, j] += 0.3 * x[:, j - 4 : j].sum(axis=1)
+
+    def one_candidate(problem, *, size):
+        return parent_tables(problem, None, [[(i + 1) % 9] for i in range(9)])
+
+    if short:
+        monkeypatch.setattr("bayesstruct.steps.networks.search_tables", one_candidate)
+    with bayesian_network(pd.DataFrame(x).add_prefix("v")) as model:
+        step = NetworkMCMC(model.free_RVs, candidates=1)
+        idata = pm.sample(
+            200, tune=50, chains=2, cores=1, step=step, random_seed=2, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    rows = [row for row in bs.check(idata).rows if "outside of the candidates" in row.quantity]
+    assert [row.ok for row in rows] == ok
+    assert all("more candidates" in row.verdict for row in rows)
+
+
 def test_pm_sample_assigns_it():
     with bayesian_network(normal_table().iloc[:, :3], required=[("a", "b")]):
         idata = pm.sample(
