@@ -38,7 +38,7 @@ from bayesstruct.distributions.incomplete_networks import (
 from bayesstruct.distributions.pairwise import Mask, MissingStates
 from bayesstruct.exact.dags import most_parents, network_table, positive_size, score_kind
 from bayesstruct.kernels.network_fits import GaussianFit, LogisticFit, MultinomialFit
-from bayesstruct.models.parts import record
+from bayesstruct.models.parts import record, record_ends
 
 __all__ = ["bayesian_network"]
 
@@ -236,8 +236,7 @@ def _record_arcs(table, law):
     """Record what arcs are read with."""
     implied = implied_arc_probability(law.prior, order=law.order)
     source, target = table.arc_index
-    record("arc_source", source, dims="ordered_pair")
-    record("arc_target", target, dims="ordered_pair")
+    record_ends("arc", (source, target), "ordered_pair")
     record("arc_prior", implied[source, target], dims="ordered_pair")
     record("arc_acyclic", 1)
     record("arc_independent", 0)

@@ -16,7 +16,7 @@ from bayesstruct.distributions import IncompletePairwiseMRF, MissingStates, Pair
 from bayesstruct.distributions.precision import is_beta
 from bayesstruct.kernels.exact_sums import ExactSums
 from bayesstruct.kernels.potentials import Potentials
-from bayesstruct.models.parts import record
+from bayesstruct.models.parts import record, record_ends
 
 __all__ = [
     "add_biases",
@@ -199,6 +199,7 @@ def observe_states(table, bias, weight, *, potentials, likelihood):
     options = {"potentials": potentials, "likelihood": likelihood}
     if not table.missing.any():
         PairwiseMRF("x", bias, weight, **options, observed=table.codes, dims=_ROWS)
+        _draw_together(bias, weight)
         return
     cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
     pm.modelcontext(None).add_coord("missing", cells)
@@ -209,13 +210,20 @@ def observe_states(table, bias, weight, *, potentials, likelihood):
         "x", bias, weight, drawn, **options,
         missing=table.missing, observed=np.maximum(table.codes, 0), dims=_ROWS,
     )  # fmt: skip
+    _draw_together(bias, weight)
+
+
+def _draw_together(bias, weight):
+    """Have the biases drawn with weights that are drawn with a field, outside of a context of the model too."""
+    if hasattr(weight.tag, "drawn_with"):
+        bias.tag.drawn_with = weight.tag.drawn_with
 
 
 def record_field(table, potentials, implied, negligible):
     """Record what the posterior of a field is read with."""
     source, target = potentials.ends
-    record("edge_source", source, dims="pair")
-    record("edge_target", target, dims="pair")
+    record_ends("edge", (source, target), "pair")
+    record("pair_count", len(source))
     record("edge_prior", np.broadcast_to(implied, len(source)).copy(), dims="pair")
     record("states", np.asarray(table.states), dims="node")
     record("potentials", potentials.code)

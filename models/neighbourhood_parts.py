@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.distributions import RegularizedHorseshoe, SpikeAndSlab
 from bayesstruct.distributions.precision import is_beta
-from bayesstruct.models.parts import check_options, record
+from bayesstruct.models.parts import check_options, record, record_ends
 
 __all__ = ["check_neighbour_options", "horseshoe_prior", "neighbour_coefficients", "refuse_missing"]
 
@@ -77,8 +77,7 @@ def neighbour_coefficients(table, prior, options, *, deviation):
     model = pm.modelcontext(None)
     model.add_coord("ordered_pair", table.arc_names)
     source, target = table.arc_index
-    record("arc_source", source, dims="ordered_pair")
-    record("arc_target", target, dims="ordered_pair")
+    record_ends("arc", (source, target), "ordered_pair")
     coefficients, marginal, both, cut = _PRIORS[prior](table, options, deviation)
     # As tensors: PyTensor looks at a NumPy index element by element.
     at = (pt.as_tensor_variable(target), pt.as_tensor_variable(source))

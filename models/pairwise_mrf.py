@@ -42,6 +42,7 @@ _OPTIONS = {
     "group_laplace": {"rate", "norm", "negligible"},
 }
 _KINDS = tuple(kind for kind in KINDS if kind != "spin")  # that one is `ising(coding="pm")`
+_COMPARING = {"ising", "generalized_ising"}  # whether two columns have the same state
 _NORMS = (1, 2, math.inf, "nuclear")
 
 
@@ -176,6 +177,8 @@ def pairwise_mrf(
     check_likelihood(likelihood, family, absent=prior == "spike_slab")
     if family.scored:
         table.warn_about_order()
+    if potentials in _COMPARING:
+        table.warn_about_equality()
     with pm.Model(coords=field_coords(table, family)) as model:
         bias = add_biases(_bias_labels(table, family), "bias_label", bias_scale)
         weights, implied, cut = _PRIORS[prior](table, family, given)

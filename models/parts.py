@@ -129,14 +129,32 @@ def record(name, value, dims=None):
     model.register_data_var(constant, dims=dims)
 
 
+def record_ends(line, ends, dims):
+    """Record which columns each edge or arc joins.
+
+    With the position of each column, by which a result is told whose columns were sorted since.
+
+    Parameters
+    ----------
+    line : {"edge", "arc"}
+    ends : tuple of two int arrays
+        Positions of source and target.
+    dims : str
+        Over the edges or arcs.
+    """
+    for name, positions in zip(("source", "target"), ends, strict=True):
+        record(f"{line}_{name}", positions, dims=dims)
+    nodes = pm.modelcontext(None).coords["node"]
+    record("node_position", np.arange(len(nodes)), dims="node")
+
+
 def record_edges(table, implied, nominal=None, scales=None):
     """Record what the posterior is read with: ends of the edges and their prior probabilities.
 
     They become the group ``constant_data`` of every result.
     """
     source, target = table.edge_index
-    record("edge_source", source, dims="pair")
-    record("edge_target", target, dims="pair")
+    record_ends("edge", (source, target), "pair")
     record("edge_prior", implied, dims="pair")
     if nominal is not None:
         record("edge_nominal", nominal[source, target], dims="pair")

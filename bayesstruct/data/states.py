@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ class StateTable(NamedColumns):
         codes = np.column_stack([column.codes for column in read])
         problems, remarks = _table_problems(names, codes)
         raise_problems(problems)
-        for remark in [*remarks, *_gaps_in_words(names, read)]:
+        for remark in [*remarks, *_odd_labels(names, read)]:
             warn(remark)
         codes.flags.writeable = False
         levels = tuple(column.levels for column in read)
@@ -139,6 +140,25 @@ class StateTable(NamedColumns):
                 "states are counted without gaps, so that neighbours in this list are one step apart"
             )
 
+    def warn_about_equality(self) -> None:
+        """Say which columns have other labels than the first, where states of two columns are compared.
+
+        For models that ask whether two columns have the same state, as Ising potentials do: they go by places in
+        `levels`.
+
+        Warns
+        -----
+        TableWarning
+        """
+        first = self.levels[0]
+        if other := [j for j, levels in enumerate(self.levels) if levels != first]:
+            warn(
+                f"{column_list([self.names[j] for j in other])}: other states than {self.names[0]!r} has "
+                f"({self.names[other[0]]!r}: {listing(self.levels[other[0]])}; {self.names[0]!r}: {listing(first)}). "
+                "These potentials ask whether two columns have the same state, which is taken to be the one at the "
+                'same place in these lists; use potentials="full" or "ordinal" where that is not what is meant'
+            )
+
     @property
     def n(self) -> int:
         """Number of observations (rows)."""
@@ -155,26 +175,51 @@ class StateTable(NamedColumns):
         return self.codes < 0
 
 
+_EXACT = 2**53  # up to which all whole numbers are floats
+_HUGE = f"holds whole numbers beyond {_EXACT}, which cannot be told apart as floats"
+_AS_TEXT = "make text of them (data[column].astype(str) in pandas)"
 #: Text that more often stands for a missing value than for a state, in small letters.
 _NO_VALUE = {"", "na", "n/a", "#n/a", "nan", "null", ".", "?"}
 
 
-def _gaps_in_words(names, columns) -> list[str]:
-    """Say which columns have a state whose name says that there is none."""
-    found = [
-        (name, level)
-        for name, column in zip(names, columns, strict=True)
-        for level in column.levels
-        if isinstance(level, str) and level.strip().lower() in _NO_VALUE
-    ]
-    if not found:
+def _odd_labels(names, columns) -> list[str]:
+    """Say which columns have states that may be no states, or the same one twice."""
+    remarks = []
+    for find, words in ((_no_values, _NO_STATE), (_twins, _ONE_STATE)):
+        found = [
+            (n, odd[0]) for n, c in zip(names, columns, strict=True) if (odd := find(c.levels))
+        ]
+        if found:
+            first, label = found[0]
+            listed = column_list([name for name, _ in found])
+            remarks.append(f"{listed}: {words.format(label=label, first=first)}")
+    return remarks
+
+
+_NO_STATE = (
+    "{label!r} in {first!r} may stand for a missing value, and is taken for a state of its own; if it means missing, "
+    "replace it first, in pandas with data.replace({label!r}, numpy.nan)"
+)
+_ONE_STATE = (
+    "states differ in blanks or capitals alone ({label!r} in {first!r}), and are taken for different ones; if they "
+    "are not, make them the same first, in pandas with data[column].str.strip().str.lower()"
+)
+
+
+def _no_values(levels) -> list:
+    """Labels that say that there is no value; negative numbers apart from others that are not negative."""
+    if all(isinstance(level, str) for level in levels):
+        return [level for level in levels if level.strip().lower() in _NO_VALUE]
+    if any(isinstance(level, bool) for level in levels) or len(levels) < 3:
         return []
-    listed = column_list(list(dict.fromkeys(name for name, _ in found)))
-    name, text = found[0]
-    return [
-        f"{listed}: text that may stand for a missing value ({text!r} in {name!r}) is taken for a state of its own; "
-        f"if it means missing, replace it first, in pandas with data.replace({text!r}, numpy.nan)"
-    ]
+    lowest, *others = levels
+    return [lowest] if lowest < 0 <= others[0] and others[0] - lowest > 1 else []
+
+
+def _twins(levels) -> list:
+    """Labels that are like an earlier one but for blanks and capitals."""
+    plain = [level.strip().lower() if isinstance(level, str) else level for level in levels]
+    return [level for k, level in enumerate(levels) if plain[k] in plain[:k]]
 
 
 class _Problem(NamedTuple):
@@ -248,6 +293,9 @@ def _states(series) -> _Column:
     dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _categories(series)
+    ends = (series.min() or 0, series.max() or 0) if dtype.is_integer() else (0, 0)
+    if ends[0] < -_EXACT or ends[1] > _EXACT:
+        return _refused(_HUGE, _AS_TEXT)
     if dtype.is_numeric() or dtype == nw.Boolean:
         values = series.cast(nw.Float64).to_numpy()
         return _numbers(values, boolean=dtype == nw.Boolean)
@@ -312,6 +360,9 @@ def _objects(values):
             what = f"holds text of numbers that are not whole (for example {broken[0]!r})"
             problems = [_Problem(f"{what}, which are not states", _CLASSES)]
         return _coded(values, labels, ordered, problems)
+    whole = [abs(value) for value in values if isinstance(value, Integral)]
+    if max(whole, default=0) > _EXACT:
+        return _refused(_HUGE, _AS_TEXT)
     try:
         if any(text):
             raise TypeError

@@ -166,25 +166,27 @@ def field_mode(model, field: Field, tol: float, max_rounds: int) -> tuple[dict, 
 def _alternate(field, completions, tol, max_rounds):
     """Mode with missing cells, and the relative change of the last round."""
     potentials = field.rows.owner.op.potentials
-    theta = np.zeros(potentials.bias_size + potentials.weight_size)
+    theta, solution = np.zeros(potentials.bias_size + potentials.weight_size), None
     first = potentials.bias_size
+    change, last = 1.0, 0.1 * tol
     for _ in range(max_rounds):
         counts = completions.weights(theta[:first], theta[first:])
-        # The change of a round falls in proportion to the one before, down to the error of the solver.
-        solution = _maximise(field, completions.codes, counts, 0.1 * tol)
+        # Begun at the last mode, which is returned as it is once that will do; as exact as the round needs it.
+        asked = max(last, 1e-3 * change)
+        solution = _maximise(field, completions.codes, counts, asked, solution)
         before, theta = theta, np.concatenate([solution.bias, solution.weight])
         change = float(np.abs(theta - before).max() / (1.0 + np.abs(theta).max()))
-        if change <= tol:
+        if change <= tol and asked == last:
             break
     return solution, change if solution.converged else np.inf
 
 
-def _maximise(field, codes, counts, tol):
+def _maximise(field, codes, counts, tol, start=None):
     """Mode for complete rows, each of which counts so often."""
     from bayesstruct.solvers.pairwise import solve_pairwise
 
     op = field.rows.owner.op
     return solve_pairwise(
         codes, op.potentials, norm=field.norm, rate=field.rate, likelihood=op.likelihood,
-        bias_ridge=field.ridge, tol=max(tol, 1e-12), counts=counts,
+        bias_ridge=field.ridge, tol=max(tol, 1e-12), counts=counts, start=start,
     )  # fmt: skip

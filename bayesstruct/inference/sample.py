@@ -120,7 +120,9 @@ def sample(
     uninterrupted run (statistics that measure time excepted). Workers whose parent was killed end
     by themselves within a second.
 
-    With the same seed the draws are those of `pm.sample(nuts_sampler="pymc")`.
+    With the same seed the draws are those of `pm.sample(nuts_sampler="pymc")` called within the context of the
+    model, ``with model:``, which is entered here in any case: outside of it PyMC does not tell a step what a variable
+    belongs to, and some variables are left to slower ones.
 
     Example
     -------
@@ -136,7 +138,8 @@ def sample(
     request = Request(draws, tune, chains, random_seed, step, initvals, var_names, step_options)
     request.check(model)
     keep = checkpoint is not None
-    with _folder(checkpoint) as folder:
+    # Some steps know more of a variable within the context of its model.
+    with model, _folder(checkpoint) as folder:
         stored = Run.read(folder) if (folder / "run.json").exists() else None
         if stored is not None:
             request.compare(folder, stored, model)

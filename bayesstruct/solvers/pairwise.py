@@ -213,6 +213,7 @@ def solve_pairwise(
     tol,
     max_evaluations=5000,
     counts=None,
+    start=None,
 ) -> PairwiseSolution:
     """Mode for states that are coded already; see `pairwise_mrf`.
 
@@ -224,11 +225,13 @@ def solve_pairwise(
         As in `pairwise_mrf`.
     counts : (n,) array_like, optional
         How often each row counts.
+    start : PairwiseSolution, optional
+        Mode of a similar problem to begin at.
     """
     names = tuple(f"x{i}" for i in range(potentials.p))
     fit = likelihood_for(likelihood, potentials, codes, counts)
     problem = _Problem(fit, norm, names, bias_ridge)
-    return problem.solve(float(rate), None, tol, max_evaluations)
+    return problem.solve(float(rate), start, tol, max_evaluations)
 
 
 def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):

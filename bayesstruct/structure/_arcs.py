@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesstruct.structure._posterior import ACYCLIC, CONSTANTS, INDICATOR, SAMPLE_DIMS
+from bayesstruct.structure._posterior import (
+    ACYCLIC,
+    CONSTANTS,
+    INDICATOR,
+    SAMPLE_DIMS,
+    refuse_sorted_nodes,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -274,6 +280,7 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
         idata[name].to_dataset() if name in idata.children else empty for name in (group, CONSTANTS)
     )
     _refuse_absent(draws, constants, group)
+    refuse_cut_arcs(draws, constants)
     posterior = ArcPosterior(
         draws=draws,
         constants=constants,
@@ -285,6 +292,17 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
     if posterior.n_draws == 0:
         raise ValueError("This result holds no draws.")
     return posterior
+
+
+def refuse_cut_arcs(draws: "xr.Dataset", constants: "xr.Dataset") -> None:
+    """Raise when columns were sorted or left out since the result was made, or arcs left out."""
+    refuse_sorted_nodes(constants, constants["arc_source"], constants["arc_target"])
+    p, count = draws.sizes["node"], constants["arc_source"].size
+    if count != p * (p - 1):
+        raise ValueError(
+            f"This result has {count} of the {p * (p - 1)} arcs between {p} columns, and what is said of graphs and "
+            "effects needs all: read the whole result, and cut the table that comes of it."
+        )
 
 
 def _summaries(idata, draws: "xr.Dataset"):

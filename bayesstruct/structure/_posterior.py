@@ -183,6 +183,7 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
             'edges of them first with bs.symmetrize(idata, rule="and").'
         )
     _refuse_absent([INDICATOR, "edge_source", "edge_target", NODE], draws, constants)
+    refuse_sorted_nodes(constants, constants["edge_source"], constants["edge_target"])
     posterior = _checked(
         EdgePosterior(
             draws=draws,
@@ -198,6 +199,30 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
     if group == "posterior" and "sample_stats" in idata.children:
         return _with_statistics(posterior, idata["sample_stats"])
     return posterior
+
+
+def refuse_sorted_nodes(constants: "xr.Dataset", source, target) -> None:
+    """Raise when the columns are not those, in the order, that positions of ends count.
+
+    Parameters
+    ----------
+    constants : xarray.Dataset
+    source, target : DataArray of int
+        Positions of the ends of edges or arcs.
+    """
+    if NODE not in constants.sizes:
+        return
+    size = constants.sizes[NODE]
+    position = (
+        constants["node_position"].values if "node_position" in constants else np.arange(size)
+    )
+    last = max(source.max(), target.max()) if source.size else 0
+    if last >= size or (position != np.arange(size)).any():
+        raise ValueError(
+            "The columns (`node`) of this result were sorted or left out, and its edges are known by the places of "
+            "their ends: read the whole result first (bs.edge_table(idata), bs.inclusion_matrix(idata), ...), and sort "
+            "or cut the table that comes of it."
+        )
 
 
 def _with_statistics(posterior: EdgePosterior, stats) -> EdgePosterior:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.names import nearest
+from bayesstruct.structure._arcs import refuse_cut_arcs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +98,7 @@ def _groups(idata):
     posterior, constants = (idata[g].to_dataset() for g in ("posterior", "constant_data"))
     if "dag" not in posterior or not constants.get("arc_acyclic", 0):
         raise ValueError("`bs.do` reads results of bs.models.bayesian_network")
+    refuse_cut_arcs(posterior, constants)
     return posterior, constants, [str(name) for name in posterior["node"].values]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.kernels.potentials import KINDS, Potentials
-from bayesstruct.structure._posterior import EdgePosterior, read_posterior
+from bayesstruct.structure._posterior import SAMPLE_DIMS, EdgePosterior, read_posterior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,6 +208,14 @@ def _potentials(posterior: EdgePosterior) -> Potentials:
             "`potentials` and `states`. Of a random field in a model of your own, pass the draws to "
             "bs.structure.conditional_information."
         )
+    order = np.lexsort((posterior.target, posterior.source))
+    count = int(constants.get("pair_count", len(order)))
+    if len(order) != count or (order != np.arange(count)).any():
+        raise ValueError(
+            f"The information of an edge depends on all {count} of the model, in their order; this result has "
+            f"{len(order)} of them, or they were sorted: give the whole result, and cut or sort the table that comes "
+            "of it."
+        )
     kind = KINDS[int(constants["potentials"].item())]
     states = tuple(map(int, constants["states"].values))
     ends = (posterior.source.tolist(), posterior.target.tolist())
@@ -222,7 +230,7 @@ def _weight_name(posterior):
 
 def _flat(posterior, name):
     """Draws of a vector, (draws, entries)."""
-    values = posterior.draws[name].values
+    values = posterior.draws[name].transpose(*SAMPLE_DIMS, ...).values
     return np.ascontiguousarray(values.reshape(posterior.n_draws, -1), dtype="float64")
 
 

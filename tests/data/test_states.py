@@ -65,7 +65,7 @@ def test_masked_arrays_have_gaps():
 
 
 def test_numbers_as_text_are_sorted_by_value():
-    with pytest.warns(TableWarning, match="may stand for a missing value"):
+    with pytest.warns(TableWarning, match="may stand for a missing"):
         table = StateTable.read([["10", "nan"], ["9", "1"], ["1,0", "x"]])
     assert table.levels == (("1,0", "9", "10"), ("1", "nan", "x"))
     assert table.ordered == (True, False)
@@ -169,13 +169,45 @@ def test_states_that_may_be_no_states_are_warned_of(text):
     frame = pd.DataFrame(
         {"a": ["x", text, "y", "x"], "b": ["u", "v", "u", text], "c": list("stst")}
     )
-    with pytest.warns(
-        TableWarning, match=r"Columns 'a' and 'b': text that may stand for a missing"
-    ):
+    with pytest.warns(TableWarning, match=r"Columns 'a' and 'b': .*may stand for a missing"):
         table = StateTable.read(frame)
     assert table.states == (3, 3, 2)
 
 
+def test_negative_numbers_apart_from_the_others_are_warned_of():
+    with pytest.warns(TableWarning, match="-9 in 'x0' may stand for a missing"):
+        StateTable.read([[0, -1], [-9, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("twin", ["yes ", "Yes", " YES"])
+def test_labels_that_differ_in_blanks_or_capitals_are_warned_of(twin):
+    with pytest.warns(TableWarning, match="differ in blanks or capitals alone"):
+        table = StateTable.read([["yes", 1], [twin, 0], ["no", 0]])
+    assert table.states == (3, 2)
+
+
 def test_states_with_other_names_are_not_warned_of(recwarn):
-    StateTable.read([["none", "missing"], ["mild", "no answer"], ["severe", "-"]])
+    StateTable.read([["none", "missing", -1], ["mild", "no answer", 0], ["severe", "-", 1]])
+    StateTable.read([[-1, True], [1, False], [-1, False]])
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "column", [np.array([10**18, 10**18 + 1, 5]), [2**70, 2**70 + 1, 0], [-(2**53) - 1, 0, None]]
+)
+def test_numbers_that_floats_cannot_tell_apart_are_refused(column):
+    frame = pd.DataFrame({"id": pd.Series(column, dtype=object), "b": [0, 1, 1]})
+    with pytest.raises(TableError, match=r"Column 'id' holds whole numbers beyond .*make text"):
+        StateTable.read(frame)
+    text = frame.assign(id=[None if v is None else str(v) for v in column])
+    assert StateTable.read(text).states == (len({v for v in column if v is not None}), 2)
+
+
+def test_large_integers_of_any_frame_are_refused():
+    values = [10**18, 10**18 + 1, 5]
+    for frame in (
+        pd.DataFrame({"id": values, "b": list("xyx")}),
+        pl.DataFrame({"id": values, "b": list("xyx")}),
+    ):
+        with pytest.raises(TableError, match="holds whole numbers beyond"):
+            StateTable.read(frame)

@@ -224,6 +224,23 @@ def test_missing_cells_are_imputed():
     assert model.free_RVs[-1].name == "x_missing"
 
 
+def test_results_that_were_cut_or_sorted_are_refused(fitted):
+    _, idata = fitted
+    for read in (bs.arc_table, bs.median_graph, bs.check, lambda tree: bs.do(tree, {"a": 1.0})):
+        for nodes in ([2, 0, 1], [0, 1]):
+            with pytest.raises(ValueError, match="were sorted or left out"):
+                read(idata.isel(node=nodes))
+        with pytest.raises(ValueError, match="4 of the 6 arcs between 3 columns"):
+            read(idata.isel(ordered_pair=slice(0, 4)))
+    turned = bs.arc_table(idata.isel(ordered_pair=slice(None, None, -1)))
+    whole = bs.arc_table(idata)
+    ends = ["source", "target"]
+    np.testing.assert_allclose(
+        turned.set_index(ends)["probability"],
+        whole.set_index(ends)["probability"][turned.set_index(ends).index],
+    )
+
+
 def test_effects_of_other_results_are_refused(fitted):
     _, idata = fitted
     with pytest.raises(ValueError, match="column"):

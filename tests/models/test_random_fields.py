@@ -85,6 +85,33 @@ def test_the_functions_that_read_graphs_work(fitted):
     assert len(az.summary(idata, var_names=["weight"])) == 3
 
 
+@pytest.mark.parametrize("nodes", [[2, 1, 0], [0, 1], [1, 2]])
+def test_results_whose_columns_were_sorted_or_left_out_are_refused(fitted, nodes):
+    _, idata = fitted
+    for read in (bs.edge_table, bs.median_graph, bs.edge_information, bs.check):
+        with pytest.raises(ValueError, match="were sorted or left out"):
+            read(idata.isel(node=nodes))
+
+
+@pytest.mark.parametrize("pairs", [[2, 1, 0], [0, 1], [1, 2]])
+def test_edges_that_were_sorted_or_left_out_are_read_and_their_information_is_refused(
+    fitted, pairs
+):
+    _, idata = fitted
+    whole = bs.edge_table(idata).set_index(["source", "target"])["mean"]
+    part = bs.edge_table(idata.isel(pair=pairs)).set_index(["source", "target"])["mean"]
+    np.testing.assert_allclose(part, whole[part.index], rtol=1e-12)
+    with pytest.raises(ValueError, match=r"depends on all 3 .*whole result"):
+        bs.edge_information(idata.isel(pair=pairs))
+
+
+def test_transposed_draws_have_the_same_information(fitted):
+    _, idata = fitted
+    turned = idata.copy()
+    turned["posterior"] = turned["posterior"].to_dataset().transpose(..., "chain")
+    pd.testing.assert_frame_equal(bs.edge_information(turned), bs.edge_information(idata))
+
+
 def test_predictive_checks_read_the_result(fitted):
     _, idata = fitted
     pairs = bs.predictive_pair_tables(idata)
@@ -414,3 +441,18 @@ def test_options_that_do_not_belong_and_lists_that_are_no_tables():
         pairwise_mrf(table, reference=1)
     with pytest.raises(bs.TableError, match=r"DataFrame|columns"):
         ising([0, 1, 0])
+
+
+@pytest.mark.parametrize("potentials", ["ising", "generalized_ising", "full", "ordinal"])
+def test_states_that_are_compared_have_the_same_labels_or_there_is_a_warning(potentials):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 3, (60, 3)), columns=list("abc"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pairwise_mrf(table, potentials=potentials)
+        if "ising" not in potentials:
+            pairwise_mrf(table.assign(b=table["b"] + 1), potentials=potentials)
+            return
+    said = r"Column 'b': other states than 'a' has \('b': 1, 2 and 3; 'a': 0, 1 and 2\)"
+    with pytest.warns(bs.data.TableWarning, match=said):
+        pairwise_mrf(table.assign(b=table["b"] + 1), potentials=potentials)
