@@ -429,7 +429,7 @@ class NetworkMCMC(BlockedStep):
     Statistics of each draw: ``n_arcs``; ``log_score``, the sum of the local scores and log prior weights of
     the graph; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
     independent draws; and ``left_out``, an estimate of the odds of the parent sets that the candidates leave out, given
-    the parents of the others, summed over the variables. It is made in a tenth of the draws and zero in the others; its
+    the parents of the others, summed over the variables. It is made in one of 25 draws and zero in the others; its
     mean is what ``bs.check`` goes by.
 
     References

@@ -26,6 +26,11 @@ CASES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _look_more_often(monkeypatch):
+    monkeypatch.setattr(module, "_SHARE", 0.5)
+
+
 def problem_of(name):
     rng = np.random.default_rng(2)
     x = rng.normal(size=(12, D)) + rng.normal(size=(12, 1))
@@ -62,7 +67,7 @@ def earlier():
     return position[:, None] < position
 
 
-def z_score(name, *, plus_one=True, order=None, calls=20_000):
+def z_score(name, *, plus_one=True, order=None, calls=10_000):
     problem, candidates = problem_of(name)
     tables = parent_tables(problem, None, candidates, plus_one=plus_one)
     before = not_descendants() if order is None else earlier()
