@@ -179,6 +179,7 @@ def ising(
     if coding not in _CODINGS:
         raise ValueError(f'`coding` is "01" or "pm", it is {coding!r}')
     table = StateTable.read(data).check_binary(_REMEDY)
+    table.warn_about_opposite_orders()
     potentials = field_potentials(table, _CODINGS[coding], graph=graph)
     check_likelihood(likelihood, potentials, absent=prior == "spike_slab")
     with pm.Model(coords=field_coords(table, potentials)) as model:

@@ -177,6 +177,7 @@ def pairwise_mrf(
     check_likelihood(likelihood, family, absent=prior == "spike_slab")
     if family.scored:
         table.warn_about_order()
+        table.warn_about_opposite_orders()
     if potentials in _COMPARING:
         table.warn_about_equality()
     with pm.Model(coords=field_coords(table, family)) as model:

@@ -1,5 +1,7 @@
 """The table that models of discrete variables start from: states as codes, with their labels."""
 
+import math
+
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -131,7 +133,8 @@ class StateTable(NamedColumns):
                 f"{column_list([self.names[j] for j in sorted_])}: the order of the states matters "
                 f"here, and nothing but their names says what it is ({self.names[sorted_[0]]!r}: "
                 f"{listing(self.levels[sorted_[0]])}); use numbers, or ordered categories "
-                "(pandas.Categorical(..., ordered=True))"
+                "(pandas.Categorical(..., ordered=True)); states without an order need potentials that do not use one, such "
+                'as "full"'
             )
         if gaps := [j for j in wide if _has_gaps(self.levels[j])]:
             warn(
@@ -139,6 +142,25 @@ class StateTable(NamedColumns):
                 f"between never occur ({self.names[gaps[0]]!r}: {listing(self.levels[gaps[0]])}); "
                 "states are counted without gaps, so that neighbours in this list are one step apart"
             )
+
+    def warn_about_opposite_orders(self) -> None:
+        """Say which columns have the same states as another one in another order.
+
+        For models in which the order decides on the sign of an edge.
+
+        Warns
+        -----
+        TableWarning
+        """
+        for j, own in enumerate(self.levels):
+            for i in range(j):
+                if own != self.levels[i] and set(own) == set(self.levels[i]):
+                    warn(
+                        f"columns {self.names[i]!r} and {self.names[j]!r} have the same states in different orders "
+                        f"({listing(self.levels[i])}; {listing(own)}), so that what they have in common is turned "
+                        "round; if that is not meant, give both the same ordered categories (pandas.Categorical)"
+                    )
+                    return
 
     def warn_about_equality(self) -> None:
         """Say which columns have other labels than the first, where states of two columns are compared.
@@ -179,41 +201,46 @@ _EXACT = 2**53  # up to which all whole numbers are floats
 _HUGE = f"holds whole numbers beyond {_EXACT}, which cannot be told apart as floats"
 _AS_TEXT = "make text of them (data[column].astype(str) in pandas)"
 #: Text that more often stands for a missing value than for a state, in small letters.
+_CODES = {9, 88, 98, 99, 888, 998, 999, 8888, 9998, 9999}
 _NO_VALUE = {"", "na", "n/a", "#n/a", "nan", "null", ".", "?"}
 
 
 def _odd_labels(names, columns) -> list[str]:
     """Say which columns have states that may be no states, or the same one twice."""
-    remarks = []
+    remarks, levels = [], [column.levels for column in columns]
     for find, words in ((_no_values, _NO_STATE), (_twins, _ONE_STATE)):
-        found = [
-            (n, odd[0]) for n, c in zip(names, columns, strict=True) if (odd := find(c.levels))
-        ]
-        if found:
-            first, label = found[0]
-            listed = column_list([name for name, _ in found])
-            remarks.append(f"{listed}: {words.format(label=label, first=first)}")
+        found = [(name, find(own)) for name, own in zip(names, levels, strict=True)]
+        if shown := [f"{name!r} ({listing(odd)})" for name, odd in found if odd]:
+            remarks.append(words.format(shown=", ".join(shown)))
     return remarks
 
 
 _NO_STATE = (
-    "{label!r} in {first!r} may stand for a missing value, and is taken for a state of its own; if it means missing, "
-    "replace it first, in pandas with data.replace({label!r}, numpy.nan)"
+    "states that may stand for missing values are taken for states of their own in {shown}; if they mean missing, "
+    "replace them first, in pandas with data.replace([...], numpy.nan)"
 )
 _ONE_STATE = (
-    "states differ in blanks or capitals alone ({label!r} in {first!r}), and are taken for different ones; if they "
-    "are not, make them the same first, in pandas with data[column].str.strip().str.lower()"
+    "states that differ in blanks or capitals alone are taken for different ones in {shown}; if they are the "
+    "same, make them so first, in pandas with data[column].str.strip().str.lower()"
 )
 
 
 def _no_values(levels) -> list:
-    """Labels that say that there is no value; negative numbers apart from others that are not negative."""
-    if all(isinstance(level, str) for level in levels):
-        return [level for level in levels if level.strip().lower() in _NO_VALUE]
-    if any(isinstance(level, bool) for level in levels) or len(levels) < 3:
+    """Labels that say that there is no value, and numbers that often do, apart from the others."""
+    if any(isinstance(level, str) and not reads_as_number(level) for level in levels):
+        return [v for v in levels if isinstance(v, str) and v.strip().lower() in _NO_VALUE]
+    if not all(
+        isinstance(level, str | Integral) and not isinstance(level, bool) for level in levels
+    ):
         return []
-    lowest, *others = levels
-    return [lowest] if lowest < 0 <= others[0] and others[0] - lowest > 1 else []
+    values = [_as_float(level) if isinstance(level, str) else level for level in levels]
+    usual = [v for v in values if v >= 0 and v not in _CODES] or values
+    negative = [v for v in values if -1000 < v < 0]
+    below = (
+        min(usual) - max(negative, default=math.inf) > 2 and sorted(-v for v in values) != values
+    )
+    apart = [(below and v in negative) or (v > max(usual) + 1 and v in _CODES) for v in values]
+    return [level for level, odd in zip(levels, apart, strict=True) if odd]
 
 
 def _twins(levels) -> list:

@@ -8,6 +8,7 @@ from bayesstruct.steps.recognition import is_op, parameters
 
 __all__ = ["sandwich"]
 
+_TOO_FAR = 20.0  # times as large a standard deviation, which no correction should come to
 _MOST = 3000  # parameters, whose covariance matrix is taken apart
 _MARK = "sandwich"  # attribute of draws that have been corrected
 
@@ -26,7 +27,9 @@ def sandwich(idata, model=None):
 
     J being the sum over the rows of the squared scores. Zeros stay zeros: what is corrected are the
     biases and the weights of edges whose posterior probability is at least one half, in the draws in
-    which they are present. Probabilities and Bayes factors of edges are **not** corrected.
+    which they are present. Probabilities and Bayes factors of edges are **not** corrected. What only the prior holds,
+    as the row and column means of full tables that can be moved into the biases, loses its spread, since
+    the estimator does not vary there: read the strengths of edges, not single entries of full tables.
 
     Parameters
     ----------
@@ -45,7 +48,8 @@ def sandwich(idata, model=None):
     ------
     ValueError
         If there is no model, it has no pseudo-likelihood of a complete table, it is of another table than the
-        draws, these have been corrected before, or there are too few to know their covariance.
+        draws, these have been corrected before or sorted, there are too few to know their covariance, or the correction
+        is so large that the table does not determine the parameters.
 
     References
     ----------
@@ -75,6 +79,7 @@ def sandwich(idata, model=None):
     if [d.shape[1] for d in draws] != [potentials.bias_size, potentials.weight_size]:
         raise ValueError("the draws are those of another model: pass the model that was sampled")
     _check_table(idata, model, rows)
+    _check_labels(posterior, model, names)
     theta = np.concatenate(draws, axis=1)
     on = theta != 0
     at = np.flatnonzero(on.mean(axis=0) >= 0.5)
@@ -115,8 +120,20 @@ def _check_table(idata, model, rows):
         raise ValueError("the draws are those of another table: pass the model that was sampled")
 
 
+def _check_labels(posterior, model, names):
+    """Refuse draws whose entries are not in the order of the model."""
+    for name in names:
+        for dim in posterior[name].dims[2:]:
+            labels = model.coords.get(dim)
+            if labels is not None and [*map(str, posterior[dim].values)] != [*map(str, labels)]:
+                raise ValueError(
+                    f"`{dim}` of the draws of {name!r} is not that of the model: these draws were sorted, or are of "
+                    "another model; correct the result as pm.sample() returned it"
+                )
+
+
 def _flat(posterior, name):
-    values = posterior[name].values
+    values = posterior[name].transpose("chain", "draw", ...).values
     return values.reshape(values.shape[0] * values.shape[1], -1)
 
 
@@ -136,12 +153,24 @@ def _squared_scores(model, rows, theta, on, at):
 
 def _spread(theta, on, meat):
     """Draws whose covariance is V J V instead of V."""
-    count = on.T.astype(float) @ on
-    mean = theta.sum(axis=0) / np.diag(count)
+    count = on.sum(axis=0)
+    mean = theta.sum(axis=0) / count
     away = np.where(on, theta - mean, 0.0)
-    covariance = away.T @ away / np.maximum(count, 1.0)
+    # Counts of single parameters: with those of pairs the matrix need not be positive definite.
+    scaled = away / np.sqrt(count)
+    covariance = scaled.T @ scaled
     matrix = covariance @ _power(meat, 0.5) @ _power(covariance, -0.5)
-    return np.where(on, mean + away @ matrix.T, 0.0)
+    moved = away @ matrix.T
+    before, after = (
+        np.sqrt(np.square(v).sum(axis=0) / count) for v in (away, np.where(on, moved, 0.0))
+    )
+    if (after > _TOO_FAR * before).any():
+        raise ValueError(
+            f"the correction would make a standard deviation {(after / before).max():.0f} times as large: the table does "
+            "not determine these parameters, or the model is far from it; leave the intervals as they are, or use "
+            'likelihood="exact"'
+        )
+    return np.where(on, mean + moved, 0.0)
 
 
 def _power(matrix, exponent):

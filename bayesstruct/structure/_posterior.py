@@ -186,7 +186,7 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
     refuse_sorted_nodes(constants, constants["edge_source"], constants["edge_target"])
     posterior = _checked(
         EdgePosterior(
-            draws=draws,
+            draws=_in_order(draws, constants),
             constants=constants,
             source=constants["edge_source"].values.astype(int),
             target=constants["edge_target"].values.astype(int),
@@ -199,6 +199,17 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
     if group == "posterior" and "sample_stats" in idata.children:
         return _with_statistics(posterior, idata["sample_stats"])
     return posterior
+
+
+def _in_order(draws: "xr.Dataset", constants: "xr.Dataset") -> "xr.Dataset":
+    """Draws with columns and edges in the order of the constants, if they were sorted alone."""
+    for dim in set(draws.dims) & set(constants.dims):
+        if dim in draws.coords and dim in constants.coords:
+            own, order = draws[dim].values, constants[dim].values
+            same = len(set(order)) == len(order) == len(own) and set(own) == set(order)
+            if same and (own != order).any():
+                draws = draws.sel({dim: order})
+    return draws
 
 
 def refuse_sorted_nodes(constants: "xr.Dataset", source, target) -> None:

@@ -65,7 +65,7 @@ def test_masked_arrays_have_gaps():
 
 
 def test_numbers_as_text_are_sorted_by_value():
-    with pytest.warns(TableWarning, match="may stand for a missing"):
+    with pytest.warns(TableWarning, match="may stand for missing"):
         table = StateTable.read([["10", "nan"], ["9", "1"], ["1,0", "x"]])
     assert table.levels == (("1,0", "9", "10"), ("1", "nan", "x"))
     assert table.ordered == (True, False)
@@ -81,7 +81,7 @@ def test_an_order_that_nobody_gave():
             "two": ["no", "yes", "yes", "yes"],
             "years": [13, 13, 12, 8],
             "run": [2, 4, 3, 2],
-            "apart": [1, 1, 9, 9],
+            "apart": [1, 1, 7, 7],
         }
     )
     table = StateTable.read(frame)
@@ -169,14 +169,58 @@ def test_states_that_may_be_no_states_are_warned_of(text):
     frame = pd.DataFrame(
         {"a": ["x", text, "y", "x"], "b": ["u", "v", "u", text], "c": list("stst")}
     )
-    with pytest.warns(TableWarning, match=r"Columns 'a' and 'b': .*may stand for a missing"):
+    with pytest.warns(TableWarning, match=r"may stand for missing .*'a' .*'b' "):
         table = StateTable.read(frame)
     assert table.states == (3, 3, 2)
 
 
-def test_negative_numbers_apart_from_the_others_are_warned_of():
-    with pytest.warns(TableWarning, match="-9 in 'x0' may stand for a missing"):
-        StateTable.read([[0, -1], [-9, 0], [1, 1]])
+@pytest.mark.parametrize(
+    ("levels", "odd"),
+    [
+        ([0, -9, 1], "-9"),
+        ([-9, -8, 1, 2, 3], "-9 and -8"),
+        ([1, 2, 3, 99], "99"),
+        ([1, 2, 3, 4, 5, 9], "9"),
+        (["1", "2", "99"], "'99'"),
+        (["", "no", "NA"], "'' and 'NA'"),
+    ],
+)
+def test_codes_of_missing_values_are_warned_of(levels, odd):
+    column = pd.Series(levels, dtype=object)
+    frame = pd.DataFrame({"x": column, "y": np.arange(len(levels)) % 2})
+    with pytest.warns(TableWarning, match=rf"may stand for missing .*'x' \({odd}\)"):
+        StateTable.read(frame)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        [-1, 0, 1],
+        [-2, -1, 0, 1, 2],
+        [-1, 1, 1],
+        list(range(11)),
+        [7, 8, 9],
+        [0, 2, 5],
+        [True, False],
+        pd.cut(pd.Series([1.0, 5.0, 9.0]), 3),
+        ["1", "2", "3"],
+    ],
+)
+def test_usual_numbers_are_not_warned_of(levels, recwarn):
+    frame = pd.DataFrame({"x": levels, "y": np.arange(len(levels)) % 2})
+    StateTable.read(frame)
+    assert not recwarn.list
+
+
+def test_the_same_states_in_another_order_are_warned_of(recwarn):
+    orders = (["no", "yes"], ["yes", "no"])
+    columns = [pd.Categorical(["no", "yes", v], o, ordered=True) for v, o in zip(orders[0], orders)]
+    like = pd.Categorical(["no", "yes", "yes"])
+    StateTable.read(pd.DataFrame({"a": columns[0], "b": like})).warn_about_opposite_orders()
+    opposite = StateTable.read(pd.DataFrame({"a": columns[0], "b": columns[1]}))
+    assert not recwarn.list
+    with pytest.warns(TableWarning, match="'a' and 'b' have the same states in different orders"):
+        opposite.warn_about_opposite_orders()
 
 
 @pytest.mark.parametrize("twin", ["yes ", "Yes", " YES"])

@@ -1,5 +1,7 @@
 """The correction of composite posteriors, where the truth is known in closed form."""
 
+import importlib
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -80,3 +82,39 @@ def test_refusals(independent):
         bs.sandwich(idata, ising(gaps))
     with pytest.raises(ValueError, match="another model"):
         bs.sandwich(idata, ising(np.column_stack([x, x[:, 0] ^ 1 ^ x[:, 1]])))
+
+
+def test_an_uncertain_edge_of_full_tables_does_not_blow_the_others_up():
+    """Biases move with its presence, so that covariances counted pair by pair are not definite."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 300)
+    b = np.where(rng.random(300) < 0.6, a, rng.integers(0, 3, 300))
+    c = np.where(rng.random(300) < 0.5, b, rng.integers(0, 3, 300))
+    with pairwise_mrf((np.column_stack([a, b, c]) > 0).astype(int)):
+        idata = pm.sample(500, tune=100, compute_convergence_checks=False, **QUIET)
+        corrected = bs.sandwich(idata)
+    before, after = (
+        bs.edge_table(tree).set_index(["source", "target"]) for tree in (idata, corrected)
+    )
+    assert 0.5 < before["probability"].min() < 0.95
+    after = after.loc[before.index]
+    np.testing.assert_allclose(after["mean"], before["mean"], atol=0.1)
+    widths = (table["hdi_high"] - table["hdi_low"] for table in (before, after))
+    np.testing.assert_array_less(*widths)
+    assert (after["hdi_high"] - after["hdi_low"]).max() < 2
+
+
+def test_a_correction_that_is_out_of_bounds_is_refused(independent, monkeypatch):
+    model, idata = independent
+    module = importlib.import_module("bayesstruct.inference.sandwich")
+    monkeypatch.setattr(module, "_TOO_FAR", 1.2)
+    with pytest.raises(ValueError, match=r"would make a standard deviation \d+ times as large"):
+        bs.sandwich(idata, model)
+
+
+def test_draws_that_were_sorted_are_refused(independent):
+    model, idata = independent
+    with pytest.raises(
+        ValueError, match="`pair` of the draws of 'weight' is not that of the model"
+    ):
+        bs.sandwich(idata.isel(pair=[2, 1, 0]), model)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 
 from tools.random_fields import summed_density
 
@@ -103,6 +104,16 @@ def test_edges_that_were_sorted_or_left_out_are_read_and_their_information_is_re
     np.testing.assert_allclose(part, whole[part.index], rtol=1e-12)
     with pytest.raises(ValueError, match=r"depends on all 3 .*whole result"):
         bs.edge_information(idata.isel(pair=pairs))
+
+
+@pytest.mark.parametrize("dim", ["pair", "node"])
+def test_draws_that_alone_were_sorted_are_put_back(fitted, dim):
+    _, idata = fitted
+    sorted_ = idata.copy()
+    sorted_["posterior"] = xr.DataTree(idata["posterior"].to_dataset().isel({dim: [2, 0, 1]}))
+    pd.testing.assert_frame_equal(bs.edge_information(sorted_), bs.edge_information(idata))
+    pd.testing.assert_frame_equal(bs.edge_table(sorted_), bs.edge_table(idata))
+    assert set(bs.map_graph(sorted_).edges) == set(bs.map_graph(idata).edges)
 
 
 def test_transposed_draws_have_the_same_information(fitted):
@@ -377,7 +388,10 @@ def test_fewer_rows_than_columns():
 
 def test_the_order_of_text_is_questioned():
     table = answers().assign(sleep=lambda t: t["sleep"].astype(str))
-    with pytest.warns(bs.TableWarning, match="order of the states"):
+    with (
+        pytest.warns(bs.TableWarning, match="order of the states"),
+        pytest.warns(bs.TableWarning, match="the same states in different orders"),
+    ):
         pairwise_mrf(table, potentials="ordinal")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
