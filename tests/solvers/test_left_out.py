@@ -28,7 +28,7 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def _look_more_often(monkeypatch):
-    monkeypatch.setattr(module, "_SHARE", 0.5)
+    monkeypatch.setattr(module, "_SHARE", 0.8)
 
 
 def problem_of(name):
@@ -67,7 +67,7 @@ def earlier():
     return position[:, None] < position
 
 
-def z_score(name, *, plus_one=True, order=None, calls=10_000):
+def z_score(name, *, plus_one=True, order=None, calls=4_000):
     problem, candidates = problem_of(name)
     tables = parent_tables(problem, None, candidates, plus_one=plus_one)
     before = not_descendants() if order is None else earlier()
