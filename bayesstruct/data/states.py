@@ -23,6 +23,13 @@ _CLASSES = (
     "each stands for a class, make them categories (pandas.Categorical)"
 )
 
+_EXACT = 2**53  # up to which all whole numbers are floats
+_HUGE = f"holds whole numbers beyond {_EXACT}, which cannot be told apart as floats"
+_AS_TEXT = "make text of them (data[column].astype(str) in pandas)"
+#: Text, in small letters, and numbers that more often stand for a missing value than for a state.
+_NO_VALUE = {"", "na", "n/a", "#n/a", "nan", "null", ".", "?"}
+_CODES = {9, 88, 98, 99, 888, 998, 999, 8888, 9998, 9999}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StateTable(NamedColumns):
@@ -76,8 +83,9 @@ class StateTable(NamedColumns):
         -----
         TableWarning
             If columns are the same that may be so by chance: unrelated columns would be in one
-            table of this size in a million, or more often. And if text that often stands for
-            a missing value, as an empty string or "NA" does, is a state.
+            table of this size in a million, or more often. If text or numbers that often stand
+            for a missing value ("", "NA"; -9, 99 apart from the others) are states, or states differ in
+            blanks or capitals alone.
 
         Examples
         --------
@@ -197,14 +205,6 @@ class StateTable(NamedColumns):
         return self.codes < 0
 
 
-_EXACT = 2**53  # up to which all whole numbers are floats
-_HUGE = f"holds whole numbers beyond {_EXACT}, which cannot be told apart as floats"
-_AS_TEXT = "make text of them (data[column].astype(str) in pandas)"
-#: Text that more often stands for a missing value than for a state, in small letters.
-_CODES = {9, 88, 98, 99, 888, 998, 999, 8888, 9998, 9999}
-_NO_VALUE = {"", "na", "n/a", "#n/a", "nan", "null", ".", "?"}
-
-
 def _odd_labels(names, columns) -> list[str]:
     """Say which columns have states that may be no states, or the same one twice."""
     remarks, levels = [], [column.levels for column in columns]
@@ -236,9 +236,9 @@ def _no_values(levels) -> list:
     values = [_as_float(level) if isinstance(level, str) else level for level in levels]
     usual = [v for v in values if v >= 0 and v not in _CODES] or values
     negative = [v for v in values if -1000 < v < 0]
-    below = (
-        min(usual) - max(negative, default=math.inf) > 2 and sorted(-v for v in values) != values
-    )
+    below = min(usual) - max(negative, default=math.inf) > 2 and sorted(
+        -v for v in values
+    ) != sorted(values)
     apart = [(below and v in negative) or (v > max(usual) + 1 and v in _CODES) for v in values]
     return [level for level, odd in zip(levels, apart, strict=True) if odd]
 

@@ -217,14 +217,21 @@ def approximate(layout, table, chain, prior, work, slab, log_odds):
 
 
 @numba.njit(**INNER)
+def _coordinate(work, x, a):
+    """Coordinate of a point in which the normal approximation is standard."""
+    along = 0.0
+    for b in range(a, work.dims[0]):
+        along += work.factor_a[b, a] * (x[b] - work.centre[b])
+    return along
+
+
+@numba.njit(**INNER)
 def _log_normal(work, x):
     """Log density of the normal approximation."""
     d, factor = work.dims[0], work.factor_a
     total = 0.0
     for a in range(d):
-        along = 0.0
-        for b in range(a, d):
-            along += factor[b, a] * (x[b] - work.centre[b])
+        along = _coordinate(work, x, a)
         total += math.log(factor[a, a]) - _HALF_LOG_2PI - 0.5 * along * along
     return total
 
@@ -236,9 +243,7 @@ def _log_defense(work, slab, x):
     d, factor = work.dims[0], work.factor_a
     total = 0.0
     for a in range(d):
-        along = 0.0
-        for b in range(a, d):
-            along += factor[b, a] * (x[b] - work.centre[b])
+        along = _coordinate(work, x, a)
         total += math.log(factor[a, a]) + _log_slab(CAUCHY, along * along, 1.0)
     return total
 

@@ -14,6 +14,7 @@ from bayesstruct.structure._posterior import (
     CONSTANTS,
     INDICATOR,
     SAMPLE_DIMS,
+    in_order,
     refuse_sorted_nodes,
 )
 
@@ -281,6 +282,7 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
     )
     _refuse_absent(draws, constants, group)
     refuse_cut_arcs(draws, constants)
+    draws = in_order(draws, constants)
     posterior = ArcPosterior(
         draws=draws,
         constants=constants,

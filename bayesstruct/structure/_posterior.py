@@ -44,7 +44,7 @@ class EdgePosterior:
     inclusion : ndarray of float, shape (chain, draw, edge), optional
         What the step reported of each edge: a number with the expectation of the indicator, and a
         smaller variance. Single values may be outside of [0, 1].
-    left_out : str
+    unread : str
         Why what the step reported cannot be used, if it reported something.
     """
 
@@ -54,7 +54,7 @@ class EdgePosterior:
     target: np.ndarray
     variables: list[str]
     inclusion: np.ndarray | None = None
-    left_out: str = ""
+    unread: str = ""
 
     @property
     def dim(self) -> str:
@@ -186,7 +186,7 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
     refuse_sorted_nodes(constants, constants["edge_source"], constants["edge_target"])
     posterior = _checked(
         EdgePosterior(
-            draws=_in_order(draws, constants),
+            draws=in_order(draws, constants),
             constants=constants,
             source=constants["edge_source"].values.astype(int),
             target=constants["edge_target"].values.astype(int),
@@ -201,7 +201,7 @@ def read_posterior(idata, group: str = "posterior") -> EdgePosterior:
     return posterior
 
 
-def _in_order(draws: "xr.Dataset", constants: "xr.Dataset") -> "xr.Dataset":
+def in_order(draws: "xr.Dataset", constants: "xr.Dataset") -> "xr.Dataset":
     """Draws with columns and edges in the order of the constants, if they were sorted alone."""
     for dim in set(draws.dims) & set(constants.dims):
         if dim in draws.coords and dim in constants.coords:
@@ -242,7 +242,7 @@ def _with_statistics(posterior: EdgePosterior, stats) -> EdgePosterior:
     if not found:
         return posterior
     if reason := _unlike(found, posterior):
-        return replace(posterior, left_out=reason)
+        return replace(posterior, unread=reason)
     at = {d: posterior.draws[d].values for d in SAMPLE_DIMS}
     return replace(posterior, inclusion=found[0].sel(at).transpose(*SAMPLE_DIMS, ...).values)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.data.names import nearest
 from bayesstruct.structure._arcs import refuse_cut_arcs
+from bayesstruct.structure._posterior import in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +100,7 @@ def _groups(idata):
     if "dag" not in posterior or not constants.get("arc_acyclic", 0):
         raise ValueError("`bs.do` reads results of bs.models.bayesian_network")
     refuse_cut_arcs(posterior, constants)
+    posterior = in_order(posterior, constants)
     return posterior, constants, [str(name) for name in posterior["node"].values]
 
 

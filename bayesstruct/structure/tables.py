@@ -112,10 +112,10 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
         notes.append("r_hat is undefined: it compares chains and there is only one.")
     if posterior.n_draws < 4 * posterior.n_chains:
         notes.append("ess is undefined below four draws of a chain.")
-    if posterior.left_out:
+    if posterior.unread:
         notes.append(
             "What the step reported of the edges is left out and probabilities are shares of the draws, "
-            f"which are less precise: {posterior.left_out}. Read the whole result before it is cut or sorted."
+            f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
     if bounds:
         notes.append(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 
 import bayesstruct as bs
 
@@ -239,6 +240,18 @@ def test_results_that_were_cut_or_sorted_are_refused(fitted):
         turned.set_index(ends)["probability"],
         whole.set_index(ends)["probability"][turned.set_index(ends).index],
     )
+
+
+@pytest.mark.parametrize(
+    ("dim", "order"), [("ordered_pair", [5, 3, 1, 0, 2, 4]), ("node", [2, 0, 1])]
+)
+def test_draws_that_alone_were_sorted_are_put_back(fitted, dim, order):
+    _, idata = fitted
+    turned = idata.copy()
+    turned["posterior"] = xr.DataTree(idata["posterior"].to_dataset().isel({dim: order}))
+    pd.testing.assert_frame_equal(bs.arc_table(turned), bs.arc_table(idata))
+    effects = (bs.do(tree, {"a": 1.0}, random_seed=1) for tree in (turned, idata))
+    pd.testing.assert_frame_equal(*effects)
 
 
 def test_effects_of_other_results_are_refused(fitted):
