@@ -1,6 +1,6 @@
 """``python -m bayesstruct`` is the command ``bayesstruct``."""
 
-from bayesstruct.cli import main
+from bayesstruct.app.cli import main
 
 if __name__ == "__main__":
     main()

@@ -30,8 +30,8 @@ import pandas as pd
 
 import bayesstruct as bs
 
+from bayesstruct.networks.steps.complete import network_of, network_problem_of
 from bayesstruct.steps import NetworkMCMC
-from bayesstruct.steps.networks import network_of, network_problem_of
 
 CHAINS = 4
 #: Variables, rows, draws of a chain.

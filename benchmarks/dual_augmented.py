@@ -20,10 +20,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from bayesstruct.penalties import L1, Group
-from bayesstruct.solvers.designs import as_design
-from bayesstruct.solvers.dual_augmented import dal, dual_augmented_steps, l1_problem
-from bayesstruct.solvers.losses import loss_for
-from bayesstruct.solvers.sparse import sparse_mode
+from bayesstruct.sparse.solvers.designs import as_design
+from bayesstruct.sparse.solvers.dual_augmented import dal, dual_augmented_steps, l1_problem
+from bayesstruct.sparse.solvers.losses import loss_for
+from bayesstruct.sparse.solvers.sparse import sparse_mode
 
 ROWS, COLUMNS, SHARE = 1024, 16_384, 0.01
 TOL = 1e-6

@@ -24,10 +24,10 @@ from pathlib import Path
 import numpy as np
 
 from bayesstruct.penalties import L1, Group
-from bayesstruct.solvers.line_search import active_set
-from bayesstruct.solvers.projected import cone_mode
-from bayesstruct.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
-from bayesstruct.solvers.soft_threshold import bbst, qnst
+from bayesstruct.sparse.solvers.line_search import active_set
+from bayesstruct.sparse.solvers.projected import cone_mode
+from bayesstruct.sparse.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
+from bayesstruct.sparse.solvers.soft_threshold import bbst, qnst
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "cyto_discretized.mat"
 GAPS = (1.0, 1e-2, 1e-4)

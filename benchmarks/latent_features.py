@@ -20,9 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from bayesstruct.kernels.feature_splits import exchange_columns
-from bayesstruct.kernels.indian_buffet import log_buffet, new_dish_rates
-from bayesstruct.kernels.latent_features import log_likelihood, scan_rows
+from bayesstruct.features.kernels.feature_splits import exchange_columns
+from bayesstruct.features.kernels.indian_buffet import log_buffet, new_dish_rates
+from bayesstruct.features.kernels.latent_features import log_likelihood, scan_rows
 from bayesstruct.solvers import latent_features
 
 ROOM, NOISE, D, K = 40, 0.5, 36, 10

@@ -26,10 +26,10 @@ import pymc as pm
 
 import bayesstruct as bs
 
-from bayesstruct.kernels.dyadic_laws import Law
-from bayesstruct.kernels.dyadic_sampler import DyadicSampler, DyadicState
-from bayesstruct.kernels.indian_buffet import draw_by_dishes
-from bayesstruct.solvers.dyadic_features import dyadic_features
+from bayesstruct.features.kernels.indian_buffet import draw_by_dishes
+from bayesstruct.features.kernels.link_likelihoods import Law
+from bayesstruct.features.kernels.link_sampler import DyadicSampler, DyadicState
+from bayesstruct.features.solvers.links import dyadic_features
 
 FOLDS, DRAWS, TUNE, CHAINS = 5, 1000, 500, 2
 

@@ -22,7 +22,7 @@ from scipy.optimize import linear_sum_assignment
 
 import bayesstruct as bs
 
-from bayesstruct.kernels.switching_series import smooth_series
+from bayesstruct.series.kernels import smooth_series
 
 SEEDS, SWEEPS = range(1, 6), 300
 

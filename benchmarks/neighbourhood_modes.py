@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "solvers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "neighbourhoods"))
 
 from test_neighbourhoods import ising_table, random_couplings
 

@@ -22,15 +22,15 @@ import numpy as np
 import scipy.io
 
 from bayesstruct import find_MAP, simulate
-from bayesstruct.inference.field_search import searched_field
-from bayesstruct.kernels.elimination_order import elimination_order
-from bayesstruct.kernels.exact_sums import ExactSums
-from bayesstruct.kernels.pairwise_exact import marginals
-from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.fields.kernels.elimination_order import elimination_order
+from bayesstruct.fields.kernels.exact import marginals
+from bayesstruct.fields.kernels.exact_sums import ExactSums
+from bayesstruct.fields.kernels.potentials import Potentials
+from bayesstruct.fields.modes.searched import searched_field
+from bayesstruct.fields.solvers.evidence import FieldEvidence
+from bayesstruct.fields.solvers.likelihoods import likelihood_for
 from bayesstruct.models import ising
 from bayesstruct.solvers import pairwise_mrf, pairwise_mrf_path, pairwise_rate_max
-from bayesstruct.solvers.field_evidence import FieldEvidence
-from bayesstruct.solvers.pairwise_likelihoods import likelihood_for
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -17,8 +17,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from bayesstruct.kernels import proximal, tree_proximal
 from bayesstruct.penalties import Tree
+from bayesstruct.sparse.kernels import proximal, tree_proximal
 
 SIDE = 512
 REPEATS = 50

@@ -20,8 +20,8 @@ import xarray as xr
 
 import bayesstruct as bs
 
-from bayesstruct.kernels.pairwise_states import draw_exact
-from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.fields.kernels.potentials import Potentials
+from bayesstruct.fields.kernels.states import draw_exact
 from bayesstruct.models import ising
 from bayesstruct.steps import PairwiseSpikeSlab
 

@@ -30,10 +30,10 @@ import numpy as np
 from scipy import sparse
 
 from bayesstruct.penalties import L1
-from bayesstruct.solvers.categories import CategoryDesign
-from bayesstruct.solvers.designs import as_design
-from bayesstruct.solvers.losses import loss_for
-from bayesstruct.solvers.proximal_newton import Certifier, l1_problem
+from bayesstruct.sparse.solvers.categories import CategoryDesign
+from bayesstruct.sparse.solvers.designs import as_design
+from bayesstruct.sparse.solvers.losses import loss_for
+from bayesstruct.sparse.solvers.proximal_newton import Certifier, l1_problem
 
 TARGET = 1e-6
 SHARES = {"one rate": np.array([0.1]), "path of 30": np.geomspace(1.0, 0.01, 30)}
@@ -253,7 +253,8 @@ def report(peer, result, seconds):
 def structured():
     """Penalties for which only the proximal map is known, with working sets and without."""
     from bayesstruct.penalties import Group, SparseGroup, Tree
-    from bayesstruct.solvers import general, sparse_mode, sparse_path
+    from bayesstruct.solvers import sparse_mode, sparse_path
+    from bayesstruct.sparse.solvers import general
 
     rng = np.random.default_rng(1)
     X = dense(rng)
@@ -299,7 +300,7 @@ def grouped(limit):
 
     from bayesstruct.penalties import Group
     from bayesstruct.solvers import sparse_mode
-    from bayesstruct.solvers.groups import group_problem
+    from bayesstruct.sparse.solvers.groups import group_problem
 
     rng = np.random.default_rng(1)
     X = dense(rng, 2000, 5000)

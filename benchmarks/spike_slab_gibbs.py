@@ -25,8 +25,8 @@ import numpy as np
 
 import bayesstruct as bs
 
-from bayesstruct.diagnostics.indicators import indicator_ess
-from bayesstruct.kernels.precision_gibbs import laplace_sweep, spike_slab_sweep
+from bayesstruct.graphs.indicators import indicator_ess
+from bayesstruct.precision.kernels.gibbs import laplace_sweep, spike_slab_sweep
 from bayesstruct.steps import PrecisionGibbs
 
 DENSITY = {10: 0.2, 50: 0.05, 100: 0.02, 300: 0.01}

@@ -18,8 +18,8 @@ import time
 
 import numpy as np
 
-from bayesstruct.kernels.polya_gamma import draw_polya_gammas, logistic_sweep
-from bayesstruct.kernels.spike_slab_regression import draw_slab_variances, gaussian_sweep
+from bayesstruct.sparse.kernels.polya_gamma import draw_polya_gammas, logistic_sweep
+from bayesstruct.sparse.kernels.spike_slab_regression import draw_slab_variances, gaussian_sweep
 
 TRUE = 10
 BATCHES = 40

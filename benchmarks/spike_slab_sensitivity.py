@@ -14,7 +14,7 @@ import numpy as np
 
 from spike_slab_gibbs import DENSITY, auc, table
 
-from bayesstruct.kernels.precision_gibbs import spike_slab_sweep
+from bayesstruct.precision.kernels.gibbs import spike_slab_sweep
 
 SETTINGS = [
     (0.01, 1.0, 0.5),

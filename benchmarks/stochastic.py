@@ -16,8 +16,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from bayesstruct.solvers.sparse import sparse_mode
-from bayesstruct.solvers.stochastic import (
+from bayesstruct.sparse.solvers.sparse import sparse_mode
+from bayesstruct.sparse.solvers.stochastic import (
     adagrad_dual_averaging,
     adagrad_mirror_descent,
     smidas,

@@ -1,5 +1,7 @@
 """Models: one file for each structure-learning problem, each an ordinary ``pm.Model``."""
 
+import bayesstruct.steps  # noqa: F401  registers the step methods of these models
+
 from bayesstruct.models.additive_clustering import additive_clustering
 from bayesstruct.models.bayesian_network import bayesian_network
 from bayesstruct.models.binary_matrix_factorization import binary_matrix_factorization

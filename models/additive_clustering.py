@@ -8,9 +8,8 @@ y            ~ Normal(bias + sum of the weights of the groups that both are in, 
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data.dyads import DyadTable
-from bayesstruct.distributions import FeatureInteractions, feature_pairs
-from bayesstruct.models.dyadic_parts import (
+from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.model_parts.links import (
     check_number,
     dyad_coords,
     features,
@@ -18,6 +17,7 @@ from bayesstruct.models.dyadic_parts import (
     record_dyads,
     room,
 )
+from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
 __all__ = ["additive_clustering"]
 

@@ -8,20 +8,29 @@ arc     = 1 where the graph has an arc A -> B
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import Mask, MissingStates
+from bayesstruct.core.recorded import record, record_ends
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.distributions.dag import DAG
-from bayesstruct.distributions.discrete_network import (
+from bayesstruct.networks.exact.problem import (
+    most_parents,
+    network_table,
+    positive_size,
+    score_kind,
+)
+from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
+from bayesstruct.networks.priors.dag import DAG
+from bayesstruct.networks.priors.discrete_network import (
     DiscreteNetwork,
     EvenTables,
     ProbabilityTables,
     table_cells,
 )
-from bayesstruct.distributions.fitted_networks import (
+from bayesstruct.networks.priors.fitted_networks import (
     FittedDiscreteNetwork,
     FittedGaussianNetwork,
     fitted,
 )
-from bayesstruct.distributions.gaussian_network import (
+from bayesstruct.networks.priors.gaussian_network import (
     ArcWeights,
     GaussianNetwork,
     Intercepts,
@@ -29,16 +38,12 @@ from bayesstruct.distributions.gaussian_network import (
     arc_vector,
     coefficient_matrix,
 )
-from bayesstruct.distributions.implied import implied_arc_probability
-from bayesstruct.distributions.incomplete_networks import (
+from bayesstruct.networks.priors.implied import implied_arc_probability
+from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteDiscreteNetwork,
     IncompleteGaussianNetwork,
     NetworkCells,
 )
-from bayesstruct.distributions.pairwise import Mask, MissingStates
-from bayesstruct.exact.dags import most_parents, network_table, positive_size, score_kind
-from bayesstruct.kernels.network_fits import GaussianFit, LogisticFit, MultinomialFit
-from bayesstruct.models.parts import record, record_ends
 
 __all__ = ["bayesian_network"]
 
@@ -118,7 +123,7 @@ def bayesian_network(
         With ``dag`` (node, node\_; rows are parents), ``arc`` over "A -> B", and the table ``x`` in its
         own units or as states 0, 1, .... For ``"bge"`` also ``weight`` over "A -> B", regression coefficients
         of standardised columns, ``intercept`` and ``noise_variance``; for ``"bdeu"`` ``table`` (node, cell), see
-        :class:`bayesstruct.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
+        :class:`bayesstruct.distributions.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
         ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted laws less an
         equal share of the penalty. Where cells are missing, ``x_missing`` has them, in the units of
         the table or as states 0, 1, ..., named "column[row]". The pointwise log-likelihood of an incomplete table is

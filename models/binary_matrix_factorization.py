@@ -9,9 +9,8 @@ y               ~ Normal(bias + sum of the interactions of both, noise)
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data.dyads import DyadTable
-from bayesstruct.distributions import FeatureInteractions, feature_pairs
-from bayesstruct.models.dyadic_parts import (
+from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.model_parts.links import (
     check_number,
     dyad_coords,
     features,
@@ -19,6 +18,7 @@ from bayesstruct.models.dyadic_parts import (
     record_dyads,
     room,
 )
+from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
 __all__ = ["binary_matrix_factorization"]
 

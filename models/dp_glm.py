@@ -8,15 +8,15 @@ y           ~ a generalised linear model of x         with coefficients of the c
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data import TableError
 from bayesstruct.data.arguments import number, numbers, whole_number
 from bayesstruct.data.checks import duplicates, max_columns, shape_problems, value_problems
 from bayesstruct.data.errors import column_list, raise_problems
 from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.names import nearest
-from bayesstruct.distributions.chinese_restaurant import ChineseRestaurant
-from bayesstruct.distributions.mixture_parameters import ClusterNormals, ClusterVariances
-from bayesstruct.distributions.mixture_rows import (
+from bayesstruct.data.table import TableError
+from bayesstruct.mixtures.priors.chinese_restaurant import ChineseRestaurant
+from bayesstruct.mixtures.priors.mixture_parameters import ClusterNormals, ClusterVariances
+from bayesstruct.mixtures.priors.mixture_rows import (
     ClusterBinary,
     ClusterCount,
     ClusterResponse,

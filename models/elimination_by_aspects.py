@@ -9,9 +9,10 @@ y            ~ Binomial(trials, p)             how often the first of two option
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data.choices import ChoiceTable
-from bayesstruct.distributions import FeatureInteractions, aspect_probabilities
-from bayesstruct.models.dyadic_parts import check_number, features, mass, room
+from bayesstruct.features.data.choices import ChoiceTable
+from bayesstruct.features.model_parts.links import check_number, features, mass, room
+from bayesstruct.features.priors.aspect_choices import aspect_probabilities
+from bayesstruct.features.priors.feature_interactions import FeatureInteractions
 
 __all__ = ["elimination_by_aspects"]
 

@@ -14,21 +14,20 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct import ops
+from bayesstruct.core.recorded import register
+from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.covariates import check_same_rows
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
 from bayesstruct.data.table import Table
-from bayesstruct.distributions import (
-    ColumnMeans,
-    GraphicalLasso,
-    GraphicalSpikeSlab,
-    edges,
+from bayesstruct.precision.model_parts import observe_rows, record_edges, regression, warn_size
+from bayesstruct.precision.priors.edges import edges, partial_correlations
+from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
-    partial_correlations,
 )
-from bayesstruct.distributions.precision import is_beta
-from bayesstruct.models.parts import observe_rows, record_edges, register, regression, warn_size
+from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
+from bayesstruct.precision.priors.rows import ColumnMeans
 
 __all__ = ["gaussian_graphical"]
 

@@ -9,14 +9,14 @@ arc j -> i    = 1 where coefficients_ij is not zero (not negligible)
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.core.recorded import record
 from bayesstruct.data.arguments import number
 from bayesstruct.data.table import Table
-from bayesstruct.models.neighbourhood_parts import (
+from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.models.parts import record
 
 __all__ = ["gaussian_neighbourhoods"]
 

@@ -10,9 +10,9 @@ import pymc as pm
 
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.states import StateTable
-from bayesstruct.distributions.hidden_causes import CauseActivations, NoisyOr
-from bayesstruct.distributions.indian_buffet import IndianBuffet
-from bayesstruct.models.dyadic_parts import check_number, room
+from bayesstruct.features.model_parts.links import check_number, room
+from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
+from bayesstruct.features.priors.indian_buffet import IndianBuffet
 
 __all__ = ["hidden_causes"]
 

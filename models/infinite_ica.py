@@ -6,7 +6,7 @@ loading  ~ Normal(0, loading_scale)             the mixing matrix
 x        ~ Normal(score @ loading, noise)
 """
 
-from bayesstruct.models.factor_parts import factor_model
+from bayesstruct.features.model_parts.factors import factor_model
 
 __all__ = ["infinite_ica"]
 

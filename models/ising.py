@@ -9,9 +9,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.data.options import check_options
 from bayesstruct.data.states import StateTable
-from bayesstruct.distributions import RegularizedHorseshoe, SpikeAndSlab, included
-from bayesstruct.models.mrf_parts import (
+from bayesstruct.fields.model_parts import (
     add_biases,
     check_likelihood,
     edge_inclusion,
@@ -20,8 +20,10 @@ from bayesstruct.models.mrf_parts import (
     observe_states,
     record_field,
 )
-from bayesstruct.models.neighbourhood_parts import horseshoe_prior
-from bayesstruct.models.parts import check_options
+from bayesstruct.neighbourhoods.model_parts import horseshoe_prior
+from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
+from bayesstruct.sparse.priors.included import included
+from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 
 __all__ = ["ising"]
 

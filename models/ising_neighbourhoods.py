@@ -9,17 +9,17 @@ arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.recorded import record
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
-from bayesstruct.models.neighbourhood_parts import (
+from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.models.parts import record
 
 __all__ = ["ising_neighbourhoods"]
 

@@ -15,11 +15,11 @@ from pymc.distributions.shape_utils import change_dist_size
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
-from bayesstruct.data import Table
+from bayesstruct.core.recorded import register
 from bayesstruct.data.errors import TableError
-from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
-from bayesstruct.models.dyadic_parts import room
-from bayesstruct.models.parts import register
+from bayesstruct.data.table import Table
+from bayesstruct.features.model_parts.links import room
+from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
 
 __all__ = ["latent_features"]
 

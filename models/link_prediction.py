@@ -7,10 +7,9 @@ y            ~ Bernoulli(link(bias + sum of the interactions of both objects' fe
 
 import pymc as pm
 
-from bayesstruct.data.dyads import DyadTable
 from bayesstruct.data.names import nearest
-from bayesstruct.distributions import FeatureInteractions, FeatureLinks, feature_pairs
-from bayesstruct.models.dyadic_parts import (
+from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.model_parts.links import (
     check_number,
     dyad_coords,
     features,
@@ -18,6 +17,8 @@ from bayesstruct.models.dyadic_parts import (
     record_dyads,
     room,
 )
+from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
+from bayesstruct.features.priors.feature_links import FeatureLinks
 
 __all__ = ["link_prediction"]
 

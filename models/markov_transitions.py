@@ -10,13 +10,9 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import number, whole_number
-from bayesstruct.data.series import SeriesTable
-from bayesstruct.distributions.indian_buffet import FeatureLoadings, IndianBuffet
-from bayesstruct.distributions.switching_series import (
-    BehaviourScales,
-    BehaviourTransitions,
-    SwitchingSeries,
-)
+from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.series.data import SeriesTable
+from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
 
 __all__ = ["markov_transitions"]
 

@@ -14,17 +14,10 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.data.names import nearest
+from bayesstruct.data.options import check_options
 from bayesstruct.data.states import StateTable
-from bayesstruct.distributions import (
-    GroupLaplace,
-    GroupSpikeAndSlab,
-    SpikeAndSlab,
-    included,
-    interaction_strengths,
-)
-from bayesstruct.distributions.interactions import negligible_probability
-from bayesstruct.kernels.potentials import KINDS
-from bayesstruct.models.mrf_parts import (
+from bayesstruct.fields.kernels.potentials import KINDS
+from bayesstruct.fields.model_parts import (
     add_biases,
     check_likelihood,
     edge_inclusion,
@@ -33,7 +26,11 @@ from bayesstruct.models.mrf_parts import (
     observe_states,
     record_field,
 )
-from bayesstruct.models.parts import check_options
+from bayesstruct.fields.priors.interactions import interaction_strengths, negligible_probability
+from bayesstruct.sparse.priors.group_laplace import GroupLaplace
+from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
+from bayesstruct.sparse.priors.included import included
+from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 
 __all__ = ["pairwise_mrf"]
 

@@ -1,6 +1,7 @@
-"""Fixtures that several rooms share, and how their graphs are compiled."""
+"""Fixtures that several families share, and how their graphs are compiled."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -9,14 +10,14 @@ import pytest
 # graphs that PyMC interprets would otherwise wait for it, operation by operation.
 os.environ["PYTENSOR_FLAGS"] = ",".join([*filter(None, [os.getenv("PYTENSOR_FLAGS")]), "cxx="])
 
-COMPILED = {"ops", "inference"}  # rooms whose tests run machine code, as users do
+COMPILED = {"ops", "runs", "modes"}  # chapters whose tests run machine code, as users do
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """Interpret graphs, also those of fixtures: machine code takes most of the time to make.
 
-    Elsewhere than in those rooms, tests are marked ``compiled`` that are about machine code, or that
+    Elsewhere than in those chapters, tests are marked ``compiled`` that are about machine code, or that
     evaluate graphs so often (NUTS, steps over thousands of tables) that it pays.
     """
     if item.path.parent.name in COMPILED or item.get_closest_marker("compiled"):
@@ -37,3 +38,28 @@ def full(request):
 def rng():
     """A generator with a fixed seed."""
     return np.random.default_rng(20260101)
+
+
+@pytest.fixture(scope="session")
+def assert_derivatives():
+    """Comparison of the gradient of an operation with central differences."""
+    from tools.derivatives import assert_derivatives
+
+    return assert_derivatives
+
+
+@pytest.fixture
+def python_mode():
+    """Compile without machine code, where what is tested is not how it is made."""
+    import pytensor
+
+    with pytensor.config.change_flags(mode="FAST_COMPILE", cxx=""):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Close the figures that a test has opened."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

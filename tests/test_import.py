@@ -29,7 +29,7 @@ def test_import_loads_no_heavy_package_that_pymc_does_not(by_pymc):
 
 
 def test_the_command_line_loads_no_heavy_package_before_it_is_needed(by_pymc):
-    extra = loaded_by("import bayesstruct.cli") - by_pymc
+    extra = loaded_by("import bayesstruct.app.cli") - by_pymc
     assert not extra & HEAVY
 
 

@@ -40,6 +40,6 @@ def test_models_are_imported_by_their_installed_name():
 
 
 def test_the_check_finds_imports():
-    source = "from bayesstruct import models\nimport bayesstruct.models.parts as p"
-    assert [*imported_names(source)] == ["bayesstruct.models", "bayesstruct.models.parts"]
+    source = "from bayesstruct import models\nimport bayesstruct.precision.model_parts as p"
+    assert [*imported_names(source)] == ["bayesstruct.models", "bayesstruct.precision.model_parts"]
     assert "cli_learn" in importers("bayesstruct.models")

@@ -147,7 +147,7 @@ class Table(NamedColumns):
         raise_problems([*value_problems(intake), *duplicates(intake.names, intake.values)])
         for remark in remarks(intake.names, intake.values):
             warn(remark)
-        location, scale = _moments(intake.values) if standardize else _identity(intake.values)
+        location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
         for array in (intake.values, location, scale):
             array.flags.writeable = False
         return cls(intake.values, tuple(intake.names), location, scale)
@@ -221,7 +221,7 @@ class Table(NamedColumns):
         return (self.values - self.location) / self.scale
 
 
-def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def column_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return means and standard deviations of the observed values, without overflow."""
     size = np.nanmax(abs(values), axis=0)
     scaled = values / size

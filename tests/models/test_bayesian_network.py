@@ -269,7 +269,7 @@ def test_effects_of_other_results_are_refused(fitted):
 
 
 def test_many_columns_keep_to_candidates():
-    from bayesstruct.kernels.dag_sampling import is_acyclic
+    from bayesstruct.networks.kernels.dag_sampling import is_acyclic
     from bayesstruct.steps import NetworkMCMC
 
     sim = bs.simulate.bayesian_network(150, 14, random_seed=1)

@@ -8,8 +8,8 @@ from tools.calibration import assert_calibrated
 from tools.priors import laplace_prior, spike_slab_prior
 
 from bayesstruct.models import gaussian_graphical
+from bayesstruct.precision.steps.gibbs import unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
-from bayesstruct.steps.precision import unpack_cholesky
 
 P, N = 5, 20
 PAIRS = np.triu_indices(P, 1)

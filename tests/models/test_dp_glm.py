@@ -12,8 +12,8 @@ from tools.partitions import posterior_of, sizes
 import bayesstruct as bs
 
 from bayesstruct.data import TableError
+from bayesstruct.mixtures.steps import DirichletMixtureGibbs
 from bayesstruct.models.dp_glm import dp_glm
-from bayesstruct.steps.mixture_clusters import DirichletMixtureGibbs
 
 
 def sampled(model, draws, **options):
@@ -155,7 +155,7 @@ def test_other_responses(family):
 
 
 def test_moments_of_new_clusters_by_simulation():
-    from bayesstruct.structure.mixture_predictions import _new_cluster, _Result
+    from bayesstruct.mixtures.reading.predictions import _new_cluster, _Result
 
     table, _ = two_lines(20)
     rng = np.random.default_rng(6)

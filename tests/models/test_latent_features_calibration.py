@@ -7,7 +7,7 @@ import pytest
 
 from tools.calibration import alternate, assert_calibrated
 
-from bayesstruct.kernels.indian_buffet import left_order
+from bayesstruct.features.kernels.indian_buffet import left_order
 from bayesstruct.models import latent_features
 from bayesstruct.steps import LatentFeatureGibbs, LatentFeatureSlice
 

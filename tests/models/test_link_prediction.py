@@ -12,16 +12,16 @@ from scipy import stats
 from tools.calibration import assert_calibrated
 
 from bayesstruct.data import TableError, TableWarning
-from bayesstruct.data.dyads import DyadTable
-from bayesstruct.kernels.dyadic_codes import probabilities
-from bayesstruct.kernels.indian_buffet import draw_by_dishes
+from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.kernels.indian_buffet import draw_by_dishes
+from bayesstruct.features.kernels.link_codes import probabilities
+from bayesstruct.features.reading.links import link_probabilities
+from bayesstruct.features.simulate.link_prediction import link_prediction as simulate
 from bayesstruct.models.additive_clustering import additive_clustering
 from bayesstruct.models.binary_matrix_factorization import binary_matrix_factorization
 from bayesstruct.models.link_prediction import link_prediction
 from bayesstruct.models.protein_complexes import protein_complexes
-from bayesstruct.simulate.link_prediction import link_prediction as simulate
 from bayesstruct.steps import DyadicFeatureGibbs
-from bayesstruct.structure.link_probabilities import link_probabilities
 
 module = sys.modules[link_prediction.__module__]
 

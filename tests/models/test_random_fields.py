@@ -14,7 +14,7 @@ from tools.random_fields import summed_density
 
 import bayesstruct as bs
 
-from bayesstruct.kernels.potentials import Potentials
+from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.models import ising, pairwise_mrf
 
 QUIET = {"progressbar": False, "chains": 2, "cores": 1, "quiet": True, "random_seed": 1}

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from bayesstruct.kernels import indian_buffet as buffet
-from bayesstruct.kernels.latent_features import log_likelihood
+from bayesstruct.features.kernels import indian_buffet as buffet
+from bayesstruct.features.kernels.latent_features import log_likelihood
 
 
 def histories(n):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import erfcx, expit, log_ndtr
 from tools.buffets import classes
 
-from bayesstruct.kernels.indian_buffet import log_buffet
+from bayesstruct.features.kernels.indian_buffet import log_buffet
 
 __all__ = ["exact_posterior", "log_marginal"]
 

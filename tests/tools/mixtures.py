@@ -5,7 +5,7 @@ import numpy as np
 from scipy import stats
 from tools.partitions import sizes
 
-from bayesstruct.kernels.chinese_restaurant import log_restaurant
+from bayesstruct.mixtures.kernels.chinese_restaurant import log_restaurant
 
 
 def clusters(labels):

@@ -1,0 +1,239 @@
+"""The command ``bayesstruct``: from a table on disk to a graph, its uncertainty and a report.
+
+Only what ``--help`` needs is imported here; everything else is imported by the command that uses it.
+"""
+
+import math
+import sys
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from typer.core import TyperGroup
+
+from bayesstruct.app.catalogue import MODELS, PRIORS
+
+__all__ = ["app", "main"]
+
+# Typer comes with a click of its own in some versions, and uses the package in others.
+ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+#: Options that may stand next to ``--resume``: they have no influence on the draws.
+WITH_RESUME = {"resume", "cores", "progress"}
+
+
+class OneLineErrors(TyperGroup):
+    """A command whose complaints are one line on stderr, without traceback or usage text."""
+
+    def main(self, *args, standalone_mode=True, **extra):
+        """Run the command; exit with 2 on bad input, 130 on Ctrl-C."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        try:
+            status = super().main(*args, standalone_mode=False, **extra)
+        except ClickException as error:
+            _complain(error.format_message())
+            sys.exit(error.exit_code)
+        except typer.Abort:
+            _complain("interrupted.")
+            sys.exit(INTERRUPTED)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Bayesian structure learning: which variables are connected, and how sure are we?",
+)
+
+
+def main():
+    """Run the command line; the console script and ``python -m bayesstruct`` call this."""
+    app(prog_name="bayesstruct")
+
+
+def _complain(message: str) -> None:
+    """Write one line to stderr, whatever line breaks the message has."""
+    lines = [line.strip().removeprefix("- ").rstrip(".") for line in str(message).splitlines()]
+    text = "; ".join(line for line in lines if line).replace(":; ", ": ")
+    typer.echo(f"Error: {text}", err=True)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from bayesstruct import __version__
+
+        typer.echo(f"bayesstruct {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Hold the options of the command as a whole."""
+
+
+@app.command()
+def models() -> None:
+    """List the models and which of them `learn` runs."""
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    table = Table(
+        Column("model", no_wrap=True), "for", "priors", "state", title="Models of bayesstruct"
+    )
+    for name, entry in MODELS.items():
+        table.add_row(name, entry.purpose, ", ".join(entry.priors), entry.state)
+    Console().print(table)
+
+
+@app.command()
+def learn(
+    context: typer.Context,
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            help="CSV, TSV or Parquet file, one row for each observation, with a header; without "
+            "it the 853 cells x 11 proteins of Sachs et al. (2005), which come with the package.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Kind of structure; see `bayesstruct models`.")
+    ] = "gaussian_graphical",
+    prior: Annotated[str, typer.Option(help=f"Prior: {' or '.join(PRIORS)}.")] = "spike_slab",
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
+        "bayesstruct-results"
+    ),
+    draws: Annotated[int, typer.Option(min=20, help="Draws of each chain.")] = 1000,
+    tune: Annotated[int, typer.Option(min=0, help="Warm-up iterations of each chain.")] = 1000,
+    chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 4,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default all processors.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Makes the draws repeatable; by default a new one, reported."),
+    ] = None,
+    edge_probability: Annotated[
+        float | None,
+        typer.Option(help="Nominal prior probability of an edge (spike_slab), 0.5 by default."),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Laplace rate of the elements (laplace), 1 by default.")
+    ] = None,
+    log: Annotated[
+        bool | None,
+        typer.Option(
+            "--log/--no-log",
+            help="Take logarithms of all columns. By default only of the bundled data.",
+            show_default=False,
+        ),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Continue the run in this folder, with its own table and settings.",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Delete an earlier run in the folder first.")
+    ] = False,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+) -> None:
+    """Learn the structure of TABLE and write graph, edge table, draws and a report to a folder."""
+    options = {
+        "model": model,
+        "prior": prior,
+        "draws": draws,
+        "tune": tune,
+        "chains": chains,
+        "seed": seed,
+        "edge_probability": edge_probability,
+        "rate": rate,
+        "log": log,
+        "encoding": encoding,
+    }
+    problem = _wrong_options(options) if resume is None else _surplus_options(context)
+    if problem:
+        _complain(problem)
+        raise typer.Exit(BAD_INPUT)
+    raise typer.Exit(
+        _learn(table, out, options, resume, overwrite, {"cores": cores, "show": progress})
+    )
+
+
+def _learn(table, out, options, resume, overwrite, running) -> int:
+    """Run `learn`; returns the exit status."""
+    from bayesstruct.app import learn as cli_learn
+    from bayesstruct.data.errors import TableError
+
+    folder = Path(resume or out).expanduser()
+    again = f"continue it with: bayesstruct learn --resume {folder}"
+    try:
+        if resume is None:
+            cli_learn.begin(folder, table, options, overwrite=overwrite)
+        return INTERRUPTED if cli_learn.run(folder, **running) else 0
+    except (TableError, cli_learn.InputError) as error:
+        _complain(error)
+        return BAD_INPUT
+    except KeyboardInterrupt as error:
+        _complain(f"interrupted{f' ({error})' if str(error) else ''}; {again}")
+        return INTERRUPTED
+    except (OSError, MemoryError, cli_learn.sampling_errors()) as error:
+        _complain(f"{str(error) or type(error).__name__}; what was saved is kept, {again}")
+        return FAILED
+
+
+def _wrong_options(options: dict) -> str | None:
+    """Say what is wrong with names and numbers, before anything heavy is loaded."""
+    from bayesstruct.data.names import nearest
+
+    model, prior = options["model"], options["prior"]
+    if model not in MODELS:
+        return nearest("model", model, MODELS)
+    ready = ", ".join(name for name, entry in MODELS.items() if entry.command)
+    if not MODELS[model].command:
+        return f"the model {model!r} is there in Python only, as bs.models.{model}; here: {ready}"
+    if prior not in MODELS[model].priors:
+        return nearest("prior", prior, MODELS[model].priors)
+    return _wrong_number(
+        "--edge-probability", options["edge_probability"], 1, "spike_slab", prior
+    ) or (_wrong_number("--rate", options["rate"], math.inf, "laplace", prior))
+
+
+def _wrong_number(name: str, value: float | None, below: float, owner: str, prior: str):
+    """Say what is wrong with an option of one prior that must be positive and below a bound."""
+    if value is None:
+        return None
+    if prior != owner:
+        return f"{name} belongs to --prior {owner}, not to {prior}: leave it out"
+    if not 0 < value < below:
+        return f"{name} must be between 0 and {below:g}, got {value:g}"
+    return None
+
+
+def _surplus_options(context: typer.Context) -> str | None:
+    """Say which options would change a run that is continued."""
+    given = [
+        f"--{name.replace('_', '-')}" if name != "table" else "the table"
+        for name in context.params
+        if name not in WITH_RESUME and context.get_parameter_source(name).name == "COMMANDLINE"
+    ]
+    if not given:
+        return None
+    return f"--resume takes table and settings from its folder: leave out {', '.join(given)}"

@@ -1,0 +1,171 @@
+"""The folder of one `bayesstruct learn`: its table and settings, the draws, the results.
+
+Everything that a run needs to be continued is in it: ``settings.json`` and
+``table.npz`` (no pickle), ``run/`` (draws and states, see `bayesstruct.runs.checkpoint`).
+"""
+
+import hashlib
+import json
+import os
+import shutil
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["InputError", "Job", "finished", "prepare", "read", "write"]
+
+FORMAT = 1
+SETTINGS, TABLE, RUN = "settings.json", "table.npz", "run"
+RESULTS = ("posterior.nc", "edges.csv", "graph.graphml", "graph.png", "report.md")
+#: What decides about the draws; two runs that agree in it (and in the table) are the same.
+DECISIVE = ("model", "prior", "draws", "tune", "chains", "seed", "edge_probability", "rate")
+
+
+class InputError(ValueError):
+    """What the user asked for cannot be done; the message says why and what to do."""
+
+
+@dataclass
+class Job:
+    """What was asked for.
+
+    Attributes
+    ----------
+    options : dict
+        Plain JSON: the options of the command, the source of the table, the versions.
+    frame : DataFrame
+        The table as it goes into the model.
+    """
+
+    options: dict
+    frame: "pd.DataFrame"
+
+
+def prepare(folder: Path, job: Job, *, overwrite: bool) -> bool:
+    """Make the folder ready for a new run, or find out that it holds just this one, finished.
+
+    Returns
+    -------
+    bool
+        Whether there is something to write: False for a finished run of the same table and
+        settings.
+
+    Raises
+    ------
+    InputError
+        If the folder holds something that would be lost.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: give the name of a folder to --out")
+    if overwrite:
+        _delete(folder)
+    if not (folder / SETTINGS).exists():
+        taken = [name for name in (*RESULTS, TABLE, RUN) if (folder / name).exists()]
+        if taken:
+            raise InputError(
+                f"{folder} holds a {taken[0]} that belongs to no run: choose another folder with "
+                "--out, or delete it with --overwrite"
+            )
+        return True
+    stored = read(folder)
+    found = _differences(stored, job)
+    if found:
+        raise InputError(
+            f"{folder} holds another run ({'; '.join(found)}): choose another folder with --out, "
+            "or delete that run with --overwrite"
+        )
+    if not finished(folder, stored):
+        raise InputError(
+            f"{folder} holds an unfinished run: add --resume {folder} (and nothing else) to "
+            "continue it, choose another folder with --out, or delete it with --overwrite"
+        )
+    return False
+
+
+def _differences(stored: Job, job: Job) -> list[str]:
+    old, new = stored.options, job.options
+    found = [
+        f"{name.replace('_', ' ')} {old[name]} there, {new[name]} here"
+        for name in DECISIVE
+        if old[name] != new[name] and not (name == "seed" and new[name] is None)
+    ]
+    if old["digest"] != new["digest"]:
+        found.insert(0, f"table {old['source']} there, {new['source']} here")
+        if old["source"] == new["source"]:
+            found[0] = "another version of the table"
+    return found
+
+
+def write(folder: Path, job: Job) -> None:
+    """Store table and settings; the settings last, since they make the folder a run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / TABLE).open("wb") as file:
+        np.savez_compressed(file, values=job.frame.to_numpy(dtype="float64"))
+        file.flush()
+        os.fsync(file.fileno())
+    content = {"format": FORMAT, "columns": [*map(str, job.frame.columns)], **job.options}
+    partial = folder / f"{SETTINGS}.partial"
+    partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    partial.replace(folder / SETTINGS)
+
+
+def read(folder: Path) -> Job:
+    """Read what a folder was asked for.
+
+    Raises
+    ------
+    InputError
+        If it holds no run of ours, or a damaged one.
+    """
+    import pandas as pd
+
+    if not (folder / SETTINGS).is_file():
+        what = "has no settings.json" if folder.is_dir() else "does not exist"
+        raise InputError(
+            f"{folder} holds no run to continue (it {what}): give the folder that an earlier "
+            "`bayesstruct learn --out` wrote to"
+        )
+    try:
+        options = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        with np.load(folder / TABLE, allow_pickle=False) as arrays:
+            frame = pd.DataFrame(arrays["values"], columns=options.pop("columns"))
+        matches = options.pop("format") == FORMAT and digest(frame) == options["digest"]
+        if not matches or any(name not in options for name in DECISIVE):
+            raise ValueError("its parts do not belong together")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+        raise InputError(
+            f"the run in {folder} cannot be read ({error}): start again in another folder"
+        ) from error
+    return Job(options, frame)
+
+
+def digest(frame: "pd.DataFrame") -> str:
+    """Fingerprint of names and values."""
+    names = json.dumps([*map(str, frame.columns)]).encode()
+    values = np.ascontiguousarray(frame.to_numpy(dtype="float64")).tobytes()
+    return hashlib.blake2b(names + values, digest_size=16).hexdigest()
+
+
+def finished(folder: Path, job: Job) -> bool:
+    """Return whether every chain has all its draws."""
+    from bayesstruct.runs.checkpoint import iteration_of
+
+    total = job.options["tune"] + job.options["draws"]
+    if not (folder / RUN / "run.json").exists():
+        return False
+    chains = range(job.options["chains"])
+    return all(iteration_of(folder / RUN, chain)[0] >= total for chain in chains)
+
+
+def _delete(folder: Path) -> None:
+    """Delete what a run of ours wrote, and nothing else."""
+    if (folder / RUN / "run.json").exists() or (folder / SETTINGS).exists():
+        shutil.rmtree(folder / RUN, ignore_errors=True)
+    for name in (SETTINGS, TABLE, *RESULTS):
+        (folder / name).unlink(missing_ok=True)

@@ -1,0 +1,228 @@
+"""`bayesstruct learn`: take in a table, draw from the posterior, write the results."""
+
+import contextlib
+import re
+import secrets
+import sys
+import warnings
+
+from pathlib import Path
+
+import numpy as np
+import typer
+
+from bayesstruct.app import folder as cli_folder
+from bayesstruct.app.folder import InputError, Job
+from bayesstruct.data.datasets import load_dataset
+from bayesstruct.data.errors import count
+from bayesstruct.data.reading import read_table
+from bayesstruct.data.table import Table, TableError, TableWarning
+
+__all__ = ["InputError", "begin", "run", "sampling_errors"]
+
+BUNDLED = "sachs (bundled)"
+# matplotlib says this for each character, each time that it looks at it.
+_MISSING_GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
+_GLYPHS = (
+    "some characters of the column names are not in the font of graph.png, which shows boxes for "
+    "them; they are right in all other files"
+)
+#: With more columns the p x p matrix of each draw is not stored: it repeats the weights.
+MAX_STORED_MATRIX = 100
+
+
+def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -> None:
+    """Check the table and lay out the folder of a run.
+
+    Parameters
+    ----------
+    folder : Path
+    table : Path, optional
+        By default the bundled data.
+    options : dict
+        Of the command, by name.
+    overwrite : bool
+        Delete an earlier run first.
+
+    Raises
+    ------
+    TableError, InputError
+        In one sentence, what is wrong and what to do.
+    """
+    notes: list[str] = []
+    with _notes_to(notes):
+        frame, logged = _read(table, options["encoding"], options["log"])
+    source = BUNDLED if table is None else str(table)
+    job = Job(
+        {
+            **options,
+            "log": logged,
+            "source": source,
+            "digest": cli_folder.digest(frame),
+            "notes": notes,
+            "versions": _versions(),
+        },
+        frame,
+    )
+    for note in notes:
+        _say(f"Note: {note}")
+    if not cli_folder.prepare(folder, job, overwrite=overwrite):
+        _say(f"Note: {folder} holds just this run, finished: its draws are used again")
+        return
+    if options["seed"] is None:
+        job.options["seed"] = secrets.randbits(31)
+    cli_folder.write(folder, job)
+
+
+def run(folder: Path, *, cores: int | None = None, show: bool = True) -> bool:
+    """Draw what is still to be drawn, and write the results.
+
+    Parameters
+    ----------
+    folder : Path
+        Laid out by `begin`.
+    cores : int, optional
+        Worker processes.
+    show : bool
+        Progress bar.
+
+    Returns
+    -------
+    bool
+        Whether the run was interrupted before its end. What there is was written all the same.
+    """
+    from threadpoolctl import threadpool_limits
+
+    job = cli_folder.read(folder)
+    _say_plan(folder, job)
+    # Matrices of a few hundred rows gain nothing from BLAS threads, which fight with the workers.
+    with threadpool_limits(limits=1), _notes_to([], show=True):
+        idata = _sample(job, folder, cores, show)
+        partial = _shortened(job, idata)
+        _write(folder, job, idata, partial)
+    if partial:
+        _say(f"Interrupted; to continue: bayesstruct learn --resume {folder}")
+    return partial
+
+
+def sampling_errors() -> type[Exception]:
+    """Return the error that a failing chain raises."""
+    from pymc.exceptions import SamplingError
+
+    return SamplingError
+
+
+def _read(table, encoding, log):
+    """Return the checked table as it goes into the model, and whether logarithms were taken."""
+    import pandas as pd
+
+    if table is None:
+        frame, log = load_dataset("sachs"), log is not False
+    else:
+        frame = read_table(table, encoding=encoding)
+    checked = Table.continuous(frame)
+    values = _logarithms(checked) if log else checked.values
+    return pd.DataFrame(values, columns=list(checked.names)), bool(log)
+
+
+def _logarithms(table: Table) -> np.ndarray:
+    for name, column in zip(table.names, table.values.T, strict=True):
+        if (column <= 0).any():
+            row = int((column <= 0).argmax())
+            raise TableError(
+                f"Column {name!r} holds {column[row]:g} in row {row} (counting from 0), which has no "
+                "logarithm: leave out --log, or shift the column"
+            )
+    return np.log(table.values)
+
+
+def _sample(job: Job, folder: Path, cores, show):
+    from bayesstruct import models
+    from bayesstruct.runs.sample import sample
+
+    options = job.options
+    chosen = {k: options[k] for k in ("edge_probability", "rate") if options[k] is not None}
+    build = getattr(models, options["model"])
+    model = build(job.frame, prior=options["prior"], **chosen)
+    names = [v.name for v in model.unobserved_RVs]
+    if job.frame.shape[1] > MAX_STORED_MATRIX:
+        names.remove("precision")
+    try:
+        return sample(
+            options["draws"],
+            tune=options["tune"],
+            chains=options["chains"],
+            cores=cores,
+            random_seed=options["seed"],
+            checkpoint=folder / cli_folder.RUN,
+            var_names=names,
+            compute_convergence_checks=False,  # the report has the verdicts
+            progressbar=show,
+            model=model,
+        )
+    except ValueError as error:  # a damaged or foreign checkpoint, a folder in use
+        raise InputError(str(error)) from error
+
+
+def _shortened(job: Job, idata) -> bool:
+    sizes = idata["posterior"].sizes
+    return sizes["chain"] * sizes["draw"] < job.options["chains"] * job.options["draws"]
+
+
+def _write(folder: Path, job: Job, idata, partial: bool) -> None:
+    from rich.console import Console
+
+    from bayesstruct.app import report
+
+    summary = report.write(folder, job, idata, partial=partial)
+    Console(highlight=False).print(report.console_table(summary))
+    for line in summary.headlines:
+        typer.echo(line)
+    typer.echo(f"Written to {folder}/: {', '.join(cli_folder.RESULTS)}")
+    if not summary.converged:
+        _say("Note: not everything has converged; see report.md, and run with more --draws")
+
+
+def _say_plan(folder: Path, job: Job) -> None:
+    options, (n, p) = job.options, job.frame.shape
+    logs = ", logarithms" if options["log"] else ""
+    typer.echo(
+        f"{options['source']}: {count(n, 'observation')} x {p} variables{logs}; {options['model']}, "
+        f"{options['prior']} prior, {count(options['chains'], 'chain')} of {options['draws']:,} draws, "
+        f"seed {options['seed']}. Draws go to {folder}/."
+    )
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+@contextlib.contextmanager
+def _notes_to(notes: list[str], *, show: bool = False):
+    """Collect the remarks of the package on the table; with `show`, print all others of its own."""
+
+    def take(message, category, *unused, **also_unused):
+        text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else str(message)
+        if text in notes:
+            return
+        notes.append(text)
+        if show:
+            _say(f"Note: {text}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if show:  # remarks on the table were shown when it was read
+            warnings.filterwarnings("always", category=UserWarning, module=r"bayesstruct\b")
+            warnings.filterwarnings("ignore", category=TableWarning)
+        else:
+            warnings.filterwarnings("always", category=TableWarning)
+        warnings.showwarning = take
+        yield
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    packages = ("bayesstruct", "pymc", "pytensor", "numba", "numpy")
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"python": python, **{name: version(name) for name in packages}}

@@ -1,0 +1,143 @@
+"""What a run found, as files: draws, edge table, graph, picture, and a page to read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.app.report_correlations import CorrelationCheck, check_correlations
+from bayesstruct.app.report_page import STRONG, edge_rows, page
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import rich.table
+
+    from bayesstruct.app.folder import Job
+    from bayesstruct.modes.check import Check
+
+__all__ = ["Summary", "console_table", "write"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is said about a run.
+
+    Attributes
+    ----------
+    edges : DataFrame
+        As of `bayesstruct.edge_table`.
+    found, excluded, undecided, fixed : int
+        Number of edges by their Bayes factors; `fixed` ones were required or forbidden.
+    prior : ndarray
+        Prior probability of each edge that the model implies.
+    check : Check
+        Convergence.
+    correlations : CorrelationCheck
+    sizes : dict
+        Chains and draws.
+    """
+
+    edges: "pd.DataFrame"
+    found: int
+    excluded: int
+    undecided: int
+    fixed: int
+    prior: np.ndarray
+    check: "Check"
+    correlations: CorrelationCheck
+    sizes: dict[str, int]
+
+    @property
+    def converged(self) -> bool:
+        """Whether every quantity has."""
+        return self.check.ok
+
+    @property
+    def headlines(self) -> list[str]:
+        """The result in a few lines."""
+        fixed = f", {self.fixed} fixed beforehand" if self.fixed else ""
+        return [
+            f"{len(self.edges)} possible edges: {self.found} found (Bayes factor above {STRONG}), "
+            f"{self.excluded} excluded (below 1/{STRONG}), {self.undecided} undecided{fixed}.",
+            repr(self.check).splitlines()[0],
+            str(self.correlations),
+        ]
+
+
+def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
+    """Write all results of a run.
+
+    Parameters
+    ----------
+    folder : Path
+    job : Job
+        What was asked for.
+    idata : DataTree
+        What was drawn.
+    partial : bool
+        The run was interrupted.
+
+    Returns
+    -------
+    Summary
+    """
+    from bayesstruct.graphs.export import write_graphml
+    from bayesstruct.graphs.graphs import median_graph
+
+    idata.to_netcdf(folder / "posterior.nc", engine="h5netcdf")
+    summary = _summarise(job, idata)
+    summary.edges.to_csv(folder / "edges.csv", index=False)
+    graph = median_graph(idata)
+    write_graphml(graph, folder / "graph.graphml")
+    _draw(graph, folder / "graph.png")
+    (folder / "report.md").write_text(page(folder, job, summary, partial), encoding="utf-8")
+    return summary
+
+
+def console_table(summary: Summary) -> "rich.table.Table":
+    """Return the strongest edges for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("edge", "probability", "Bayes factor", "weight", "94 % interval")
+    for row in edge_rows(summary.edges, 10):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _summarise(job, idata) -> Summary:
+    from bayesstruct.graphs.edge_tables import edge_table
+    from bayesstruct.modes.check import check
+
+    edges = edge_table(idata)
+    factor = edges["bayes_factor"].to_numpy()
+    found, excluded = int((factor > STRONG).sum()), int((factor < 1 / STRONG).sum())
+    fixed = int(np.isnan(factor).sum())
+    weights = idata["posterior"]["weight"].values
+    return Summary(
+        edges=edges,
+        found=found,
+        excluded=excluded,
+        undecided=len(edges) - found - excluded - fixed,
+        fixed=fixed,
+        prior=idata["constant_data"]["edge_prior"].values,
+        check=check(idata),
+        correlations=check_correlations(
+            job.frame, weights.reshape(-1, weights.shape[-1]), seed=job.options["seed"]
+        ),
+        sizes=dict(idata["posterior"]["edge"].sizes),
+    )
+
+
+def _draw(graph, path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from bayesstruct.graphs.plots.network import plot_graph
+
+    side = float(np.clip(4 + 0.15 * graph.number_of_nodes(), 6, 16))
+    figure = Figure(figsize=(side, side))  # no pyplot: nothing is kept, no display is needed
+    FigureCanvasAgg(figure)
+    plot_graph(graph, ax=figure.add_subplot())
+    figure.savefig(path, dpi=130, bbox_inches="tight")

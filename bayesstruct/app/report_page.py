@@ -1,0 +1,188 @@
+"""The page `report.md`: what was asked, what was found, whether it can be trusted, and how to go on."""
+
+import shlex
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.data.errors import count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesstruct.app.folder import Job
+    from bayesstruct.app.report import Summary
+
+__all__ = ["STRONG", "edge_rows", "page"]
+
+STRONG = 10  # Bayes factor from which an edge counts as found, or below 1 / STRONG as excluded
+LARGEST = 6  # no Bayes factor is written beyond 10 to its power: nothing depends on the rest
+SHOWN = 20  # edges in the report
+_NOT_TESTED = (
+    "*not tested* (an empty cell in `edges.csv`): the edge was required or forbidden, so there were no "
+    "odds that the data could change. "
+)
+_PAPERS = {
+    "spike_slab": "Wang, H. (2015). Scaling it up: stochastic search structure learning in "
+    "graphical models. *Bayesian Analysis* 10(2), 351-377.",
+    "laplace": "Wang, H. (2012). Bayesian graphical lasso models and efficient posterior "
+    "computation. *Bayesian Analysis* 7(4), 867-886.",
+}
+_SACHS = (
+    "Sachs, K., Perez, O., Pe'er, D., Lauffenburger, D. A. and Nolan, G. P. (2005). Causal "
+    "protein-signaling networks derived from multiparameter single-cell data. *Science* 308, 523-529."
+)
+
+
+def page(folder: Path, job: "Job", summary: "Summary", partial: bool) -> str:
+    """Return the report on a run as Markdown."""
+    lines = [
+        "# Structure of " + Path(job.options["source"]).name,
+        "",
+        *(["**Interrupted before its end: the numbers rest on fewer draws.**", ""] * partial),
+        *_asked(job, summary),
+        *_results(summary),
+        *_trust(job, summary),
+        *_again(folder, job),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _asked(job, summary) -> list[str]:
+    options, (n, p) = job.options, job.frame.shape
+    missing = int(job.frame.isna().to_numpy().sum())
+    cells = f"{count(missing, 'missing cell')} ({missing / (n * p):.1%}), imputed inside the model"
+    low, high = summary.prior.min(), summary.prior.max()
+    implied = f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
+    nominal = options["edge_probability"] or 0.5
+    spike = f"nominal edge probability {nominal:g}, " if options["prior"] == "spike_slab" else ""
+    return [
+        "## What was asked",
+        "",
+        f"- Table: {options['source']}, {count(n, 'observation')} of {p} variables"
+        f"{', logarithms taken' if options['log'] else ''}; "
+        f"{cells if missing else 'no missing cells'}.",
+        f"- Model: `{options['model']}`: which variables depend on each other, given all others?",
+        f"- Prior: `{options['prior']}`, {spike}which leaves each edge a prior probability of "
+        f"{implied}. Bayes factors are relative to it.",
+        f"- Draws: {count(summary.sizes['chain'], 'chain')} of {summary.sizes['draw']:,}, after "
+        f"{count(options['tune'], 'warm-up iteration')} each.",
+        *(f"- Note: {note}" for note in options["notes"]),
+        "",
+    ]
+
+
+def _results(summary) -> list[str]:
+    rows = edge_rows(summary.edges, SHOWN)
+    return [
+        "## What was found",
+        "",
+        summary.headlines[0] + " *Undecided* is not *absent*: the data do not say.",
+        "",
+        "![Network](graph.png)",
+        "",
+        *_markdown(["edge", "probability", "Bayes factor", "weight", "94 % interval"], rows),
+        "",
+        f"The {len(rows)} most probable of {len(summary.edges)} possible edges; all are in "
+        "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
+        "the data changed the odds of that; `>` and `<` mark bounds: the draws cannot tell the "
+        f"probability from 1 (from 0), or the value is beyond 1e{LARGEST}, where it rests on the shape "
+        f"of the prior. {_NOT_TESTED if summary.fixed else ''}*Weight*: partial correlation, posterior "
+        "mean.",
+        "",
+    ]
+
+
+def _trust(job, summary) -> list[str]:
+    check = summary.check
+    rows = [
+        [r.quantity, _number(r.r_hat, 3), _number(r.ess_bulk), _number(r.ess_tail), r.verdict]
+        for r in check.rows
+    ]
+    return [
+        "## Can it be trusted?",
+        "",
+        summary.headlines[1],
+        "",
+        *_markdown(["quantity", "r_hat", "ess (bulk)", "ess (tail)", "verdict"], rows),
+        "",
+        f"Posterior predictive check: {summary.correlations}",
+        *(
+            f"- {a} and {b}: observed {observed:.2f}, predicted {low:.2f} to {high:.2f}"
+            for a, b, observed, low, high in summary.correlations.outside[:5]
+        ),
+        "",
+    ]
+
+
+def _again(folder, job) -> list[str]:
+    options = job.options
+    versions = ", ".join(f"{name} {number}" for name, number in options["versions"].items())
+    papers = [_PAPERS[options["prior"]]] + [_SACHS] * options["source"].startswith("sachs (")
+    return [
+        "## Again, and further",
+        "",
+        "```bash",
+        f"{_command(options)} --out again/   # the same draws",
+        f"bayesstruct learn --resume {folder}   # after an interruption, or to write this page anew",
+        "```",
+        "",
+        f"Seed {options['seed']}; {versions}.",
+        "",
+        'In Python: `xarray.open_datatree("posterior.nc", engine="h5netcdf")`, then '
+        "`bayesstruct.edge_table(...)` and all other functions.",
+        "",
+        "Please cite bayesstruct with its version, PyMC, and",
+        "",
+        *(f"- {paper}" for paper in papers),
+    ]
+
+
+def _command(options) -> str:
+    words = ["bayesstruct", "learn"]
+    bundled = options["source"].startswith("sachs (")
+    words += [] if bundled else [shlex.quote(options["source"])]
+    names = ("model", "prior", "draws", "tune", "chains", "seed", "edge_probability", "rate")
+    for name in names:
+        if options[name] is not None:
+            words += [f"--{name.replace('_', '-')}", str(options[name])]
+    if options["log"] != bundled:
+        words.append("--log" if options["log"] else "--no-log")
+    if options["encoding"] != "utf-8":
+        words += ["--encoding", shlex.quote(options["encoding"])]
+    return " ".join(words)
+
+
+def edge_rows(edges: "pd.DataFrame", shown: int) -> list[list[str]]:
+    """Return the first rows of an edge table as text."""
+    bounds = set(edges.attrs["bayes_factor_bounds"])
+    return [
+        [
+            f"{row.source} -- {row.target}",
+            f"{row.probability:.3f}",
+            _factor(row.bayes_factor, row.Index in bounds),
+            f"{row.mean:.3f}",
+            f"{row.hdi_low:.3f} to {row.hdi_high:.3f}",
+        ]
+        for row in edges.head(shown).itertuples()
+    ]
+
+
+def _factor(value: float, bound: bool) -> str:
+    if np.isnan(value):
+        return "not tested"
+    if abs(np.log10(value)) > LARGEST:
+        return f"> 1e{LARGEST}" if value > 1 else f"< 1e-{LARGEST}"
+    text = f"{value:,.0f}" if value >= STRONG else f"{value:.2g}"
+    return f"{'>' if value > 1 else '<'} {text}" if bound else text
+
+
+def _number(value: float, digits: int = 0) -> str:
+    return f"{value:,.{digits}f}" if np.isfinite(value) else "-"
+
+
+def _markdown(header: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines]

@@ -1,0 +1,90 @@
+"""Draws that a compiled graph asks of the interpreter, from a seed."""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.shape_utils import rv_size_is_none
+from pytensor.graph.basic import Apply
+
+from bayesstruct.core.ops import InterpretedOp
+
+__all__ = ["SeededDraw", "batch_of", "seed_from"]
+
+
+class SeededDraw(InterpretedOp):
+    """An array from a seed, by a function of NumPy.
+
+    Parameters
+    ----------
+    law : object
+        Called as ``law(rng, out, *params)``: fills `out`, one element of the batch or, if no
+        parameter differs along the batch, all of them, (draws, *shape). Has ``shape``, that of an
+        element, ``ndims``, the number of dimensions of each parameter without those of the batch,
+        and ``dtype``. Hashable: it tells Ops apart.
+    batch : int
+        Number of dimensions before those of an element.
+    """
+
+    __props__ = ("law", "batch")
+
+    def __init__(self, law, batch):
+        self.law, self.batch = law, batch
+
+    def make_node(self, seed, size, *params):
+        """Apply the Op; `size` is a vector with one entry for each dimension of the batch."""
+        self.register()
+        inputs = [pt.as_tensor_variable(v) for v in (seed, size, *params)]
+        shape = (*(None for _ in range(self.batch)), *self.law.shape)
+        return Apply(self, inputs, [pt.tensor(dtype=self.law.dtype, shape=shape)])
+
+    def infer_shape(self, node, input_shapes):
+        """Shape of the draws."""
+        size = node.inputs[1]
+        return [(*(size[d] for d in range(self.batch)), *self.law.shape)]
+
+    def compute(self, seed, size, *params):
+        """Draw from arrays."""
+        law, rng, size = self.law, np.random.default_rng(int(seed)), tuple(map(int, size))
+        out = np.zeros((*size, *law.shape), law.dtype)
+        cores = [p.shape[p.ndim - k :] for p, k in zip(params, law.ndims, strict=True)]
+        if all(p.size == np.prod(core) for p, core in zip(params, cores, strict=True)):
+            params = (p.reshape(core) for p, core in zip(params, cores, strict=True))
+            law(rng, out.reshape(-1, *law.shape), *params)
+            return out
+        batch = np.prod(size, dtype=int)
+        params = [
+            np.broadcast_to(p, (*size, *c)).reshape(batch, *c)
+            for p, c in zip(params, cores, strict=True)
+        ]
+        flat = out.reshape(batch, *law.shape)
+        for members in _alike(params):
+            drawn = np.zeros((len(members), *law.shape), law.dtype)
+            law(rng, drawn, *(p[members[0]] for p in params))
+            flat[members] = drawn
+        return flat.reshape(out.shape)
+
+    def connection_pattern(self, node):
+        """No derivatives."""
+        return [[False]] * len(node.inputs)
+
+
+def _alike(params):
+    """Elements of the batch that have the same parameters, in groups."""
+    groups = {}
+    for b in range(len(params[0])):
+        groups.setdefault(tuple(p[b].tobytes() for p in params), []).append(b)
+    return list(groups.values())
+
+
+def seed_from(rng):
+    """Next generator, and a seed."""
+    return pt.random.integers(0, 2**62, rng=rng, return_next_rng=True)
+
+
+def batch_of(size, params, ndims):
+    """Vector of the lengths of the batch, and their number."""
+    if rv_size_is_none(size):
+        shapes = [tuple(p.shape)[: p.type.ndim - k] for p, k in zip(params, ndims, strict=True)]
+        size = pt.broadcast_shape(*shapes, arrays_are_shapes=True) if params else ()
+    lengths = [pt.as_tensor_variable(d, dtype="int64") for d in tuple(size)]
+    return pt.stack(lengths) if lengths else pt.constant(np.empty(0, np.int64)), len(lengths)

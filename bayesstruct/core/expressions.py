@@ -1,0 +1,50 @@
+"""Values of tensors of a model at a point."""
+
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant
+
+__all__ = ["Expressions"]
+
+
+class Expressions:
+    """Values of tensors of a model at a point; constants are evaluated once.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    tensors : sequence of TensorVariable
+    compile_kwargs : dict, optional
+        Passed to the compilation of those that are not constant.
+    """
+
+    def __init__(self, model, tensors, compile_kwargs=None):
+        self.values = [t.data if isinstance(t, Constant) else None for t in tensors]
+        self.shared = {i: t for i, t in enumerate(tensors) if isinstance(t, SharedVariable)}
+        self.direct = {
+            i: model.rvs_to_values[t].name
+            for i, t in enumerate(tensors)
+            if t in model.free_RVs and model.rvs_to_transforms.get(t) is None
+        }
+        known = {*self.direct, *self.shared}
+        self.places = [i for i, v in enumerate(self.values) if v is None and i not in known]
+        self.function = None
+        if self.places:
+            outputs = model.replace_rvs_by_values([tensors[i] for i in self.places])
+            self.function = model.compile_fn(
+                outputs,
+                inputs=model.value_vars,
+                on_unused_input="ignore",
+                **(compile_kwargs or {}),
+            )
+
+    def __call__(self, point) -> list:
+        """Return the values at a point in value space."""
+        out = list(self.values)
+        for i, name in self.direct.items():
+            out[i] = point[name]
+        for i, variable in self.shared.items():
+            out[i] = variable.get_value()
+        if self.function is not None:
+            for i, value in zip(self.places, self.function(point), strict=True):
+                out[i] = value
+        return out

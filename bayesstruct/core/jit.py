@@ -1,0 +1,138 @@
+"""Compile functions with Numba, and keep machine code on disk that is never older than its source.
+
+Numba marks machine code on disk with a digest of the file of the function alone, but the code also
+contains the functions that it calls. Here a function of this package is marked with a digest of its
+own file and of all files of the package that this one imports, directly or not: an edit of any of
+them makes the code on disk obsolete.
+"""
+
+import hashlib
+import re
+
+from functools import cache
+from pathlib import Path
+
+import numba
+
+from numba.core import caching
+
+__all__ = [
+    "fused_kernel",
+    "inlined",
+    "inner",
+    "kernel",
+    "numpy_inner",
+    "numpy_kernel",
+    "source_digest",
+    "source_version",
+    "vector_inner",
+    "vector_kernel",
+]
+
+_ROOT = Path(__file__).parents[1]
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(bayesstruct[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)"
+    r"|import[ \t]+(bayesstruct[\w.]*))",
+    re.MULTILINE,
+)
+
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: Sums may be reordered, and multiplications and additions fused: loops over arrays vectorise.
+_REORDERED = {"reassoc", "contract", "nsz"}
+
+
+def _options(**options):
+    """Return a decorator that compiles a function with these options."""
+    return numba.njit(cache=True, nogil=True, **options)
+
+
+#: A function that Python calls. A division by zero raises, as in Python.
+kernel = _options()
+#: Likewise, but a division by zero gives infinity or NaN, as in NumPy: loops vectorise.
+numpy_kernel = _options(error_model="numpy")
+#: Likewise, with multiplications and additions fused: the same result on every call and faster.
+fused_kernel = _options(fastmath={"contract"})
+#: Likewise, with sums in any order.
+vector_kernel = _options(error_model="numpy", fastmath=_REORDERED)
+#: Functions that only compiled code calls: without a wrapper for Python they compile faster. A call
+#: from Python ends the interpreter.
+inner = _options(**_INNER)
+numpy_inner = _options(error_model="numpy", **_INNER)
+vector_inner = _options(error_model="numpy", fastmath=_REORDERED, **_INNER)
+#: Small functions that become part of their callers.
+inlined = _options(inline="always")
+
+
+def _files(module: str, names: str) -> list[Path]:
+    """Files of a module and of those of the imported names that are modules themselves."""
+    base = _ROOT.joinpath(*module.split(".")[1:])
+    found = [base.with_suffix(".py"), base / "__init__.py"]
+    words = re.findall(r"\w+", re.sub(r"\bas\s+\w+", "", names))
+    found += [base / f"{word}.py" for word in words]
+    return [path for path in found if path.is_file()]
+
+
+@cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    """Files of this package that a file imports."""
+    found = []
+    for module, names, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        found += _files(module or plain, names)
+    return tuple(dict.fromkeys(found))
+
+
+@cache
+def source_digest(path: str) -> bytes:
+    """Digest of a file and of all files of this package that it imports, directly or not.
+
+    Parameters
+    ----------
+    path : str
+        Python source file, of this package or another one.
+
+    Returns
+    -------
+    bytes
+        Of length 32.
+    """
+    reached, new = [], [Path(path).resolve()]
+    while new:
+        file = new.pop()
+        if file not in reached:
+            reached.append(file)
+            new += _imports(file)
+    digest = hashlib.sha256()
+    for file in sorted(reached):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.digest()
+
+
+def source_version(path: str) -> int:
+    """Return the digest of a file and its imports as a whole number, as PyTensor asks for one."""
+    return int.from_bytes(source_digest(path)[:7], "big")
+
+
+class _PackageLocator:
+    """Locator of functions of this package, whose mark is the digest of all that they call."""
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        if not Path(py_file).resolve().is_relative_to(_ROOT):
+            return None
+        return super().from_function(py_func, py_file)
+
+    def get_source_stamp(self):
+        return source_digest(self._py_file)
+
+
+def _install() -> None:
+    """Let Numba ask the locators of this package before its own."""
+    own = caching.CacheImpl._locator_classes
+    if any(issubclass(locator, _PackageLocator) for locator in own):
+        return
+    by_file = [c for c in own if issubclass(c, caching._SourceFileBackedLocatorMixin)]
+    ours = [type(f"Package{c.__name__.strip('_')}", (_PackageLocator, c), {}) for c in by_file]
+    own[:0] = ours
+
+
+_install()

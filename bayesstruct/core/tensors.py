@@ -1,0 +1,68 @@
+"""Tensors as parameters of distributions: conversion, random ancestors, draws of a batch."""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.basic import BetaRV
+from pytensor.tensor.random.op import RandomVariable
+
+from bayesstruct.data.arguments import numbers
+
+__all__ = ["as_float", "as_square", "draw_batch", "is_beta", "random_ancestors"]
+
+
+def as_float(value, name="parameters of a distribution"):
+    """Return a float64 tensor; PyTensor keeps short constants in single precision otherwise."""
+    if isinstance(value, Constant):
+        value = value.data
+    if hasattr(value, "owner"):
+        return pt.as_tensor_variable(value).astype("float64")
+    return pt.as_tensor_variable(numbers(name, value))
+
+
+def random_ancestors(*values) -> list:
+    """Random variables that these tensors are computed from."""
+    from pymc.distributions.distribution import SymbolicRandomVariable
+
+    kinds = (RandomVariable, SymbolicRandomVariable)
+    return [v for v in ancestors(values) if v.owner is not None and isinstance(v.owner.op, kinds)]
+
+
+def as_square(value, p):
+    """Broadcast a scalar or a (p, p) array to a (p, p) tensor."""
+    if not hasattr(value, "owner") and not hasattr(p, "owner"):
+        return as_float(np.broadcast_to(np.asarray(value, dtype="float64"), (p, p)).copy())
+    value = as_float(value)
+    return value if value.type.ndim == 2 else pt.full((p, p), value)
+
+
+def _batch(size, *params_and_ndims):
+    """Batch shape of parameters given with their core dimensions, or ``size`` when there is one."""
+    if size is not None:
+        return tuple(size)
+    return np.broadcast_shapes(*(x.shape[: x.ndim - k] for x, k in params_and_ndims))
+
+
+def draw_batch(core, rng, ndims, params, size, shape):
+    """Fill an array of draws, calling ``core(rng, *params)`` once for each element of the batch."""
+    batch = _batch(size, *zip(params, ndims, strict=True))
+    full = [
+        np.broadcast_to(x, (*batch, *x.shape[x.ndim - k :]))
+        for x, k in zip(params, ndims, strict=True)
+    ]
+    out = np.empty((*batch, *shape))
+    for index in np.ndindex(*batch):
+        args = [
+            np.ascontiguousarray(x[index]) if k else float(x[index])
+            for x, k in zip(full, ndims, strict=True)
+        ]
+        out[index] = core(rng, *args)
+    return out
+
+
+def is_beta(value) -> bool:
+    """Whether a value is an unregistered beta distribution, the way to ask for a beta prior."""
+    owner = getattr(value, "owner", None)
+    return owner is not None and isinstance(owner.op, BetaRV)

@@ -1,0 +1,140 @@
+"""Distributions: priors over structures, and what a structure says about data."""
+
+import bayesstruct.steps  # noqa: F401  registers the step methods of these distributions
+
+from bayesstruct.core.missing import MissingStates
+from bayesstruct.features.priors.aspect_choices import aspect_probabilities
+from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
+from bayesstruct.features.priors.feature_links import FeatureLinks
+from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
+from bayesstruct.features.priors.finite_features import FiniteFeatures, StickBreakingProbabilities
+from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
+from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.fields.priors.interactions import interaction_strengths
+from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, Ising, PairwiseMRF
+from bayesstruct.mixtures.priors.chinese_restaurant import ChineseRestaurant
+from bayesstruct.mixtures.priors.mixture_parameters import ClusterNormals, ClusterVariances
+from bayesstruct.mixtures.priors.mixture_rows import (
+    ClusterBinary,
+    ClusterCount,
+    ClusterResponse,
+    ClusterRows,
+)
+from bayesstruct.networks.priors.dag import DAG
+from bayesstruct.networks.priors.discrete_network import (
+    DiscreteNetwork,
+    EvenTables,
+    ProbabilityTables,
+)
+from bayesstruct.networks.priors.fitted_networks import (
+    FittedDiscreteNetwork,
+    FittedGaussianNetwork,
+    fitted,
+)
+from bayesstruct.networks.priors.gaussian_network import (
+    ArcWeights,
+    GaussianNetwork,
+    Intercepts,
+    NoiseVariances,
+)
+from bayesstruct.networks.priors.implied import implied_arc_probability
+from bayesstruct.networks.priors.incomplete_networks import (
+    IncompleteDiscreteNetwork,
+    IncompleteGaussianNetwork,
+    NetworkCells,
+)
+from bayesstruct.precision.priors.edges import Edges, edges, partial_correlations
+from bayesstruct.precision.priors.implied import (
+    implied_edge_probability,
+    implied_nonnegligible_probability,
+)
+from bayesstruct.precision.priors.precision import (
+    EdgeProbability,
+    GraphicalLasso,
+    GraphicalSpikeSlab,
+)
+from bayesstruct.precision.priors.rows import (
+    ColumnMeans,
+    GraphicalNormal,
+    IncompleteGraphicalNormal,
+    MissingCells,
+)
+from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
+from bayesstruct.sparse.priors.group_laplace import GroupLaplace, SparseGroupLaplace
+from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
+from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
+from bayesstruct.sparse.priors.included import included
+from bayesstruct.sparse.priors.spike_and_slab import (
+    CauchySpikeAndSlab,
+    LaplaceSpikeAndSlab,
+    NormalSpikeAndSlab,
+    SpikeAndSlab,
+)
+from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
+
+__all__ = [
+    "DAG",
+    "ArcWeights",
+    "BehaviourScales",
+    "BehaviourTransitions",
+    "CauchySpikeAndSlab",
+    "CauseActivations",
+    "ChineseRestaurant",
+    "ClusterBinary",
+    "ClusterCount",
+    "ClusterNormals",
+    "ClusterResponse",
+    "ClusterRows",
+    "ClusterVariances",
+    "ColumnMeans",
+    "DiscreteNetwork",
+    "EdgeProbability",
+    "Edges",
+    "EvenTables",
+    "FactorRows",
+    "FeatureInteractions",
+    "FeatureLinks",
+    "FeatureLoadings",
+    "FeatureScores",
+    "FiniteFeatures",
+    "FittedDiscreteNetwork",
+    "FittedGaussianNetwork",
+    "GaussianNetwork",
+    "GraphicalLasso",
+    "GraphicalNormal",
+    "GraphicalSpikeSlab",
+    "GroupLaplace",
+    "GroupSpikeAndSlab",
+    "IncompleteDiscreteNetwork",
+    "IncompleteGaussianNetwork",
+    "IncompleteGraphicalNormal",
+    "IncompletePairwiseMRF",
+    "IndianBuffet",
+    "Intercepts",
+    "Ising",
+    "LaplaceSpikeAndSlab",
+    "MissingCells",
+    "MissingStates",
+    "NetworkCells",
+    "NoiseVariances",
+    "NoisyOr",
+    "NormalSpikeAndSlab",
+    "PairwiseMRF",
+    "ProbabilityTables",
+    "RegularizedHorseshoe",
+    "SparseGroupLaplace",
+    "SpikeAndSlab",
+    "StickBreakingProbabilities",
+    "SwitchingSeries",
+    "TreeLaplace",
+    "aspect_probabilities",
+    "edges",
+    "feature_pairs",
+    "fitted",
+    "implied_arc_probability",
+    "implied_edge_probability",
+    "implied_nonnegligible_probability",
+    "included",
+    "interaction_strengths",
+    "partial_correlations",
+]

@@ -1,0 +1,1 @@
+"""Latent binary features: of rows, of pairs of objects, of choices."""

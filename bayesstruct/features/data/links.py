@@ -1,0 +1,328 @@
+"""Pairs of objects: the links of a graph, ratings, similarities, checked and named."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesstruct.data.checks import ARROW, SEPARATOR
+from bayesstruct.data.errors import TableError, listing, warn
+from bayesstruct.data.intake import read_columns
+from bayesstruct.data.names import label_text
+
+__all__ = ["DyadTable"]
+
+_MAX_OBJECTS = 3000  # more than that many have pairs by the million
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DyadTable:
+    """Observed pairs of objects.
+
+    Make one with :meth:`links`, :meth:`ratings` or :meth:`similarities`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The n objects, those of the first set if there are two.
+    other : tuple of str or None
+        The m objects of the second set.
+    source, target : (d,) ndarray of int
+        Positions of the two objects of each observed pair.
+    y : (d,) ndarray of float
+        What was observed.
+    directed : bool
+        Whether (i, j) and (j, i) are two pairs; otherwise i < j where there is one set.
+    """
+
+    names: tuple[str, ...]
+    other: tuple[str, ...] | None
+    source: np.ndarray
+    target: np.ndarray
+    y: np.ndarray
+    directed: bool
+
+    @property
+    def labels(self) -> list[str]:
+        """Label of each pair: ``"a -- b"``, or ``"a -> b"`` where directions count."""
+        between = ARROW if self.directed else SEPARATOR
+        other = self.names if self.other is None else self.other
+        pairs = zip(self.source, self.target, strict=True)
+        return [f"{self.names[i]}{between}{other[j]}" for i, j in pairs]
+
+    @classmethod
+    def links(cls, graph, *, directed=None, unobserved=()) -> "DyadTable":
+        """Check the links of a graph.
+
+        Parameters
+        ----------
+        graph : networkx.Graph, networkx.DiGraph, DataFrame or (n, n) array_like
+            Of a matrix, cells are 1 for a link from the row to the column, 0 for none, missing (NaN) if that
+            is not known. Names are the nodes or the columns. Cells of the diagonal must be 0 or missing.
+        directed : bool, optional
+            By default, whether the graph is, or the matrix is not symmetric.
+        unobserved : iterable of pairs of names
+            Pairs of which it is not known whether they are linked.
+
+        Returns
+        -------
+        DyadTable
+
+        Raises
+        ------
+        TableError
+            If there are fewer than two objects, two with the same name, cells other than 0, 1 and missing, links
+            of an object with itself, no link, or no observed pair without one.
+        """
+        if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+            names, matrix, arrows = _from_networkx(graph)
+        else:
+            names, matrix = square_matrix(graph, "links")
+            arrows = not _is_symmetric(matrix)
+            if arrows and directed is None:
+                _check_gaps(names, matrix)
+        if directed is not None and not isinstance(directed, bool | np.bool_):
+            raise ValueError(f"`directed` is True, False or None, not {directed!r}")
+        if directed is False and not _is_symmetric(matrix):
+            raise TableError(
+                "links: some go one way only; use directed=True, or graph.to_undirected() first"
+            )
+        directed = arrows if directed is None else bool(directed)
+        _check_binary(names, matrix)
+        _check_loops(names, matrix)
+        for i, j in _positions(names, unobserved or ()):
+            matrix[i, j] = np.nan
+            if not directed:
+                matrix[j, i] = np.nan
+        table = cls(names, None, *_observed(matrix, directed), directed)
+        _check_variety(table)
+        return _labelled(table)
+
+    @classmethod
+    def ratings(cls, data) -> "DyadTable":
+        """Check a table of ratings of the objects in the columns by those in the rows.
+
+        Parameters
+        ----------
+        data : DataFrame or (n, m) array_like
+            Numbers, missing where there is no rating.
+
+        Returns
+        -------
+        DyadTable
+
+        Raises
+        ------
+        TableError
+            If there are fewer than two rows or columns, two with the same name, cells that are no finite
+            numbers, or all ratings are the same.
+        """
+        rows, columns, matrix = _numbers(data, "ratings")
+        if min(matrix.shape) < 2:
+            raise TableError(
+                f"ratings: at least 2 rows and 2 columns are needed, not {matrix.shape}"
+            )
+        source, target = np.nonzero(~np.isnan(matrix))
+        table = cls(rows, columns, source, target, matrix[source, target], False)
+        _check_spread(table, "ratings")
+        return _labelled(table)
+
+    @classmethod
+    def similarities(cls, data) -> "DyadTable":
+        """Check the similarities of objects.
+
+        Parameters
+        ----------
+        data : DataFrame or (n, n) array_like
+            Symmetric, missing where two objects were not compared. The diagonal is not used.
+
+        Returns
+        -------
+        DyadTable
+
+        Raises
+        ------
+        TableError
+            If the table is not square and symmetric, there are fewer than two objects, or all similarities are
+            the same.
+        """
+        names, matrix = square_matrix(data, "similarities")
+        if not _is_symmetric(matrix):
+            raise TableError(
+                "similarities: the table is not symmetric; use the mean of both directions, (data + data.T) / 2"
+            )
+        table = cls(names, None, *_observed(matrix, False), False)
+        _check_spread(table, "similarities")
+        return _labelled(table)
+
+
+def _observed(matrix, directed):
+    """Source, target and value of each observed pair of one set."""
+    n = len(matrix)
+    counted = ~np.eye(n, dtype=bool) if directed else np.triu(np.ones((n, n), bool), 1)
+    source, target = np.nonzero(counted & ~np.isnan(matrix))
+    return source, target, matrix[source, target]
+
+
+def _from_networkx(graph):
+    import networkx as nx
+
+    if graph.is_multigraph():
+        raise TableError(
+            "links: the graph has several links between two nodes; use nx.Graph(graph) first"
+        )
+    names = _unique([label_text(node) for node in graph.nodes], "links")
+    _check_size(names, "links")
+    weights = {weight for _, _, weight in graph.edges(data="weight", default=1)}
+    if weights - {1}:
+        warn("the links have weights, which are not used: a link is there or not")
+    return names, nx.to_numpy_array(graph, weight=None).astype(float), graph.is_directed()
+
+
+def square_matrix(data, what):
+    rows, columns, matrix = _numbers(data, what)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise TableError(
+            f"{what}: the table has {matrix.shape[0]} rows and {matrix.shape[1]} columns; give one of each for "
+            "each object, or a networkx graph"
+        )
+    if rows != columns and rows != tuple(str(i) for i in range(len(rows))):
+        raise TableError(
+            f"{what}: rows and columns have different names; sort them alike (data.loc[data.columns])"
+        )
+    _check_size(columns, what)
+    return columns, matrix
+
+
+def _numbers(data, what):
+    """Names of rows and columns, and a matrix of finite numbers or NaN."""
+    if isinstance(data, str) or data is None:
+        raise TableError(f"{what}: a table is expected, not {data!r:.60}")
+    if not hasattr(data, "columns"):
+        data = data if hasattr(data, "dims") else _as_array(data, what)
+    intake = read_columns(data, 10 * _MAX_OBJECTS)
+    if intake.refused:
+        [kind, [[position, example], *_]], *_ = intake.refused.items()
+        raise TableError(
+            f"{what}: column {intake.names[position]!r} holds {kind} (for example {example!r:.60}); use numbers, "
+            "and leave cells empty that were not observed"
+        )
+    matrix = np.array(intake.values, float)
+    if np.isinf(matrix).any():
+        column = intake.names[int(np.nonzero(np.isinf(matrix).any(axis=0))[0][0])]
+        raise TableError(
+            f"{what}: column {column!r} holds infinite values; use NaN if they are not known"
+        )
+    columns = _unique(intake.names, what)
+    index = getattr(data, "index", None)
+    labels = range(len(matrix)) if index is None or callable(index) else index
+    return _unique([label_text(label) for label in labels], what), columns, matrix
+
+
+def _as_array(data, what):
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise TableError(f"{what}: the rows have different lengths") from None
+    if array.ndim != 2:
+        raise TableError(f"{what}: a table has rows and columns, this has shape {array.shape}")
+    return array
+
+
+def _unique(names, what) -> tuple:
+    repeated = [name for name, number in Counter(names).items() if number > 1]
+    if repeated:
+        raise TableError(
+            f"{what}: several objects have the name {listing(repeated)}: rename all but one"
+        )
+    return tuple(names)
+
+
+def _check_size(names, what):
+    if len(names) < 2:
+        raise TableError(f"{what}: at least 2 objects are needed, there are {len(names)}")
+    if len(names) > _MAX_OBJECTS:
+        raise TableError(
+            f"{what}: {len(names):,} objects have more pairs than are served ({_MAX_OBJECTS:,} objects); use a "
+            "part of them, such as a community"
+        )
+
+
+def _is_symmetric(matrix) -> bool:
+    off = ~np.eye(len(matrix), dtype=bool)
+    # Correlations, for one, are symmetric but for the last digits.
+    return bool(np.allclose(matrix[off], matrix.T[off], rtol=1e-9, atol=0.0, equal_nan=True))
+
+
+def _check_gaps(names, matrix):
+    """Refuse links that would be symmetric but for cells that are missing on one side only."""
+    both = ~np.isnan(matrix) & ~np.isnan(matrix.T)
+    if (matrix[both] == matrix.T[both]).all():
+        i, j = np.argwhere(np.isnan(matrix) & ~np.isnan(matrix.T))[0]
+        raise TableError(
+            f"links: {names[i]!r} to {names[j]!r} is missing, but not the other way round; leave both cells "
+            "empty if links have no direction, or use directed=True"
+        )
+
+
+def _check_binary(names, matrix):
+    off = ~np.eye(len(matrix), dtype=bool)
+    wrong = off & ~(np.isnan(matrix) | np.isin(matrix, (0.0, 1.0)))
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise TableError(
+            f"links: the cell of {names[i]!r} and {names[j]!r} is {matrix[i, j]:g}; cells are 1 (linked), 0 (not) or "
+            "missing (not known): choose a threshold, such as data > 0"
+        )
+
+
+def _check_loops(names, matrix):
+    looped = [names[i] for i in np.nonzero(np.nan_to_num(np.diag(matrix)) != 0)[0]]
+    if looped:
+        raise TableError(
+            f"links: {listing(looped)} linked with itself, which the model does not describe; take such "
+            "links out, graph.remove_edges_from(nx.selfloop_edges(graph)) or zeros on the diagonal"
+        )
+
+
+def _positions(names, pairs):
+    """Positions of the two objects of given pairs."""
+    at = {name: i for i, name in enumerate(names)}
+    out = []
+    for pair in pairs:
+        if isinstance(pair, str) or not np.iterable(pair) or len(tuple(pair)) != 2:
+            raise TableError(f"unobserved: {pair!r} is not a pair of objects")
+        ends = [label_text(label) for label in pair]
+        if lost := [name for name in ends if name not in at]:
+            raise TableError(f"unobserved: there is no object {listing(lost)}")
+        out.append((at[ends[0]], at[ends[1]]))
+    return out
+
+
+def _check_variety(table):
+    if len(table.y) == 0:
+        raise TableError("links: no pair is observed; give 0 or 1 for some")
+    if table.y.max() == 0:
+        raise TableError(
+            "links: there is none among the observed pairs, so that there is nothing to learn"
+        )
+    if table.y.min() == 1:
+        raise TableError("links: all observed pairs are linked, so that there is nothing to learn")
+
+
+def _check_spread(table, what):
+    if len(table.y) < 2 or np.ptp(table.y) == 0:
+        raise TableError(
+            f"{what}: all observed cells are the same, so that there is nothing to learn"
+        )
+
+
+def _labelled(table):
+    """Refuse names that give two pairs the same label."""
+    label, most = Counter(table.labels).most_common(1)[0]
+    if most > 1:
+        raise TableError(
+            f"two pairs have the label {label!r}: rename objects so that no name contains "
+            f"{(ARROW if table.directed else SEPARATOR).strip()!r}"
+        )
+    return table

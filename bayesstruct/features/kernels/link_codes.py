@@ -1,0 +1,28 @@
+"""Names of the laws of pairs of objects and of the kinds of weights between features, with their codes."""
+
+import numpy as np
+
+__all__ = ["DIAGONAL", "FULL", "KINDS", "LAWS", "LINKS", "SYMMETRIC", "probabilities"]
+
+#: Laws in the order of their codes; see :mod:`bayesstruct.features.kernels.link_likelihoods`.
+LAWS = ("logistic", "probit", "noisy_or", "normal")
+#: Those of zeros and ones.
+LINKS = LAWS[:3]
+#: Kinds of weight matrices in the order of their codes.
+KINDS = ("full", "symmetric", "diagonal")
+FULL, SYMMETRIC, DIAGONAL = 0, 1, 2
+
+
+def probabilities(link, eta) -> np.ndarray:
+    """Probability of a one for each linear predictor.
+
+    Parameters
+    ----------
+    link : {"logistic", "probit", "noisy_or"}
+    eta : array_like
+    """
+    from scipy.special import expit, ndtr
+
+    if link == "logistic":
+        return expit(eta)
+    return ndtr(eta) if link == "probit" else -np.expm1(-np.asarray(eta))

@@ -1,0 +1,97 @@
+r"""What a pair of objects says about its linear predictor :math:`\eta`: log densities of four laws.
+
+==============  =============================================  ======================
+law             density                                        response
+==============  =============================================  ======================
+``logistic``    :math:`p = 1 / (1 + e^{-\eta})`                0 or 1
+``probit``      :math:`p = \Phi(\eta)`                         0 or 1
+``noisy_or``    :math:`p = 1 - e^{-\eta}`, :math:`\eta \ge 0`  0 or 1
+``normal``      :math:`N(\eta, \sigma^2)`                      a number
+==============  =============================================  ======================
+
+The third is that of independent causes: with :math:`\eta` the sum of the weights of those that are present,
+each of weight w fails to act with probability :math:`e^{-w}`.
+"""
+
+import math
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesstruct.core.jit import kernel, numpy_kernel
+from bayesstruct.core.special import log_normal_cdf
+
+__all__ = ["Dyads", "Law", "log_densities", "log_density"]
+
+# A predictor that is maintained by additions is zero up to rounding.
+_ZERO = 1e-13
+
+
+class Law(NamedTuple):
+    """Law of the responses.
+
+    Attributes
+    ----------
+    code : int
+        Position in :data:`bayesstruct.features.kernels.link_codes.LAWS`.
+    noise : float
+        Standard deviation of the normal law; 1 for the others.
+    """
+
+    code: int
+    noise: float
+
+
+class Dyads(NamedTuple):
+    """Observed pairs of objects.
+
+    Attributes
+    ----------
+    source, target : (d,) int64
+        Positions of the two objects of each pair.
+    y : (d,) float64
+        Responses.
+    eta : (d,) float64
+        Linear predictors.
+    density : (d,) float64
+        Log densities.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    y: np.ndarray
+    eta: np.ndarray
+    density: np.ndarray
+
+
+@numpy_kernel
+def log_density(law, y, eta):
+    """Log density of one response up to a constant."""
+    if law.code == 3:
+        left = (y - eta) / law.noise
+        return -0.5 * left * left
+    if law.code == 2:
+        if y < 0.5:
+            return -eta
+        return math.log(-math.expm1(-eta)) if eta > _ZERO else -np.inf
+    margin = eta if y > 0.5 else -eta
+    if law.code == 1:
+        return log_normal_cdf(margin)
+    if margin > 0.0:
+        return -math.log1p(math.exp(-margin))
+    return margin - math.log1p(math.exp(margin))
+
+
+@kernel
+def log_densities(law, dyads):
+    """Set the log densities from the linear predictors.
+
+    Parameters
+    ----------
+    law : Law
+    dyads : Dyads
+        Its ``density`` is changed.
+    """
+    for d in range(dyads.y.shape[0]):
+        dyads.density[d] = log_density(law, dyads.y[d], dyads.eta[d])

@@ -1,0 +1,1 @@
+"""Parts that several models of latent features share."""

@@ -1,0 +1,1 @@
+"""Distributions over latent features and over the data that they explain."""

@@ -1,0 +1,94 @@
+"""What of latent features can be followed through a chain: numbers that do not depend on their order."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.features.reading.posterior import FEATURE, LOADING
+from bayesstruct.graphs.edges import SAMPLE_DIMS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["feature_quantities", "has_features", "unlabelled"]
+
+SCORE = "score"
+ROWS = 40  # rows (evenly spaced) whose pairs and fitted cells are followed
+
+
+def has_features(idata) -> bool:
+    """Whether this is a result of a latent-feature model."""
+    children = getattr(idata, "children", ())
+    return "posterior" in children and FEATURE in idata["posterior"].data_vars
+
+
+def feature_quantities(draws: "xr.Dataset"):
+    """Yield the name and the draws of each quantity that does not depend on the order of features."""
+    for name, feature in draws.data_vars.items():
+        if _is_binary_matrix(feature):
+            yield from _of_one_set(str(name), feature.transpose(*SAMPLE_DIMS, ...))
+    if LOADING in draws:
+        yield "fitted cell", _fitted(_weights(draws), draws[LOADING])
+
+
+def unlabelled(draws: "xr.Dataset") -> "xr.Dataset":
+    """Drop the variables whose entries belong to features, and what is counted from these anyway."""
+    names = [
+        name
+        for name, values in draws.data_vars.items()
+        if name == "n_features" or any(str(dim).startswith("latent") for dim in values.dims)
+    ]
+    return draws.drop_vars(names)
+
+
+def _is_binary_matrix(values) -> bool:
+    return (
+        values.ndim == 4
+        and values.dtype.kind in "iub"
+        and str(values.dims[-1]).startswith("latent")
+    )
+
+
+def _of_one_set(name: str, feature: "xr.DataArray"):
+    latent, rows = feature.dims[-1], feature.dims[-2]
+    what = "" if name == FEATURE else f" ({name})"
+    yield f"number of features{what}", (feature.sum(rows) > 0).sum(latent)
+    yield f"features of a row{what}", feature.sum(latent)
+    yield f"features in common{what}", _in_common(_some_rows(feature))
+
+
+def _weights(draws: "xr.Dataset") -> "xr.DataArray":
+    """How much of each feature a row has: its scores, in models that have some, otherwise 0 or 1."""
+    scored = SCORE in draws and set(draws[SCORE].dims) == set(draws[FEATURE].dims)
+    return draws[SCORE].transpose(*draws[FEATURE].dims) if scored else draws[FEATURE]
+
+
+def _some_rows(feature):
+    n = feature.shape[2]
+    return feature.isel(
+        {feature.dims[2]: np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(int))}
+    )
+
+
+def _in_common(feature: "xr.DataArray") -> "xr.DataArray":
+    """Count the features that each pair of rows has in common."""
+    import xarray as xr
+
+    z = feature.values.astype(np.float32)
+    first, second = np.triu_indices(z.shape[2], 1)
+    shared = (z @ z.swapaxes(-1, -2))[..., first, second]
+    labels = feature[feature.dims[2]].values
+    pairs = [f"{labels[a]} -- {labels[b]}" for a, b in zip(first, second, strict=True)]
+    return xr.DataArray(shared, dims=(*SAMPLE_DIMS, "pair"), coords={"pair": pairs})
+
+
+def _fitted(weight: "xr.DataArray", loading: "xr.DataArray") -> "xr.DataArray":
+    """Sum the loadings of the features of some rows, each with its weight there."""
+    import xarray as xr
+
+    z = _some_rows(weight.transpose(*SAMPLE_DIMS, ...))
+    a = loading.transpose(*SAMPLE_DIMS, z.dims[-1], ...)
+    coords = {dim: source.coords[dim] for source, dim in ((z, z.dims[2]), (a, a.dims[3]))}
+    return xr.DataArray(
+        z.values.astype(float) @ a.values, dims=(*SAMPLE_DIMS, z.dims[2], a.dims[3]), coords=coords
+    )

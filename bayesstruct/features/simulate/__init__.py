@@ -1,0 +1,1 @@
+"""Simulated tables with known latent features."""

@@ -1,0 +1,166 @@
+"""Tables from a linear Gaussian model with known binary features."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.random_graphs import hide_values
+from bayesstruct.features.kernels.indian_buffet import check_buffet, draw_by_dishes
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["LatentFeatureSimulation", "latent_features"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LatentFeatureSimulation:
+    """A simulated table with the features behind it.
+
+    Attributes
+    ----------
+    data : pandas.DataFrame, shape (n, d)
+        The table; NaN where a cell was made missing.
+    feature : pandas.DataFrame, shape (n, K)
+        0 and 1: which features each row has.
+    loading : pandas.DataFrame, shape (K, d)
+        What each feature adds to each column.
+    noise : float
+        Standard deviation.
+    """
+
+    data: "pandas.DataFrame"
+    feature: "pandas.DataFrame"
+    loading: "pandas.DataFrame"
+    noise: float
+
+    def __repr__(self) -> str:
+        n, d = self.data.shape
+        return f"LatentFeatureSimulation({n:,} x {d:,} table, {self.feature.shape[1]} features)"
+
+
+def latent_features(
+    n: int,
+    d: int = 10,
+    *,
+    n_features: int | None = None,
+    probability: float = 0.5,
+    alpha: float | None = None,
+    loading=None,
+    loading_scale: float = 1.0,
+    noise: float = 0.5,
+    missing: float = 0.0,
+    random_seed: int | np.random.Generator | None = None,
+) -> LatentFeatureSimulation:
+    r"""Simulate a table from a linear Gaussian latent-feature model.
+
+    .. math:: x_i \sim N(z_i A, \sigma^2 I), \qquad A_{kj} \sim N(0, \tau^2)
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    d : int, default 10
+        Number of columns, named ``x0``, ``x1``, ... Not used if `loading` is given.
+    n_features : int, optional
+        Number of features, 4 by default, each of which a row has with `probability`.
+    probability : float, default 0.5
+    alpha : float, optional
+        Draw the features from an Indian buffet process with this mean number of features of a row; then
+        their number is random, and neither `n_features` nor `loading` may be given.
+    loading : (K, d) array_like or DataFrame, optional
+        A; by default normal. The names of its columns are those of the table.
+    loading_scale : float, default 1
+        :math:`\tau`.
+    noise : float, default 0.5
+        :math:`\sigma`.
+    missing : float, default 0
+        Share of cells to make missing, completely at random except that each row keeps a cell.
+    random_seed : int or numpy.random.Generator, optional
+        The same seed gives the same simulation.
+
+    Returns
+    -------
+    LatentFeatureSimulation
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or two options contradict each other.
+
+    References
+    ----------
+    Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review.
+    *JMLR* 12, 1185-1224, section 5.
+
+    Examples
+    --------
+    >>> latent_features(100, d=8, n_features=3, random_seed=1)
+    LatentFeatureSimulation(100 x 8 table, 3 features)
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(random_seed)
+    _check(n, d, probability, noise, loading_scale, missing)
+    given, names = _given_loading(loading, d)
+    z = _draw_features(rng, n, _number(n_features, alpha, given), probability, alpha)
+    if given is None:
+        given = loading_scale * rng.standard_normal((z.shape[1], d))
+    values = z @ given + noise * rng.standard_normal((n, len(names)))
+    hide_values(values, missing, rng)
+    labels = [f"feature {k + 1}" for k in range(z.shape[1])]
+    return LatentFeatureSimulation(
+        pd.DataFrame(values, columns=names),
+        pd.DataFrame(z, columns=labels),
+        pd.DataFrame(given, labels, names),
+        float(noise),
+    )
+
+
+def _check(n, d, probability, noise, loading_scale, missing) -> None:
+    if n < 1 or d < 1:
+        raise ValueError(f"n and d must be at least 1, got {n} and {d}.")
+    if not 0 <= probability <= 1:
+        raise ValueError(f"probability must be from 0 to 1, got {probability}.")
+    for name, value in (("noise", noise), ("loading_scale", loading_scale)):
+        if not 0 <= value < np.inf:
+            raise ValueError(f"{name} must be a number from 0 on, got {value}.")
+    if not 0 <= missing < 1:
+        raise ValueError(f"missing is a share of cells, from 0 to below 1, got {missing}.")
+
+
+def _given_loading(loading, d):
+    """Return loadings as an array, or None, and the names of the columns."""
+    if loading is None:
+        return None, [f"x{j}" for j in range(d)]
+    names = getattr(loading, "columns", None)
+    values = np.asarray(loading, float)
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise ValueError("loading must be a matrix of finite numbers, features by columns.")
+    names = [f"x{j}" for j in range(values.shape[1])] if names is None else list(map(str, names))
+    return values, names
+
+
+def _number(n_features, alpha, loading) -> int | None:
+    """Return how many features there are, None where that is to be drawn."""
+    if alpha is not None:
+        if n_features is not None or loading is not None:
+            raise ValueError(
+                "With alpha the number of features is drawn: leave out n_features and loading."
+            )
+        check_buffet(alpha)
+        return None
+    if loading is not None:
+        if n_features not in (None, len(loading)):
+            raise ValueError(f"loading has {len(loading)} features, n_features is {n_features}.")
+        return len(loading)
+    if n_features is not None and n_features < 0:
+        raise ValueError(f"n_features must be 0 or more, got {n_features}.")
+    return 4 if n_features is None else n_features
+
+
+def _draw_features(rng, n, number, probability, alpha) -> np.ndarray:
+    if number is None:
+        return draw_by_dishes(rng, n, alpha).astype(int)
+    return (rng.random((n, number)) < probability).astype(int)

@@ -1,0 +1,1 @@
+"""Point estimates of latent features."""

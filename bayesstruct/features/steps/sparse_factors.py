@@ -1,0 +1,171 @@
+"""Step of sparse factors: which of them each row has, their scores and their loadings."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pymc.step_methods.compound import Competence
+
+from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.gibbs import register_step
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    children_of,
+    depends_on,
+    is_drawn_with,
+    is_op,
+    parameters,
+)
+from bayesstruct.features.priors.feature_scores import FactorRowsRV, FeatureScoresRV
+from bayesstruct.features.priors.indian_buffet import FeatureLoadingsRV
+from bayesstruct.features.steps.base import FeatureStep, children_of_kinds
+from bayesstruct.features.steps.latent_features import LatentFeatureGibbs
+
+__all__ = ["SparseFactorGibbs"]
+
+_MOVES = 5  # splits and merges that are tried in a call
+
+
+@dataclass
+class _Part:
+    """Features, scores, loadings and the table."""
+
+    feature: object
+    score: object
+    loading: object
+    rows: object
+    seen: np.ndarray
+
+    @property
+    def variables(self):
+        return self.feature, self.score, self.loading
+
+
+@register_step(before=LatentFeatureGibbs)
+class SparseFactorGibbs(FeatureStep):
+    """Gibbs sampler of sparse factors: which of them rows have, their scores and their loadings.
+
+    Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` with its
+    :class:`bayesstruct.distributions.FeatureScores` and :class:`bayesstruct.distributions.FeatureLoadings` under
+    :class:`bayesstruct.distributions.FactorRows`. One call visits all rows
+    (:func:`bayesstruct.features.kernels.sparse_factors.scan_factors`), tries to split factors and to merge some with the
+    loadings summed out, draws the loadings, and moves the scale of each factor between scores and loadings.
+    Noise, the scale of the loadings and the parameters of the process are left to other steps.
+
+    Parameters
+    ----------
+    vars : list of TensorVariable
+        Value variables of one set of features, its scores and its loadings.
+    model : pymc.Model, optional
+    initial_point : dict, optional
+    compile_kwargs : dict, optional
+    rng : numpy.random.Generator, optional
+
+    Raises
+    ------
+    ValueError
+        If the model is another one, or, during a run, there are more factors than there is room for.
+
+    Notes
+    -----
+    The sign of a factor is not identified; it is the one with which the cubes of its loadings have a
+    positive sum. Statistics of each draw: ``n_features``.
+    """
+
+    name = "sparse_factor_gibbs"
+    supported = (
+        "Supported is one observed FactorRows of the FeatureScores and FeatureLoadings of an IndianBuffet, on "
+        "which nothing else depends; bs.models.sparse_factor_analysis and infinite_ica make these"
+    )
+
+    @staticmethod
+    def part_of(model, feature) -> _Part:
+        """Collect scores, loadings and table around features."""
+        score, loading = children_of_kinds(model, feature, (FeatureScoresRV, FeatureLoadingsRV))
+        tables = children_of(model, score)
+        alone = len(tables) == 1 and is_op(tables[0], FactorRowsRV)
+        if not alone or children_of(model, loading) != tables:
+            raise NotRecognized(
+                f"{score.name!r} and {loading.name!r} do not make one FactorRows alone"
+            )
+        [table] = tables
+        first, second, *others = parameters(table)
+        if first is not score or second is not loading:
+            raise NotRecognized(
+                f"{table.name!r} is not made of {score.name!r} and {loading.name!r}"
+            )
+        if not parameters(score)[0] is parameters(loading)[0] is feature:
+            raise NotRecognized(
+                f"{score.name!r} and {loading.name!r} are not those of {feature.name!r} itself"
+            )
+        if any(depends_on(others, rv) for rv in (feature, score, loading)):
+            raise NotRecognized(f"the noise of {table.name!r} depends on its factors")
+        [seen] = Expressions(model, [others[-1]])(model.initial_point())
+        return _Part(feature, score, loading, table, seen)
+
+    @staticmethod
+    def tensors(part) -> list:
+        """Parameters of the process, scale of the loadings, noise of the columns."""
+        _, scale = parameters(part.loading)
+        *_, noise, _ = parameters(part.rows)
+        return [*parameters(part.feature), scale, noise]
+
+    def observe(self, part, x):
+        """Keep the table, which of its cells count, and the law of the scores."""
+        self.observed = np.ascontiguousarray(x, float)
+        self.seen = np.broadcast_to(part.seen, x.shape) > 0
+        self.laplace = part.score.owner.op.law == "laplace"
+
+    def step(self, point):
+        """Draw factors, scores and loadings once."""
+        from bayesstruct.features.kernels.sparse_factors import (
+            draw_factor_loadings,
+            rescale_factors,
+        )
+
+        point = dict(point)
+        feature, score, loading = self.names
+        *law, scale, noise = self.values(point)
+        law, scale = tuple(float(np.squeeze(v)) for v in law), float(np.squeeze(scale))
+        precision = self.seen / np.broadcast_to(noise, self.observed.shape) ** 2
+        w, a = np.array(point[score], order="C"), np.array(point[loading], order="C")
+        used = self._scan(w, a, precision, law, scale)
+        used = self._split_and_merge(w, used, precision, law, scale)
+        a[:] = 0.0
+        a[:used] = draw_factor_loadings(self.rng, w[:, :used], self.observed, precision, scale)
+        rescale_factors(self.rng, w[:, :used], a[:used], scale, self.laplace)
+        order = self._order(w != 0)
+        point[score], point[loading] = w[:, order], a[order]
+        point[feature] = (point[score] != 0).astype(np.int8)
+        return point, [{"n_features": used}]
+
+    def _scan(self, w, a, precision, law, scale):
+        """Draw factors and scores of all rows, in place; return the number of factors."""
+        from bayesstruct.features.kernels.sparse_factors import scan_factors
+
+        process = np.array([self._new_rate(*law), *law[1:]])
+        used, rows = int(w.any(axis=0).sum()), self.rng.permutation(len(w))
+        numbers = rows, scale, process, self.laplace
+        used = scan_factors(self.rng, w, a, used, self.observed, precision, *numbers)
+        self._check_room(used >= 0)
+        return used
+
+    def _split_and_merge(self, w, used, precision, law, scale):
+        """Try to split factors and to merge some, in place; return the number of factors."""
+        from bayesstruct.features.kernels.sparse_factors import split_or_merge
+
+        new = w[:, :used]
+        for _ in range(_MOVES):
+            new = split_or_merge(self.rng, new, self.observed, precision, scale, law, self.laplace)
+            self._check_room(new.shape[1] <= w.shape[1])
+        used = new.shape[1]
+        w[:, :used], w[:, used:] = new.copy(), 0.0
+        return used
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for scores, and for the features and loadings that go with some."""
+        feature = parameters(var)[0] if is_op(var, FeatureLoadingsRV) else var
+        if is_op(var, FeatureScoresRV) or is_drawn_with(feature, "scores"):
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE

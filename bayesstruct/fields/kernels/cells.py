@@ -1,0 +1,105 @@
+"""Gibbs draws of missing states given the rest of their rows, a few of a row together."""
+
+import math
+
+import numpy as np
+
+from bayesstruct.core.jit import kernel, numpy_kernel
+
+__all__ = ["BLOCK", "draw_missing"]
+
+#: Joint states of cells of a row that are drawn together: four cells of two states take 16 evaluations, one by one 8.
+BLOCK = 16
+
+
+@kernel
+def _logit(x, i, s, states, unary, pair, unary_start, position):
+    """Log-potentials of the row that state s of variable i is part of."""
+    total = unary[unary_start[i] + s]
+    for j in range(len(states)):
+        at = position[i, j]
+        if j != i and at >= 0:
+            cell = s * states[j] + x[j] if i < j else x[j] * states[i] + s
+            total += pair[at + cell]
+    return total
+
+
+@kernel
+def _energy(x, cells, states, unary, pair, unary_start, position):
+    """Sum of the log-potentials of a row that depend on some of its cells; these are in order."""
+    total = 0.0
+    for a in range(len(cells)):
+        i = cells[a]
+        total += _logit(x, i, x[i], states, unary, pair, unary_start, position)
+        for b in range(a):  # the potential of two of the cells is in the logits of both
+            j = cells[b]
+            if position[i, j] >= 0:
+                total -= pair[position[i, j] + x[j] * states[i] + x[i]]
+    return total
+
+
+@kernel
+def _block(first, rows, columns, states):
+    """End of the block of cells that starts at `first`, and its number of joint states."""
+    last, count = first + 1, states[columns[first]]
+    while last < len(rows) and rows[last] == rows[first]:
+        if count * states[columns[last]] > BLOCK:
+            break
+        count *= states[columns[last]]
+        last += 1
+    return last, count
+
+
+@numpy_kernel
+def _put(c, x, cells, states):
+    """Put joint state c of some cells into their row."""
+    for i in cells:
+        x[i] = c % states[i]
+        c //= states[i]
+
+
+@kernel
+def _choose(rng, weights):
+    """Draw an index by log weights, whose exponentials take their place."""
+    top, norm = weights.max(), 0.0
+    for c in range(len(weights)):
+        weights[c] = math.exp(weights[c] - top)
+        norm += weights[c]
+    u = rng.random() * norm
+    for c in range(len(weights) - 1):
+        u -= weights[c]
+        if u < 0.0:
+            return c
+    return len(weights) - 1
+
+
+@kernel
+def draw_missing(rng, rows, columns, table, states, unary, pair, unary_start, position):
+    """Draw missing cells from their law given the rest of their rows, in place.
+
+    Neighbouring cells of a row are drawn together if they have `BLOCK` joint states or fewer, so that
+    strong interactions between them do not slow the chain down; otherwise one after the other.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    rows, columns : int64 arrays
+        Of the missing cells, row by row, columns in order.
+    table : (n, p) int64 array, changed
+    states : (p,) int64 array
+    unary, pair : float64 arrays
+        Tables of log-potentials.
+    unary_start : (p + 1,) int64 array
+    position : (p, p) int64 array
+        Where the table of each pair starts, -1 without one; symmetric.
+    """
+    weights = np.empty(max(BLOCK, states.max()))
+    first = 0
+    while first < len(rows):
+        last, count = _block(first, rows, columns, states)
+        x, cells = table[rows[first]], columns[first:last]
+        for c in range(count):
+            _put(c, x, cells, states)
+            weights[c] = _energy(x, cells, states, unary, pair, unary_start, position)
+        _put(_choose(rng, weights[:count]), x, cells, states)
+        first = last

@@ -1,0 +1,233 @@
+"""What Markov random fields share: the prior of the edges, the biases, and the observed states."""
+
+import math
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.missing import MissingStates
+from bayesstruct.core.recorded import record, record_ends
+from bayesstruct.core.tensors import is_beta
+from bayesstruct.data.arguments import is_number
+from bayesstruct.data.checks import SEPARATOR
+from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
+from bayesstruct.data.errors import TableError
+from bayesstruct.data.given_graphs import graph_pairs
+from bayesstruct.data.names import nearest
+from bayesstruct.fields.kernels.exact_sums import ExactSums
+from bayesstruct.fields.kernels.potentials import Potentials
+from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
+
+__all__ = [
+    "add_biases",
+    "check_likelihood",
+    "edge_inclusion",
+    "field_coords",
+    "field_potentials",
+    "observe_states",
+    "record_field",
+]
+
+_ROWS = ("observation", "node")
+LIKELIHOODS = ("pseudo", "exact")
+#: The most joint states that ``likelihood="exact"`` goes through for each value of the density.
+MAX_STATES = 2**22
+
+
+def field_potentials(table, kind, reference=0, graph=None) -> Potentials:
+    """Potentials of the pairs of a table, or of those that a graph joins.
+
+    Parameters
+    ----------
+    table : StateTable
+    kind : str
+    reference : int
+    graph : networkx.Graph or iterable of pairs of column names, optional
+    """
+    edges = None if graph is None else graph_pairs(table.names, graph)
+    return Potentials(kind, table.states, reference, edges)
+
+
+def field_coords(table, potentials) -> dict:
+    """Coordinates of a model, whose dimension ``pair`` is over the edges of the potentials."""
+    if potentials.edges is None:
+        return table.coords
+    names = table.names
+    pairs = [f"{names[i]}{SEPARATOR}{names[j]}" for i, j in potentials.edges]
+    return table.coords | {"pair": pairs}
+
+
+def check_likelihood(likelihood, potentials, *, absent=False):
+    """Refuse an unknown likelihood, and the exact one where it takes too long.
+
+    Parameters
+    ----------
+    likelihood : str
+    potentials : Potentials
+    absent : bool
+        Whether edges may be absent: their sampler goes through all joint states.
+    """
+    if likelihood not in LIKELIHOODS:
+        raise ValueError(nearest("likelihood", likelihood, LIKELIHOODS))
+    if likelihood == "pseudo":
+        return
+    total = math.prod(potentials.states)
+    if absent and total > MAX_STATES:
+        raise ValueError(
+            f"the {potentials.p} columns have {float(total):.3g} joint states, and spike and slab with "
+            f"the exact likelihood goes through all of them (at most {MAX_STATES:,}); use "
+            'likelihood="pseudo", fewer columns, or, if a sparse graph of possible edges is known, a '
+            "prior that only shrinks together with `graph`"
+        )
+    ExactSums.of(potentials, MAX_STATES)  # refuses what takes too long
+
+
+def add_biases(labels, dims, scale):
+    """Add the biases: normal, or flat where `scale` is infinite.
+
+    Parameters
+    ----------
+    labels : list of str or None
+        Coordinates of a new dimension `dims`; None where the model has it.
+    dims : str
+    scale : float
+    """
+    if not (is_number(scale) and scale > 0):
+        raise ValueError(f"`bias_scale` must be a positive number or infinite, it is {scale!r:.60}")
+    if labels is not None:
+        pm.modelcontext(None).add_coord(dims, labels)
+    if math.isinf(scale):
+        return pm.Flat("bias", dims=dims)
+    return pm.Normal("bias", 0.0, scale, dims=dims)
+
+
+def edge_inclusion(table, potentials, probability, required, forbidden):
+    """Prior probability of each edge, with the variables that it depends on.
+
+    Parameters
+    ----------
+    table : StateTable
+    potentials : Potentials
+        Whose edges are meant.
+    probability : float, (p, p) array_like, unregistered beta distribution or StochasticBlock
+    required, forbidden : iterable of pairs of column names
+
+    Returns
+    -------
+    inclusion : numpy.ndarray or TensorVariable
+        (edges,), of which a model makes indicators.
+    implied : numpy.ndarray
+        (edges,), its prior mean.
+    """
+    source, target = potentials.ends
+    required, forbidden = list(required), list(forbidden)
+    known = fixed_edges(table.names, required, forbidden)
+    _check_required(table, potentials, known)
+    fixed = known[source, target]
+    if is_beta(probability):
+        share, mean = _beta(probability)
+        return _where_free(fixed, share), np.where(fixed == 0.5, mean, fixed)
+    if isinstance(probability, StochasticBlock):
+        share = _blocks(potentials, probability)
+        return _where_free(fixed, share), np.where(fixed == 0.5, probability.mean, fixed)
+    if hasattr(probability, "owner"):
+        raise ValueError(
+            "`edge_probability` can be a number, a matrix of numbers, a beta distribution such as "
+            "pm.Beta.dist(1, 1), or bs.StochasticBlock()"
+        )
+    nominal = edge_probability_matrix(table.names, probability, required, forbidden)
+    return nominal[source, target], nominal[source, target]
+
+
+def _check_required(table, potentials, known):
+    """Refuse required edges that the graph leaves out."""
+    if potentials.edges is None:
+        return
+    required = {(i, j) for i, j in np.argwhere(known == 1.0).tolist() if i < j}
+    if left_out := sorted(required - set(potentials.edges)):
+        i, j = left_out[0]
+        raise TableError(
+            f"edge {table.names[i]}{SEPARATOR}{table.names[j]} is required and not in `graph`; add it "
+            "there"
+        )
+
+
+def _where_free(fixed, probability):
+    if (fixed == 0.5).all():
+        return probability + pt.zeros(len(fixed))
+    return pt.switch(pt.eq(fixed, 0.5), probability, fixed)
+
+
+def _beta(distribution):
+    """Probability that all edges share, and its prior mean."""
+    shapes = distribution.owner.op.dist_params(distribution.owner)
+    if distribution.type.ndim or any(
+        length != 1 for shape in shapes for length in shape.type.shape
+    ):
+        raise ValueError(
+            "`edge_probability` is one beta distribution for all edges: give pm.Beta.dist(1, 1), without a shape"
+        )
+    alpha, beta = (float(np.asarray(v.eval(mode="FAST_COMPILE")).item()) for v in shapes)
+    return pm.Beta("edge_probability", alpha, beta), alpha / (alpha + beta)
+
+
+def _blocks(potentials, spec):
+    """Probability of each edge by the hidden blocks of its ends."""
+    model = pm.modelcontext(None)
+    pairs = np.triu_indices(spec.blocks)
+    names = [f"block {a} -- block {b}" for a, b in zip(*pairs, strict=True)]
+    model.add_coords({"block_label": list(range(spec.blocks)), "block_pair": names})
+    share = pm.Dirichlet(
+        "block_share", np.full(spec.blocks, spec.concentration), dims="block_label"
+    )
+    block = pm.Categorical("block", share, dims="node")
+    within = pairs[0] == pairs[1]
+    alpha, beta = (
+        np.where(within, inside, across)
+        for inside, across in zip(spec.within, spec.between, strict=True)
+    )
+    probability = pm.Beta("block_probability", alpha, beta, dims="block_pair")
+    at = np.zeros((spec.blocks, spec.blocks), int)
+    at[pairs] = np.arange(len(names))
+    at = pt.as_tensor_variable(np.maximum(at, at.T))
+    source, target = (pt.as_tensor_variable(end) for end in potentials.ends)
+    return probability[at[block[source], block[target]]]
+
+
+def observe_states(table, bias, weight, *, potentials, likelihood):
+    """Add the table as ``x``, and its missing cells as ``x_missing``."""
+    options = {"potentials": potentials, "likelihood": likelihood}
+    if not table.missing.any():
+        PairwiseMRF("x", bias, weight, **options, observed=table.codes, dims=_ROWS)
+        _draw_together(bias, weight)
+        return
+    cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+    pm.modelcontext(None).add_coord("missing", cells)
+    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
+    states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
+    drawn = MissingStates("x_missing", states, dims="missing")
+    IncompletePairwiseMRF(
+        "x", bias, weight, drawn, **options,
+        missing=table.missing, observed=np.maximum(table.codes, 0), dims=_ROWS,
+    )  # fmt: skip
+    _draw_together(bias, weight)
+
+
+def _draw_together(bias, weight):
+    """Have the biases drawn with weights that are drawn with a field, outside of a context of the model too."""
+    if hasattr(weight.tag, "drawn_with"):
+        bias.tag.drawn_with = weight.tag.drawn_with
+
+
+def record_field(table, potentials, implied, negligible):
+    """Record what the posterior of a field is read with."""
+    source, target = potentials.ends
+    record_ends("edge", (source, target), "pair")
+    record("pair_count", len(source))
+    record("edge_prior", np.broadcast_to(implied, len(source)).copy(), dims="pair")
+    record("states", np.asarray(table.states), dims="node")
+    record("potentials", potentials.code)
+    record("reference_state", potentials.reference)
+    if negligible > 0:
+        record("negligible", float(negligible))

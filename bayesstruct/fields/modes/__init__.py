@@ -1,0 +1,1 @@
+"""Posterior modes of models with a Markov random field."""

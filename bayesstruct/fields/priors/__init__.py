@@ -1,0 +1,1 @@
+"""Distributions of states and of interactions in Markov random fields."""

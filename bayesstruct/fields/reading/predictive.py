@@ -1,0 +1,206 @@
+"""Predictive checks of tables of states: pair tables, item-rest correlations, sum scores."""
+
+import warnings
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.graphs.replicates import ends_of, replicated_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["predictive_item_rest", "predictive_pair_tables", "predictive_sum_scores"]
+
+_GROUP = "posterior_predictive"
+
+
+def predictive_pair_tables(
+    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+) -> "pd.DataFrame":
+    """Compare the frequency of each pair of states of each pair of columns with replicated tables.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` with
+        ``posterior_predictive`` from ``pm.sample_posterior_predictive``.
+    prob : float
+        Probability of the central interval.
+    draws : int
+        Number of replicated tables used, spread evenly over the draws.
+    group : str
+        Group of the replicated tables; ``"prior_predictive"`` checks the prior.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each cell: ``source, target, source_state, target_state`` (counted from 0),
+        ``observed`` (relative frequency), ``mean, low, high`` of the replicated ones, ``p_value``
+        (two-sided), ``inside``.
+
+    Raises
+    ------
+    ValueError
+        If there are no replicated tables.
+
+    Notes
+    -----
+    Rows in which one of the two cells is missing are left out, of replicated tables too. Columns that
+    are never observed together have no frequencies (NaN).
+
+    References
+    ----------
+    Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness.
+    *Statistica Sinica* 6, 733-760.
+    """
+    table, replicated, names = replicated_tables(idata, group, draws)
+    states = np.maximum(np.nanmax(table, axis=0), replicated.max(axis=(0, 1))).astype(int) + 1
+    labels = _labels(states)
+    start = np.concatenate([[0], np.cumsum(states)])
+    one, other = start[labels[:, 0]] + labels[:, 2], start[labels[:, 1]] + labels[:, 3]
+
+    def frequencies(values):
+        seen = ~np.isnan(values)
+        rows, columns = np.nonzero(seen)
+        hot = np.zeros((len(values), start[-1]), "float32")  # counts are exact up to 2^24
+        hot[rows, start[columns] + values[seen].astype(int)] = 1.0
+        both = seen.astype("float32").T @ seen.astype("float32")
+        counts = (hot.T @ hot)[one, other].astype("float64")
+        with np.errstate(invalid="ignore"):  # 0 / 0
+            return counts / both[labels[:, 0], labels[:, 1]]
+
+    summary = _compare(frequencies, table, replicated, prob)
+    summary.insert(0, "source", names[labels[:, 0]])
+    summary.insert(1, "target", names[labels[:, 1]])
+    summary.insert(2, "source_state", labels[:, 2])
+    summary.insert(3, "target_state", labels[:, 3])
+    return summary
+
+
+def predictive_item_rest(
+    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+) -> "pd.DataFrame":
+    """Compare item-rest correlations with those of replicated tables.
+
+    The correlation of each column with the sum of all others: how much an item shares with the
+    rest of a questionnaire.
+
+    Parameters
+    ----------
+    idata, prob, draws, group
+        As in `predictive_pair_tables`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each column: ``node``, and the summaries of `predictive_pair_tables`.
+
+    Raises
+    ------
+    ValueError
+        If there are no replicated tables, or no complete row.
+
+    Notes
+    -----
+    Only complete rows count. A column that is constant in a replicated table has no correlation
+    there, and that table is left out for it; if it always is, there are no numbers (NaN).
+    """
+    table, replicated, names = _complete_rows(idata, group, draws)
+    summary = _compare(_item_rest, table, replicated, prob)
+    summary.insert(0, "node", names)
+    return summary
+
+
+def predictive_sum_scores(
+    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+) -> "pd.DataFrame":
+    """Compare the distribution of the sum of all states of a row with replicated tables.
+
+    Parameters
+    ----------
+    idata, prob, draws, group
+        As in `predictive_pair_tables`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each possible sum: ``score``, and the summaries of `predictive_pair_tables` of
+        its relative frequency.
+
+    Raises
+    ------
+    ValueError
+        If there are no replicated tables, or no complete row.
+
+    Notes
+    -----
+    Only complete rows count.
+    """
+    table, replicated, _ = _complete_rows(idata, group, draws)
+    most = int(np.maximum(table.max(axis=0), replicated.max(axis=(0, 1))).sum())
+
+    def scores(values):
+        totals = values.sum(axis=1).astype(int)
+        return np.bincount(totals, minlength=most + 1) / len(totals)
+
+    summary = _compare(scores, table, replicated, prob)
+    summary.insert(0, "score", np.arange(most + 1))
+    return summary
+
+
+def _complete_rows(idata, group, draws):
+    """Tables without the rows that were not observed completely."""
+    table, replicated, names = replicated_tables(idata, group, draws)
+    complete = ~np.isnan(table).any(axis=1)
+    if not complete.any():
+        raise ValueError(
+            "no row of the table is complete: look at pairs of columns with predictive_pair_tables"
+        )
+    return table[complete], replicated[:, complete], names
+
+
+def _compare(statistic, table, replicated, prob):
+    import pandas as pd
+
+    missing = np.isnan(table)
+    actual = statistic(table)
+    simulated = np.array([statistic(np.where(missing, np.nan, t)) for t in replicated])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN slice|Mean of empty slice")  # and stay NaN
+        low, high = np.nanquantile(simulated, ends_of(prob), axis=0)
+        mean = np.nanmean(simulated, axis=0)
+    known = ~np.isnan(simulated)
+    count = np.maximum(known.sum(axis=0), 1)
+    above = (simulated >= actual).sum(axis=0) / count
+    below = (simulated <= actual).sum(axis=0) / count
+    least = np.minimum(above, below)
+    return pd.DataFrame(
+        {
+            "observed": actual,
+            "mean": mean,
+            "low": low,
+            "high": high,
+            # Frequencies are discrete: a replication may equal what was observed.
+            "p_value": np.where(known.any(axis=0), np.minimum(1.0, 2.0 * least), np.nan),
+            "inside": (low <= actual) & (actual <= high),
+        }
+    )
+
+
+def _labels(states):
+    """Both columns, and a state of each, for every cell of the tables of all pairs."""
+    parts = []
+    for a, b in zip(*np.triu_indices(len(states), 1), strict=True):
+        cells = np.indices((states[a], states[b])).reshape(2, -1).T
+        parts.append(np.column_stack([np.full_like(cells, (a, b)), cells]))
+    return np.concatenate(parts)
+
+
+def _item_rest(values):
+    centred = values - values.mean(axis=0)
+    rest = centred.sum(axis=1, keepdims=True) - centred
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.sqrt((centred**2).sum(axis=0) * (rest**2).sum(axis=0))
+        return (centred * rest).sum(axis=0) / scale

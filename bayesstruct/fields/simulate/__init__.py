@@ -1,0 +1,1 @@
+"""Simulated Markov random fields."""

@@ -1,0 +1,1 @@
+"""Posterior modes of Markov random fields, without PyMC."""

@@ -1,0 +1,1 @@
+"""Posteriors over directed and undirected graphs, whatever model they come from."""

@@ -1,0 +1,285 @@
+"""How near a posterior is to a known graph, or to another posterior."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.graphs import scores as _scores
+from bayesstruct.graphs.arcs import has_dags, read_dags
+from bayesstruct.graphs.dag_comparison import (
+    ArcComparison,
+    compare_dags,
+    expected_dag_distance,
+    labelled_arcs,
+)
+from bayesstruct.graphs.edges import EdgePosterior, read_posterior
+from bayesstruct.graphs.graphs import check_fraction
+from bayesstruct.graphs.matrices import fill_matrix
+from bayesstruct.graphs.probabilities import mean_probabilities
+from bayesstruct.graphs.truth import adjacency
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Comparison", "calibration_table", "compare", "expected_shd"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of a posterior against a known graph.
+
+    Attributes
+    ----------
+    auc, average_precision : float
+        Do true edges get higher probabilities than absent ones? No threshold is involved. NaN where
+        undefined: no true edge, or (`auc` only) nothing but true edges.
+    brier : float
+        Mean squared error of the probabilities, 0 is perfect.
+    precision, recall, f1, mcc : float
+        Of the graph with all edges at least as probable as `threshold`.
+    shd : int
+        Structural Hamming distance: wrongly included plus wrongly excluded edges of that graph.
+    expected_shd : float
+        The same, expected over the posterior.
+    mean_probability_edges, mean_probability_non_edges : float
+        Mean probability over true edges and over absent ones (P+ and P- of the benchmarks).
+    n_edges, n_pairs : int
+        True edges, and pairs that the model considers.
+    threshold : float
+        The one used.
+    calibration : pandas.DataFrame
+        See `calibration_table`.
+    """
+
+    auc: float
+    average_precision: float
+    brier: float
+    precision: float
+    recall: float
+    f1: float
+    mcc: float
+    shd: int
+    expected_shd: float
+    mean_probability_edges: float
+    mean_probability_non_edges: float
+    n_edges: int
+    n_pairs: int
+    threshold: float
+    calibration: "pd.DataFrame"
+
+    def to_series(self) -> "pd.Series":
+        """All numbers as one pandas Series, the calibration left out."""
+        import pandas as pd
+
+        fields = asdict(self)
+        fields.pop("calibration")
+        return pd.Series(fields, dtype=float)
+
+    def __repr__(self):
+        lines = [f"  {name:<27} {value:.3g}" for name, value in self.to_series().items()]
+        return "\n".join(["Comparison with a known graph", *lines])
+
+
+def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparison | ArcComparison:
+    """Score a posterior against a known graph.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+    truth : networkx.Graph, pandas.DataFrame, array of shape (p, p) or iterable of pairs
+        The known graph: a graph on names; a square table with names; a matrix in the order of the
+        table (whatever is not zero is an edge); or pairs of names. For a Bayesian network a
+        directed one: a networkx.DiGraph; ones and zeros with rows parents and columns children; or
+        pairs (parent, child). Of a simulation take ``graph``: its ``coefficients`` have children as
+        rows, as regressions are written.
+    threshold : float, between 0 and 1
+        Probability from which on an edge counts as found.
+    bins : int
+        Number of bins of the calibration table.
+
+    Returns
+    -------
+    Comparison or ArcComparison
+        The latter for Bayesian networks. `.to_series()` puts the numbers in one row.
+
+    Raises
+    ------
+    ValueError
+        For names that are not in the model (they are named), a truth of the wrong shape or an edge
+        that the model does not consider, a threshold outside (0, 1).
+
+    Notes
+    -----
+    Precision and F1 of a graph without edges, and MCC with an empty margin, are 0 (as in
+    scikit-learn). Required and forbidden edges are scored like all others.
+
+    Examples
+    --------
+    >>> compare(idata, [("praf", "pmek"), ("plcg", "PIP2")]).auc  # doctest: +SKIP
+    """
+    check_fraction("threshold", threshold)
+    if has_dags(idata):
+        return compare_dags(
+            read_dags(idata), truth, threshold, lambda label, p: _calibration(label, p, bins)
+        )
+    posterior = read_posterior(idata)
+    label, probability = _labelled(posterior, truth)
+    chosen = probability >= threshold
+    tp, fp, fn, tn = _scores.confusion(label, chosen)
+    return Comparison(
+        auc=_scores.auc(label, probability),
+        average_precision=_scores.average_precision(label, probability),
+        brier=_scores.brier(label, probability),
+        precision=_scores.ratio(tp, tp + fp),
+        recall=_scores.ratio(tp, tp + fn),
+        f1=_scores.ratio(2 * tp, 2 * tp + fp + fn),
+        mcc=_scores.matthews(tp, fp, fn, tn),
+        shd=fp + fn,
+        expected_shd=float(np.abs(label - probability).sum()),
+        mean_probability_edges=_scores.mean(probability[label]),
+        mean_probability_non_edges=_scores.mean(probability[~label]),
+        n_edges=int(label.sum()),
+        n_pairs=len(label),
+        threshold=threshold,
+        calibration=_calibration(label, probability, bins),
+    )
+
+
+def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
+    """Tabulate how often edges of a given probability are really there.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree or sequence of them
+        Result(s) of bayesstruct graph models.
+    truth : known graph, or a sequence of as many as there are results
+        In any form that `compare` takes.
+    bins : int
+        Number of bins of equal width.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a bin: `low`, `high` (its borders; the last includes 1), `predicted` (mean
+        probability of its edges), `observed` (share of them in the known graph), `count`. Empty
+        bins have NaN.
+
+    Raises
+    ------
+    ValueError
+        As `compare`; also when there are not as many truths as results.
+    """
+    if isinstance(idata, Sequence):
+        if len(idata) != len(truth) or not len(idata):
+            raise ValueError(f"{len(idata)} results, but {len(truth)} known graphs.")
+        pairs = [_pairs(one, known) for one, known in zip(idata, truth, strict=True)]
+    else:
+        pairs = [_pairs(idata, truth)]
+    label, probability = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    return _calibration(label, probability, bins)
+
+
+def expected_shd(a, b) -> float:
+    r"""Return the expected number of edges in which two graphs differ.
+
+    Parameters
+    ----------
+    a, b : xarray.DataTree or known graph
+        Two results over the same variables (in any order), or a result and a graph in any form that
+        `compare` takes.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        When neither is a result, or the variables differ.
+
+    Notes
+    -----
+    For independent draws from two posteriors, with edge probabilities :math:`p_e` and :math:`q_e`,
+    by linearity of expectation and whatever the dependence among edges,
+
+    .. math:: \sum_e p_e (1 - q_e) + q_e (1 - p_e) .
+
+    A posterior compared with itself is thus not at distance 0 but at the distance of two of its
+    draws. A pair that one of the models does not consider has probability 0 there.
+
+    For Bayesian networks it is the expected structural Hamming distance: the sum over unordered
+    pairs of the probability that two graphs join them differently (one for a reversed arc, not
+    two).
+    """
+    import xarray as xr
+
+    if not isinstance(a, (xr.DataTree, EdgePosterior)):
+        a, b = b, a
+    if has_dags(a):
+        return expected_dag_distance(a, b)
+    first = read_posterior(a)
+    p, names = _probability_matrix(first), first.variables
+    if isinstance(b, (xr.DataTree, EdgePosterior)):
+        second = read_posterior(b)
+        q = _probability_matrix(second)[np.ix_(*2 * [_positions(names, second.variables)])]
+    else:
+        q = adjacency(b, names).astype(float)
+    upper = np.triu_indices(len(names), 1)
+    return float((p + q - 2 * p * q)[upper].sum())
+
+
+def edges_of(truth, posterior: EdgePosterior) -> np.ndarray:
+    """Mark the edges of a known graph, boolean, shape (n_edges,)."""
+    matrix = adjacency(truth, posterior.variables)
+    known = fill_matrix(np.ones(len(posterior.source)), posterior, 0).astype(bool)
+    if (matrix & ~known).any():
+        i, j = np.argwhere(matrix & ~known)[0]
+        raise ValueError(
+            "The known graph has an edge that the model does not consider: "
+            f"{posterior.variables[i]!r} and {posterior.variables[j]!r}."
+        )
+    return matrix[posterior.source, posterior.target]
+
+
+def _pairs(idata, truth) -> tuple[np.ndarray, np.ndarray]:
+    if has_dags(idata):
+        return labelled_arcs(read_dags(idata), truth)
+    return _labelled(read_posterior(idata), truth)
+
+
+def _labelled(posterior: EdgePosterior, truth) -> tuple[np.ndarray, np.ndarray]:
+    return edges_of(truth, posterior), mean_probabilities(posterior)[0]
+
+
+def _calibration(label: np.ndarray, probability: np.ndarray, bins: int) -> "pd.DataFrame":
+    import pandas as pd
+
+    if bins < 1:
+        raise ValueError(f"`bins` must be at least 1, got {bins}.")
+    borders = np.linspace(0, 1, bins + 1)
+    index = np.clip(np.searchsorted(borders, probability, side="right") - 1, 0, bins - 1)
+    count = np.bincount(index, minlength=bins)
+    size = np.where(count, count, np.nan)
+    return pd.DataFrame(
+        {
+            "low": borders[:-1],
+            "high": borders[1:],
+            "predicted": np.bincount(index, probability, bins) / size,
+            "observed": np.bincount(index, label, bins) / size,
+            "count": count,
+        }
+    )
+
+
+def _probability_matrix(posterior: EdgePosterior) -> np.ndarray:
+    return fill_matrix(mean_probabilities(posterior)[0], posterior, 0)
+
+
+def _positions(wanted: list[str], variables: list[str]) -> list[int]:
+    different = sorted(set(wanted) ^ set(variables))
+    if different:
+        raise ValueError(f"The two results have different variables: {', '.join(different)}.")
+    return [variables.index(name) for name in wanted]

@@ -1,0 +1,234 @@
+"""The posterior as networkx graphs: the median graph, the most visited ones, all edges."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.graphs.arcs import distinct_rows, has_dags, read_dags
+from bayesstruct.graphs.dag_graphs import (
+    all_arcs,
+    dag_from_key,
+    dag_probabilities,
+    map_dag,
+    median_dag,
+)
+from bayesstruct.graphs.edges import SAMPLE_DIMS, EdgePosterior, read_posterior
+from bayesstruct.graphs.probabilities import factors, mean_probabilities
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+__all__ = ["graph_from_key", "graph_probabilities", "map_graph", "median_graph", "to_networkx"]
+
+
+def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
+    """Return the graph of all edges (arcs) that are at least as probable as `threshold`.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+    threshold : float, between 0 and 1
+        Smallest probability of an edge that is kept; 0.5 gives the median probability model.
+
+    Returns
+    -------
+    networkx.Graph or networkx.DiGraph
+        On all variables, those without an edge included. Edges carry `probability` and `weight`
+        (posterior mean; discrete Bayesian networks have none). Of a Bayesian network a
+        directed acyclic graph.
+
+    Raises
+    ------
+    ValueError
+        When `threshold` is not strictly between 0 and 1.
+
+    Notes
+    -----
+    The median probability model minimises the expected number of wrong edges; in the normal linear
+    model it is often the best single model for prediction [1]_.
+
+    The probable arcs of a Bayesian network can form a directed cycle, though they rarely do. They
+    are therefore taken from the most to the least probable (ties: in the order of the result),
+    and an arc is left out when the arcs taken before have a path from its child to its parent:
+    each arc left out is the least probable one of the cycle that it would close.
+    ``graph.graph["left_out"]`` is their number.
+
+    References
+    ----------
+    .. [1] Barbieri and Berger (2004). Optimal predictive model selection. Annals of Statistics 32,
+       870-897.
+
+    Examples
+    --------
+    >>> sorted(median_graph(idata).edges)  # doctest: +SKIP
+    """
+    check_fraction("threshold", threshold)
+    if has_dags(idata):
+        return median_dag(read_dags(idata), threshold)
+    posterior = read_posterior(idata)
+    probability, _ = mean_probabilities(posterior)
+    graph = _graph(posterior, probability >= threshold, probability)
+    graph.graph["threshold"] = threshold
+    return graph
+
+
+def map_graph(idata) -> "nx.Graph":
+    """Return the graph that was visited most often.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+
+    Returns
+    -------
+    networkx.Graph or networkx.DiGraph
+        As `median_graph`; `graph.graph["probability"]` is the share of the draws that are this
+        graph, `graph.graph["visits"]` their number.
+
+    Notes
+    -----
+    With more than some fifteen variables hardly any graph is visited twice; a most visited graph
+    with few visits is an accident, and `median_graph` the better summary; `find_MAP` of a random field
+    or a Bayesian network searches for the most probable graph. Ties go to the graph that was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
+    up the graphs that data without interventions cannot tell apart.
+    """
+    if has_dags(idata):
+        return map_dag(read_dags(idata))
+    posterior = read_posterior(idata)
+    graphs, visits, _ = _distinct(posterior)
+    graph = _graph(posterior, graphs[0], mean_probabilities(posterior)[0])
+    graph.graph |= {"probability": float(visits[0] / posterior.n_draws), "visits": int(visits[0])}
+    return graph
+
+
+def graph_probabilities(idata, top: int | None = None) -> "pd.DataFrame":
+    """List the distinct graphs that were visited and how often.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+    top : int, optional
+        Number of rows to return; all by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Most visited first: `edges` (number of edges; `arcs` for a Bayesian network),
+        `probability` (share of the draws) and `key` (the graph itself as a hexadecimal string,
+        equal for equal graphs over the same variables; `graph_from_key` turns it back into a
+        graph). `attrs["n_graphs"]` is the number of distinct graphs in the draws.
+
+    Raises
+    ------
+    ValueError
+        When `top` is not positive.
+
+    Examples
+    --------
+    >>> graph_probabilities(idata, top=5)  # doctest: +SKIP
+    """
+    import pandas as pd
+
+    if top is not None and top < 1:
+        raise ValueError(f"`top` must be at least 1, got {top}.")
+    if has_dags(idata):
+        return dag_probabilities(read_dags(idata), top)
+    posterior = read_posterior(idata)
+    graphs, visits, packed = _distinct(posterior)
+    table = pd.DataFrame(
+        {
+            "edges": graphs[:top].sum(axis=1),
+            "probability": visits[:top] / posterior.n_draws,
+            "key": [row.tobytes().hex() for row in packed[:top]],
+        }
+    )
+    table.attrs["n_graphs"] = len(visits)
+    return table
+
+
+def graph_from_key(idata, key: str) -> "nx.Graph":
+    """Build the graph that a key of `graph_probabilities` stands for.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model over the same variables.
+    key : str
+        From the column `key`, also of `essential_graph_probabilities`: then an edge without a fixed
+        direction is there in both.
+
+    Returns
+    -------
+    networkx.Graph or networkx.DiGraph
+        As `median_graph`: edges carry their own probability and weight.
+
+    Raises
+    ------
+    ValueError
+        When the key does not fit the number of edges.
+    """
+    if has_dags(idata):
+        return dag_from_key(read_dags(idata), key)
+    posterior = read_posterior(idata)
+    n_edges = len(posterior.source)
+    packed = np.frombuffer(bytes.fromhex(key), dtype=np.uint8)
+    if len(packed) != -(-n_edges // 8):
+        raise ValueError(f"This key is not one of a graph with {n_edges} possible edges.")
+    probability, _ = mean_probabilities(posterior)
+    return _graph(posterior, np.unpackbits(packed, count=n_edges).astype(bool), probability)
+
+
+def to_networkx(idata) -> "nx.Graph":
+    """Return all possible edges (arcs) as one weighted graph.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+
+    Returns
+    -------
+    networkx.Graph or networkx.DiGraph
+        Every pair of variables the model considers, with `probability`, `weight` (posterior mean;
+        discrete Bayesian networks have none) and `bayes_factor` on each. For a graph to look at,
+        take `median_graph`.
+    """
+    if has_dags(idata):
+        return all_arcs(read_dags(idata))
+    posterior = read_posterior(idata)
+    probability, absent = mean_probabilities(posterior)
+    graph = _graph(posterior, np.ones(len(probability), dtype=bool), probability)
+    factor, _ = factors(posterior, probability, absent)
+    for source, target, value in zip(*posterior.ends(), factor, strict=True):
+        graph.edges[source, target]["bayes_factor"] = float(value)
+    return graph
+
+
+def check_fraction(name: str, value: float) -> None:
+    """Refuse what is not strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise ValueError(f"`{name}` must be strictly between 0 and 1, got {value}.")
+
+
+def _graph(posterior: EdgePosterior, keep: np.ndarray, probability: np.ndarray):
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(posterior.variables)
+    source, target = posterior.ends()
+    weight = posterior.weights.mean(SAMPLE_DIMS).values
+    for e in np.flatnonzero(keep):
+        graph.add_edge(
+            source[e], target[e], probability=float(probability[e]), weight=float(weight[e])
+        )
+    return graph
+
+
+def _distinct(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find distinct graphs (boolean rows), their visits and packed rows, most visited first."""
+    found = distinct_rows(posterior.indicators.reshape(posterior.n_draws, -1))
+    return found.rows, found.count, found.packed

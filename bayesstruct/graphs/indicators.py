@@ -1,0 +1,81 @@
+"""Whether the chains agree on each edge."""
+
+import warnings
+
+from typing import TYPE_CHECKING
+
+from bayesstruct.graphs.edges import read_posterior
+from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["edge_ess", "edge_rhat"]
+
+
+def edge_ess(idata) -> "xr.DataArray":
+    r"""Effective sample size of each edge indicator.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+
+    Returns
+    -------
+    xarray.DataArray over the edges
+        In draws. NaN for an indicator that never changed (or with fewer than four draws a chain):
+        how fast something mixes cannot be read from a thing that did not move.
+
+    Notes
+    -----
+    The bulk ESS of [1]_; for a 0/1 variable it equals the ESS of its mean, so the Monte Carlo
+    standard error of a counted probability :math:`p` is :math:`\sqrt{p(1-p)/ESS}`.
+
+    References
+    ----------
+    .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021). Rank-normalization, folding, and
+       localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16,
+       667-718.
+
+    Examples
+    --------
+    >>> edge_ess(idata).min()  # doctest: +SKIP
+    """
+    posterior = read_posterior(idata)
+    return posterior.over_edges(indicator_ess(posterior.indicators), "ess")
+
+
+def edge_rhat(idata) -> "xr.DataArray":
+    """R-hat of each edge indicator.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model.
+
+    Returns
+    -------
+    xarray.DataArray over the edges
+        1 for an indicator that is constant and the same in all chains; infinity for one that is
+        constant in every chain but not the same in all; NaN, with a warning, for a single chain.
+
+    Notes
+    -----
+    Rank-normalised split R-hat [1]_, the square root of pooled over within-chain variance; for a
+    0/1 variable it equals plain split R-hat. Values above 1.01 say that the chains have not agreed.
+
+    References
+    ----------
+    .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021). Rank-normalization, folding, and
+       localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16,
+       667-718.
+    """
+    posterior = read_posterior(idata)
+    if posterior.n_chains == 1:
+        warnings.warn(
+            "R-hat compares chains and there is only one: all values are NaN.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return posterior.over_edges(indicator_rhat(posterior.indicators), "r_hat")

@@ -1,0 +1,58 @@
+"""Replicated tables of a posterior predictive distribution."""
+
+import numpy as np
+
+from bayesstruct.data.arguments import probability as check_probability
+from bayesstruct.data.arguments import whole_number
+
+__all__ = ["constants_of", "ends_of", "replicated_tables"]
+
+
+def ends_of(prob: float) -> list[float]:
+    """Probabilities at the ends of a central interval, checked."""
+    prob = check_probability("prob", prob)
+    return [0.5 - prob / 2, 0.5 + prob / 2]
+
+
+def replicated_tables(idata, group: str, draws: int):
+    """Observed table, NaN where missing; replicated tables; names of the columns.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    group : str
+        Group of the replicated tables.
+    draws : int
+        Most of them, spread evenly.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are none, or `draws` is no whole number above 0.
+    """
+    draws = whole_number("draws", draws, 1)
+    if group not in idata.children:
+        run = "prior" if group.startswith("prior") else "posterior"
+        raise ValueError(
+            f"there is no `{group}` here; run pm.sample_{run}_predictive first, and keep its result "
+            "in this tree (extend_inferencedata=True)"
+        )
+    observed = idata["observed_data"]["x"]
+    missing = _missing_cells(idata, observed.shape)
+    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
+    keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
+    table = np.where(missing, np.nan, observed.values)
+    return table, replicated[keep], observed["node"].values
+
+
+def constants_of(idata):
+    """Return the group ``constant_data``, or nothing where there is none."""
+    return idata["constant_data"] if "constant_data" in idata.children else {}
+
+
+def _missing_cells(idata, shape):
+    """Cells of the table that were not observed, bool."""
+    constants = constants_of(idata)
+    if "cell_missing" not in constants:
+        return np.zeros(shape, bool)
+    return constants["cell_missing"].values.reshape(shape) != 0

@@ -1,0 +1,1 @@
+"""Distributions of clusters, their parameters and their rows."""

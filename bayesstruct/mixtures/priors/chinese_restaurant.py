@@ -1,0 +1,177 @@
+r"""Partitions of objects into any number of clusters.
+
+See :mod:`bayesstruct.mixtures.kernels.chinese_restaurant` for the law.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.distribution import Discrete, SymbolicRandomVariable
+from pymc.logprob.abstract import _logprob
+from pymc.pytensorf import normalize_rng_param
+from pytensor.tensor.random.utils import normalize_size_param
+
+from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import whole_number
+from bayesstruct.features.priors.indian_buffet import positive_number
+
+__all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_room"]
+
+
+def default_room(n, alpha) -> int:
+    """Return a number of clusters that a draw of the prior exceeds with probability below 1e-6."""
+    from scipy.stats import poisson
+
+    from bayesstruct.mixtures.kernels.chinese_restaurant import mean_clusters
+
+    # One cluster there always is; the others are a sum of independent 0/1 variables, whose tail is
+    # below that of a Poisson variable with their mean (Hoeffding 1956).
+    others = poisson.isf(1e-6, mean_clusters(n, alpha) - 1.0) + 2 if n > 1 else 0
+    return int(min(max(1 + others, 5), n))
+
+
+class _Law:
+    """Draws of labels."""
+
+    dtype = "int64"
+    ndims = (0,)
+
+    def __init__(self, n, room):
+        self.shape, self.room = (n,), room
+
+    def __eq__(self, other):
+        return type(other) is type(self) and (other.shape, other.room) == (self.shape, self.room)
+
+    def __hash__(self):
+        return hash((type(self), self.shape, self.room))
+
+    def __call__(self, rng, out, alpha):
+        from bayesstruct.mixtures.kernels.chinese_restaurant import check_mass, draw_labels
+
+        check_mass(float(alpha))
+        for labels in out:
+            labels[:] = draw_labels(rng, len(labels), float(alpha))
+            if (used := labels.max() + 1) > self.room:
+                raise ValueError(
+                    f"a draw of ChineseRestaurant has {used} clusters, and there is room for "
+                    f"{self.room}: set `truncation` to more"
+                )
+
+
+class ChineseRestaurantRV(SymbolicRandomVariable):
+    """Labels of a partition, in the order of their appearance."""
+
+    extended_signature = "[rng],[size],()->[rng],(n)"
+    _print_name = ("ChineseRestaurant", "\\operatorname{ChineseRestaurant}")
+
+    def __init__(self, *args, law, **kwargs):
+        self.law = law
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def rv_op(cls, alpha, *, law, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        next_rng, seed = seed_from(rng)
+        lengths, batch = batch_of(size, [alpha], law.ndims)
+        draw = SeededDraw(law, batch)(seed, lengths, alpha)
+        return cls(inputs=[rng, size, alpha], outputs=[next_rng, draw], law=law)(rng, size, alpha)
+
+    def rebuild_rv(self, *params, **kwargs):
+        """Build the graph of a draw of another size."""
+        return type(self).rv_op(*params, **kwargs, law=self.law)
+
+
+class ChineseRestaurant(Discrete):
+    r"""Partition of n objects into any number of clusters.
+
+    .. math::
+
+        p(c) = \alpha^K \frac{\Gamma(\alpha)}{\Gamma(n + \alpha)} \prod_k (m_k - 1)!
+
+    ========  =====================================================================================
+    Support   (n,) labels in the order of their appearance: the first is 0, and each is at most one
+              more than the largest before it
+    Mean      there are :math:`\sum_i \alpha / (\alpha + i)` clusters, i from 0 to n - 1
+    ========  =====================================================================================
+
+    Parameters
+    ----------
+    name : str
+    alpha : tensor_like of float
+        Mass, above 0; may be a random variable. Two objects are in one cluster with probability
+        :math:`1 / (1 + \alpha)`.
+    observations : int
+        n.
+    truncation : int, optional
+        Clusters that there is room for. The law is not cut: a draw with more of them is an error, which
+        says so. By default a draw from the prior has more with probability below 1e-6, which takes an
+        `alpha` that is a number.
+    **kwargs
+        ``dims`` and the like.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range, or a draw has more clusters than there is room for.
+
+    References
+    ----------
+    Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review.
+    *JMLR* 12, 1185-1224, equation 5.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model():
+            alpha = pm.Gamma("alpha", 1, 1)
+            cluster = bs.ChineseRestaurant("cluster", alpha, observations=100, truncation=30)
+    """
+
+    rv_type = ChineseRestaurantRV
+    rv_op = ChineseRestaurantRV.rv_op
+
+    @classmethod
+    def dist(cls, alpha, *, observations, truncation=None, **kwargs):
+        """Create the distribution without a model."""
+        from bayesstruct.mixtures.kernels.chinese_restaurant import check_mass
+
+        n = whole_number("observations", observations, 1)
+        alpha = as_float(alpha)
+        known = positive_number(alpha)
+        if known is not None:
+            check_mass(known)
+        if truncation is None:
+            if known is None:
+                raise ValueError(
+                    "`truncation`, the number of clusters that there is room for, must be given where "
+                    "alpha is random"
+                )
+            truncation = default_room(n, known)
+        law = _Law(n, whole_number("truncation", truncation, 1))
+        return super().dist([alpha], law=law, **kwargs)
+
+    def support_point(rv, *_):
+        """Return one cluster that has all objects."""
+        return pt.zeros(rv.shape, dtype="int64")
+
+
+@_logprob.register(ChineseRestaurantRV)
+def _restaurant_logp(op, values, rng, size, alpha, **kwargs):
+    (value,) = values
+    [n], room = op.law.shape, op.law.room
+    value = pt.specify_shape(value, (*(None,) * (value.type.ndim - 1), n))
+    member = pt.eq(value[..., None], np.arange(room))
+    counts = member.sum(axis=-2).astype("float64")
+    used = pt.gt(counts, 0.0)
+    sizes = pt.where(used, pt.gammaln(pt.maximum(counts, 1.0)), 0.0).sum(axis=-1)
+    total = used.sum(axis=-1) * pt.log(alpha) + sizes + pt.gammaln(alpha) - pt.gammaln(n + alpha)
+    return pt.where(_is_in_order(value, member), total, -np.inf)
+
+
+def _is_in_order(value, member):
+    """Whether each label is below the number of different ones up to it, itself included."""
+    seen = pt.gt(pt.cumsum(member.astype("int64"), axis=-2), 0).sum(axis=-1)
+    return pt.and_(pt.lt(value, seen).all(axis=-1), member.any(axis=-1).all(axis=-1))

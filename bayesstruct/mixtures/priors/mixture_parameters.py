@@ -1,0 +1,184 @@
+r"""Parameters of the clusters of a partition, zero for clusters that nothing is in."""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.logprob.abstract import _logprob
+from pymc.pytensorf import normalize_rng_param
+from pytensor.tensor.random.utils import normalize_size_param
+
+from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import whole_number
+
+__all__ = ["ClusterNormals", "ClusterNormalsRV", "ClusterVariances", "ClusterVariancesRV"]
+
+_LOG_2PI = np.log(2.0 * np.pi)
+
+
+def _used(cluster, components):
+    """Whether something is in each cluster, (..., K)."""
+    return pt.eq(cluster[..., None], pt.arange(components)).any(axis=-2)
+
+
+class ClusterVariancesRV(SymbolicRandomVariable):
+    """Variances of clusters, zero for those that are not used."""
+
+    extended_signature = "[rng],[size],(n),(),(d)->[rng],(k,d)"
+    _print_name = ("ClusterVariances", "\\operatorname{ClusterVariances}")
+
+    def __init__(self, *args, components, **kwargs):
+        self.components = components
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def rv_op(cls, cluster, shape, rate, *, components, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        used = _used(cluster, components)[..., None]
+        power = shape[..., None, None]
+        scale = rate[..., None, :]
+        full = (used * power * scale).shape
+        lengths = full if rv_size_is_none(size) else (*size, components, rate.shape[-1])
+        next_rng, gamma = pt.random.gamma(
+            power, scale=1.0, size=lengths, rng=rng, return_next_rng=True
+        )
+        draw = pt.where(used, scale / gamma, 0.0)
+        inputs = [rng, size, cluster, shape, rate]
+        return cls(inputs=inputs, outputs=[next_rng, draw], components=components)(*inputs)
+
+    def rebuild_rv(self, *params, **kwargs):
+        """Build the graph of a draw of another size."""
+        return type(self).rv_op(*params, **kwargs, components=self.components)
+
+
+class ClusterVariances(Continuous):
+    r"""Variances in each cluster, of inverse gamma law where something is in it.
+
+    .. math:: v_{kj} \sim \mathrm{IG}(a, b_j) \text{ if cluster k is used}, \qquad v_{kj} = 0 \text{ if not}
+
+    Parameters
+    ----------
+    name : str
+    cluster : TensorVariable
+        (n,) labels, a :class:`ChineseRestaurant`.
+    alpha : tensor_like of float
+        a, above 0, the shape.
+    beta : (d,) tensor_like of float
+        b, above 0, the scale: the mean of a variance is b / (a - 1).
+    components : int
+        K, clusters that there is room for.
+    **kwargs
+        ``dims`` and the like.
+
+    Notes
+    -----
+    The density is relative to Lebesgue measure for clusters that are used, and to a unit mass at zero for the
+    others.
+    """
+
+    rv_type = ClusterVariancesRV
+    rv_op = ClusterVariancesRV.rv_op
+
+    @classmethod
+    def dist(cls, cluster, alpha, beta, *, components, **kwargs):
+        """Create the distribution without a model."""
+        components = whole_number("components", components, 1)
+        params = [pt.as_tensor_variable(cluster), as_float(alpha), as_float(beta)]
+        return super().dist(params, components=components, **kwargs)
+
+    def support_point(rv, size, cluster, shape, rate):
+        """Return the modes, for clusters that are used."""
+        used = _used(cluster, rv.owner.op.components)[..., None]
+        mode = rate[..., None, :] / (shape[..., None, None] + 1.0)
+        return pt.where(used, mode, 0.0) + pt.zeros(rv.shape)
+
+
+@_logprob.register(ClusterVariancesRV)
+def _variances_logp(op, values, rng, size, cluster, shape, rate, **kwargs):
+    (value,) = values
+    used = _used(cluster, op.components)[..., None]
+    a, b = shape[..., None, None], rate[..., None, :]
+    valid = pt.gt(value, 0.0)
+    v = pt.where(valid, value, 1.0)
+    density = a * pt.log(b) - pt.gammaln(a) - (a + 1.0) * pt.log(v) - b / v
+    slab = pt.where(valid, density, -np.inf)
+    spike = pt.where(pt.eq(value, 0.0), 0.0, -np.inf)
+    return pt.where(used, slab, spike).sum(axis=(-1, -2))
+
+
+class ClusterNormalsRV(SymbolicRandomVariable):
+    """Normal parameters of clusters, zero for those that are not used."""
+
+    extended_signature = "[rng],[size],(n),(k,e),(d),(d)->[rng],(k,d)"
+    _print_name = ("ClusterNormals", "\\operatorname{ClusterNormals}")
+
+    @classmethod
+    def rv_op(cls, cluster, variance, location, strength, *, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        k = variance.shape[-2]
+        used = _used(cluster, k)[..., None]
+        mean = location[..., None, :]
+        deviation = pt.sqrt(variance / strength[..., None, :])
+        full = (used * mean * deviation).shape
+        lengths = full if rv_size_is_none(size) else (*size, k, location.shape[-1])
+        next_rng, normal = pt.random.normal(0.0, 1.0, size=lengths, rng=rng, return_next_rng=True)
+        draw = pt.where(used, mean + deviation * normal, 0.0)
+        inputs = [rng, size, cluster, variance, location, strength]
+        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+
+
+class ClusterNormals(Continuous):
+    r"""Means or coefficients in each cluster, normal where something is in it.
+
+    .. math::
+
+        \theta_{kj} \sim N(m_j, v_{kj} / \kappa_j) \text{ if cluster k is used}, \qquad
+        \theta_{kj} = 0 \text{ if not}
+
+    Parameters
+    ----------
+    name : str
+    cluster : TensorVariable
+        (n,) labels, a :class:`ChineseRestaurant`.
+    variance : (K, d) or (K, 1) tensor_like of float
+        v; only what is used of it matters.
+    location : (d,) tensor_like of float
+        m.
+    strength : (d,) tensor_like of float
+        :math:`\kappa`, above 0: the prior of a mean counts as so many rows.
+    **kwargs
+        ``dims`` and the like.
+
+    Notes
+    -----
+    The density is relative to Lebesgue measure for clusters that are used, and to a unit mass at zero for the
+    others.
+    """
+
+    rv_type = ClusterNormalsRV
+    rv_op = ClusterNormalsRV.rv_op
+
+    @classmethod
+    def dist(cls, cluster, variance, location, strength, **kwargs):
+        """Create the distribution without a model."""
+        params = [as_float(v) for v in (variance, location, strength)]
+        return super().dist([pt.as_tensor_variable(cluster), *params], **kwargs)
+
+    def support_point(rv, size, cluster, variance, location, strength):
+        """Return the prior means, for clusters that are used."""
+        used = _used(cluster, variance.shape[-2])[..., None]
+        return pt.where(used, location[..., None, :], 0.0) + pt.zeros(rv.shape)
+
+
+@_logprob.register(ClusterNormalsRV)
+def _normals_logp(op, values, rng, size, cluster, variance, location, strength, **kwargs):
+    (value,) = values
+    used = _used(cluster, variance.shape[-2])[..., None]
+    spread = pt.where(used, variance, 1.0) / strength[..., None, :]
+    step = value - location[..., None, :]
+    slab = -0.5 * (step**2 / spread + pt.log(spread) + _LOG_2PI)
+    spike = pt.where(pt.eq(value, 0.0), 0.0, -np.inf)
+    return pt.where(used, slab, spike).sum(axis=(-1, -2))

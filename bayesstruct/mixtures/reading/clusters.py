@@ -1,0 +1,196 @@
+"""The posterior of partitions: who is with whom, which clusters there are, what holds in them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.data.arguments import probability as check_probability
+from bayesstruct.features.reading.posterior import (
+    FeaturePosterior,
+    draws_with,
+    match,
+    mean_products,
+)
+from bayesstruct.features.reading.tables import MOST_ROWS, feature_summaries, matched_table
+from bayesstruct.graphs.edges import SAMPLE_DIMS, group_dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["cluster_coefficients", "cluster_table", "co_clustering"]
+
+CLUSTER = "cluster"
+COEFFICIENT = "coefficient"
+_ORIGIN = "a model with a bs.ChineseRestaurant, such as bs.models.dp_glm"
+
+
+def _read(idata, var_name, group="posterior") -> FeaturePosterior:
+    """Return memberships of clusters as binary features, of which each row has one."""
+    draws = draws_with(idata, var_name, group, "the labels of clusters", _ORIGIN)
+    labels = draws[var_name]
+    if labels.ndim != 3 or not {*SAMPLE_DIMS} <= {*labels.dims}:
+        raise ValueError(
+            f"`{var_name}` must be a vector for each chain and draw, found {labels.dims}."
+        )
+    labels = labels.transpose(*SAMPLE_DIMS, ...)
+    values, rows = labels.values, labels.dims[2]
+    if not values.size:
+        raise ValueError("This result holds no draws.")
+    if values.min() < 0 or (values != np.round(values)).any():
+        raise ValueError(f"`{var_name}` must hold labels 0, 1, 2, ...")
+    member = values[..., None] == np.arange(values.max() + 1)
+    names = draws[rows].values if rows in draws.coords else np.arange(values.shape[2])
+    return FeaturePosterior(member, None, names, None)
+
+
+def co_clustering(idata, *, var_name: str = CLUSTER) -> "pd.DataFrame":
+    """Posterior probability that two rows are in one cluster.
+
+    Needs no matching of clusters: it is the same in whatever order they come.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a model with a partition, of at most 5,000 rows.
+    var_name : str, default "cluster"
+
+    Returns
+    -------
+    pandas.DataFrame, shape (n, n)
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not such a result, or has too many rows.
+
+    Examples
+    --------
+    >>> co_clustering(idata).loc[0].nlargest(5)  # doctest: +SKIP
+    """
+    import pandas as pd
+
+    posterior = _read(idata, var_name)
+    if (n := len(posterior.observations)) > MOST_ROWS:
+        raise ValueError(
+            f"A matrix over all pairs of {n:,} rows is too large: choose rows first, "
+            f"idata.isel(observation=slice({MOST_ROWS}))."
+        )
+    labels = posterior.observations
+    return pd.DataFrame(mean_products(posterior.flat).astype(float), labels, labels)
+
+
+def cluster_table(
+    idata, *, hdi_prob: float = 0.94, overlap: float = 0.5, var_name: str = CLUSTER
+) -> "pd.DataFrame":
+    r"""Summarise every cluster of a model with a partition.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a model with a partition, such as :func:`bayesstruct.models.dp_glm`.
+    hdi_prob : float, between 0 and 1
+        Probability of the highest-density interval.
+    overlap : float, default 0.5
+        In (0, 1]: a cluster of a draw is one of the reference only if their Dice coefficient, twice the rows
+        that both have over the sum of the rows that each has, is at least this.
+    var_name : str, default "cluster"
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cluster of the reference draw, named 1, 2, ... from the largest on, with
+
+        probability
+            Share of the draws that have the cluster.
+        size, hdi_low, hdi_high
+            Number of its rows, in the draws in which it is there.
+        ess, r_hat
+            Of the 0/1 indicator that a draw has the cluster.
+
+        ``attrs`` has the ``reference`` draw (chain, draw) and ``unmatched``, the mean number of clusters
+        of a draw that are none of these.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not such a result, or an option is out of range.
+
+    Notes
+    -----
+    Clusters have no order and no names, so that posterior means label by label mean nothing. Here one draw
+    names them: the one whose matrix of who is with whom is closest to the posterior mean of that matrix, the
+    least-squares clustering of Dahl (2006). The clusters of any other draw are matched to it one to one, so
+    as to make the sum of their Dice coefficients as large as it can be.
+
+    References
+    ----------
+    Dahl, D. B. (2006). Model-based clustering for expression data via a Dirichlet process mixture model. In:
+    *Bayesian Inference for Gene Expression and Proteomics*, 201-218.
+
+    Examples
+    --------
+    >>> cluster_table(idata).query("probability > 0.5")  # doctest: +SKIP
+    """
+    check_probability("hdi_prob", hdi_prob)
+    posterior = _read(idata, var_name)
+    size = posterior.flat.sum(axis=1)
+    return matched_table(posterior, overlap, hdi_prob, size, ("cluster", "size"))
+
+
+def cluster_coefficients(
+    idata, *, hdi_prob: float = 0.94, overlap: float = 0.5, var_name: str = CLUSTER
+) -> "pd.DataFrame":
+    """Summarise the coefficients of each cluster of a mixture of regressions.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.dp_glm`.
+    hdi_prob : float, between 0 and 1
+    overlap : float, default 0.5
+    var_name : str, default "cluster"
+        All as in :func:`cluster_table`, whose names of clusters these are.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cluster and term: ``cluster``, ``term``, and ``mean``, ``hdi_low`` and ``hdi_high`` of the
+        coefficient in the draws that have the cluster.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not such a result, or an option is out of range.
+
+    Examples
+    --------
+    >>> cluster_coefficients(idata).pivot(
+    ...     index="cluster", columns="term", values="mean"
+    ... )  # doctest: +SKIP
+    """
+    import pandas as pd
+
+    check_probability("hdi_prob", hdi_prob)
+    posterior = _read(idata, var_name)
+    draws = group_dataset(idata, "posterior")
+    if COEFFICIENT not in draws:
+        raise ValueError(
+            "The clusters of this result have no `coefficient`: read them with bs.cluster_table."
+        )
+    values = draws[COEFFICIENT].transpose(*SAMPLE_DIMS, "component", "term")
+    matched = match(posterior, overlap)
+    picked = matched.pick(values.values.reshape(-1, *values.shape[2:]))
+    k, d = picked.shape[1:]
+    parts = [
+        feature_summaries(picked[:, a], matched.present[:, [a] * d], hdi_prob) for a in range(k)
+    ]
+    mean, low, high = np.array(parts).reshape(k, 3, d).transpose(1, 0, 2).reshape(3, -1)
+    return pd.DataFrame(
+        {
+            "cluster": np.repeat(np.arange(1, k + 1), d),
+            "term": [str(term) for term in values["term"].values] * k,
+            "mean": mean,
+            "hdi_low": low,
+            "hdi_high": high,
+        }
+    )

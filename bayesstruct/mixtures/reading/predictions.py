@@ -1,0 +1,230 @@
+r"""Predictions of Dirichlet-process mixtures of generalised linear models.
+
+A new row x with response y has the density
+
+.. math::
+
+    p(x, y) = \frac{1}{n + \alpha} \Bigl(\sum_k n_k f(x \mid \theta_k) f(y \mid x, \theta_k)
+        + \alpha \int f(x \mid \theta) f(y \mid x, \theta) \, dG_0(\theta)\Bigr),
+
+averaged over draws of everything. The law of y given x is the ratio of that and the same without y: draws count
+in proportion to what they say of x. (Equation 6 of Hannah, Blei and Powell averages the ratios of single draws,
+as if x said nothing about the clusters.)
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.graphs.edges import CONSTANTS, group_dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["mixture_predictions"]
+
+_NODES = 50
+
+
+def mixture_predictions(idata, new_data) -> "pd.DataFrame":
+    """Predict responses of new rows from a mixture of regressions.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.dp_glm`.
+    new_data : DataFrame or (r, d) array_like
+        Predictors. A table with names is read by these, and may have other columns; without names the
+        columns are those of the model in their order.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a new row, with
+
+        mean, sd
+            Of the response given the predictors, over the posterior: noise included.
+        new_cluster
+            Probability that the row is in a cluster of its own: far from all others, predictions are those
+            of the prior.
+
+    Raises
+    ------
+    TableError
+        If a column is absent, or a cell is missing or infinite.
+    TypeError, ValueError
+        If `idata` is not such a result.
+
+    Notes
+    -----
+    A row belongs to a cluster in proportion to the number of its rows and to the density of the predictors there,
+    to a new one in proportion to the mass of the process and the density of the predictors under the prior.
+
+    References
+    ----------
+    Hannah, L. A., Blei, D. M. and Powell, W. B. (2011). Dirichlet process mixtures of generalized linear models.
+    *JMLR* 12, 1923-1953, section 4.
+
+    Examples
+    --------
+    >>> mixture_predictions(idata, new_rows)["mean"]  # doctest: +SKIP
+    """
+    import pandas as pd
+
+    result = _Result.read(idata)
+    x, index = _predictors(new_data, result.names)
+    design = np.column_stack([np.ones(len(x)), x - result.location])
+    new = _new_cluster(result, x, design)
+    # Sums over draws of weights, and of weights times moments, relative to the largest yet.
+    top, sums = np.full(len(x), -np.inf), np.zeros((4, len(x)))
+    for draw in range(len(result.labels)):
+        logs, first, second = _clusters(result, draw, x, design)
+        log_alpha = np.log(result.alpha[draw])
+        logs = np.column_stack([logs, log_alpha + new[0]])
+        logs -= np.log(result.labels.shape[1] + result.alpha[draw])
+        higher = np.maximum(top, logs.max(axis=1))
+        share = np.exp(logs - higher[:, None])
+        sums *= np.exp(top - higher)
+        top = higher
+        sums[0] += share.sum(axis=1)
+        sums[1] += share[:, -1]
+        sums[2] += (share[:, :-1] * first).sum(axis=1) + share[:, -1] * new[1]
+        sums[3] += (share[:, :-1] * second).sum(axis=1) + share[:, -1] * new[2]
+    _, own, mean, square = sums / sums[0]
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+    return pd.DataFrame({"mean": mean, "sd": deviation, "new_cluster": own}, index)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Draws of a mixture, chains one after another, and the constants of its priors."""
+
+    labels: np.ndarray
+    alpha: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    coefficient: np.ndarray
+    noise: np.ndarray | None
+    constants: dict
+    names: list
+    family: str
+
+    @property
+    def location(self):
+        """Means of the columns."""
+        return self.constants["covariate_location"]
+
+    @classmethod
+    def read(cls, idata):
+        """Check a result."""
+        import xarray as xr
+
+        if not isinstance(idata, xr.DataTree):
+            raise TypeError(
+                "Expected the xarray.DataTree that pm.sample() returns, got "
+                f"{type(idata).__module__}.{type(idata).__name__}."
+            )
+        draws, constants = group_dataset(idata, "posterior"), group_dataset(idata, CONSTANTS)
+        needed = ["cluster", "covariate_mean", "covariate_variance", "coefficient"]
+        lost = [name for name in needed if name not in draws]
+        lost += [name for name in ("response_family",) if name not in constants]
+        if lost:
+            raise ValueError(
+                f"This result has no {column_list(lost)}: it was not sampled from bs.models.dp_glm."
+            )
+        flat = {k: v.values.reshape(-1, *v.shape[2:]) for k, v in draws.data_vars.items()}
+        alpha = flat.get("alpha")
+        if alpha is None:
+            alpha = np.full(len(flat["cluster"]), float(constants["alpha"]))
+        return cls(
+            flat["cluster"],
+            alpha,
+            *(flat[name] for name in needed[1:]),
+            flat.get("noise_variance"),
+            {k: v.values for k, v in constants.data_vars.items()},
+            [str(name) for name in draws["node"].values],
+            str(constants["family"].values[0]),
+        )
+
+
+def _clusters(result, draw, x, design):
+    """Log weights of the clusters of a draw for each row, and two moments of the response in them."""
+    count = np.bincount(result.labels[draw])
+    used = len(count)
+    mean, variance = result.mean[draw, :used], result.variance[draw, :used]
+    step = x[:, None, :] - mean
+    logs = np.log(count) - 0.5 * (step**2 / variance + np.log(2 * np.pi * variance)).sum(axis=-1)
+    eta = design @ result.coefficient[draw, :used].T
+    noise = 0.0 if result.noise is None else result.noise[draw, :used, 0]
+    return logs, *_moments(result.family, eta, noise)
+
+
+def _moments(family, eta, noise):
+    """Mean and mean square of responses given linear predictors."""
+    if family == "gaussian":
+        return eta, eta**2 + noise
+    if family == "logistic":
+        chance = _sigmoid(eta)
+        return chance, chance
+    with np.errstate(over="ignore"):
+        rate = np.exp(eta)
+        return rate, rate + rate**2
+
+
+def _sigmoid(eta):
+    from scipy.special import expit
+
+    return expit(eta)
+
+
+def _new_cluster(result, x, design):
+    """Log density of rows in a new cluster, and two moments of the response there."""
+    from scipy import stats
+
+    known = result.constants
+    shape, rate = float(known["covariate_shape"]), known["covariate_rate"]
+    scale = np.sqrt(rate / shape * (1.0 + 1.0 / known["covariate_strength"]))
+    logs = stats.t.logpdf(x, 2.0 * shape, result.location, scale).sum(axis=1)
+    eta = design @ known["coefficient_location"]
+    spread = (design**2 / known["coefficient_strength"]).sum(axis=1)
+    if result.family == "gaussian":
+        a, b = float(known["noise_shape"]), float(known["noise_rate"])
+        noise = b / (a - 1.0) if a > 1.0 else np.inf
+        return logs, eta, eta**2 + noise * (1.0 + spread)
+    if result.family == "logistic":
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        chance = _sigmoid(eta[:, None] + np.sqrt(spread)[:, None] * nodes) @ weights
+        chance /= weights.sum()
+        return logs, chance, chance
+    with np.errstate(over="ignore"):
+        rate = np.exp(eta + 0.5 * spread)
+        return logs, rate, rate + np.exp(2.0 * eta + 2.0 * spread)
+
+
+def _predictors(data, names):
+    """Return values of the predictors of the model, and labels of the rows."""
+    from bayesstruct.data.checks import max_columns
+    from bayesstruct.data.intake import read_columns
+
+    intake = read_columns(data, max_columns())
+    index = getattr(data, "index", None)
+    index = np.arange(len(intake.values)) if index is None or callable(index) else index
+    if hasattr(data, "columns") or set(names) <= {*intake.names}:
+        if lost := [name for name in names if name not in intake.names]:
+            raise TableError(f"{column_list(lost)}: not in the new rows, but in the model")
+        values = intake.values[:, [intake.names.index(name) for name in names]]
+    elif intake.values.shape[1] == len(names):
+        values = intake.values
+    else:
+        raise TableError(
+            f"the new rows have {intake.values.shape[1]} columns, the model has {len(names)} predictors: "
+            f"{column_list(names)}"
+        )
+    wrong = [n for n, v in zip(names, values.T, strict=True) if not np.isfinite(v).all()]
+    if wrong:
+        raise TableError(
+            f"{column_list(wrong)}: missing, infinite or no numbers in the new rows; leave these rows out"
+        )
+    return values, index

@@ -1,0 +1,1 @@
+"""Posterior modes of any model, and checks of convergence."""

@@ -1,0 +1,396 @@
+"""One readable verdict on whether a run can be trusted."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.features.reading.quantities import feature_quantities, has_features, unlabelled
+from bayesstruct.graphs.arc_tables import arc_mixing
+from bayesstruct.graphs.arcs import DIM, has_arcs, has_dags, read_arcs, read_dags
+from bayesstruct.graphs.edges import INDICATOR, SAMPLE_DIMS, read_posterior
+from bayesstruct.graphs.mixing import MIN_DRAWS, indicator_ess, indicator_rhat
+from bayesstruct.graphs.summaries import graph_distance, n_edges
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["Check", "Row", "check"]
+
+MAX_R_HAT = 1.01
+#: Share of runs whose independent draws may exceed the limit of R-hat that is set for noise.
+NOISE = 0.01
+ESS_PER_CHAIN = 100
+#: Mean probability of a variable's having parents outside of the candidates, up to which that is no matter.
+LEFT_OUT = 0.01
+TAIL = (0.05, 0.95)
+SCREENED = 100  # entries of a large variable that get the full, slow diagnostics
+#: Bayesian networks: the graph in other forms; the order of the nodes, which is not identified
+#: (chains in which the same graph has different orders agree); and tables of probabilities, in which
+#: the place of a cell stands for other states of other parents as soon as the graph changes.
+_OTHER_FORMS = ("dag", "arc", "order", "table")
+#: Neighbourhood models: the coefficients are weights already, arc by arc.
+_REPEATED = ("arc", "coefficients", "slope")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known about one quantity.
+
+    Attributes
+    ----------
+    quantity : str
+    r_hat, ess_bulk, ess_tail : float
+        NaN where undefined.
+    verdict : str
+        In words.
+    ok : bool
+        Whether there is nothing to complain about.
+    """
+
+    quantity: str
+    r_hat: float
+    ess_bulk: float
+    ess_tail: float
+    verdict: str
+    ok: bool
+
+
+@dataclass(frozen=True)
+class Check:
+    """Verdicts on a run; see `check`.
+
+    Attributes
+    ----------
+    rows : list of Row
+        One a quantity.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every quantity has converged."""
+        return all(row.ok for row in self.rows)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Columns quantity, r_hat, ess_bulk, ess_tail, verdict."""
+        import pandas as pd
+
+        columns = ["quantity", "r_hat", "ess_bulk", "ess_tail", "verdict"]
+        return pd.DataFrame(
+            [[getattr(row, c) for c in columns] for row in self.rows], None, columns
+        )
+
+    def __repr__(self):
+        shown = self._shown()
+        rows = [list(shown.columns), *shown.to_numpy().tolist()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([self._headline(), "", *lines])
+
+    def _repr_html_(self):
+        return f"<p><b>{self._headline()}</b></p>{self._shown().to_html(index=False)}"
+
+    def _headline(self) -> str:
+        bad = sum(not row.ok for row in self.rows)
+        if not bad:
+            return "All quantities have converged."
+        return (
+            f"{bad} of {len(self.rows)} quantities have not (or cannot be shown to have) converged."
+        )
+
+    def _shown(self) -> "pd.DataFrame":
+        table = self.to_frame()
+        table["r_hat"] = [f"{v:.3f}" if np.isfinite(v) else _dash(v) for v in table["r_hat"]]
+        for column in ("ess_bulk", "ess_tail"):
+            table[column] = [f"{v:.0f}" if np.isfinite(v) else _dash(v) for v in table[column]]
+        return table
+
+
+def check(idata) -> Check:
+    r"""Say for each quantity whether the chains have converged.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a bayesstruct graph model, of a Bayesian network, of a neighbourhood model or of a
+        latent-feature model.
+
+    Returns
+    -------
+    Check
+        Prints as a table; `.ok` is a single answer, `.to_frame()` the table as data. The rows: the
+        number of edges (arcs); the distance to the median graph; the edge (arc) whose probability
+        is least well known; the worst weight; the worst entry of each other variable; what
+        candidate parents leave out and divergences, if the sampler reports them. Of latent features, whose columns have no names, what
+        does not depend on their order: how many there are, how many each row has, how many rows have
+        in common, and fitted cells.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not a result of such a model.
+
+    Notes
+    -----
+    A quantity has converged when its R-hat is at most 1.01 and its bulk and tail ESS are at least
+    100 a chain [1]_. R-hat is itself an estimate. In a short run, and for the worst of many entries,
+    independent draws exceed 1.01 now and then; the limit is therefore raised, where that is more, to
+    what they would exceed once in a hundred runs,
+
+    .. math:: \sqrt{1 + (F - 1) / n},
+
+    n being half the draws of a chain and F the 1 - 0.01 / (2 k) quantile of the F distribution with
+    m - 1 and m (n - 1) degrees of freedom for m half chains and k entries, each looked at twice, for
+    location and for spread [2]_. With four chains of a thousand draws 1.01 is the larger for up to a million
+    entries. Where the chains agree and only the ESS falls short, the verdict is "too few
+    draws", with the number that should do at this rate. A quantity that never changed in any chain passes: there is nothing to check
+    (R-hat 1, ESS undefined). The edge that is shown is the one with the largest Monte Carlo standard
+    error :math:`\sqrt{p(1-p)/ESS}`; ESS counts disagreement of chains too. An edge that was in for
+    a handful of draws has a poor R-hat and a probability known well all the same. Tail ESS
+    does not exist for 0/1.
+
+    Variables with more than some hundred entries are first screened by classical R-hat and by batch
+    means, and the full diagnostics are computed for the most suspicious entries.
+
+    References
+    ----------
+    .. [1] Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021). Rank-normalization, folding, and
+       localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16,
+       667-718.
+    .. [2] Gelman and Rubin (1992). Inference from iterative simulation using multiple sequences.
+       Statistical Science 7, 457-472; the F distribution is that of section 3 for independent draws.
+
+    Examples
+    --------
+    >>> result = check(idata)  # doctest: +SKIP
+    >>> assert result.ok, result  # doctest: +SKIP
+    """
+    if has_features(idata):
+        draws = idata["posterior"].to_dataset()
+        return Check(
+            [
+                *(_variable_row(name, values) for name, values in feature_quantities(draws)),
+                *(
+                    _variable_row(name, values)
+                    for name, values in _parameters(unlabelled(draws), ())
+                ),
+                *_divergences(idata),
+            ]
+        )
+    posterior, what, known, indicators = _graphs(idata)
+    rows = [
+        _variable_row(f"number of {what}s", n_edges(posterior)),
+        _variable_row("distance to the median graph", graph_distance(posterior)),
+        _indicator_row(*indicators, what, posterior.draws.sizes),
+        *(_variable_row(name, values) for name, values in _parameters(posterior.draws, known)),
+        *_left_out(idata, len(posterior.variables)),
+        *_divergences(idata),
+    ]
+    return Check(rows)
+
+
+def _graphs(idata):
+    """Draws of graphs, what their lines are called, other names for them, and how they mix."""
+    if has_arcs(idata):
+        dags = has_dags(idata)
+        posterior = read_dags(idata) if dags else read_arcs(idata)
+        indicators = posterior.frequency, *arc_mixing(posterior), posterior.draws[DIM].values
+        return posterior, "arc", _OTHER_FORMS if dags else _REPEATED, indicators
+    posterior = read_posterior(idata)
+    drawn = posterior.indicators
+    mixing = indicator_ess(drawn), indicator_rhat(drawn)
+    indicators = drawn.mean(axis=(0, 1)), *mixing, posterior.labels
+    return posterior, "edge", (INDICATOR,), indicators
+
+
+def _parameters(draws: "xr.Dataset", known: tuple[str, ...]):
+    """Yield every other variable that was sampled; of the precision only what weights leave out."""
+    for name, values in draws.data_vars.items():
+        if name in known or not {*SAMPLE_DIMS} <= {*values.dims}:
+            continue
+        if values.dtype.kind not in "fiub":
+            continue
+        if name == "precision":
+            yield "precision diagonal", _diagonal(values)
+        else:
+            yield str(name), values
+
+
+def _diagonal(precision: "xr.DataArray") -> "xr.DataArray":
+    import xarray as xr
+
+    index = xr.DataArray(np.arange(precision.sizes["node"]), dims="node")
+    out = precision.isel(node=index, node_=index)
+    return out.assign_coords(node=precision["node"].values)
+
+
+def _indicator_row(p, ess, r_hat, labels, what: str, sizes) -> Row:
+    """Diagnose the indicator whose probability is least well known."""
+    shape = sizes["chain"], sizes["draw"]
+    error = np.where(np.isnan(ess), 0, np.sqrt(p * (1 - p) / np.nan_to_num(ess, nan=1.0)))
+    if shape[1] < MIN_DRAWS:
+        return _row(what, np.nan, np.nan, np.nan, shape)
+    worst = int(np.argmax(error))
+    if not 0 < p[worst] < 1:
+        verdict = f"no {what} ever changed: all certain, or a stuck sampler"
+        return Row(f"{what}s", 1.0, np.nan, np.nan, verdict, True)
+    name = f"{what} (worst): {labels[worst]}"
+    return _row(name, r_hat[worst], ess[worst], np.nan, shape, len(p))
+
+
+def _variable_row(name: str, values: "xr.DataArray") -> Row:
+    """Diagnose a variable by its worst entry."""
+    values = values.transpose(*SAMPLE_DIMS, ...)
+    draws = values.values.reshape(*values.shape[:2], -1).astype(float)
+    n_entries, shape = draws.shape[-1], draws.shape[:2]
+    moved = np.flatnonzero(draws.min(axis=(0, 1)) < draws.max(axis=(0, 1)))
+    if shape[1] < MIN_DRAWS:
+        return _row(name, np.nan, np.nan, np.nan, shape)
+    if not len(moved):
+        return Row(name, 1.0, np.nan, np.nan, "constant in all chains", True)
+    entries = moved[_suspicious(draws[..., moved])]
+    r_hat, bulk, tail = _diagnose(draws[..., entries])
+    worst = int(np.argmax(_badness(r_hat, bulk, tail)))
+    if n_entries > 1:
+        name = f"{name} (worst of {n_entries}): {_entry(values, entries[worst])}"
+    return _row(name, r_hat[worst], bulk[worst], tail[worst], shape, len(moved))
+
+
+def _diagnose(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    import arviz as az
+
+    bulk = np.atleast_1d(az.ess(draws, method="bulk"))
+    tail = np.atleast_1d(az.ess(draws, method="tail", prob=TAIL))
+    if draws.shape[0] == 1:
+        return np.full(len(bulk), np.nan), bulk, tail
+    with np.errstate(divide="ignore", invalid="ignore"):  # stuck chains: pooled over zero
+        r_hat = np.atleast_1d(az.rhat(draws))
+    return np.where(r_hat > 1e6, np.inf, r_hat), bulk, tail  # rounding keeps "over zero" finite
+
+
+def _badness(r_hat, bulk, tail) -> np.ndarray:
+    """Larger is worse; R-hat first because a small ESS follows from it."""
+    excess = np.maximum(np.nan_to_num(r_hat, nan=1.0, posinf=1e6) - MAX_R_HAT, 0)
+    return excess + 1e-6 / np.minimum(bulk, tail)
+
+
+def _suspicious(draws: np.ndarray) -> np.ndarray:
+    """Find the entries most likely to be the worst, by cheap vectorised screens."""
+    n_entries = draws.shape[-1]
+    if n_entries <= SCREENED:
+        return np.arange(n_entries)
+    half = SCREENED // 2
+    by_rhat = np.argsort(-_classical_rhat(draws))[:half]
+    by_ess = np.argsort(_batch_means_ess(draws))[:half]
+    return np.union1d(by_rhat, by_ess)
+
+
+def _classical_rhat(draws: np.ndarray) -> np.ndarray:
+    """Ratio of between to within variance of half chains, for location and for spread."""
+    half = draws.shape[1] // 2
+    parts = np.concatenate([draws[:, :half], draws[:, -half:]])
+    folded = np.abs(parts - np.median(parts, axis=(0, 1)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [x.mean(axis=1).var(axis=0) / x.var(axis=1).mean(axis=0) for x in (parts, folded)]
+    return np.fmax(*ratios)
+
+
+def _batch_means_ess(draws: np.ndarray) -> np.ndarray:
+    n_chains, n_draws, n_entries = draws.shape
+    size = max(int(n_draws**0.5), 1)
+    batches = draws[:, : n_draws // size * size].reshape(n_chains, -1, size, n_entries)
+    return draws.var(axis=(0, 1)) / batches.mean(axis=2).var(axis=(0, 1)).clip(1e-300)
+
+
+def _entry(values: "xr.DataArray", flat: int) -> str:
+    index = np.unravel_index(flat, values.shape[2:])
+    names = []
+    for dim, i in zip(values.dims[2:], index, strict=True):
+        names.append(str(values.coords[dim].values[i]) if dim in values.coords else str(i))
+    return ", ".join(names)
+
+
+def _row(name: str, r_hat: float, bulk: float, tail: float, shape, entries: int = 1) -> Row:
+    verdict, ok = _verdict(r_hat, bulk, tail, shape, entries)
+    return Row(name, float(r_hat), float(bulk), float(tail), verdict, ok)
+
+
+def _limit(shape: tuple[int, int], entries: int) -> float:
+    """R-hat up to which chains agree, as far as this number of draws can tell; see `check`."""
+    from scipy.special import fdtri
+
+    m, n = 2 * shape[0], shape[1] // 2
+    if shape[0] < 2 or n < 2:
+        return MAX_R_HAT
+    ratio = fdtri(m - 1, m * (n - 1), 1 - NOISE / (2 * entries))
+    return max(MAX_R_HAT, float(np.sqrt(1 + (ratio - 1) / n)))
+
+
+def _excess(r_hat: float, limit: float) -> str:
+    """Write both numbers with as many digits as it takes to tell them apart."""
+    digits = next(d for d in range(3, 17) if d == 16 or f"{r_hat:.{d}f}" != f"{limit:.{d}f}")
+    return f"r_hat {r_hat:.{digits}f} > {limit:.{digits}f}".rstrip("0")
+
+
+def _verdict(r_hat, bulk, tail, shape: tuple[int, int], entries: int) -> tuple[str, bool]:
+    n_chains, n_draws = shape
+    limit = _limit(shape, entries)
+    needed = ESS_PER_CHAIN * n_chains
+    ess = np.fmin(bulk, tail)
+    if n_draws < MIN_DRAWS:
+        return f"cannot tell: {n_draws} draws a chain", False
+    if np.isinf(r_hat):
+        return "not converged: chains are stuck at different values", False
+    problems = []
+    if r_hat > limit:
+        problems.append(_excess(r_hat, limit))
+    if ess < needed:
+        problems.append(f"ess {ess:.0f} < {needed}")
+    # So few draws could not pass, however well they mix; and a low ESS alone is no disagreement.
+    if ess < needed and (n_chains * n_draws < needed or not r_hat > limit):
+        wanted = _round_up(n_draws * needed / max(ess, 1))
+        return f"too few draws: draw {wanted:,} a chain ({', '.join(problems)})", False
+    if problems:
+        return f"not converged: run longer ({', '.join(problems)})", False
+    if n_chains == 1:
+        return "cannot tell: one chain (r_hat compares chains)", False
+    return "converged", True
+
+
+def _round_up(number: float) -> int:
+    """Round up to two digits."""
+    step = 10 ** max(int(np.log10(number)) - 1, 0)
+    return int(np.ceil(number / step)) * step
+
+
+def _left_out(idata, d: int) -> list[Row]:
+    """Say how probable parents outside of the candidates are, where there may be some."""
+    stats = _statistics(idata)
+    if "left_out" not in stats or not (stats["left_out"] > 0).any():
+        return []
+    odds = float(stats["left_out"].mean()) / d
+    share, ok = odds / (1 + odds), odds <= LEFT_OUT
+    verdict = f"{share:.1%} of the probability of a variable's parents" if share >= 5e-4 else "none"
+    if not ok:
+        verdict += " is left out: give the step more candidates, or the model max_parents"
+    return [Row("parents outside of the candidates", np.nan, np.nan, np.nan, verdict, ok)]
+
+
+def _divergences(idata) -> list[Row]:
+    stats = _statistics(idata)
+    if "diverging" not in stats:
+        return []
+    count = int(stats["diverging"].sum())
+    verdict = f"{count} divergent transitions: raise target_accept" if count else "none"
+    return [Row("divergences", np.nan, np.nan, np.nan, verdict, not count)]
+
+
+def _statistics(idata):
+    return idata["sample_stats"] if "sample_stats" in getattr(idata, "children", ()) else {}
+
+
+def _dash(value: float) -> str:
+    return "-" if np.isnan(value) else "inf"

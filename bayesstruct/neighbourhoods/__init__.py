@@ -1,0 +1,1 @@
+"""Dependency networks: one sparse regression for each column."""

@@ -1,0 +1,1 @@
+"""Bayesian networks: directed acyclic graphs with parameters."""

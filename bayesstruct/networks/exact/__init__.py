@@ -1,0 +1,1 @@
+"""Exact posteriors over directed acyclic graphs."""

@@ -1,0 +1,149 @@
+r"""Local scores of Bayesian networks from expected sufficient statistics.
+
+With missing cells that have the law q, and parameters that have the conjugate law which is best given q, the log
+marginal likelihood of a graph has the lower bound
+
+.. math::
+
+    \log p(x_{\mathrm{obs}} \mid G) \ge \sum_i s_i(\mathrm{pa}_i) + H(q),
+
+the terms being the scores of a complete table with the expected statistics under q in the place of its own: scatter
+matrices or counts (Beal and Ghahramani 2006, section 3).
+
+References
+----------
+Beal, M. J. and Ghahramani, Z. (2006). Variational Bayesian learning of directed graphical models with hidden
+variables. *Bayesian Analysis* 1, 793-832.
+"""
+
+import math
+
+import numpy as np
+
+from bayesstruct.core.jit import kernel
+from bayesstruct.networks.kernels.scores import BGe, Score, fill_zeros
+
+__all__ = ["ExpectedBDeu", "ExpectedBGe"]
+
+
+class ExpectedBGe(BGe):
+    """BGe scores of a table whose missing cells are normal given the others.
+
+    Parameters
+    ----------
+    table : (n, d) array_like of float
+        Missing cells filled in by their means.
+    covariance : (m, d, d) array
+        Of the cells of some rows, zero for cells that are known.
+    rows : (m,) int array
+        These rows.
+    **options
+        As of :class:`bayesstruct.networks.kernels.scores.BGe`.
+    """
+
+    def __init__(self, table, covariance, rows, **options):
+        super().__init__(table, **options)
+        for group, kept in enumerate(self._kept):
+            if kept.any():
+                matrix, *rest = self._prepare(self._table[kept])
+                matrix = matrix + covariance[kept[rows]].sum(axis=0)
+                self._statistics[group] = (matrix, *rest)
+
+
+class ExpectedBDeu(Score):
+    r"""BDeu scores of weighted rows.
+
+    Parameters
+    ----------
+    table : (n, d) int array
+        States 0, 1, ....
+    weights : (n,) float array
+    states : (d,) sequence of int
+    interventions : (n, d) bool array
+        True where a variable was set from outside.
+    ess : float
+        Equivalent sample size.
+    cells : int
+        Parent sets whose tables have more cells score :math:`-\infty`.
+    """
+
+    def __init__(self, table, weights, *, states, interventions, ess, cells):
+        super().__init__(table.shape, interventions)
+        self._x = np.ascontiguousarray(table.T, np.int64)
+        self._weights = np.array([np.where(kept, weights, 0.0) for kept in self._kept])
+        self._states, self._ess = np.asarray(states, np.int64), float(ess)
+        self._room = np.empty(int(cells))
+
+    def _fill(self, child, candidates, fixed, most, out):
+        if not self.n_rows[child]:
+            fill_zeros(len(fixed), most, out)
+            return
+        weights = self._weights[self._group[child]]
+        codes = np.empty(len(weights), np.int64)
+        weighted_subsets(
+            self._x, weights, self._states, child, candidates, fixed, most, self._ess,
+            codes, self._room, out,
+        )  # fmt: skip
+
+
+@kernel
+def weighted_subsets(x, weights, states, child, candidates, fixed, most, ess, codes, room, out):
+    """Score a child with each subset of some candidates as parents, from weighted rows.
+
+    Parameters
+    ----------
+    x : (d, n) int64 array
+    weights : (n,) float64 array
+    states : (d,) int64 array
+    child : int
+    candidates, fixed : int64 arrays
+    most : int
+        Larger sets score -inf.
+    ess : float
+    codes : (n,) int64 array
+        Room to work.
+    room : (cells,) float64 array
+        Room for a table; sets with more cells score -inf.
+    out : (2**k,) float64, written
+    """
+    k, r = len(candidates), states[child]
+    parents = np.empty(k + len(fixed), np.int64)
+    for mask in range(len(out)):
+        size, q = len(fixed), 1
+        parents[:size] = fixed
+        for b in range(k):
+            if mask >> b & 1:
+                parents[size] = candidates[b]
+                size += 1
+        out[mask] = -np.inf
+        if size > most:
+            continue
+        codes[:] = x[child]
+        for p in parents[:size]:
+            if q * r > len(room):
+                break
+            for i in range(len(codes)):
+                codes[i] += q * r * x[p, i]
+            q *= states[p]
+        if q * r > len(room):
+            continue
+        cells = room[: q * r]
+        cells[:] = 0.0
+        for i in range(len(codes)):
+            cells[codes[i]] += weights[i]
+        out[mask] = _dirichlet(cells, r, ess / (q * r))
+
+
+@kernel
+def _dirichlet(cells, r, alpha):
+    """Log marginal likelihood of a table of fractional counts."""
+    out, base, row_base = 0.0, math.lgamma(alpha), math.lgamma(r * alpha)
+    for start in range(0, len(cells), r):
+        total = 0.0
+        for at in range(start, start + r):
+            if cells[at] > 0.0:
+                total += cells[at]
+                out += math.lgamma(alpha + cells[at]) - base
+        if total > 0.0:
+            out -= math.lgamma(r * alpha + total) - row_base
+    return out

@@ -1,0 +1,1 @@
+"""Distributions of directed acyclic graphs, their parameters and their rows."""

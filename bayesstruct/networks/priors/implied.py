@@ -1,0 +1,42 @@
+"""Prior probabilities of arcs that acyclicity leaves of the nominal ones."""
+
+import numpy as np
+
+__all__ = ["implied_arc_probability"]
+
+_SEED = 20150201  # fixed: equal settings give equal Bayes factors
+
+
+_GRAPHS = 400  # draws of directed graphs, where sums over all of them are too long
+
+
+_SUMMED = 12  # variables up to which they are not
+
+
+def implied_arc_probability(prior, *, order=False) -> np.ndarray:
+    """Prior probability of each arc of a directed acyclic graph.
+
+    The exact sum over all graphs for up to 12 variables, and where the prior treats all arcs alike. Otherwise the
+    share of 400 draws, whose standard error is up to 0.025.
+
+    Parameters
+    ----------
+    prior : bayesstruct.networks.kernels.dag_priors.ParentPrior
+    order : bool
+        Whether graphs count once for each of their topological orders.
+
+    Returns
+    -------
+    numpy.ndarray
+        (d, d), rows are parents.
+    """
+    from bayesstruct.networks.exact.posterior import prior_arc_probabilities
+    from bayesstruct.networks.kernels.dag_sampling import draw_dag, mean_number_of_arcs
+
+    if prior.exchangeable and prior.d > _SUMMED:
+        share = mean_number_of_arcs(prior, order=order) / (prior.d * (prior.d - 1))
+        return share * ~np.eye(prior.d, dtype=bool)
+    if prior.d <= _SUMMED:
+        return prior_arc_probabilities(prior, order=order)
+    rng = np.random.default_rng(_SEED)
+    return np.mean([draw_dag(rng, prior, order=order) for _ in range(_GRAPHS)], axis=0)

@@ -1,0 +1,291 @@
+"""What happens to the columns of a table when some of them are set: effects averaged over graphs."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.data.names import nearest
+from bayesstruct.graphs.arcs import refuse_cut_arcs
+from bayesstruct.graphs.edges import in_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["do"]
+
+_DRAWS = 2000  # posterior draws of a discrete network that are looked at
+_CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
+_ROWS = 1000  # drawn for each posterior draw beyond
+_ROUNDING = 1e-12  # differences of probabilities that are zero but for rounding
+
+
+def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
+    r"""Predict what setting some columns from outside does to the others, averaged over graphs.
+
+    Each posterior draw is a graph with its parameters. Setting a variable cuts it off from its parents (Pearl
+    2009, section 3.2) and leaves all other laws as they are; the draws then disagree as much as the
+    posterior is unsure of the graph and of the parameters.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.bayesian_network`.
+    setting : dict
+        Value of each column that is set: in the units of the table, or one of the states of a discrete
+        column as it stands in the table. A Series will do.
+    prob : float, default 0.94
+        Of the intervals, which are equal-tailed.
+    random_seed : int, optional
+        Of the predicted rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
+        the intervention and its interval; ``effect``, ``effect_low``, ``effect_high``, the difference from the
+        expected value without; ``predicted_low``, ``predicted_high``, the interval of a single new
+        observation. For a discrete network one row for each column and state: the same, ``mean`` being
+        the probability of the state, without the last two.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `idata` is not a result of that model, or a column or state does not exist.
+
+    Notes
+    -----
+    Effects are causal only if no unobserved variable acts on two of the columns. Those of a Gaussian network
+    are computed exactly for each draw; those of a discrete network for up to 2,000 draws, exactly where the tables
+    over the states of the variables that have to be kept in mind at a time have at most 262,144 cells, otherwise from 1,000
+    rows for each draw, the same with and without the intervention, whose standard error, at most .016, widens
+    the intervals. A column that was set in every row has no law of its own but the prior, and so has the
+    difference from what it would do without.
+
+    References
+    ----------
+    Pearl, J. (2009). *Causality*, 2nd edition. Cambridge University Press.
+
+    Maathuis, M. H., Kalisch, M. and Bühlmann, P. (2009). Estimating high-dimensional intervention effects
+    from observational data. *Annals of Statistics* 37, 3133-3164.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        bs.do(idata, {"PKA": 2.0})
+    """
+    posterior, constants, names = _groups(idata)
+    if not 0 < prob < 1:
+        raise ValueError(f"`prob` must be between 0 and 1, it is {prob}")
+    if not hasattr(setting, "items"):
+        raise TypeError(f'`setting` is a dict like {{"{names[0]}": 1.0}}, not {setting!r:.40}')
+    setting = {str(name): value for name, value in setting.items()}
+    if unknown := [name for name in setting if name not in names]:
+        raise ValueError(nearest("column", unknown[0], names))
+    if not setting:
+        raise ValueError("`setting` is empty: give a value to at least one column")
+    rng = np.random.default_rng(random_seed)
+    compute = _gaussian if "weight" in posterior else _discrete
+    return compute(posterior, constants, names, setting, prob, rng)
+
+
+def _groups(idata):
+    import xarray as xr
+
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(f"expected the DataTree of pm.sample(), got {type(idata).__name__}")
+    if "posterior" not in idata.children or "constant_data" not in idata.children:
+        raise ValueError("the result has no posterior or no constant_data")
+    posterior, constants = (idata[g].to_dataset() for g in ("posterior", "constant_data"))
+    if "dag" not in posterior or not constants.get("arc_acyclic", 0):
+        raise ValueError("`bs.do` reads results of bs.models.bayesian_network")
+    refuse_cut_arcs(posterior, constants)
+    posterior = in_order(posterior, constants)
+    return posterior, constants, [str(name) for name in posterior["node"].values]
+
+
+def _flat(posterior, name):
+    values = posterior[name].transpose("chain", "draw", ...).values
+    return values.reshape(-1, *values.shape[2:])
+
+
+def _interval(values, prob):
+    """Mean and equal-tailed interval over draws."""
+    low, high = np.quantile(values, [0.5 - prob / 2, 0.5 + prob / 2], axis=0)
+    return values.mean(axis=0), low, high
+
+
+def _table(index, expected, effect, prob):
+    import pandas as pd
+
+    columns = ("mean", "low", "high"), ("effect", "effect_low", "effect_high")
+    frame = pd.DataFrame(index=index)
+    for names, values in zip(columns, (expected, effect), strict=True):
+        for name, column in zip(names, _interval(values, prob), strict=True):
+            frame[name] = column
+    return frame
+
+
+def _gaussian(posterior, constants, names, setting, prob, rng):
+    d = len(names)
+    source, target = (constants[f"arc_{end}"].values.astype(int) for end in ("source", "target"))
+    weight = _flat(posterior, "weight")
+    matrix = np.zeros((len(weight), d, d))
+    matrix[:, target, source] = weight
+    intercept = _flat(posterior, "intercept")
+    location, scale = constants["location"].values, constants["scale"].values
+    fixed = np.isin(names, list(setting))
+    value = np.zeros(d)
+    for name, x in setting.items():
+        i = names.index(name)
+        value[i] = (_finite(name, x) - location[i]) / scale[i]
+    before = _expected(matrix, intercept)
+    cut = np.where(fixed[:, None], 0.0, matrix)
+    after = _expected(cut, np.where(fixed, value, intercept))
+    frame = _table(names, location + scale * after, scale * (after - before), prob)
+    deviation = np.where(fixed, 0.0, np.sqrt(_flat(posterior, "noise_variance")))
+    noise = _expected(cut, deviation * rng.standard_normal(deviation.shape))
+    _, low, high = _interval(location + scale * (after + noise), prob)
+    return frame.assign(predicted_low=low, predicted_high=high).rename_axis("node")
+
+
+def _finite(name, x):
+    try:
+        value = float(x)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not np.isfinite(value):
+        raise ValueError(f"{name!r} is to be set to a finite number, not to {x!r:.40}")
+    return value
+
+
+def _levels(constants, names):
+    """States of each column, as text."""
+    owner = constants["state_node"].values.astype(int)
+    labels = [str(label) for label in constants["state"].values]
+    return [
+        [labels[k].removeprefix(f"{name}=") for k in np.flatnonzero(owner == i)]
+        for i, name in enumerate(names)
+    ]
+
+
+def _expected(matrix, intercept):
+    """Solve z = B z + a for each draw."""
+    return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
+
+
+def _discrete(posterior, constants, names, setting, prob, rng):
+    import pandas as pd
+
+    states = [int(k) for k in constants["states"].values]
+    levels = _levels(constants, names)
+    chosen = np.full(len(names), -1)
+    for name, state in setting.items():
+        i = names.index(name)
+        chosen[i] = _state(name, state, levels[i])
+    dag, tables = _flat(posterior, "dag"), _flat(posterior, "table")
+    keep = np.unique(np.linspace(0, len(dag) - 1, _DRAWS).astype(int))
+    index = [(i, s) for i, k in enumerate(states) for s in range(k)]
+    shares = np.empty((2, len(keep), len(index)))
+    for r, draw in enumerate(keep):
+        shares[:, r] = _both_laws(dag[draw], tables[draw], states, chosen, rng)
+    effect = shares[1] - shares[0]
+    effect[np.abs(effect) < _ROUNDING] = 0.0
+    pairs = [(names[i], levels[i][s]) for i, s in index]
+    labels = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
+    return _table(labels, shares[1], effect, prob)
+
+
+def _state(name, state, levels):
+    """Position of a state, given as it stands in the table: 1.0 is the state 1, and True."""
+    text = str(state)
+    if text not in levels:
+        same = [level for level in levels if _number(level) == _number(state)]
+        text = same[0] if same else text
+    if text not in levels and sorted(levels) == ["False", "True"] and _number(state) in (0, 1):
+        text = str(_number(state) == 1)
+    if text not in levels:
+        raise ValueError(f"{name!r} has the states {', '.join(levels)}, not {state!r:.40}")
+    return levels.index(text)
+
+
+def _number(state):
+    """Return a state as a number, or NaN, which equals nothing."""
+    try:
+        return float(state)
+    except (TypeError, ValueError):
+        return np.nan
+
+
+def _both_laws(dag, tables, states, chosen, rng):
+    """Probabilities of all states without and with the intervention, (2, states)."""
+    nothing = np.full(len(states), -1)
+    out = [state_probabilities(dag, tables, states, set_to) for set_to in (nothing, chosen)]
+    if None not in out:
+        return [np.concatenate(laws) for laws in out]
+    seed = rng.integers(2**62)  # the same rows, but for what the intervention changes
+    return [_shares(dag, tables, states, set_to, seed) for set_to in (nothing, chosen)]
+
+
+def _shares(dag, tables, states, set_to, seed):
+    """Shares of states in simulated rows."""
+    from bayesstruct.networks.priors.discrete_network import Rows
+
+    rows = np.zeros((_ROWS, len(states)), np.int64)
+    Rows(states, 0)(np.random.default_rng(seed), rows, dag, tables, set_to)
+    return np.concatenate(
+        [np.bincount(rows[:, i], minlength=k) / _ROWS for i, k in enumerate(states)]
+    )
+
+
+def state_probabilities(dag, tables, states, set_to):
+    """Probabilities of the states of each variable of a discrete network, summed exactly.
+
+    Variables are taken in, parents first, and summed out once all their children are in.
+
+    Parameters
+    ----------
+    dag : (d, d) array_like
+        1 at (parent, child).
+    tables : (d, cells) array
+        Conditional probability tables, as in :class:`bayesstruct.distributions.ProbabilityTables`.
+    states : sequence of int
+        Numbers of states.
+    set_to : (d,) array of int
+        States that variables are set to, -1 for the others.
+
+    Returns
+    -------
+    list of ndarray, or None
+        None if more cells than 2**18 would have to be kept at a time.
+    """
+    from bayesstruct.networks.kernels.dag_sampling import topological_order
+    from bayesstruct.networks.priors.discrete_network import strides
+
+    dag = np.asarray(dag) != 0
+    step, children = strides(dag, states), dag.sum(axis=1)
+    out, held, joint = [None] * len(states), [], np.ones(())
+    for i in topological_order(dag):
+        if joint.size * states[i] > _CELLS:
+            return None
+        joint = joint[..., None] * _law_given_held(i, held, tables, states, step, set_to, dag)
+        held.append(i)
+        out[i] = joint.sum(axis=tuple(range(len(held) - 1)))
+        children -= dag[:, i]
+        done = tuple(a for a, v in enumerate(held) if children[v] == 0)
+        joint, held = joint.sum(axis=done), [v for v in held if children[v] > 0]
+    return out
+
+
+def _law_given_held(i, held, tables, states, step, set_to, dag):
+    """Law of a variable given those that are kept, one axis for each of them and one for its states."""
+    k = states[i]
+    if set_to[i] >= 0:
+        return (np.arange(k) == set_to[i]).astype(float)
+    cell = np.zeros((1,) * len(held), np.int64)
+    for a, v in enumerate(held):
+        if dag[v, i]:
+            along = [1] * len(held)
+            along[a] = states[v]
+            cell = cell + step[v, i] * np.arange(states[v]).reshape(along)
+    return tables[i][cell[..., None] * k + np.arange(k)]

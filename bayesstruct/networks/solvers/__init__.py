@@ -1,0 +1,1 @@
+"""Searches for directed acyclic graphs, without PyMC."""

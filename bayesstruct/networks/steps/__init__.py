@@ -1,0 +1,1 @@
+"""PyMC step methods of Bayesian networks."""

@@ -1,0 +1,29 @@
+"""PyTensor operations around the solvers, with exact derivatives."""
+
+from bayesstruct.core.starts import BootstrapStart, bootstrap_scatter
+from bayesstruct.features.ops.bp_means import bp_means
+from bayesstruct.fields.ops.log_partition import log_partition
+from bayesstruct.fields.ops.mode import pairwise_mode
+from bayesstruct.precision.ops.graphical_lasso import graphical_lasso
+from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
+from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.sparse.ops.multinomial import sparse_multinomial
+from bayesstruct.sparse.ops.sparse import lasso, sparse_logistic
+from bayesstruct.sparse.ops.sparse_groups import group_lasso, tree_lasso
+
+__all__ = [
+    "BootstrapStart",
+    "bootstrap_scatter",
+    "bp_means",
+    "graphical_lasso",
+    "graphical_lasso_mode",
+    "graphical_spike_slab_mode",
+    "group_lasso",
+    "lasso",
+    "log_odds",
+    "log_partition",
+    "pairwise_mode",
+    "sparse_logistic",
+    "sparse_multinomial",
+    "tree_lasso",
+]

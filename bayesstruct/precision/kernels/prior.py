@@ -1,0 +1,276 @@
+"""Draws of a precision matrix from its element-wise prior.
+
+The prior is that of independent elements, conditioned on the matrix being positive definite. In a
+few dimensions rejection gives exact independent draws; beyond, the Gibbs sweeps of
+:mod:`bayesstruct.precision.kernels.gibbs` are run without data from a diagonal start. Without data
+the elements are nearly independent, so that twenty sweeps forget the start.
+"""
+
+import math
+
+import numpy as np
+
+from bayesstruct.core.jit import kernel
+from bayesstruct.precision.kernels.gibbs import laplace_sweep, spike_slab_sweep
+
+REJECTION_SIZE = 8  # variables up to which rejection is tried
+REJECTION_TRIES = 4000
+SWEEPS = 20
+
+
+@kernel
+def is_positive_definite(matrix, factor):
+    """Tell whether a matrix has a Cholesky factor, which is written to ``factor``."""
+    p = matrix.shape[0]
+    for i in range(p):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            if i == j:
+                if total <= 0.0:
+                    return False
+                factor[i, i] = math.sqrt(total)
+            else:
+                factor[i, j] = total / factor[j, j]
+    return True
+
+
+@kernel
+def log_odds_matrix(probability):
+    """Log odds of a matrix of probabilities; zero gives ``-inf`` and one ``inf``."""
+    out = np.empty_like(probability)
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            q = probability[i, j]
+            if q <= 0.0:
+                out[i, j] = -np.inf
+            elif q >= 1.0:
+                out[i, j] = np.inf
+            else:
+                out[i, j] = math.log(q) - math.log1p(-q)
+    return out
+
+
+@kernel
+def _fill_diagonal(rng, precision, rate):
+    for i in range(precision.shape[0]):
+        precision[i, i] = rng.standard_exponential() / rate
+
+
+@kernel
+def _fill_spike_slab(rng, precision, edges, probability, spike, slab):
+    p = precision.shape[0]
+    for i in range(p):
+        for j in range(i):
+            edge = rng.random() < probability[i, j]
+            value = rng.standard_normal() * (slab if edge else spike)
+            precision[i, j] = value
+            precision[j, i] = value
+            edges[i, j] = edge
+            edges[j, i] = edge
+
+
+@kernel
+def _fill_laplace(rng, precision, rates):
+    p = precision.shape[0]
+    for i in range(p):
+        for j in range(i):
+            value = rng.standard_exponential() / rates[i, j]
+            if rng.random() < 0.5:
+                value = -value
+            precision[i, j] = value
+            precision[j, i] = value
+
+
+@kernel
+def _diagonal_start(precision, covariance):
+    p = precision.shape[0]
+    for i in range(p):
+        for j in range(p):
+            precision[i, j] = 1.0 if i == j else 0.0
+            covariance[i, j] = precision[i, j]
+
+
+@kernel
+def draw_spike_slab(rng, probability, spike, slab, rate):
+    """Draw a precision matrix from the spike-and-slab prior (p, p)."""
+    p = probability.shape[0]
+    precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
+    if p <= REJECTION_SIZE:
+        for _ in range(REJECTION_TRIES):
+            _fill_spike_slab(rng, precision, edges, probability, spike, slab)
+            _fill_diagonal(rng, precision, rate)
+            if is_positive_definite(precision, covariance):
+                return precision
+    _diagonal_start(precision, covariance)
+    log_odds = log_odds_matrix(probability)
+    sweep_prior(rng, precision, covariance, edges, edges * 0.0, log_odds, spike, slab, rate, SWEEPS)
+    return precision
+
+
+@kernel
+def sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, sweeps):
+    """Run spike-and-slab sweeps without data; ``inclusion`` collects the edge probabilities."""
+    p = precision.shape[0]
+    nothing, work = np.zeros((p, p)), np.empty((2, p))
+    for _ in range(sweeps):
+        spike_slab_sweep(
+            rng, precision, covariance, edges, inclusion,
+            nothing, 0.0, log_odds, spike, slab, rate, work,
+        )  # fmt: skip
+
+
+@kernel
+def implied_inclusion(rng, probability, spike, slab, rate, sweeps):
+    """Prior mean of each indicator under the joint law of matrix and indicators (p, p)."""
+    p = probability.shape[0]
+    precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
+    inclusion, log_odds = np.zeros((p, p)), log_odds_matrix(probability)
+    _diagonal_start(precision, covariance)
+    sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, SWEEPS)
+    inclusion[:] = 0.0
+    sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, sweeps)
+    return (inclusion + inclusion.T) / (2.0 * sweeps)
+
+
+@kernel
+def implied_shared_inclusion(rng, fixed, alpha, beta, spike, slab, rate, sweeps):
+    """Prior mean of each indicator when the edge probability is beta distributed (p, p)."""
+    p = fixed.shape[0]
+    precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
+    inclusion = np.zeros((p, p))
+    _diagonal_start(precision, covariance)
+    for t in range(SWEEPS + sweeps):
+        share = draw_share(rng, edges, fixed, alpha, beta)
+        log_odds = log_odds_matrix(share_odds(fixed, share))
+        if t == SWEEPS:
+            inclusion[:] = 0.0
+        sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, 1)
+    return (inclusion + inclusion.T) / (2.0 * sweeps)
+
+
+@kernel
+def draw_laplace(rng, rates, rate):
+    """Draw a precision matrix from the graphical-lasso prior (p, p)."""
+    p = rates.shape[0]
+    precision, covariance = np.empty((p, p)), np.zeros((p, p))
+    if p <= REJECTION_SIZE:
+        for _ in range(REJECTION_TRIES):
+            _fill_laplace(rng, precision, rates)
+            _fill_diagonal(rng, precision, rate)
+            if is_positive_definite(precision, covariance):
+                return precision
+    nothing, work = np.zeros((p, p)), np.empty((2, p))
+    _diagonal_start(precision, covariance)
+    for _ in range(SWEEPS):
+        laplace_sweep(rng, precision, covariance, nothing, 0.0, rates, rate, work)
+    return precision
+
+
+@kernel
+def share_odds(probability, share):
+    """Matrix of edge probabilities in which every entry strictly between 0 and 1 is ``share``."""
+    out = probability.copy()
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            if 0.0 < out[i, j] < 1.0:
+                out[i, j] = share
+    return out
+
+
+@kernel
+def draw_share(rng, edges, probability, alpha, beta):
+    """Draw the common edge probability from its beta conditional given the free indicators."""
+    present = absent = 0
+    for i in range(edges.shape[0]):
+        for j in range(i):
+            if 0.0 < probability[i, j] < 1.0:
+                if edges[i, j]:
+                    present += 1
+                else:
+                    absent += 1
+    x = rng.standard_gamma(alpha + present)
+    return x / (x + rng.standard_gamma(beta + absent))
+
+
+@kernel
+def draw_edge_probability(rng, probability, alpha, beta, spike, slab, rate):
+    """Draw the common edge probability from its implied prior.
+
+    That is the beta density times the probability that independent elements give a positive
+    definite matrix: rejection in a few dimensions, Gibbs over the joint law beyond.
+    """
+    p = probability.shape[0]
+    precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
+    if p <= REJECTION_SIZE:
+        for _ in range(REJECTION_TRIES):
+            share = draw_share(rng, edges, np.zeros((p, p)), alpha, beta)
+            _fill_spike_slab(rng, precision, edges, share_odds(probability, share), spike, slab)
+            _fill_diagonal(rng, precision, rate)
+            if is_positive_definite(precision, covariance):
+                return share
+    _diagonal_start(precision, covariance)
+    inclusion = np.zeros((p, p))
+    share = draw_share(rng, edges, inclusion, alpha, beta)
+    for _ in range(SWEEPS):
+        log_odds = log_odds_matrix(share_odds(probability, share))
+        sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, 1)
+        share = draw_share(rng, edges, probability, alpha, beta)
+    return share
+
+
+@kernel
+def edge_log_odds(value, prior_log_odds, spike, slab):
+    """Log odds that an off-diagonal element came from the slab, given its value."""
+    square = value * value
+    return (
+        prior_log_odds
+        + math.log(spike / slab)
+        + 0.5 * square * (1.0 / (spike * spike) - 1.0 / (slab * slab))
+    )
+
+
+@kernel
+def draw_edges(rng, precision, probability, spike, slab):
+    """Draw the indicators of the upper triangle, row by row, given the precision matrix."""
+    p = precision.shape[0]
+    log_odds = log_odds_matrix(probability)
+    out = np.empty(p * (p - 1) // 2, np.int64)
+    at = 0
+    for i in range(p):
+        for j in range(i + 1, p):
+            odds = edge_log_odds(precision[i, j], log_odds[i, j], spike, slab)
+            out[at] = rng.random() * (1.0 + math.exp(-odds)) < 1.0
+            at += 1
+    return out
+
+
+@kernel
+def laplace_exceedance(rng, p, bound, diagonal_rate, sweeps):
+    """Prior share of partial correlations beyond ``bound`` under the graphical lasso of rate 1."""
+    precision, covariance = np.empty((p, p)), np.zeros((p, p))
+    nothing, work, rates = np.zeros((p, p)), np.empty((2, p)), np.ones((p, p))
+    _diagonal_start(precision, covariance)
+    count = 0
+    for t in range(SWEEPS + sweeps):
+        laplace_sweep(rng, precision, covariance, nothing, 0.0, rates, diagonal_rate, work)
+        if t >= SWEEPS:
+            for i in range(p):
+                for j in range(i):
+                    scale = precision[i, i] * precision[j, j]
+                    count += precision[i, j] ** 2 > bound * bound * scale
+    return count / (sweeps * 0.5 * p * (p - 1))
+
+
+@kernel
+def edge_probabilities(precision, log_odds, spike, slab):
+    """Probability of each edge given the precision matrix, (p, p) with a zero diagonal."""
+    p = precision.shape[0]
+    out = np.zeros((p, p))
+    for i in range(p):
+        for j in range(p):
+            if i != j:
+                odds = edge_log_odds(precision[i, j], log_odds[i, j], spike, slab)
+                out[i, j] = 1.0 / (1.0 + math.exp(-odds))
+    return out

@@ -1,0 +1,85 @@
+"""Parts that models share: rows of a table, regressions, and the record of the edge prior."""
+
+import os
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.core.recorded import record, record_ends
+from bayesstruct.data.covariates import standardized_covariates
+from bayesstruct.data.errors import warn
+from bayesstruct.precision.priors.rows import (
+    GraphicalNormal,
+    IncompleteGraphicalNormal,
+    MissingCells,
+)
+
+_ROWS = ("observation", "node")
+
+
+def observe_rows(table, mean, precision):
+    """Add the table as ``x``, and its missing cells as ``x_missing``.
+
+    Parameters
+    ----------
+    table : Table
+    mean : TensorVariable
+        (p,) or (n, p), standardised.
+    precision : TensorVariable
+        (p, p), of the standardised rows.
+    """
+    location = pm.Data("location", table.location, dims="node")
+    scale = pm.Data("scale", table.scale, dims="node")
+    rows = (mean, precision, location, scale)
+    if not table.missing.any():
+        GraphicalNormal("x", *rows, observed=table.values, dims=_ROWS)
+        return
+    filled = np.where(table.missing, table.location, table.values)
+    cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+    pm.modelcontext(None).add_coord("missing", cells)
+    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
+    MissingCells("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
+    IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
+
+
+def warn_size(table, draws=4000):
+    """Warn when a usual number of draws will not fit into half of the memory.
+
+    A draw holds the matrix, its unconstrained vector, and two numbers for each pair.
+    """
+    bytes_ = 8 * draws * 5 * table.p**2 // 2
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not told on this system
+        return
+    if bytes_ > memory / 2:
+        warn(
+            f"{draws:,} draws of {table.p} columns take {bytes_ / 2**30:.0f} GiB of memory; ask for "
+            'fewer draws, keep them on disk with bs.sample(checkpoint="run"), or keep only the '
+            'graph with pm.sample(var_names=["edge", "weight"])'
+        )
+
+
+def regression(table, covariates, intercept):
+    """Mean of each row as a linear function of covariates, (n, p).
+
+    The coefficients are standard normal a priori, for standardised covariates and columns.
+    """
+    names, design = standardized_covariates(covariates, table.n, table.names)
+    pm.modelcontext(None).add_coord("covariate", names)
+    coefficients = pm.Normal("coefficients", 0.0, 1.0, dims=("covariate", "node"))
+    return intercept + design @ coefficients
+
+
+def record_edges(table, implied, nominal=None, scales=None):
+    """Record what the posterior is read with: ends of the edges and their prior probabilities.
+
+    They become the group ``constant_data`` of every result.
+    """
+    source, target = table.edge_index
+    record_ends("edge", (source, target), "pair")
+    record("edge_prior", implied, dims="pair")
+    if nominal is not None:
+        record("edge_nominal", nominal[source, target], dims="pair")
+    for name, value in (scales or {}).items():
+        record(name, float(value))

@@ -1,0 +1,1 @@
+"""Distributions of precision matrices, their edges and their rows."""

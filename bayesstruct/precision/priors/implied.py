@@ -1,0 +1,110 @@
+"""Prior edge probabilities that the cone of positive definite matrices leaves of the nominal ones."""
+
+from functools import lru_cache
+
+import numpy as np
+
+__all__ = [
+    "implied_edge_probability",
+    "implied_nonnegligible_probability",
+]
+
+_SEED = 20150201  # fixed: equal settings give equal Bayes factors
+_DRAWS = 400_000  # indicator draws that an exchangeable prior is averaged over
+_SWEEPS = 4_000  # sweeps when every edge has its own probability
+
+
+def implied_edge_probability(
+    p,
+    edge_probability=0.5,
+    *,
+    beta=None,
+    spike_scale=0.02,
+    slab_scale=1.0,
+    diagonal_rate=0.5,
+):
+    r"""Prior probability of each edge under :class:`bayesstruct.GraphicalSpikeSlab`.
+
+    The nominal probability :math:`\pi_{ij}` is that of independent elements. Conditioning them on a
+    positive definite matrix makes slab values rarer, so that the prior of an edge is smaller;
+    posterior odds have to be divided by the odds of this one. It is the average of the conditional
+    edge probabilities over Gibbs draws from the prior, and remembered for the session.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    edge_probability : float or (p, p) array_like
+        Nominal probabilities; with ``beta`` only its zeros (forbidden) and ones (required) count.
+    beta : tuple of float, optional
+        Shapes of the beta law of a common edge probability.
+    spike_scale, slab_scale, diagonal_rate : float
+        Those of the prior.
+
+    Returns
+    -------
+    numpy.ndarray
+        Vector of length p(p-1)/2, upper triangle row by row; its Monte Carlo error is below 0.005
+        for the default number of draws.
+    """
+    nominal = np.broadcast_to(np.asarray(edge_probability, dtype="float64"), (p, p))
+    scales = (float(spike_scale), float(slab_scale), float(diagonal_rate))
+    shapes = None if beta is None else (float(beta[0]), float(beta[1]))
+    return np.array(_implied(p, np.ascontiguousarray(nominal).tobytes(), shapes, scales))
+
+
+@lru_cache(maxsize=64)
+def _implied(p, nominal, shapes, scales):
+    from bayesstruct.precision.kernels import prior as kernel
+
+    matrix = np.frombuffer(nominal).reshape(p, p).copy()
+    rng = np.random.default_rng(_SEED)
+    values = matrix[np.triu_indices(p, 1)]
+    free = (values > 0) & (values < 1)
+    exchangeable = values.size > 0 and (
+        np.ptp(values) == 0 or (shapes is not None and bool(free.all()))
+    )
+    sweeps = int(np.clip(_DRAWS // max(values.size, 1), 10, _SWEEPS)) if exchangeable else _SWEEPS
+    if shapes is None:
+        out = kernel.implied_inclusion(rng, matrix, *scales, sweeps)
+    else:
+        out = kernel.implied_shared_inclusion(rng, matrix, *shapes, *scales, _SWEEPS)
+    # Rounded far below the Monte Carlo error, so that machines agree on the value.
+    out = np.round(out[np.triu_indices(p, 1)], 6)
+    return tuple(np.full_like(out, np.round(out.mean(), 6)) if exchangeable else out)
+
+
+def implied_nonnegligible_probability(p, negligible, rate=1.0, *, diagonal_rate=None):
+    """Prior probability that a partial correlation exceeds ``negligible`` in absolute value.
+
+    Under :class:`bayesstruct.GraphicalLasso`, from Gibbs draws of the prior, averaged over edges.
+    Partial correlations do not change with a common scale, so that a random ``rate`` gives the same
+    value as any fixed one.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    negligible : float
+        Bound on the absolute partial correlation.
+    rate : float
+        Laplace rate of the off-diagonal elements.
+    diagonal_rate : float, optional
+        Exponential rate of the diagonal; ``rate / 2`` unless given.
+
+    Returns
+    -------
+    numpy.ndarray
+        Vector of length p(p-1)/2 with equal entries.
+    """
+    ratio = 0.5 if diagonal_rate is None else float(diagonal_rate) / float(rate)
+    return np.full(p * (p - 1) // 2, _nonnegligible(p, float(negligible), ratio))
+
+
+@lru_cache(maxsize=64)
+def _nonnegligible(p, negligible, ratio):
+    from bayesstruct.precision.kernels.prior import laplace_exceedance
+
+    sweeps = int(np.clip(_DRAWS // (p * (p - 1) // 2), 10, _SWEEPS))
+    rng = np.random.default_rng(_SEED)
+    return round(laplace_exceedance(rng, p, negligible, ratio, sweeps), 6)

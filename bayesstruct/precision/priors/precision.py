@@ -1,0 +1,535 @@
+r"""Priors of a precision matrix that act on its elements one by one.
+
+Each is the law of independent elements conditioned on the matrix being positive definite,
+
+.. math::
+
+    p(K) = C^{-1} \prod_{i<j} p(k_{ij}) \prod_i p(k_{ii}) \, 1\{K \succ 0\},
+
+whose constant ``C`` has no closed form. It does not depend on ``K``, and not on a common scale of
+all elements either, since the cone of positive definite matrices has none; it does depend on the
+edge probability and on the ratios of the scales. Hence the arguments that may be random: a common
+scale (``rate`` of the graphical lasso, ``scale`` of the spike and slab), and an edge probability
+drawn by :class:`EdgeProbability`, whose density carries the same constant the other way round.
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.continuous import UnitContinuous
+from pymc.distributions.dist_math import check_parameters
+from pymc.distributions.distribution import Continuous
+from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.distributions.transforms import CholeskyCovTransform, _default_transform
+from pytensor.graph.basic import Constant
+
+from bayesstruct.core.ops import KernelRV
+from bayesstruct.core.tensors import as_float, as_square, draw_batch, is_beta, random_ancestors
+
+__all__ = ["EdgeProbability", "GraphicalLasso", "GraphicalSpikeSlab", "edge_logit"]
+
+_HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+def _refuse_random(**named):
+    for name, value in named.items():
+        if random_ancestors(value):
+            raise ValueError(
+                f"`{name}` must be a constant: the normalising constant of this prior depends on "
+                "it and has no closed form. A common scale may be random (`rate` of GraphicalLasso "
+                "without `diagonal_rate`, `scale` of GraphicalSpikeSlab), and so may the edge "
+                "probability when it is given as `pm.Beta.dist(...)`."
+            )
+
+
+def _refuse_wrong(**named):
+    """Raise for constants out of range at once: a Gibbs sampler never evaluates the density."""
+    for name, value in named.items():
+        if isinstance(value, Constant) and not (np.isfinite(value.data) & (value.data > 0)).all():
+            raise ValueError(f"`{name}` must be positive and finite, it is {value.data}")
+    spike, slab = named.get("spike_scale"), named.get("slab_scale")
+    if isinstance(spike, Constant) and isinstance(slab, Constant) and spike.data >= slab.data:
+        raise ValueError(
+            f"`spike_scale` ({spike.data}) must be below `slab_scale` ({slab.data}): the spike is "
+            "the law of an absent edge"
+        )
+
+
+class PrecisionRV(KernelRV):
+    """A prior of precision matrices; ``start()``, if any, is where its chains begin.
+
+    PyMC has ``initval=`` for that, but cannot transform models that use it (for the pointwise
+    log-likelihood, ``pm.do``, ``pm.observe``); what the Op itself carries survives.
+    """
+
+    def __init__(self, *args, start=None, **kwargs):
+        # Not a property of the distribution: variables with different starts are equal as Ops.
+        self.start = start
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def build(cls, *params, start=None, size=None, rng=None, **kwargs):
+        """Apply an Op of this type that remembers the start."""
+        rng = pt.random.shared_rng(seed=None) if rng is None else rng
+        return cls(start=start)(*params, size=size, rng=rng, return_next_rng=True, **kwargs)[1]
+
+
+class GraphicalLassoRV(PrecisionRV):
+    name = "graphical_lasso"
+    signature = "(p,p),(),()->(p,p)"
+    _print_name = ("GraphicalLasso", "\\operatorname{GraphicalLasso}")
+
+    @classmethod
+    def rng_fn(cls, rng, rates, diagonal_rate, scale, size):
+        """Draw by rejection or by Gibbs sweeps without data."""
+        from bayesstruct.precision.kernels.prior import draw_laplace
+
+        def core(rng, rates, diagonal_rate, scale):
+            return scale * draw_laplace(rng, rates, diagonal_rate)
+
+        params = (rates, diagonal_rate, scale)
+        return draw_batch(core, rng, (2, 0, 0), params, size, rates.shape[-2:])
+
+    def numba_draw(self):
+        """Return the draw for Numba."""
+        from bayesstruct.precision.kernels.prior import draw_laplace
+
+        def draw(rng, rates, diagonal_rate, scale):
+            return scale.item() * draw_laplace(rng, rates.copy(), diagonal_rate.item())
+
+        return draw
+
+
+class GraphicalSpikeSlabRV(PrecisionRV):
+    name = "graphical_spike_slab"
+    signature = "(p,p),(),(),(),()->(p,p)"
+    _print_name = ("GraphicalSpikeSlab", "\\operatorname{GraphicalSpikeSlab}")
+
+    @classmethod
+    def rng_fn(cls, rng, probability, spike, slab, diagonal_rate, scale, size):
+        """Draw by rejection or by Gibbs sweeps without data."""
+        from bayesstruct.precision.kernels.prior import draw_spike_slab
+
+        def core(rng, probability, spike, slab, diagonal_rate, scale):
+            return scale * draw_spike_slab(rng, probability, spike, slab, diagonal_rate)
+
+        params = (probability, spike, slab, diagonal_rate, scale)
+        return draw_batch(core, rng, (2, 0, 0, 0, 0), params, size, probability.shape[-2:])
+
+    def numba_draw(self):
+        """Return the draw for Numba."""
+        from bayesstruct.precision.kernels.prior import draw_spike_slab
+
+        def draw(rng, probability, spike, slab, diagonal_rate, scale):
+            return scale.item() * draw_spike_slab(
+                rng, probability.copy(), spike.item(), slab.item(), diagonal_rate.item()
+            )
+
+        return draw
+
+
+class EdgeProbabilityRV(KernelRV):
+    name = "edge_probability"
+    signature = "(),(),(p,p),(),(),()->()"
+    _print_name = ("EdgeProbability", "\\operatorname{EdgeProbability}")
+
+    @classmethod
+    def rng_fn(cls, rng, alpha, beta, pattern, spike, slab, diagonal_rate, size):
+        """Draw by rejection or by Gibbs sweeps over the joint prior."""
+        from bayesstruct.precision.kernels.prior import draw_edge_probability
+
+        def core(rng, alpha, beta, pattern, spike, slab, diagonal_rate):
+            return draw_edge_probability(rng, pattern, alpha, beta, spike, slab, diagonal_rate)
+
+        params = (alpha, beta, pattern, spike, slab, diagonal_rate)
+        return draw_batch(core, rng, (0, 0, 2, 0, 0, 0), params, size, ())
+
+    def numba_draw(self):
+        """Return the draw for Numba."""
+        from bayesstruct.precision.kernels.prior import draw_edge_probability
+
+        def draw(rng, alpha, beta, pattern, spike, slab, diagonal_rate):
+            return draw_edge_probability(
+                rng,
+                pattern.copy(),
+                alpha.item(),
+                beta.item(),
+                spike.item(),
+                slab.item(),
+                diagonal_rate.item(),
+            )
+
+        return draw
+
+
+edge_probability = EdgeProbabilityRV()
+
+
+def _upper_sum(matrix):
+    """Sum over the strict upper triangle."""
+    p = matrix.shape[-1]
+    upper = pt.triu(pt.ones((p, p)), 1)
+    return pt.switch(pt.eq(upper, 1.0), matrix, 0.0).sum((-2, -1))
+
+
+def _diagonal(matrix):
+    return pt.diagonal(matrix, axis1=-2, axis2=-1)
+
+
+def _inside_cone(logp, value):
+    """``logp`` where the value is positive definite, minus infinity elsewhere.
+
+    For values that come from the default transform the factorisation is rewritten away.
+    """
+    factor = pt.linalg.cholesky(value)
+    inside = pt.all(_diagonal(factor) > 0.0, axis=-1)
+    return pt.switch(inside, logp, -np.inf)
+
+
+def _scale_jacobian(value, scale):
+    p = value.shape[-1]
+    return -0.5 * p * (p + 1) * pt.log(scale)
+
+
+def _exponential(value, rate):
+    return (pt.log(rate)[..., None] - rate[..., None] * _diagonal(value)).sum(-1)
+
+
+def _normal(value, sd):
+    sd = sd[..., None, None]
+    return -0.5 * pt.square(value / sd) - pt.log(sd) - _HALF_LOG_2PI
+
+
+def _log(probability):
+    """Logarithm that gives minus infinity at zero without a warning or a NaN gradient."""
+    positive = pt.gt(probability, 0.0)
+    return pt.switch(positive, pt.log(pt.switch(positive, probability, 1.0)), -np.inf)
+
+
+def edge_logit(precision, probability, spike, slab, scale):
+    """Log odds of each edge given the precision matrix, as a (p, p) tensor."""
+    value = precision / scale[..., None, None]
+    return (_log(probability) + _normal(value, slab)) - (
+        _log(1.0 - probability) + _normal(value, spike)
+    )
+
+
+class GraphicalLasso(Continuous):
+    r"""Graphical-lasso prior of a precision matrix (Wang 2012).
+
+    .. math::
+
+        p(K) \propto \prod_{i<j} \frac{\lambda_{ij}}{2} e^{-\lambda_{ij} |k_{ij}|}
+            \prod_i d \, e^{-d k_{ii}} \; 1\{K \succ 0\}
+
+    Its posterior mode under normal rows is the graphical lasso. The constant that makes the density
+    integrate to one is left out of ``logp``; it does not depend on ``rate`` while ``diagonal_rate``
+    keeps its default, so that ``rate`` may then be a random variable.
+
+    ========  ==========================================
+    Support   symmetric positive definite (p, p)
+    ========  ==========================================
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    rate : tensor_like of float, default 1
+        Rate :math:`\lambda` of the Laplace law of each off-diagonal element; positive, a scalar or
+        a symmetric (p, p) matrix of constants.
+    diagonal_rate : float, optional
+        Rate :math:`d` of the exponential law of the diagonal; ``rate / 2`` (Wang's choice) unless
+        given, and 1/2 when ``rate`` is a matrix.
+    start : callable, optional
+        Returns the (p, p) tensor that chains start from; its random parts are drawn anew for each
+        chain (:class:`bayesstruct.ops.BootstrapStart`). The identity unless given.
+
+    References
+    ----------
+    Wang, H. (2012). Bayesian graphical lasso models and efficient posterior computation. *Bayesian
+    Analysis* 7(4), 867-886, equation 6.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model():
+            rate = pm.Gamma("rate", 2, 2)
+            precision = bs.GraphicalLasso("precision", 5, rate)
+            pm.MvNormal("x", np.zeros(5), tau=precision, observed=rows)
+    """
+
+    rv_type = GraphicalLassoRV
+    rv_op = GraphicalLassoRV.build
+
+    @classmethod
+    def dist(cls, p, rate=1.0, *, diagonal_rate=None, **kwargs):
+        """Create the distribution without a model."""
+        rate = as_float(rate)
+        _refuse_wrong(rate=rate)
+        if rate.type.ndim == 0 and diagonal_rate is None:
+            params = [as_square(1.0, p), as_float(0.5), 1.0 / rate]
+        else:
+            diagonal_rate = as_float(0.5 if diagonal_rate is None else diagonal_rate)
+            _refuse_random(rate=rate, diagonal_rate=diagonal_rate)
+            _refuse_wrong(diagonal_rate=diagonal_rate)
+            params = [as_square(rate, p), diagonal_rate, as_float(1.0)]
+        return super().dist(params, **kwargs)
+
+    def support_point(rv, size, rates, diagonal_rate, scale):
+        """Return the start if there is one, else the identity times the scale."""
+        return _start(rv, size, rates, scale)
+
+    def logp(value, rates, diagonal_rate, scale):
+        """Log density up to the constant of the cone."""
+        scaled = value / scale[..., None, None]
+        off = _upper_sum(pt.log(rates) - np.log(2.0) - rates * pt.abs(scaled))
+        total = off + _exponential(scaled, diagonal_rate) + _scale_jacobian(value, scale)
+        return check_parameters(
+            _inside_cone(total, value),
+            pt.all(rates > 0, axis=(-2, -1)),
+            diagonal_rate > 0,
+            scale > 0,
+            msg="rate > 0, diagonal_rate > 0",
+        )
+
+
+class GraphicalSpikeSlab(Continuous):
+    r"""Spike-and-slab prior of a precision matrix, its indicators summed out (Wang 2015).
+
+    .. math::
+
+        p(K) \propto \prod_{i<j} \left[ \pi_{ij} N(k_{ij}; 0, v_1^2)
+            + (1 - \pi_{ij}) N(k_{ij}; 0, v_0^2) \right]
+            \prod_i d \, e^{-d k_{ii}} \; 1\{K \succ 0\}
+
+    The indicators follow from the matrix, :class:`Edges`: given ``K`` they are independent
+    Bernoulli. This is the joint law of Wang's construction, in which the constant that belongs to
+    each graph cancels. The *implied* prior probability of an edge is therefore not
+    :math:`\pi_{ij}` but smaller, since slab values are more often refused by the cone; Bayes
+    factors use :func:`bayesstruct.distributions.implied_edge_probability`.
+
+    ========  ==========================================
+    Support   symmetric positive definite (p, p)
+    ========  ==========================================
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    edge_probability : tensor_like of float or ``pm.Beta.dist``, default 0.5
+        Nominal probability :math:`\pi`; a scalar or a symmetric (p, p) matrix of constants in which
+        0 forbids and 1 requires an edge, or a beta distribution, for a Beta-Bernoulli prior: it
+        becomes the variable ``edge_probability`` of the model (see :class:`EdgeProbability`).
+    spike_scale, slab_scale : float
+        Standard deviations :math:`v_0 < v_1`.
+    diagonal_rate : float, default 0.5
+        Rate :math:`d` of the exponential law of the diagonal.
+    scale : tensor_like of float, default 1
+        Multiplies the whole matrix; may be random.
+    start : callable, optional
+        Returns the (p, p) tensor that chains start from; its random parts are drawn anew for each
+        chain (:class:`bayesstruct.ops.BootstrapStart`). The identity unless given.
+    fixed : array_like, optional
+        With a beta ``edge_probability``: a (p, p) matrix whose zeros forbid and whose ones require
+        edges; anything between is free.
+
+    References
+    ----------
+    Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models.
+    *Bayesian Analysis* 10(2), 351-377, equations 3-5.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model():
+            precision = bs.GraphicalSpikeSlab("precision", 5, edge_probability=0.2)
+            edge = bs.distributions.edges("edge", precision)
+            pm.MvNormal("x", np.zeros(5), tau=precision, observed=rows)
+    """
+
+    rv_type = GraphicalSpikeSlabRV
+    rv_op = GraphicalSpikeSlabRV.build
+
+    def __new__(cls, name, p, edge_probability=0.5, *, fixed=None, **kwargs):
+        """Register the prior, and that of the edge probability when it has one."""
+        if is_beta(edge_probability):
+            edge_probability = _beta_edge_probability(name, p, edge_probability, fixed, kwargs)
+        elif fixed is not None:
+            raise ValueError(
+                "`fixed` goes with a beta `edge_probability`; put 0 and 1 in its matrix"
+            )
+        return super().__new__(cls, name, p, edge_probability, **kwargs)
+
+    @classmethod
+    def dist(
+        cls,
+        p,
+        edge_probability=0.5,
+        *,
+        spike_scale=0.02,
+        slab_scale=1.0,
+        diagonal_rate=0.5,
+        scale=1.0,
+        **kwargs,
+    ):
+        """Create the distribution without a model."""
+        scales = {
+            "spike_scale": as_float(spike_scale),
+            "slab_scale": as_float(slab_scale),
+            "diagonal_rate": as_float(diagonal_rate),
+        }
+        probability = as_square(edge_probability, p)
+        _refuse_random(**scales)
+        _refuse_wrong(**scales)
+        if (
+            isinstance(probability, Constant)
+            and not ((probability.data >= 0) & (probability.data <= 1)).all()
+        ):
+            raise ValueError("`edge_probability` must be between 0 and 1")
+        sources = random_ancestors(probability)
+        if not all(isinstance(v.owner.op, EdgeProbabilityRV) for v in sources):
+            _refuse_random(edge_probability=probability)
+        return super().dist([probability, *scales.values(), as_float(scale)], **kwargs)
+
+    def support_point(rv, size, probability, spike, slab, diagonal_rate, scale):
+        """Return the start if there is one, else the identity times the scale."""
+        return _start(rv, size, probability, scale)
+
+    def logp(value, probability, spike, slab, diagonal_rate, scale):
+        """Log density up to the constant of the cone."""
+        scaled = value / scale[..., None, None]
+        mixture = pt.logaddexp(
+            _log(probability) + _normal(scaled, slab),
+            _log(1.0 - probability) + _normal(scaled, spike),
+        )
+        total = (
+            _upper_sum(mixture)
+            + _exponential(scaled, diagonal_rate)
+            + _scale_jacobian(value, scale)
+        )
+        return check_parameters(
+            _inside_cone(total, value),
+            pt.all(pt.and_(probability >= 0, probability <= 1), axis=(-2, -1)),
+            spike > 0,
+            slab > spike,
+            diagonal_rate > 0,
+            scale > 0,
+            msg="0 <= edge_probability <= 1, 0 < spike_scale < slab_scale, diagonal_rate > 0",
+        )
+
+
+class EdgeProbability(UnitContinuous):
+    r"""Common edge probability of a spike-and-slab prior: the Beta-Bernoulli edge prior.
+
+    .. math::
+
+        p(\pi) \propto \mathrm{Beta}(\pi; \alpha, \beta) \, C(\pi)
+
+    where :math:`C(\pi)` is the probability that independent spike-and-slab elements form a positive
+    definite matrix. The factor cancels the constant :math:`1/C(\pi)` of
+    :class:`GraphicalSpikeSlab` given :math:`\pi`, so that the joint density is that of Wang (2015)
+    and neither ``logp`` contains it; use the two together only, with equal scales.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    alpha, beta : float
+        Shapes of the nominal beta law.
+    spike_scale, slab_scale, diagonal_rate : float
+        Those of the precision matrix.
+    fixed : array_like, optional
+        (p, p) matrix whose zeros forbid and whose ones require edges.
+
+    References
+    ----------
+    Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models.
+    *Bayesian Analysis* 10(2), 351-377, section 2.3.
+    """
+
+    rv_op = edge_probability
+
+    @classmethod
+    def dist(
+        cls,
+        p,
+        alpha=1.0,
+        beta=1.0,
+        *,
+        spike_scale=0.02,
+        slab_scale=1.0,
+        diagonal_rate=0.5,
+        fixed=None,
+        **kwargs,
+    ):
+        """Create the distribution without a model."""
+        constants = {
+            "alpha": as_float(alpha),
+            "beta": as_float(beta),
+            "fixed": as_square(0.5 if fixed is None else fixed, p),
+            "spike_scale": as_float(spike_scale),
+            "slab_scale": as_float(slab_scale),
+            "diagonal_rate": as_float(diagonal_rate),
+        }
+        _refuse_random(**constants)
+        _refuse_wrong(**{name: v for name, v in constants.items() if name != "fixed"})
+        return super().dist(list(constants.values()), **kwargs)
+
+    def support_point(rv, size, alpha, beta, *_):
+        """Return the nominal mean."""
+        mean = alpha / (alpha + beta)
+        return mean if rv_size_is_none(size) else pt.full(size, mean)
+
+    def logp(value, alpha, beta, *_):
+        """Log density of the beta law; the constant of the cone is that of the precision matrix."""
+        inside = pt.and_(value > 0.0, value < 1.0)
+        safe = pt.switch(inside, value, 0.5)
+        logp = (
+            (alpha - 1.0) * pt.log(safe)
+            + (beta - 1.0) * pt.log1p(-safe)
+            - pt.gammaln(alpha)
+            - pt.gammaln(beta)
+            + pt.gammaln(alpha + beta)
+        )
+        return check_parameters(
+            pt.switch(inside, logp, -np.inf), alpha > 0, beta > 0, msg="alpha > 0, beta > 0"
+        )
+
+
+def _start(rv, size, matrix, scale):
+    p = matrix.shape[-1]
+    start = rv.owner.op.start
+    point = pt.eye(p) * scale[..., None, None] if start is None else start()
+    return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, [p, p]]), point)
+
+
+def _beta_edge_probability(name, p, beta, fixed, kwargs):
+    """Put the edge probability into the model; return the (p, p) matrix that it fills."""
+    import pymc as pm
+
+    model = pm.modelcontext(None)
+    if beta in model.basic_RVs:
+        raise ValueError(
+            f"`edge_probability` of {name!r} is the model variable {beta.name!r}; give the "
+            "unregistered distribution instead, `pm.Beta.dist(...)`: it needs a density that knows "
+            "about the precision matrix."
+        )
+    taken = "edge_probability" in model.named_vars
+    pattern = as_square(0.5 if fixed is None else fixed, p)
+    share = EdgeProbability(
+        f"{name}_edge_probability" if taken else "edge_probability",
+        p,
+        *beta.owner.op.dist_params(beta.owner),
+        fixed=pattern,
+        **{k: kwargs[k] for k in ("spike_scale", "slab_scale", "diagonal_rate") if k in kwargs},
+    )
+    free = pt.and_(pattern > 0.0, pattern < 1.0)
+    return pt.switch(free, share, pattern)
+
+
+@_default_transform.register(GraphicalLassoRV)
+@_default_transform.register(GraphicalSpikeSlabRV)
+def _(op, rv):
+    return CholeskyCovTransform(n=rv.type.shape[-1] or rv.shape[-1])

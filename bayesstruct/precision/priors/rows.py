@@ -1,0 +1,298 @@
+r"""Rows of a table that are normal with a given precision matrix, in the units of the table.
+
+A row is :math:`x = \ell + s \circ z` with :math:`z \sim N(\mu, K^{-1})`; the constants
+:math:`\ell, s` are the location and scale by which the table was standardised, so that priors live
+on the standardised scale and draws come back in the units of the table.
+
+Cells may be missing. The likelihood of a row is then that of its observed cells, and the missing
+ones are a variable of their own, :class:`MissingCells`, whose law given the observed cells makes
+the two together the complete row. With ``m`` the missing and ``o`` the observed cells of a row and
+:math:`e = z - \mu`,
+
+.. math::
+
+    e_m \mid e_o \sim N(-K_{mm}^{-1} K_{mo} e_o, K_{mm}^{-1}), \qquad
+    \log p(e_o) = \tfrac12 (\log|K| - \log|K_{mm}|)
+        - \tfrac12 (e_o' K_{oo} e_o - e_o' K_{om} K_{mm}^{-1} K_{mo} e_o) + c .
+"""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.continuous import Normal
+from pymc.distributions.dist_math import check_parameters
+from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.pytensorf import normalize_rng_param
+from pytensor.graph.basic import Constant
+from pytensor.tensor.random.basic import NormalRV
+from pytensor.tensor.random.utils import normalize_size_param
+
+from bayesstruct.core.tensors import as_float
+
+__all__ = ["ColumnMeans", "GraphicalNormal", "IncompleteGraphicalNormal", "MissingCells"]
+
+_LOG_2PI = np.log(2.0 * np.pi)
+
+
+def _core(matrix):
+    """Drop leading dimensions of length one, so that one matrix serves every row."""
+    while matrix.type.ndim > 2 and matrix.type.broadcastable[0]:
+        matrix = matrix[0]
+    return matrix
+
+
+def _rows_times(rows, matrix):
+    """Multiply each row vector by its matrix; a single matrix needs one product only."""
+    matrix = _core(matrix)
+    if matrix.type.ndim == 2:
+        return rows @ matrix
+    return (rows[..., None, :] @ matrix)[..., 0, :]
+
+
+def _log_det(matrix):
+    factor = pt.linalg.cholesky(_core(matrix))
+    return 2.0 * pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+
+
+def _draw_rows(rng, size, mean, precision, location, scale, *others):
+    """Draw complete rows, as many as the parameters; returns the next generator and the rows."""
+    precision = _core(precision)
+    inverse_factor = pt.linalg.solve_triangular(
+        pt.linalg.cholesky(precision), pt.eye(precision.shape[-1]), lower=True
+    )
+    if rv_size_is_none(size):
+        vectors = (mean, precision[..., 0], location, scale, *others)
+        size = pt.broadcast_shape(*(v[..., 0] for v in vectors))
+    shape = (*size, precision.shape[-1])
+    next_rng, noise = pt.random.normal(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
+    rows = location + scale * (mean + _rows_times(noise, inverse_factor))
+    return next_rng, rows
+
+
+def _standardized(value, mean, location, scale):
+    return (value - location) / scale - mean
+
+
+class GraphicalNormalRV(SymbolicRandomVariable):
+    name = "graphical_normal"
+    extended_signature = "[rng],[size],(p),(p,p),(p),(p)->[rng],(p)"
+    _print_name = ("GraphicalNormal", "\\operatorname{GraphicalNormal}")
+
+    @classmethod
+    def rv_op(cls, mean, precision, location, scale, *, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        params = (mean, precision, location, scale)
+        return cls(inputs=[rng, size, *params], outputs=[*_draw_rows(rng, size, *params)])(
+            rng, size, *params
+        )
+
+
+class GraphicalNormal(Continuous):
+    r"""Normal rows with a given precision matrix, in the units of the table.
+
+    .. math:: x = \ell + s \circ z, \qquad z \sim N(\mu, K^{-1})
+
+    Parameters
+    ----------
+    mean : tensor_like of float
+        :math:`\mu`, (p,) or one for each row, (n, p), on the standardised scale.
+    precision : tensor_like of float
+        :math:`K`, (p, p), positive definite.
+    location, scale : tensor_like of float
+        :math:`\ell` and :math:`s > 0`, (p,), in the units of the table.
+    """
+
+    rv_type = GraphicalNormalRV
+    rv_op = GraphicalNormalRV.rv_op
+
+    @classmethod
+    def dist(cls, mean, precision, location=0.0, scale=1.0, **kwargs):
+        """Create the distribution without a model."""
+        return super().dist(_row_params(mean, precision, location, scale), **kwargs)
+
+    def support_point(rv, size, mean, precision, location, scale):
+        """Return the mean row."""
+        return _mean_rows(size, mean, location, scale)
+
+    def logp(value, mean, precision, location, scale):
+        """Log density of each row."""
+        e = _standardized(value, mean, location, scale)
+        quadratic = (_rows_times(e, precision) * e).sum(-1)
+        constant = -0.5 * value.shape[-1] * _LOG_2PI - pt.log(scale).sum(-1)
+        logp = constant + 0.5 * (_log_det(precision) - quadratic)
+        return check_parameters(logp, pt.all(scale > 0), msg="scale > 0")
+
+
+class IncompleteGraphicalNormalRV(SymbolicRandomVariable):
+    name = "incomplete_graphical_normal"
+    extended_signature = "[rng],[size],(p),(p,p),(p),(p),(p)->[rng],(p)"
+    _print_name = ("IncompleteGraphicalNormal", "\\operatorname{IncompleteGraphicalNormal}")
+
+    @classmethod
+    def rv_op(cls, mean, precision, location, scale, missing, *, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        params = (mean, precision, location, scale)
+        outputs = _draw_rows(rng, size, *params, missing)
+        return cls(inputs=[rng, size, *params, missing], outputs=[*outputs])(
+            rng, size, *params, missing
+        )
+
+
+class IncompleteGraphicalNormal(Continuous):
+    r"""Normal rows of which some cells were not observed.
+
+    ``logp`` is that of the observed cells of each row; what stands in the missing cells of the
+    value has no influence on it. Draws are complete rows, as replicated tables should be.
+
+    Parameters
+    ----------
+    mean, precision, location, scale
+        As in :class:`GraphicalNormal`.
+    missing : array_like of bool
+        (n, p), true where a cell was not observed.
+    """
+
+    rv_type = IncompleteGraphicalNormalRV
+    rv_op = IncompleteGraphicalNormalRV.rv_op
+
+    @classmethod
+    def dist(cls, mean, precision, location=0.0, scale=1.0, *, missing, **kwargs):
+        """Create the distribution without a model."""
+        params = [*_row_params(mean, precision, location, scale), as_float(missing)]
+        return super().dist(params, **kwargs)
+
+    def support_point(rv, size, mean, precision, location, scale, missing):
+        """Return the mean row, for each row of the table."""
+        return _mean_rows(size, mean, location, scale) + pt.zeros_like(missing)
+
+    def logp(value, mean, precision, location, scale, missing):
+        """Log density of the observed cells of each row."""
+        observed = 1.0 - missing
+        filled = pt.switch(missing, location, value)
+        e = observed * _standardized(filled, mean, location, scale)
+        product = _rows_times(e, precision)
+        block, push = _missing_block(precision, missing), missing * product
+        shift = pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
+        quadratic = (product * e).sum(-1) - (push * shift).sum(-1)
+        constant = -(observed * (0.5 * _LOG_2PI + pt.log(scale))).sum(-1)
+        log_det = _log_det(precision) - _log_det(block)
+        logp = constant + 0.5 * (log_det - quadratic)
+        return check_parameters(logp, pt.all(scale > 0), msg="scale > 0")
+
+
+class MissingCellsRV(SymbolicRandomVariable):
+    name = "missing_cells"
+    extended_signature = "[rng],(n,p),(p,p),(p),(p),(n,p),(n,p)->[rng],(m)"
+    _print_name = ("MissingCells", "\\operatorname{MissingCells}")
+
+    @classmethod
+    def rv_op(cls, mean, precision, location, scale, table, missing, *, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng = normalize_rng_param(rng)
+        params = (mean, precision, location, scale, table, missing)
+        centre, block, rows, columns = _conditional(*params)
+        noise_shape = centre.shape
+        next_rng, noise = pt.random.normal(
+            0.0, 1.0, size=noise_shape, rng=rng, return_next_rng=True
+        )
+        factor = pt.linalg.cholesky(block)
+        e = centre + pt.linalg.solve_triangular(factor.mT, noise, lower=False, b_ndim=1)
+        x = location + scale * (mean + e)
+        return cls(inputs=[rng, *params], outputs=[next_rng, x[rows, columns]])(rng, *params)
+
+
+class MissingCells(Continuous):
+    r"""Missing cells of a table given its observed ones, in the units of the table.
+
+    The conditional law at the top of this module, cell by cell in row-major order.
+
+    Parameters
+    ----------
+    mean, precision, location, scale
+        As in :class:`GraphicalNormal`.
+    table : array_like of float
+        (n, p), the observed cells; what stands in the missing ones is not looked at.
+    missing : array_like of bool
+        (n, p), true where a cell was not observed.
+    """
+
+    rv_type = MissingCellsRV
+    rv_op = MissingCellsRV.rv_op
+
+    @classmethod
+    def dist(cls, mean, precision, location=0.0, scale=1.0, *, table, missing, **kwargs):
+        """Create the distribution without a model."""
+        mean, *others = _row_params(mean, precision, location, scale)
+        missing = np.asarray(missing, dtype="float64")
+        table = np.where(missing > 0, 0.0, np.asarray(table, dtype="float64"))
+        mean = pt.broadcast_to(mean, table.shape)
+        return super().dist([mean, *others, as_float(table), as_float(missing)], **kwargs)
+
+    def support_point(rv, mean, precision, location, scale, table, missing):
+        """Return the conditional means."""
+        centre, _, rows, columns = _conditional(mean, precision, location, scale, table, missing)
+        return (location + scale * (mean + centre))[rows, columns]
+
+    def logp(value, mean, precision, location, scale, table, missing):
+        """Log density of all missing cells together."""
+        params = (mean, precision, location, scale, table, missing)
+        centre, block, rows, columns = _conditional(*params)
+        filled = pt.zeros_like(table)[rows, columns].set(value)
+        e = missing * (_standardized(filled, mean, location, scale) - centre)
+        quadratic = (_rows_times(e, block) * e).sum()
+        constant = -(missing * (0.5 * _LOG_2PI + pt.log(scale))).sum()
+        return constant + 0.5 * (_log_det(block).sum() - quadratic)
+
+
+def _row_params(mean, precision, location, scale):
+    mean, precision = as_float(mean), as_float(precision)
+    vectors = [_vector(value, precision) for value in (mean, location, scale)]
+    return [vectors[0], precision, *vectors[1:]]
+
+
+def _vector(value, precision):
+    """Spread a scalar over the variables; a constant stays a constant."""
+    value, p = as_float(value), precision.type.shape[-1]
+    if value.type.ndim > 0:
+        return value
+    if isinstance(value, Constant) and p is not None:
+        return as_float(np.full(p, value.data))
+    return pt.full((precision.shape[-1],), value)
+
+
+def _mean_rows(size, mean, location, scale):
+    point = location + scale * mean
+    return point if rv_size_is_none(size) else pt.full((*size, point.shape[-1]), point)
+
+
+def _missing_block(precision, missing):
+    """``K`` restricted to the missing cells of each row, and the identity elsewhere, (n, p, p)."""
+    both = missing[..., :, None] * missing[..., None, :]
+    return pt.switch(both > 0, precision, pt.eye(precision.shape[-1]))
+
+
+def _conditional(mean, precision, location, scale, table, missing):
+    """Conditional means of the missing cells (zero elsewhere), their blocks, and their places."""
+    e = (1.0 - missing) * _standardized(table, mean, location, scale)
+    block = _missing_block(precision, missing)
+    push = missing * _rows_times(e, precision)
+    centre = -pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
+    rows, columns = pt.nonzero(missing)
+    return centre, block, rows, columns
+
+
+class ColumnMeansRV(NormalRV):
+    """A normal by another type; the name stays, since compilers go by it."""
+
+
+class ColumnMeans(Normal):
+    """Independent normal means of the columns of a table.
+
+    The law is that of ``pm.Normal``; the type tells the Gibbs step of the precision matrix that it
+    may draw them too, from their exact conditional.
+    """
+
+    rv_op = ColumnMeansRV()

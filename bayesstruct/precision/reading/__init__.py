@@ -1,0 +1,1 @@
+"""Predictive checks of Gaussian graphical models."""

@@ -1,0 +1,218 @@
+"""Recognise the part of a model in which a precision matrix has an exact Gibbs sampler.
+
+That part is a precision matrix with an element-wise prior, whose every child is either its edge
+indicators or a table of normal rows with that precision matrix. Anything else, and the matrix is
+left to another sampler.
+"""
+
+from dataclasses import dataclass, field
+
+from pytensor.tensor.random.basic import MvNormalRV
+
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    check_childless,
+    children_of,
+    depends_on,
+    is_op,
+    parameters,
+    same_value,
+    unpad,
+    unpadded_parameters,
+)
+from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.precision.priors.edges import EdgesRV
+from bayesstruct.precision.priors.precision import (
+    EdgeProbabilityRV,
+    GraphicalLassoRV,
+    GraphicalSpikeSlabRV,
+)
+from bayesstruct.precision.priors.rows import (
+    ColumnMeansRV,
+    GraphicalNormalRV,
+    IncompleteGraphicalNormalRV,
+    MissingCellsRV,
+)
+
+PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV)
+
+
+@dataclass
+class TablePart:
+    """A table of normal rows and what its density is made of."""
+
+    rv: object
+    mean: object
+    location: object = None
+    scale: object = None
+    missing: object = None
+    missing_rv: object = None
+
+
+@dataclass
+class PrecisionPart:
+    """A precision matrix and the variables that are drawn with it."""
+
+    precision: object
+    edge: object = None
+    share: object = None
+    mean: object = None
+    tables: list = field(default_factory=list)
+
+    @property
+    def variables(self) -> list:
+        """Random variables that the Gibbs step draws."""
+        own = [self.precision, self.edge, self.share, self.mean]
+        return [v for v in (*own, *(t.missing_rv for t in self.tables)) if v is not None]
+
+
+def recognize(model, precision) -> PrecisionPart:
+    """Collect the exactly sampled part of a model around one precision matrix.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    precision : TensorVariable
+        Model variable with a prior of :mod:`bayesstruct.precision.priors.precision`.
+
+    Returns
+    -------
+    PrecisionPart
+
+    Raises
+    ------
+    NotRecognized
+        Says which variable stands in the way.
+    """
+    if precision.type.ndim != 2:
+        raise NotRecognized(f"{precision.name!r} is a batch of matrices")
+    part = PrecisionPart(precision)
+    cells = []
+    for child in children_of(model, precision):
+        if is_op(child, EdgesRV):
+            part.edge = _check_edges(precision, child)
+        elif is_op(child, MissingCellsRV):
+            cells.append(child)
+        else:
+            part.tables.append(_table(precision, child))
+    _check_transform(model, precision)
+    _attach_cells(part, cells)
+    for variable in (part.edge, *cells):
+        check_childless(model, variable)
+    part.share = _share(model, part)
+    for variable in part.variables:
+        if variable not in model.free_RVs:
+            raise NotRecognized(f"{variable.name!r} is observed")
+    part.mean = _mean(model, part)
+    return part
+
+
+def _check_transform(model, precision):
+    transform = model.rvs_to_transforms.get(precision)
+    if type(transform).__name__ != "CholeskyCovTransform":
+        raise NotRecognized(f"{precision.name!r} does not have its default transform")
+
+
+def _check_edges(precision, edge):
+    if is_op(precision, GraphicalSpikeSlabRV):
+        probability, spike, slab, _, scale = parameters(precision)
+        wanted = (precision, probability, spike, slab, scale)
+        if all(same_value(a, b) for a, b in zip(parameters(edge), wanted, strict=True)):
+            return edge
+    raise NotRecognized(f"{edge.name!r} does not share its parameters with {precision.name!r}")
+
+
+def _table(precision, rv) -> TablePart:
+    kinds = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
+    if is_op(rv, kinds):
+        mean, matrix, location, scale, *missing = unpadded_parameters(rv)
+        part = TablePart(rv, mean, location, scale, missing[0] if missing else None)
+    elif is_op(rv, MvNormalRV):
+        mean, covariance = unpadded_parameters(rv)
+        matrix, part = _inverted(covariance), TablePart(rv, mean)
+    else:
+        raise NotRecognized(
+            f"{rv.name!r} is not a multivariate normal with the precision {precision.name!r}"
+        )
+    if matrix is not precision:
+        raise NotRecognized(f"{rv.name!r} has another precision matrix than {precision.name!r}")
+    others = [v for v in (part.mean, part.location, part.scale) if v is not None]
+    if depends_on(others, precision):
+        raise NotRecognized(f"the mean of {rv.name!r} depends on {precision.name!r}")
+    if random_ancestors(*(v for v in (part.location, part.scale) if v is not None)):
+        raise NotRecognized(f"location or scale of {rv.name!r} is random")
+    return part
+
+
+def _inverted(covariance):
+    """Return the matrix whose inverse a covariance is, or None."""
+    owner = covariance.owner
+    if owner is None:
+        return None
+    core = getattr(owner.op, "core_op", owner.op)
+    return unpad(owner.inputs[0]) if type(core).__name__ == "MatrixInverse" else None
+
+
+def _attach_cells(part, cells):
+    """Give each set of missing cells to the table that it completes."""
+    for table in part.tables:
+        if table.missing is None:
+            continue
+        for rv in cells:
+            mean, matrix, location, scale, _, missing = unpadded_parameters(rv)
+            pairs = [
+                (mean, table.mean),
+                (matrix, part.precision),
+                (location, table.location),
+                (scale, table.scale),
+                (missing, table.missing),
+            ]
+            if all(same_value(a, b) for a, b in pairs):
+                table.missing_rv = rv
+        if table.missing_rv is None:
+            raise NotRecognized(f"the missing cells of {table.rv.name!r} are not in the model")
+    if len(cells) != sum(t.missing_rv is not None for t in part.tables):
+        raise NotRecognized("there are missing cells without a table")
+
+
+def _share(model, part):
+    """Return the common edge probability when it is drawn with the matrix."""
+    sources = random_ancestors(*parameters(part.precision)[:1])
+    if not sources:
+        return None
+    share = sources[0]
+    if len(sources) > 1 or part.edge is None:
+        raise NotRecognized("a random edge probability needs the indicators `edges(...)`")
+    if set(children_of(model, share)) != {part.precision, part.edge}:
+        raise NotRecognized(f"{share.name!r} is used outside the prior of {part.precision.name!r}")
+    return share
+
+
+def _mean(model, part):
+    """Return the column means when every table has the same and nothing else uses them."""
+    means = {table.mean for table in part.tables}
+    if len(means) != 1:
+        return None
+    mean = means.pop()
+    users = {t.rv for t in part.tables} | {t.missing_rv for t in part.tables}
+    if not is_op(mean, ColumnMeansRV) or random_ancestors(*parameters(mean)):
+        return None
+    known = mean in model.free_RVs and set(children_of(model, mean)) <= users
+    return mean if known else None
+
+
+def parts_of(model) -> dict:
+    """Map each precision matrix of a model to its part, or to the reason why it has none."""
+    out = {}
+    for rv in model.free_RVs:
+        if is_op(rv, PRECISION_RVS):
+            try:
+                out[rv] = recognize(model, rv)
+            except NotRecognized as reason:
+                out[rv] = reason
+    return out
+
+
+def has_share(part) -> bool:
+    """Whether the edge probability of a part is a beta-distributed variable."""
+    return part.share is not None and is_op(part.share, EdgeProbabilityRV)

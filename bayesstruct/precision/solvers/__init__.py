@@ -1,0 +1,1 @@
+"""Posterior modes of precision matrices, without PyMC."""

@@ -1,0 +1,1 @@
+"""A checkpointed pm.sample that continues after an interruption."""

@@ -1,0 +1,1 @@
+"""Time series that switch among shared behaviours."""

@@ -1,0 +1,178 @@
+"""Several time series with the same variables, as one table."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bayesstruct.data.checks import value_problems
+from bayesstruct.data.errors import TableError, column_list, raise_problems
+from bayesstruct.data.intake import read_columns
+from bayesstruct.data.names import nearest
+from bayesstruct.data.table import column_moments
+
+__all__ = ["SeriesTable"]
+
+_MOST_COLUMNS = 2_000
+
+
+@dataclass(frozen=True)
+class SeriesTable:
+    """Rows of several series, one series after another, each in the order of time.
+
+    Attributes
+    ----------
+    values : ndarray, shape (T, d)
+        In the units of the data; NaN where a cell is missing.
+    names : tuple of str
+        Variables.
+    labels : tuple
+        Names of the series.
+    lengths : tuple of int
+        Rows of each.
+    location, scale : ndarray, shape (d,)
+        Mean and standard deviation of each variable over all series.
+    """
+
+    values: np.ndarray
+    names: tuple
+    labels: tuple
+    lengths: tuple
+    location: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def standardized(self) -> np.ndarray:
+        """Values with mean 0 and standard deviation 1 over all series."""
+        return (self.values - self.location) / self.scale
+
+    @property
+    def coords(self) -> dict:
+        """Series, variables, and for each row of the table its series and place, as ``"a: 0"``."""
+        rows = [
+            f"{name}: {t}"
+            for name, length in zip(self.labels, self.lengths, strict=True)
+            for t in range(length)
+        ]
+        return {"observation": list(self.labels), "node": list(self.names), "time": rows}
+
+    @classmethod
+    def read(cls, data, series=None) -> "SeriesTable":
+        """Check series of numbers.
+
+        Parameters
+        ----------
+        data : DataFrame, dict or list
+            A long table, rows in the order of time, with a column that names the series; or several tables
+            with the same columns, a dict with their names or a list of them.
+        series : str, optional
+            That column; None for several tables.
+
+        Raises
+        ------
+        TableError
+            If something cannot be used; the message names the column or the series and the remedy.
+        """
+        parts = _parts(data, series)
+        labels = tuple(parts)
+        intakes = {name: read_columns(part, _MOST_COLUMNS) for name, part in parts.items()}
+        first = intakes[labels[0]]
+        for name, intake in intakes.items():
+            _check_part(name, intake, labels[0], first)
+        # The number of values decides whether a column is constant, and rows that are all missing are gaps.
+        values = np.concatenate([intake.values for intake in intakes.values()])
+        refused = next((v.refused for v in intakes.values() if v.refused), {})
+        seen = values[~np.isnan(values).all(axis=1)] if not refused else values
+        if not len(seen):
+            raise TableError("no series has an observed value: pass series of numbers")
+        raise_problems(value_problems(replace(first, values=seen, refused=refused)))
+        lengths = tuple(len(intake.values) for intake in intakes.values())
+        return cls(values, tuple(first.names), labels, lengths, *column_moments(seen))
+
+
+def _parts(data, series):
+    """Tables of the series by their names."""
+    if series is not None:
+        return _grouped(data, series)
+    if isinstance(data, dict):
+        parts = dict(data)
+        _check_names(parts)
+    elif isinstance(data, list | tuple):
+        parts = {f"series {i}": part for i, part in enumerate(data)}
+    else:
+        raise TableError(
+            "one table without `series`: name the column that says to which series a row belongs, as in "
+            'series="subject", or pass a list of tables, one a series'
+        )
+    if not parts:
+        raise TableError("there is no series: pass one table for each of them")
+    return {name: _as_table(part) for name, part in parts.items()}
+
+
+def _as_table(part):
+    """Make a series of one variable of a list or a vector of numbers."""
+    if isinstance(part, list | tuple):
+        part = np.asarray(part)
+    if isinstance(part, np.ndarray) and part.ndim == 1:
+        part = part[:, None]
+    if hasattr(part, "to_frame") and not hasattr(part, "columns"):
+        part = part.to_frame()
+    return part
+
+
+def _grouped(data, series):
+    """Rows of a long table by series, in the order in which these first occur."""
+    if hasattr(data, "to_pandas") and not hasattr(data, "iloc"):
+        data = data.to_pandas()
+    if not hasattr(data, "iloc") or not hasattr(data, "columns"):
+        raise TableError(
+            f"`series` names a column of a DataFrame, and the data are {type(data).__name__}: pass a DataFrame"
+        )
+    if series not in data.columns:
+        known = ", ".join(repr(str(v)) for v in data.columns)
+        raise TableError(
+            f"`series`: {nearest('column', str(series), map(str, data.columns))}"
+            if known
+            else "`series`: the table has no column"
+        )
+    key = data[series]
+    if getattr(key, "ndim", 1) != 1:
+        raise TableError(f"`series`: there is more than one column {series!r}: rename all but one")
+    if key.isna().any():
+        row = int(key.isna().to_numpy().argmax())
+        raise TableError(
+            f"column {series!r}: row {row} (counting from 0) does not say to which series it belongs: name "
+            "it, or remove the row"
+        )
+    rest, names = data.drop(columns=series), list(key.unique())
+    _check_names(names)
+    return {str(name): rest[key == name] for name in names}
+
+
+def _check_names(names):
+    """Refuse names of series that are written alike, as the number 1 and the text "1"."""
+    seen = {}
+    for name in names:
+        other = seen.setdefault(str(name), name)
+        if other is not name:
+            raise TableError(
+                f"the series {other!r} ({type(other).__name__}) and {name!r} ({type(name).__name__}) are written "
+                "alike: rename one, or give both the same type if they are one series"
+            )
+
+
+def _check_part(name, intake, first_name, first):
+    """Refuse a series that is empty or has other columns than the first."""
+    if not intake.names:
+        raise TableError(f"series {name!r} has no column of numbers: add the variables")
+    repeated = sorted({v for v in intake.names if intake.names.count(v) > 1})
+    if repeated:
+        raise TableError(
+            f"the name of {column_list(repeated)} occurs more than once: rename all but one"
+        )
+    if not len(intake.values):
+        raise TableError(f"series {name!r} has no row: leave it out")
+    if intake.names != first.names:
+        raise TableError(
+            f"series {name!r} has the columns {', '.join(intake.names)}, and series {first_name!r} has "
+            f"{', '.join(first.names)}: give all series the same columns in the same order"
+        )

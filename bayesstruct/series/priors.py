@@ -1,0 +1,387 @@
+r"""Time series that switch among behaviours which they share, and the parts of these."""
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.logprob.abstract import _logprob
+from pymc.pytensorf import normalize_rng_param
+from pytensor.graph.basic import Apply
+from pytensor.tensor.random.utils import normalize_size_param
+
+from bayesstruct.core.draws import SeededDraw, seed_from
+from bayesstruct.core.ops import InterpretedOp
+from bayesstruct.core.tensors import as_float
+
+__all__ = [
+    "BehaviourScales",
+    "BehaviourScalesRV",
+    "BehaviourTransitions",
+    "BehaviourTransitionsRV",
+    "SwitchingSeries",
+    "SwitchingSeriesRV",
+]
+
+_TINY = 1e-300
+
+
+def _used(feature):
+    return pt.gt(feature.sum(axis=-2), 0)[..., None]
+
+
+class BehaviourScalesRV(SymbolicRandomVariable):
+    """Standard deviations of behaviours, zero for those that no series has."""
+
+    extended_signature = "[rng],[size],(n,k),(),()->[rng],(k,d)"
+    _print_name = ("BehaviourScales", "\\operatorname{BehaviourScales}")
+
+    def __init__(self, *args, columns, **kwargs):
+        self.columns = columns
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def rv_op(cls, feature, shape, rate, *, columns, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        used, a, b = _used(feature), shape[..., None, None], rate[..., None, None]
+        batch = tuple(size) if not rv_size_is_none(size) else (used * a * b).shape[:-2]
+        next_rng, draw = pt.random.gamma(
+            a,
+            scale=1.0,
+            size=(*batch, feature.shape[-1], columns),
+            rng=rng,
+            return_next_rng=True,
+        )
+        draw = pt.where(used, pt.sqrt(b / draw), 0.0)
+        inputs = [rng, size, feature, shape, rate]
+        return cls(inputs=inputs, outputs=[next_rng, draw], columns=columns)(*inputs)
+
+    def rebuild_rv(self, *params, **kwargs):
+        """Build the graph of a draw of another size."""
+        return type(self).rv_op(*params, **kwargs, columns=self.columns)
+
+
+class BehaviourScales(Continuous):
+    r"""Standard deviations of the variables under each behaviour: their squares are inverse-gamma.
+
+    .. math:: \sigma_{kj}^2 \sim \mathrm{InverseGamma}(a, b) \text{ if some series has behaviour k}, \qquad
+        \sigma_{kj} = 0 \text{ if none has}
+
+    Parameters
+    ----------
+    name : str
+    feature : TensorVariable
+        (N, K), an :class:`IndianBuffet` over series.
+    variance_shape, variance_rate : tensor_like of float
+        a and b, above 0.
+    variables : int
+        d.
+    **kwargs
+        ``dims`` and the like.
+
+    Notes
+    -----
+    The density is that of the standard deviation, relative to Lebesgue measure for behaviours that are used.
+    """
+
+    rv_type = BehaviourScalesRV
+    rv_op = BehaviourScalesRV.rv_op
+
+    @classmethod
+    def dist(cls, feature, variance_shape, variance_rate, *, variables, **kwargs):
+        """Create the distribution without a model."""
+        if isinstance(variables, bool) or not isinstance(variables, int | np.integer):
+            raise ValueError(f"`variables` must be a whole number, not {variables!r}")
+        laws = [as_float(v) for v in (variance_shape, variance_rate)]
+        return super().dist(
+            [pt.as_tensor_variable(feature), *laws], columns=int(variables), **kwargs
+        )
+
+    def support_point(rv, size, feature, *_):
+        """Return one for behaviours that are used."""
+        return pt.zeros(rv.shape) + _used(feature)
+
+
+@_logprob.register(BehaviourScalesRV)
+def _scales_logp(op, values, rng, size, feature, shape, rate, **kwargs):
+    (value,) = values
+    used = _used(feature)
+    a, b = shape[..., None, None], rate[..., None, None]
+    safe = pt.where(pt.gt(value, 0.0), value, 1.0)
+    slab = a * pt.log(b) - pt.gammaln(a) - (2.0 * a + 1.0) * pt.log(safe) - b / safe**2
+    slab = pt.where(pt.gt(value, 0.0), slab + np.log(2.0), -np.inf)
+    spike = pt.where(pt.eq(value, 0.0), 0.0, -np.inf)
+    return pt.where(used, slab, spike).sum(axis=(-1, -2))
+
+
+class BehaviourTransitionsRV(SymbolicRandomVariable):
+    """Transition probabilities of each series among its own behaviours."""
+
+    extended_signature = "[rng],[size],(n,k),(),()->[rng],(n,k,k)"
+    _print_name = ("BehaviourTransitions", "\\operatorname{BehaviourTransitions}")
+
+    @classmethod
+    def rv_op(cls, feature, concentration, stickiness, *, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        mask = _pairs(feature)
+        prior = _dirichlet(feature, concentration, stickiness) + pt.zeros_like(mask)
+        shape = None if rv_size_is_none(size) else (*size, *tuple(feature.shape)[-2:])
+        if shape is not None:
+            shape = (*shape, feature.shape[-1])
+        # Gamma variables of a small shape are too small for the machine: their logarithms are drawn.
+        next_rng, first = pt.random.gamma(
+            prior + 1.0, scale=1.0, size=shape, rng=rng, return_next_rng=True
+        )
+        next_rng, second = pt.random.exponential(
+            1.0, size=first.shape, rng=next_rng, return_next_rng=True
+        )
+        logs = pt.where(pt.gt(mask, 0.0), pt.log(first) - second / prior, -np.inf)
+        top = logs.max(axis=-1, keepdims=True)
+        draw = _normalised(pt.exp(logs - pt.where(pt.isinf(top), 0.0, top)))
+        inputs = [rng, size, feature, concentration, stickiness]
+        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+
+
+def _pairs(feature):
+    """One for pairs of behaviours that a series has both, otherwise zero."""
+    z = pt.gt(feature, 0).astype("float64")
+    return z[..., :, None] * z[..., None, :]
+
+
+def _dirichlet(feature, concentration, stickiness):
+    same = pt.eye(feature.shape[-1])
+    return concentration[..., None, None, None] + stickiness[..., None, None, None] * same
+
+
+def _normalised(weights):
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / pt.where(pt.gt(total, 0.0), total, 1.0)
+
+
+class BehaviourTransitions(Continuous):
+    r"""Transition probabilities of each series among the behaviours that it has, rows Dirichlet.
+
+    .. math:: \pi^{(i)}_k \sim \mathrm{Dirichlet}(\gamma + \kappa 1[k = l] : z_{il} = 1), \qquad z_{ik} = 1
+
+    Parameters
+    ----------
+    name : str
+    feature : TensorVariable
+        (N, K), an :class:`IndianBuffet` over series.
+    concentration : tensor_like of float
+        :math:`\gamma`, above 0.
+    stickiness : tensor_like of float
+        :math:`\kappa`, at least 0: the larger, the longer a series stays in a behaviour.
+    **kwargs
+        ``dims`` and the like.
+
+    Notes
+    -----
+    Values are (N, K, K), zero for behaviours that a series does not have.
+
+    References
+    ----------
+    Fox, E. B., Sudderth, E. B., Jordan, M. I. and Willsky, A. S. (2009). Sharing features among dynamical
+    systems with beta processes. *NIPS* 22, 549-557.
+    """
+
+    rv_type = BehaviourTransitionsRV
+    rv_op = BehaviourTransitionsRV.rv_op
+
+    @classmethod
+    def dist(cls, feature, concentration, stickiness, **kwargs):
+        """Create the distribution without a model."""
+        feature = pt.as_tensor_variable(feature)
+        # pm.sample asks steps without telling them the model: this tells whose features they are.
+        feature.tag.drawn_with = "behaviours"
+        params = [feature, as_float(concentration), as_float(stickiness)]
+        return super().dist(params, **kwargs)
+
+    def support_point(rv, size, feature, *_):
+        """Return even probabilities."""
+        return pt.zeros(rv.shape) + _normalised(_pairs(feature))
+
+
+@_logprob.register(BehaviourTransitionsRV)
+def _transitions_logp(op, values, rng, size, feature, concentration, stickiness, **kwargs):
+    (value,) = values
+    mask, prior = _pairs(feature), _dirichlet(feature, concentration, stickiness)
+    has = pt.gt(feature, 0)
+    terms = (prior - 1.0) * pt.log(pt.maximum(value, _TINY)) - pt.gammaln(prior)
+    rows = (mask * terms).sum(axis=-1) + pt.gammaln(pt.maximum((mask * prior).sum(axis=-1), _TINY))
+    total = pt.where(has, rows, 0.0).sum(axis=(-1, -2))
+    inside = pt.where(pt.gt(mask, 0), pt.ge(value, 0.0), pt.eq(value, 0.0)).all(axis=(-1, -2, -3))
+    sums = pt.abs(value.sum(axis=-1) - has) < 1e-6
+    return pt.where(pt.and_(inside, sums.all(axis=(-1, -2))), total, -np.inf)
+
+
+class _Law:
+    """Draws of all series."""
+
+    dtype = "float64"
+    ndims = (2, 3, 2, 2)
+
+    def __init__(self, lengths, columns):
+        self.lengths, self.shape = lengths, (sum(lengths), columns)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and (other.lengths, other.shape) == (
+            self.lengths,
+            self.shape,
+        )
+
+    def __hash__(self):
+        return hash((type(self), self.lengths, self.shape))
+
+    def __call__(self, rng, out, feature, transition, mean, scale):
+        stops = np.cumsum(self.lengths)
+        for table in out:
+            table[:] = np.nan
+            for z, p, stop, length in zip(feature, transition, stops, self.lengths, strict=True):
+                own = np.flatnonzero(z)
+                if len(own):
+                    states = own[_path(rng, p[np.ix_(own, own)], length)]
+                    noise = rng.standard_normal((length, self.shape[1]))
+                    table[stop - length : stop] = mean[states] + scale[states] * noise
+
+
+def _path(rng, p, length):
+    """Draw states of a chain from a uniform start."""
+    levels = np.cumsum(p, axis=1)
+    out = np.empty(length, int)
+    for t, u in enumerate(rng.random(length)):
+        level = levels[out[t - 1]] if t else np.arange(1, len(p) + 1) / len(p)
+        out[t] = min(np.searchsorted(level, u * level[-1], side="right"), len(p) - 1)
+    return out
+
+
+class _ForwardGains(InterpretedOp):
+    """Log density of each row given those of its series before it, states summed out."""
+
+    __props__ = ("lengths",)
+
+    def __init__(self, lengths):
+        self.lengths = lengths
+
+    def make_node(self, *inputs):
+        """Apply the Op to values, which rows are seen, features, transitions, means and scales."""
+        self.register()
+        inputs = [pt.as_tensor_variable(v) for v in inputs]
+        return Apply(self, inputs, [pt.vector(dtype="float64", shape=(sum(self.lengths),))])
+
+    def infer_shape(self, node, input_shapes):
+        """One entry a row."""
+        return [(pt.constant(sum(self.lengths), dtype="int64"),)]
+
+    def compute(self, value, seen, feature, transition, mean, scale):
+        from bayesstruct.series.kernels import forward_gains
+
+        x = np.where(seen > 0, value, np.nan)
+        starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        arrays = (np.ascontiguousarray(v, float) for v in (transition, mean, scale, x))
+        return forward_gains(np.ascontiguousarray(feature > 0, np.int8), *arrays, starts)
+
+    def connection_pattern(self, node):
+        """No derivatives."""
+        return [[False]] * len(node.inputs)
+
+
+class SwitchingSeriesRV(SymbolicRandomVariable):
+    """Rows of several series, one after another."""
+
+    extended_signature = "[rng],[size],(n,k),(n,k,k),(k,d),(k,d),(t,d)->[rng],(t,d)"
+    _print_name = ("SwitchingSeries", "\\operatorname{SwitchingSeries}")
+
+    def __init__(self, *args, lengths, **kwargs):
+        self.lengths = lengths
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def rv_op(cls, feature, transition, mean, scale, seen, *, lengths, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        if not rv_size_is_none(size) and size.type.shape != (0,):
+            raise ValueError("SwitchingSeries has no batches: a draw is one table of all series")
+        next_rng, seed = seed_from(rng)
+        law = _Law(lengths, seen.type.shape[-1])
+        draw = SeededDraw(law, 0)(seed, np.empty(0, np.int64), feature, transition, mean, scale)
+        inputs = [rng, size, feature, transition, mean, scale, seen]
+        return cls(inputs=inputs, outputs=[next_rng, draw], lengths=lengths)(*inputs)
+
+    def rebuild_rv(self, *params, **kwargs):
+        """Build the graph of a draw of another size."""
+        return type(self).rv_op(*params, **kwargs, lengths=self.lengths)
+
+
+class SwitchingSeries(Continuous):
+    r"""Several time series, each of which switches among the behaviours that it has.
+
+    .. math::
+
+        s_1 \sim \mathrm{Uniform}\{k : z_{ik} = 1\}, \qquad P(s_{t+1} = l \mid s_t = k) = \pi^{(i)}_{kl}, \qquad
+        y_{tj} \mid s_t = k \sim N(\mu_{kj}, \sigma_{kj}^2)
+
+    The states are summed out by the forward algorithm.
+
+    Parameters
+    ----------
+    name : str
+    feature : TensorVariable
+        (N, K), an :class:`IndianBuffet` over series: the behaviours of each.
+    transition : TensorVariable
+        (N, K, K), :class:`BehaviourTransitions`.
+    mean, scale : TensorVariable
+        (K, d) means and standard deviations of the variables under each behaviour.
+    lengths : sequence of int
+        Number of rows of each of the N series; the value has them one after another.
+    seen : (T, d) array_like of bool, optional
+        Which cells count; by default all. The others are summed out, whatever their value.
+    **kwargs
+        ``observed``, ``dims`` and the like.
+
+    Raises
+    ------
+    ValueError
+        If `lengths` are not whole numbers above 0.
+
+    Notes
+    -----
+    ``pm.logp`` has one entry for each row: its log density given the rows of its series before it. A series
+    without a behaviour has density zero, so that a posterior has none; a draw of it is NaN.
+
+    References
+    ----------
+    Fox, E. B., Sudderth, E. B., Jordan, M. I. and Willsky, A. S. (2009). Sharing features among dynamical
+    systems with beta processes. *NIPS* 22, 549-557.
+    """
+
+    rv_type = SwitchingSeriesRV
+    rv_op = SwitchingSeriesRV.rv_op
+
+    @classmethod
+    def dist(cls, feature, transition, mean, scale, *, lengths, seen=None, **kwargs):
+        """Create the distribution without a model."""
+        lengths = tuple(lengths)
+        if not lengths or any(
+            isinstance(v, bool) or not isinstance(v, int | np.integer) or v < 1 for v in lengths
+        ):
+            raise ValueError(f"`lengths` must be whole numbers above 0, not {lengths!r:.60}")
+        mean, scale = as_float(mean), as_float(scale)
+        if seen is None:
+            if mean.type.shape[-1] is None:
+                raise ValueError("`seen` must be given where the number of variables is not known")
+            seen = np.ones((sum(lengths), mean.type.shape[-1]))
+        params = [pt.as_tensor_variable(feature), as_float(transition), mean, scale, as_float(seen)]
+        return super().dist(params, lengths=tuple(map(int, lengths)), **kwargs)
+
+    def support_point(rv, *_):
+        """Return zeros."""
+        return pt.zeros(rv.shape)
+
+
+@_logprob.register(SwitchingSeriesRV)
+def _series_logp(op, values, rng, size, feature, transition, mean, scale, seen, **kwargs):
+    (value,) = values
+    return _ForwardGains(op.lengths)(value, seen, feature, transition, mean, scale)

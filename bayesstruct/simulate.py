@@ -1,0 +1,32 @@
+"""Simulators with a known truth."""
+
+from bayesstruct.features.simulate.hidden_causes import HiddenCauseSimulation, hidden_causes
+from bayesstruct.features.simulate.latent_features import LatentFeatureSimulation, latent_features
+from bayesstruct.features.simulate.link_prediction import LinkSimulation, link_prediction
+from bayesstruct.fields.simulate.ising import IsingSimulation, ising
+from bayesstruct.fields.simulate.pairwise_mrf import PairwiseSimulation, pairwise_mrf
+from bayesstruct.mixtures.simulate import MixtureSimulation, dp_glm
+from bayesstruct.networks.simulate import BayesianNetworkSimulation, bayesian_network
+from bayesstruct.precision.simulate import Simulation, gaussian_graphical
+from bayesstruct.series.simulate import SwitchingSimulation, markov_transitions
+
+__all__ = [
+    "BayesianNetworkSimulation",
+    "HiddenCauseSimulation",
+    "IsingSimulation",
+    "LatentFeatureSimulation",
+    "LinkSimulation",
+    "MixtureSimulation",
+    "PairwiseSimulation",
+    "Simulation",
+    "SwitchingSimulation",
+    "bayesian_network",
+    "dp_glm",
+    "gaussian_graphical",
+    "hidden_causes",
+    "ising",
+    "latent_features",
+    "link_prediction",
+    "markov_transitions",
+    "pairwise_mrf",
+]

@@ -1,0 +1,1 @@
+"""Sparse regressions: penalties, sparse priors and general optimisers."""

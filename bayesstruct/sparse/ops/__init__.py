@@ -1,0 +1,1 @@
+"""PyTensor operations of sparse regressions."""

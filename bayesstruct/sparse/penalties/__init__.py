@@ -1,0 +1,1 @@
+"""One class for each penalty, shared by solvers, operations and priors."""

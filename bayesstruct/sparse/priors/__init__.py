@@ -1,0 +1,1 @@
+"""Sparse prior distributions of coefficients."""

@@ -1,0 +1,1 @@
+"""Posterior modes of sparse regressions, and optimisers for any objective."""

@@ -1,0 +1,39 @@
+"""Step methods. Importing this module registers all of them, so that ``pm.sample`` assigns them unasked."""
+
+from bayesstruct.features.steps.aspect_features import AspectFeatureGibbs
+from bayesstruct.features.steps.finite_features import FiniteFeatureMetropolis
+from bayesstruct.features.steps.hidden_causes import HiddenCauseGibbs
+from bayesstruct.features.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
+from bayesstruct.features.steps.links import DyadicFeatureGibbs
+from bayesstruct.features.steps.sparse_factors import SparseFactorGibbs
+from bayesstruct.fields.steps.cells import PairwiseCells
+from bayesstruct.fields.steps.spike_slab import PairwiseSpikeSlab
+from bayesstruct.mixtures.steps import DirichletMixtureGibbs
+from bayesstruct.networks.steps.complete import NetworkMCMC
+from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
+from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
+from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
+from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
+from bayesstruct.series.steps import SwitchingSeriesMCMC
+from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
+
+__all__ = [
+    "AspectFeatureGibbs",
+    "DirichletMixtureGibbs",
+    "DyadicFeatureGibbs",
+    "EdgesGibbs",
+    "FiniteFeatureMetropolis",
+    "HiddenCauseGibbs",
+    "IncompleteNetworkMCMC",
+    "LatentFeatureGibbs",
+    "LatentFeatureSlice",
+    "NetworkMCMC",
+    "OrderNetworkMCMC",
+    "PairwiseCells",
+    "PairwiseSpikeSlab",
+    "PrecisionGibbs",
+    "ScoredNetworkMCMC",
+    "SparseFactorGibbs",
+    "SpikeSlabRegression",
+    "SwitchingSeriesMCMC",
+]

@@ -1,0 +1,102 @@
+"""The posterior read as graphs: edge tables, summaries, comparisons, export.
+
+Every function takes the DataTree that `pm.sample()` returned for a graph model of bayesstruct.
+"""
+
+from bayesstruct.features.reading.links import link_probabilities
+from bayesstruct.features.reading.tables import (
+    co_assignment,
+    feature_count_probabilities,
+    feature_membership,
+    feature_table,
+    loading_table,
+)
+from bayesstruct.fields.reading.information import conditional_information, edge_information
+from bayesstruct.fields.reading.predictive import (
+    predictive_item_rest,
+    predictive_pair_tables,
+    predictive_sum_scores,
+)
+from bayesstruct.graphs.arc_tables import arc_table
+from bayesstruct.graphs.comparison import Comparison, calibration_table, compare, expected_shd
+from bayesstruct.graphs.dag_comparison import ArcComparison
+from bayesstruct.graphs.directed import arc_probabilities, blanket_probabilities, path_probabilities
+from bayesstruct.graphs.distances import (
+    structural_hamming_distance,
+    structural_intervention_distance,
+)
+from bayesstruct.graphs.edge_tables import edge_table
+from bayesstruct.graphs.equivalence import cpdag, essential_graph_probabilities
+from bayesstruct.graphs.export import write_dot, write_edge_list, write_graphml
+from bayesstruct.graphs.graphs import (
+    graph_from_key,
+    graph_probabilities,
+    map_graph,
+    median_graph,
+    to_networkx,
+)
+from bayesstruct.graphs.indicators import edge_ess, edge_rhat
+from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
+from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
+from bayesstruct.graphs.selection import credible_edges
+from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering
+from bayesstruct.mixtures.reading.predictions import mixture_predictions
+from bayesstruct.neighbourhoods.reading import symmetrize
+from bayesstruct.networks.reading import do
+from bayesstruct.precision.reading.predictive import predictive_correlations
+from bayesstruct.series.reading import state_probabilities
+
+__all__ = [
+    "ArcComparison",
+    "Comparison",
+    "arc_probabilities",
+    "arc_table",
+    "as_matrix",
+    "bayes_factors",
+    "blanket_probabilities",
+    "calibration_table",
+    "cluster_coefficients",
+    "cluster_table",
+    "co_assignment",
+    "co_clustering",
+    "compare",
+    "conditional_information",
+    "cpdag",
+    "credible_edges",
+    "do",
+    "edge_ess",
+    "edge_information",
+    "edge_rhat",
+    "edge_table",
+    "essential_graph_probabilities",
+    "expected_shd",
+    "feature_count_probabilities",
+    "feature_membership",
+    "feature_table",
+    "graph_distance",
+    "graph_from_key",
+    "graph_probabilities",
+    "inclusion_matrix",
+    "inclusion_probabilities",
+    "link_probabilities",
+    "loading_table",
+    "map_graph",
+    "median_graph",
+    "mixture_predictions",
+    "n_edges",
+    "partial_correlations",
+    "path_probabilities",
+    "predictive_correlations",
+    "predictive_item_rest",
+    "predictive_pair_tables",
+    "predictive_sum_scores",
+    "state_probabilities",
+    "structural_hamming_distance",
+    "structural_intervention_distance",
+    "symmetrize",
+    "to_networkx",
+    "write_dot",
+    "write_edge_list",
+    "write_graphml",
+]

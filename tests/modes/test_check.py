@@ -1,0 +1,127 @@
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tools.posteriors import bernoulli_posterior, posterior, spike_slab_posterior
+
+from bayesstruct.modes.check import _classical_rhat, _diagnose, _limit, _suspicious, _verdict, check
+
+PROBABILITIES = [0.5, 0.9, 0.1, 0.4, 0.6, 0.02]
+
+
+def test_independent_draws_have_converged():
+    rng = np.random.default_rng(3)
+    tree = bernoulli_posterior(PROBABILITIES, draws=500, mean=rng.normal(size=(4, 500)))
+    result = check(tree)
+    assert result.ok, result
+    frame = result.to_frame()
+    assert list(frame) == ["quantity", "r_hat", "ess_bulk", "ess_tail", "verdict"]
+    assert frame.verdict.eq("converged").all()
+    assert {"number of edges", "distance to the median graph", "mean"} <= {*frame.quantity}
+    assert repr(result).startswith("All quantities have converged.")
+    assert "<table" in result._repr_html_()
+
+
+def test_a_bad_scalar_is_found_and_named():
+    drift = np.linspace(0, 3, 500) + np.random.default_rng(1).normal(size=(4, 500))
+    result = check(bernoulli_posterior(PROBABILITIES, draws=500, mean=drift))
+    assert not result.ok
+    row = result.to_frame().set_index("quantity").loc["mean"]
+    assert row.verdict.startswith("not converged: run longer (r_hat")
+    assert repr(result).startswith("1 of 5")
+
+
+def test_small_effective_sample_is_said_with_its_number():
+    rng = np.random.default_rng(2)
+    walk = np.repeat(rng.normal(size=(4, 25)), 20, axis=1)
+    frame = check(bernoulli_posterior(PROBABILITIES, draws=500, mean=walk)).to_frame()
+    assert "< 400)" in frame.set_index("quantity").loc["mean"].verdict
+
+
+@pytest.mark.parametrize(("draws", "chains"), [(60, 4), (60, 1), (300, 2)])
+def test_too_few_draws_say_how_many_are_needed(draws, chains):
+    rng = np.random.default_rng(5)
+    values = np.repeat(rng.normal(size=(1, draws // 4)), 4, axis=1)
+    values = np.concatenate([np.roll(values, 12 * c) for c in range(chains)])  # chains that agree
+    tree = bernoulli_posterior(PROBABILITIES, draws=draws, chains=chains, mean=values)
+    verdict = check(tree).to_frame().set_index("quantity").loc["mean"].verdict
+    wanted = re.match(r"too few draws: draw ([\d,]+) a chain \(.*ess \d+ < \d00\)", verdict)
+    # A fourth of the draws is independent: 100 a chain take 400, as far as so few can tell.
+    assert 200 < int(wanted[1].replace(",", "")) < 1200, verdict
+
+
+def test_chains_stuck_at_different_graphs():
+    drawn = np.zeros((4, 100, 3), int)
+    drawn[0, :, 1] = 1
+    frame = check(posterior(drawn)).to_frame()
+    assert frame.verdict.eq("not converged: chains are stuck at different values").all()
+    assert "edge (worst): v0 -- v2" in set(frame.quantity)
+
+
+def test_nothing_ever_moved():
+    result = check(posterior(np.ones((4, 100, 3), int)))
+    assert result.ok
+    assert "no edge ever changed" in repr(result)
+
+
+def test_one_chain_and_few_draws():
+    one = check(bernoulli_posterior(PROBABILITIES, chains=1, draws=1000))
+    assert not one.ok
+    assert one.to_frame().verdict.str.startswith("cannot tell: one chain").all()
+    few = check(bernoulli_posterior(PROBABILITIES, draws=3))
+    assert few.to_frame().verdict.eq("cannot tell: 3 draws a chain").all()
+
+
+@pytest.mark.parametrize(("count", "ok"), [(0, True), (7, False)])
+def test_divergences(count, ok):
+    tree = bernoulli_posterior(PROBABILITIES, draws=500)
+    diverging = np.zeros((4, 500), bool)
+    diverging[0, :count] = True
+    tree["sample_stats"] = xr.DataTree(xr.Dataset({"diverging": (("chain", "draw"), diverging)}))
+    result = check(tree)
+    assert result.ok is ok
+    assert result.rows[-1].quantity == "divergences"
+
+
+def test_precision_is_checked_on_its_diagonal_only():
+    tree = spike_slab_posterior(draws=50)
+    tree["posterior"]["precision"].values[..., 2, 2] = np.random.default_rng(0).normal(size=(2, 50))
+    names = [row.quantity for row in check(tree).rows]
+    assert "precision diagonal (worst of 4): v2" in names
+
+
+def test_noise_of_the_worst_of_many_entries_is_no_disagreement():
+    """R-hat of independent draws: the limit holds for a hundred entries in two short chains.
+
+    Without the normalising of ranks, which changes nothing for normal draws but takes its time.
+    """
+    rng = np.random.default_rng(8)
+    ratios = [_classical_rhat(rng.normal(size=(2, 200, 100))).max() for _ in range(100)]
+    runs = np.sqrt(0.99 + 0.99 * 4 / 3 * np.array(ratios))  # four halves, with the usual divisors
+    limit = _limit((2, 200), 100)
+    assert np.mean(runs > 1.01) > 0.9
+    assert np.mean(runs > limit) < 0.06  # 1 of 100 is expected; 6 are one in 2,000 times
+    # Neither does the limit forgive what noise does not explain, nor rise in runs of usual length.
+    _, ok = _verdict(limit + 1e-4, 400.0, 400.0, (2, 200), 100)
+    assert not ok
+    assert _limit((4, 1000), 10_000) == _limit((1, 200), 100) == 1.01
+
+
+def test_verdicts_show_the_digits_that_decide():
+    assert "r_hat 1.01004 > 1.01," in _verdict(1.01004, 300.0, 300.0, (4, 1000), 1)[0]
+    assert "r_hat 1.012 > 1.01)" in _verdict(1.0123, 500.0, 500.0, (4, 1000), 1)[0]
+
+
+def test_screening_finds_the_worst_entry():
+    rng = np.random.default_rng(4)
+    draws = rng.normal(size=(4, 200, 500))
+    draws[1, :, 321] += 1.5  # disagrees
+    draws[:, :, 123] = np.repeat(draws[:, ::20, 123], 20, axis=1)  # sticks
+    kept = _suspicious(draws)
+    assert {123, 321} <= {*kept.tolist()}
+    assert len(kept) <= 100
+    r_hat, bulk, _ = _diagnose(draws[..., kept])
+    assert kept[np.argmax(r_hat)] in {123, 321}
+    assert kept[np.argmin(bulk)] in {123, 321}

@@ -1,0 +1,64 @@
+"""Convergence of chains of directed acyclic graphs, on made-up results."""
+
+import numpy as np
+import xarray as xr
+
+from tools.dags import dag_posterior, random_dags, to_graph
+
+from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.modes.check import check
+from bayesstruct.structure import median_graph, structural_hamming_distance
+
+
+def independent(draws, chains=4, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return random_dags(rng, chains * draws, p).reshape(chains, draws, p, p)
+
+
+def test_independent_graphs_have_converged():
+    graphs = independent(400)
+    result = check(dag_posterior(graphs))
+    assert result.ok, result
+    names = result.to_frame()["quantity"].tolist()
+    assert names[:2] == ["number of arcs", "distance to the median graph"]
+    assert names[2].startswith("arc (worst): v")
+    assert names[3].startswith("weight (worst of 12)")
+    assert len(names) == 4
+
+
+def test_orders_and_tables_do_not_count():
+    """Chains may differ in the order they went by, and a cell of a table has no fixed meaning."""
+    values = np.zeros((4, 400, 4), int)
+    values[:2] = 3
+    tree = dag_posterior(independent(400), weighted=False)
+    sample = ("chain", "draw")
+    draws = tree["posterior"].to_dataset()
+    draws = draws.assign(order=((*sample, "position"), values), table=((*sample, "cell"), values))
+    tree["posterior"] = xr.DataTree(draws)
+    assert check(tree).ok
+    assert len(check(tree).rows) == 3
+
+
+def test_chains_at_different_graphs_and_short_runs():
+    graphs = np.zeros((4, 100, 3, 3), int)
+    graphs[:2, :, 0, 1] = graphs[2:, :, 1, 0] = graphs[2:, :, 0, 2] = 1
+    frame = check(dag_posterior(graphs, weighted=False)).to_frame()
+    assert frame["verdict"].eq("not converged: chains are stuck at different values").all()
+    short = check(dag_posterior(independent(60), weighted=False)).to_frame()
+    assert short["verdict"].str.startswith("too few draws: draw").all()
+    tiny = check(dag_posterior(independent(3), weighted=False)).to_frame()
+    assert tiny["verdict"].eq("cannot tell: 3 draws a chain").all()
+    still = check(dag_posterior(np.zeros((2, 50, 3, 3)), weighted=False))
+    assert still.rows[2].verdict == "no arc ever changed: all certain, or a stuck sampler"
+
+
+def test_summaries_of_graphs():
+    graphs = independent(5, chains=2)
+    tree = dag_posterior(graphs)
+    np.testing.assert_array_equal(n_edges(tree), graphs.sum((2, 3)))
+    reference = to_graph(graphs[1, 2])
+    for known, given in [(median_graph(tree), None), (reference, reference)]:
+        expected = [
+            [structural_hamming_distance(to_graph(g), known) for g in chain] for chain in graphs
+        ]
+        np.testing.assert_array_equal(graph_distance(tree, given), expected)
