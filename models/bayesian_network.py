@@ -9,8 +9,9 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing import Mask, MissingStates
-from bayesstruct.core.recorded import record, record_ends
+from bayesstruct.core.recorded import record
 from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.graphs.records import record_ends
 from bayesstruct.networks.exact.problem import (
     most_parents,
     network_table,

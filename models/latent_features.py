@@ -15,6 +15,7 @@ from pymc.distributions.shape_utils import change_dist_size
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.recorded import register
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.table import Table
@@ -135,7 +136,7 @@ def latent_features(
             pm.Normal("x", mean, noise, observed=_cells(table), dims=("observation", "node"))
         if table.missing.any():
             # pm.sample asks steps about these without telling them the model.
-            model["x_unobserved"].tag.drawn_with = sampler
+            claim(model["x_unobserved"], sampler)
     return model
 
 

@@ -16,8 +16,9 @@ __all__ = [
     "check_childless",
     "check_drawn",
     "children_of",
+    "claim",
     "depends_on",
-    "is_drawn_with",
+    "is_claimed",
     "is_elemwise",
     "is_op",
     "only_one",
@@ -68,12 +69,36 @@ def is_op(rv, kinds) -> bool:
     return rv.owner is not None and isinstance(rv.owner.op, kinds)
 
 
-def is_drawn_with(variable, what) -> bool:
-    """Whether a distribution has said, in its ``dist``, that a variable is drawn with it.
+def claim(variable, step: str):
+    """Say that a variable is drawn by one step method, together with the variable at hand.
 
-    ``pm.sample(model=model)`` outside of a context asks steps about a variable without telling them the model.
+    A distribution claims what its step draws with it. ``pm.sample(model=model)`` outside of a context
+    asks steps about a variable without telling them the model: they look for the claim then.
+
+    Parameters
+    ----------
+    variable : TensorVariable
+        A random variable.
+    step : str
+        ``name`` of the step method.
+
+    Raises
+    ------
+    ValueError
+        If another step method has claimed the variable.
     """
-    return getattr(variable.tag, "drawn_with", None) == what
+    owner = getattr(variable.tag, "drawn_by", None)
+    if owner not in (None, step):
+        raise ValueError(
+            f"{variable.name!r} is drawn by the step {owner!r} already, together with another variable, and "
+            f"cannot be drawn by {step!r} too: give each a variable of its own"
+        )
+    variable.tag.drawn_by = step
+
+
+def is_claimed(variable, step: str) -> bool:
+    """Whether a distribution has claimed a variable for a step method, see `claim`."""
+    return getattr(variable.tag, "drawn_by", None) == step
 
 
 def parameters(rv) -> tuple:

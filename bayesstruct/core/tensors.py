@@ -30,6 +30,13 @@ def random_ancestors(*values) -> list:
     return [v for v in ancestors(values) if v.owner is not None and isinstance(v.owner.op, kinds)]
 
 
+def constant_value(tensor):
+    """Value of a tensor that no random variable is behind, or None."""
+    if random_ancestors(tensor):
+        return None
+    return np.asarray(tensor.eval(mode="FAST_COMPILE"))
+
+
 def as_square(value, p):
     """Broadcast a scalar or a (p, p) array to a (p, p) tensor."""
     if not hasattr(value, "owner") and not hasattr(p, "owner"):

@@ -78,7 +78,7 @@ def sampler_of(rv):
     if is_op(rv, FeatureLoadingsRV):
         feature = without_casts(parameters(rv)[0])
         return feature.owner.op.sampler if is_op(feature, IndianBuffetRV) else "gibbs"
-    if (told := getattr(rv.tag, "drawn_with", None)) in SAMPLERS:
+    if (told := getattr(rv.tag, "drawn_by", None)) in SAMPLERS:
         return told  # missing cells of a model of ours, outside of its context
     feature = rv if is_op(rv, IndianBuffetRV) else _features_with_cells(rv)
     return None if feature is None else feature.owner.op.sampler

@@ -7,7 +7,8 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.missing import MissingStates
-from bayesstruct.core.recorded import record, record_ends
+from bayesstruct.core.recognition import claim
+from bayesstruct.core.recorded import record
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.checks import SEPARATOR
@@ -18,6 +19,7 @@ from bayesstruct.data.names import nearest
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
+from bayesstruct.graphs.records import record_ends
 
 __all__ = [
     "add_biases",
@@ -216,8 +218,8 @@ def observe_states(table, bias, weight, *, potentials, likelihood):
 
 def _draw_together(bias, weight):
     """Have the biases drawn with weights that are drawn with a field, outside of a context of the model too."""
-    if hasattr(weight.tag, "drawn_with"):
-        bias.tag.drawn_with = weight.tag.drawn_with
+    if owner := getattr(weight.tag, "drawn_by", None):
+        claim(bias, owner)
 
 
 def record_field(table, potentials, implied, negligible):

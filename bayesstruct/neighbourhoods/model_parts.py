@@ -4,10 +4,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.recorded import record, record_ends
+from bayesstruct.core.recorded import record
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.options import check_options
+from bayesstruct.graphs.records import record_ends
 from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 

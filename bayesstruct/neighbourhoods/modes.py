@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.sparse.solvers.losses import Logistic
 
-__all__ = ["lasso_of", "neighbourhood_mode"]
+__all__ = ["LassoMode", "lasso_of", "neighbourhood_mode"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,26 @@ class _ShiftedLogistic(Logistic):
 
     def dual(self, alpha):
         return super().dual(alpha) - self.shift * float(alpha.sum())
+
+
+@register_mode
+class LassoMode(ModeSolver):
+    """Modes of the regressions of a neighbourhood model with the Laplace prior.
+
+    Each is the lasso, its intercept and its noise variance maximised in alternation with the
+    coefficients. A Gaussian regression with Laplace coefficients and random noise variance can have
+    two modes (Park and Casella 2008, section 4); this is the one reached from the variance of the
+    response.
+    """
+
+    def recognise(self, model):
+        """Return the regressions, or None."""
+        return lasso_of(model)
+
+    def solve(self, model, part, tol, max_rounds) -> Mode:
+        """Solve one regression after the other."""
+        point, change = neighbourhood_mode(model, part, tol, max_rounds)
+        return Mode(point, change <= tol, max_rounds, change)
 
 
 def lasso_of(model):

@@ -5,9 +5,10 @@ import os
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.recorded import record, record_ends
+from bayesstruct.core.recorded import record
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
+from bayesstruct.graphs.records import record_ends
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,

@@ -12,6 +12,7 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, seed_from
 from bayesstruct.core.ops import InterpretedOp
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 
 __all__ = [
@@ -195,7 +196,7 @@ class BehaviourTransitions(Continuous):
         """Create the distribution without a model."""
         feature = pt.as_tensor_variable(feature)
         # pm.sample asks steps without telling them the model: this tells whose features they are.
-        feature.tag.drawn_with = "behaviours"
+        claim(feature, "switching_series_mcmc")
         params = [feature, as_float(concentration), as_float(stickiness)]
         return super().dist(params, **kwargs)
 

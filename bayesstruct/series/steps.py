@@ -12,7 +12,7 @@ from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
     depends_on,
-    is_drawn_with,
+    is_claimed,
     is_op,
     parameters,
 )
@@ -155,5 +155,5 @@ class SwitchingSeriesMCMC(FeatureStep):
             return Competence.IDEAL
         if is_op(var, FeatureLoadingsRV):
             var = parameters(var)[0]
-        mine = is_drawn_with(var, "behaviours")
+        mine = is_claimed(var, "switching_series_mcmc")
         return Competence.IDEAL if mine else Competence.INCOMPATIBLE

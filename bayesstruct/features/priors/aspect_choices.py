@@ -5,6 +5,7 @@ import pytensor.tensor as pt
 
 from pytensor.compile.builders import OpFromGraph
 
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.features.priors.feature_interactions import pair_positions
 
@@ -50,7 +51,8 @@ def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
     """
     feature, weight = pt.as_tensor_variable(feature), as_float(weight)
     # pm.sample asks steps without telling them the model: this tells whose features they are.
-    feature.tag.drawn_with = weight.tag.drawn_with = "aspects"
+    for variable in (feature, weight):
+        claim(variable, "aspect_feature_gibbs")
     lapse = as_float(lapse)
     first, second = pair_positions(first, "first"), pair_positions(second, "second")
     if len(first) != len(second):

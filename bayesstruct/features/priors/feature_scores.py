@@ -9,6 +9,7 @@ from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 
 __all__ = ["FactorRows", "FactorRowsRV", "FeatureScores", "FeatureScoresRV"]
@@ -79,7 +80,7 @@ class FeatureScores(Continuous):
             raise ValueError(f'`law` is "normal" or "laplace", it is {law!r}')
         feature = pt.as_tensor_variable(feature)
         # pm.sample asks steps without telling them the model: this tells whose features they are.
-        feature.tag.drawn_with = "scores"
+        claim(feature, "sparse_factor_gibbs")
         return super().dist([feature], law=law, **kwargs)
 
     def support_point(rv, size, feature):

@@ -9,6 +9,7 @@ from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 
 MISSING = -1
@@ -73,7 +74,7 @@ class CauseActivations(Discrete):
             raise ValueError(f"`observations` must be a whole number, not {observations!r}")
         feature = pt.as_tensor_variable(feature)
         # pm.sample asks steps without telling them the model: this tells whose features they are.
-        feature.tag.drawn_with = "causes"
+        claim(feature, "hidden_cause_gibbs")
         params = [feature, as_float(probability)]
         return super().dist(params, rows=int(observations), **kwargs)
 

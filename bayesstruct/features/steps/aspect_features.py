@@ -14,7 +14,7 @@ from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
     depends_on,
-    is_drawn_with,
+    is_claimed,
     is_op,
     parameters,
 )
@@ -188,4 +188,6 @@ class AspectFeatureGibbs(FeatureStep):
     @staticmethod
     def competence(var, has_grad):
         """Ideal for aspects and weights that go into aspect_probabilities."""
-        return Competence.IDEAL if is_drawn_with(var, "aspects") else Competence.INCOMPATIBLE
+        return (
+            Competence.IDEAL if is_claimed(var, "aspect_feature_gibbs") else Competence.INCOMPATIBLE
+        )

@@ -12,7 +12,7 @@ from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
     depends_on,
-    is_drawn_with,
+    is_claimed,
     is_op,
     parameters,
 )
@@ -163,6 +163,6 @@ class HiddenCauseGibbs(FeatureStep):
     @staticmethod
     def competence(var, has_grad):
         """Ideal for activities, and for the features that have some."""
-        if is_op(var, CauseActivationsRV) or is_drawn_with(var, "causes"):
+        if is_op(var, CauseActivationsRV) or is_claimed(var, "hidden_cause_gibbs"):
             return Competence.IDEAL
         return Competence.INCOMPATIBLE

@@ -12,7 +12,7 @@ from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
     depends_on,
-    is_drawn_with,
+    is_claimed,
     is_op,
     parameters,
 )
@@ -166,6 +166,6 @@ class SparseFactorGibbs(FeatureStep):
     def competence(var, has_grad):
         """Ideal for scores, and for the features and loadings that go with some."""
         feature = parameters(var)[0] if is_op(var, FeatureLoadingsRV) else var
-        if is_op(var, FeatureScoresRV) or is_drawn_with(feature, "scores"):
+        if is_op(var, FeatureScoresRV) or is_claimed(feature, "sparse_factor_gibbs"):
             return Competence.IDEAL
         return Competence.INCOMPATIBLE

@@ -9,16 +9,19 @@ import numpy as np
 from pymc.distributions.continuous import FlatRV
 from pytensor.tensor.random.basic import BetaRV, CategoricalRV, DirichletRV
 
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.fields.modes.completions import Completions
+from bayesstruct.fields.modes.shrunk import ShrunkFieldMode
 from bayesstruct.fields.priors.random_fields import PairwiseRV
 from bayesstruct.fields.steps.cells import check_states
 from bayesstruct.fields.steps.spike_slab import FieldPart, recognize_field, weight_blocks
+from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 
-__all__ = ["SearchedField", "searched_field", "searched_mode"]
+__all__ = ["SearchedField", "SearchedFieldMode", "searched_field", "searched_mode"]
 
 _SPIKES = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
 _DRAWS = (
@@ -47,6 +50,36 @@ class SearchedField:
     share: object = None
     labels: object = None
     proportions: object = None
+
+
+@register_mode(before=(ShrunkFieldMode, SpikeAndSlabRefusal))
+class SearchedFieldMode(ModeSolver):
+    r"""Most probable graph of a Markov random field with a spike-and-slab prior.
+
+    The graph G of the greatest posterior probability that a search finds, of
+    :math:`\log p(G) + \log p(x \mid G)` where biases and weights are integrated out by Laplace's
+    method (:mod:`bayesstruct.fields.solvers.evidence`) and so are unknown edge probabilities, with the
+    mode of biases, weights and edge probabilities given that graph; the hidden labels of
+    :class:`bayesstruct.StochasticBlock` are moved in turn with the graph. If values are missing, graph
+    and weights of the completions are climbed in turn. With the exact likelihood each step goes
+    through all joint states: seconds for 15 binary columns, many minutes for 20.
+
+    Graphs are searched by adding, deleting and exchanging edges, from the empty graph, from that of
+    all marginal associations, and from the best one with a few edges changed
+    (:mod:`bayesstruct.fields.solvers.search`). That no single change of the graph at the end is better
+    is likely, as those that promise most were tried, and not proved. Where many edges are uncertain
+    the posterior is spread over very many graphs: the best one may never be visited by a chain, and
+    has fewer edges than most. :func:`bayesstruct.median_graph` of a chain is then the better summary.
+    """
+
+    def recognise(self, model):
+        """Return the field, or None; raise for a field in a model that the search does not serve."""
+        return searched_field(model)
+
+    def solve(self, model, part, tol, max_rounds) -> Mode:
+        """Search."""
+        point, change = searched_mode(model, part, tol, max_rounds)
+        return Mode(point, change <= tol, max_rounds, change)
 
 
 def searched_field(model) -> SearchedField | None:

@@ -7,17 +7,15 @@ import numpy as np
 from pymc.distributions.continuous import FlatRV
 from pytensor.tensor.random.basic import LaplaceRV, NormalRV
 
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.core.recognition import is_op, parameters
-from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.core.tensors import constant_value
 from bayesstruct.fields.modes.completions import Completions
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseRV, PairwiseRV
+from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 from bayesstruct.sparse.priors.group_laplace import GroupLaplaceRV
-from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
-from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 
-__all__ = ["Field", "field_mode", "field_of", "refuse_gaps", "refuse_spikes"]
-
-_SPIKES = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
+__all__ = ["Field", "IncompleteFieldRefusal", "ShrunkFieldMode", "field_mode", "field_of"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,45 @@ class Field:
     cells: object = None
 
 
+@register_mode(before=SpikeAndSlabRefusal)
+class ShrunkFieldMode(ModeSolver):
+    """Mode of a Markov random field with a Laplace or group-Laplace prior.
+
+    That of :func:`bayesstruct.solvers.pairwise_mrf`, inside an EM loop over the completions of rows
+    with missing values. These have their distribution in the field under either likelihood: with the
+    pseudo-likelihood the result is the mode for completions weighted as they are at that same mode.
+    """
+
+    def recognise(self, model):
+        """Return the field, or None."""
+        return field_of(model)
+
+    def solve(self, model, part, tol, max_rounds) -> Mode:
+        """Find the mode."""
+        point, change = field_mode(model, part, tol, max_rounds)
+        return Mode(point, change <= tol, max_rounds, change)
+
+
+@register_mode(after=ShrunkFieldMode)
+class IncompleteFieldRefusal(ModeSolver):
+    """Refuses a Markov random field with missing values in a model that is more than a field.
+
+    A general optimiser would leave the missing values where they start. At most 4,096 completions of
+    one row, and 2^18 in all, are gone through.
+    """
+
+    def recognise(self, model):
+        """Raise for a field with missing values."""
+        for rv in model.observed_RVs:
+            if is_op(rv, IncompletePairwiseRV):
+                raise ValueError(
+                    f"{rv.name!r} has missing cells, and the mode of a random field with gaps is found for "
+                    "biases with a normal or flat prior, weights with a Laplace or group-Laplace prior of a "
+                    "fixed rate, and nothing else that is unknown: drop these rows (data.dropna()), or use "
+                    "pm.sample(), which imputes them"
+                )
+
+
 def field_of(model) -> Field | None:
     """Return the field if the model is one, with constant hyperparameters."""
     fields = [rv for rv in model.observed_RVs if is_op(rv, PairwiseRV)]
@@ -60,61 +97,9 @@ def field_of(model) -> Field | None:
     return Field(rows, bias, weight, *penalty, ridge, *cells)
 
 
-def refuse_gaps(model):
-    """Refuse a field with missing cells in a model that is more than a field.
-
-    A general optimiser would leave the cells where they start.
-
-    Raises
-    ------
-    ValueError
-    """
-    for rv in model.observed_RVs:
-        if is_op(rv, IncompletePairwiseRV):
-            raise ValueError(
-                f"{rv.name!r} has missing cells, and the mode of a random field with gaps is found for "
-                "biases with a normal or flat prior, weights with a Laplace or group-Laplace prior of a "
-                "fixed rate, and nothing else that is unknown: drop these rows (data.dropna()), or use "
-                "pm.sample(), which imputes them"
-            )
-
-
-def refuse_spikes(model):
-    """Refuse coefficients that may be zero or not, which have no mode.
-
-    Raises
-    ------
-    ValueError
-    """
-    uncertain = [rv for rv in model.free_RVs if is_op(rv, _SPIKES) and _is_uncertain(rv)]
-    if not uncertain:
-        return
-    raise ValueError(
-        f"{', '.join(repr(rv.name) for rv in uncertain)} has a spike-and-slab prior, with exact zeros, so "
-        "that its density has no mode worth the name: values at zero and elsewhere cannot be compared. "
-        "Sample instead (pm.sample()) and read the draws: bs.map_graph and bs.median_graph give a graph, "
-        "bs.edge_table and bs.arc_table the probabilities, bs.distributions.included those of other coefficients. Or "
-        'take a prior that only shrinks and whose mode is sparse: prior="laplace", or "group_laplace" '
-        "for tables of potentials."
-    )
-
-
-def _is_uncertain(rv) -> bool:
-    """Whether anything is neither always zero nor never."""
-    inclusion = _constant(parameters(rv)[0])
-    return inclusion is None or not np.isin(inclusion, (0.0, 1.0)).all()
-
-
-def _constant(tensor):
-    """Value of a tensor without random ancestors, or None."""
-    if random_ancestors(tensor):
-        return None
-    return np.asarray(tensor.eval(mode="FAST_COMPILE"))
-
-
 def _common(tensor):
     """Return the one number that all entries of a constant are, or None."""
-    value = _constant(tensor)
+    value = constant_value(tensor)
     if value is None or value.size == 0 or (value != value.flat[0]).any():
         return None
     return float(value.flat[0])

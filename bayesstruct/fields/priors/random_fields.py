@@ -26,6 +26,7 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.missing import Mask
 from bayesstruct.core.ops import InterpretedOp
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import numbers
 from bayesstruct.fields.kernels.exact_sums import ExactSums
@@ -430,7 +431,7 @@ def _tell_step(weight, *cells):
     spikes = SpikeAndSlabRV | GroupSpikeAndSlabRV
     together = weight.owner is not None and isinstance(weight.owner.op, spikes)
     for variable in (weight, *cells) if together else cells:
-        variable.tag.drawn_with = "field" if together else "cells of a field"
+        claim(variable, "pairwise_spike_slab" if together else "pairwise_cells")
 
 
 def _params(bias, weight, potentials):

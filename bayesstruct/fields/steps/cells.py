@@ -20,7 +20,7 @@ from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
     depends_on,
-    is_drawn_with,
+    is_claimed,
     is_op,
     parameters,
     refusals,
@@ -288,7 +288,7 @@ class PairwiseCells(BlockedStep):
         """Ideal for the missing cells of a recognised random field."""
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:
-            mine = is_drawn_with(var, "cells of a field")
+            mine = is_claimed(var, "pairwise_cells")
             return Competence.IDEAL if mine else Competence.INCOMPATIBLE
         if not is_op(var, CategoricalRV):
             return Competence.INCOMPATIBLE

@@ -24,7 +24,7 @@ from bayesstruct.core.gibbs import register_step
 from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
-    is_drawn_with,
+    is_claimed,
     is_op,
     parameters,
 )
@@ -233,7 +233,7 @@ class PairwiseSpikeSlab(BlockedStep):
             return Competence.IDEAL
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:
-            mine = is_drawn_with(var, "field")
+            mine = is_claimed(var, "pairwise_spike_slab")
             return Competence.IDEAL if mine else Competence.INCOMPATIBLE
         if is_op(var, SpikeAndSlabRV):
             fields = [child for child in children_of(model, var) if is_op(child, PairwiseRV)]

@@ -26,18 +26,45 @@ import numpy as np
 
 from scipy.special import digamma
 
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.networks.exact.problem import NetworkProblem
+from bayesstruct.networks.modes.complete import (
+    NetworkMode,
+    OrderPriorRefusal,
+    ScoredNetworkMode,
+    recognized_network,
+)
 from bayesstruct.networks.priors.discrete_network import expected_tables, table_counts
 from bayesstruct.networks.solvers.parent_search import best_network, log_weight
-from bayesstruct.networks.steps.incomplete import completed_rows
+from bayesstruct.networks.steps.incomplete import completed_rows, incomplete_network_of
 
-__all__ = ["incomplete_network_mode", "structural_em"]
+__all__ = ["IncompleteNetworkMode", "incomplete_network_mode", "structural_em"]
 
 _SEED = 20170
 _CLIMBS = 5  # local searches for each variable
 _COMPLETIONS = 2**12  # of one row
 _EXPANDED = 2**20  # completions of all rows
 _ROUNDS = 100  # graphs
+
+
+@register_mode(after=(NetworkMode, ScoredNetworkMode, OrderPriorRefusal))
+class IncompleteNetworkMode(ModeSolver):
+    """Graph of a Bayesian network with missing values where structural EM ends.
+
+    Graph and distribution of the missing values are climbed in turn on a lower bound of the log
+    posterior probability of the graph (:mod:`bayesstruct.networks.modes.incomplete`); ``x_missing``
+    are the most probable states, or the expected numbers. At most 4,096 completions, by states, of
+    one row are gone through.
+    """
+
+    def recognise(self, model):
+        """Return the network, or None."""
+        return recognized_network(model, incomplete_network_of)
+
+    def solve(self, model, part, tol, max_rounds) -> Mode:
+        """Climb."""
+        point, converged = incomplete_network_mode(model, part, tol, max_rounds)
+        return Mode(point, converged, max_rounds, tol)
 
 
 def incomplete_network_mode(model, part, tol=1e-9, max_rounds=500):

@@ -1,0 +1,213 @@
+"""Posterior modes of models with a precision matrix."""
+
+import logging
+
+import numpy as np
+import pytensor.tensor as pt
+
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
+from bayesstruct.core.recognition import NotRecognized, is_op
+from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV
+from bayesstruct.precision.recognition import parts_of
+from bayesstruct.precision.steps.gibbs import PartGibbs, pack_cholesky, unpack_cholesky
+from bayesstruct.sparse.modes import SpikeAndSlabRefusal
+
+__all__ = ["PartMode", "PrecisionMode"]
+
+_log = logging.getLogger("bayesstruct")
+
+
+@register_mode(after=SpikeAndSlabRefusal)
+class PrecisionMode(ModeSolver):
+    r"""Mode of a precision matrix and of what else is continuous in its model.
+
+    .. math:: p(K, \mu, \theta \mid x_{\mathrm{obs}})
+
+    on the natural scale, indicators and missing cells summed out: the graphical lasso for the Laplace
+    prior, conditional maximisation for the spike and slab, inside an EM loop over the missing cells.
+    ``edge`` is the more probable value of each indicator given the mode, and ``x_missing`` the
+    expected cells. Other continuous variables, such as regression coefficients or a random rate, are
+    climbed in alternation with the matrix by SciPy's L-BFGS.
+
+    The spike-and-slab posterior has several modes; this is the one reached from the identity matrix,
+    each coordinate taking the better of its spike and slab maxima on the way.
+    """
+
+    def recognise(self, model):
+        """Return the parts around precision matrices, or None if there are none."""
+        parts = parts_of(model)
+        known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
+        if parts and not known:
+            raise NotRecognized(
+                "; ".join(
+                    f"the solver for the precision matrix {rv.name!r} does not fit this model, because {reason}"
+                    for rv, reason in parts.items()
+                )
+            )
+        return known or None
+
+    def solve(self, model, part, tol, max_rounds) -> Mode:
+        """Climb the matrices and the other variables in turn."""
+        point = model.initial_point()
+        modes = [PartMode(model, one, point) for one in part]
+        others = _other_variables(model, part)
+        climb = _Climb(model, part, others) if others else None
+        change, rounds = np.inf, 0
+        while change > tol and rounds < max_rounds:
+            before = {name: np.array(value) for name, value in point.items()}
+            for mode in modes:
+                mode.update(point, tol)
+            if climb is not None:
+                climb.update(point)
+            change = max(relative_change(before[name], point[name]) for name in point)
+            rounds += 1
+            if climb is None and not any(mode.alternates for mode in modes):
+                break
+        return Mode(point, change <= tol or rounds < max_rounds, rounds, change)
+
+
+class PartMode(PartGibbs):
+    """Mode of one recognised part: a round of expectation and maximisation at a time."""
+
+    def __init__(self, model, part, point):
+        super().__init__(model, part, set(part.variables), point)
+        self.spike_slab = is_op(part.precision, GraphicalSpikeSlabRV)
+        self.last = None
+        cells = any(t.missing_rv is not None for t in part.tables)
+        self.alternates = cells or part.share is not None or part.mean is not None
+
+    def update(self, point, tol):
+        """Raise the posterior density once, in place in the point."""
+        if self.tables is None or self.latent:
+            self.load(point)
+        name = self.names["precision"]
+        precision = self.last
+        if precision is None:
+            precision, _ = unpack_cholesky(point[name], self.p)
+        spread = self._expect_cells(precision, point)
+        if self.mean_prior is not None:
+            point[self.names["mean"]] = self._best_mean(precision, point)
+        means = [np.asarray(m, float) for m in self.means(point)]
+        scatter, n = self._scatter(means)
+        values = self.prior_values(point)
+        scale = float(values[self.scale_at])
+        scaled = (scatter + spread) * scale
+        solve = self._solve_spike_slab if self.spike_slab else self._solve_laplace
+        self.last = scale * solve(scaled, n, values, point, tol, precision / scale)
+        point[name] = pack_cholesky(self.last)
+
+    def _expect_cells(self, precision, point):
+        """Fill in the expected missing cells; return the sum of their conditional covariances."""
+        from bayesstruct.precision.kernels.missing_cells import expect_missing
+
+        spread = np.zeros((self.p, self.p))
+        means = [np.asarray(m, float) for m in self.means(point)]
+        for table, name, mean in zip(self.tables, self.cells, means, strict=True):
+            if name is not None:
+                residuals = table.residuals(mean)
+                expect_missing(precision, residuals, table.mask, spread)
+                table.set_residuals(residuals, mean)
+                point[name] = table.cells()
+        return spread
+
+    def _best_mean(self, precision, point):
+        centre, sd = (np.broadcast_to(v, (self.p,)) for v in self.mean_prior(point))
+        n = sum(table.n for table in self.tables)
+        total = sum(table.sum() for table in self.tables)
+        return np.linalg.solve(
+            n * precision + np.diag(1.0 / sd**2), precision @ total + centre / sd**2
+        )
+
+    def _solve_laplace(self, scatter, n, values, point, tol, start):
+        from bayesstruct.precision.solvers.graphical_lasso import graphical_lasso
+
+        rates, diagonal_rate, _ = values
+        penalty = rates / n
+        penalty = 0.5 * (penalty + penalty.T)
+        np.fill_diagonal(penalty, 2.0 * float(diagonal_rate) / n)
+        # The gap is of second order in the error of the matrix.
+        return graphical_lasso(scatter / n, penalty, tol=max(tol**2, 1e-22), init=start).precision
+
+    def _solve_spike_slab(self, scatter, n, values, point, tol, start):
+        from bayesstruct.precision.kernels.prior import log_odds_matrix
+        from bayesstruct.precision.solvers.graphical_spike_slab import graphical_spike_slab
+
+        _, spike, slab, rate, *_ = values
+        first = self.last is None
+        solution = graphical_spike_slab(
+            scatter,
+            n,
+            log_odds_matrix(self.prior._probability(values, point)),
+            spike_scale=float(spike),
+            slab_scale=float(slab),
+            diagonal_rate=float(rate),
+            init=None if first else start,
+            tol=tol,
+        )
+        inclusion = solution.inclusion[np.triu_indices(self.p, 1)]
+        if self.prior.edge is not None:
+            point[self.prior.edge] = (inclusion > 0.5).astype("int64")
+        if self.prior.share is not None:
+            self._best_share(inclusion, values, point)
+        return solution.precision
+
+    def _best_share(self, inclusion, values, point):
+        """Maximise the expected log density of the common edge probability."""
+        fixed = values[0][np.triu_indices(self.p, 1)]
+        free = (fixed > 0) & (fixed < 1)
+        alpha, beta = float(values[5]), float(values[6])
+        present = inclusion[free].sum() + alpha - 1.0
+        absent = free.sum() - inclusion[free].sum() + beta - 1.0
+        share = np.clip(present / (present + absent), 1e-12, 1 - 1e-12)
+        point[self.prior.share] = np.asarray(np.log(share) - np.log1p(-share))
+
+
+class _Climb:
+    """Maximisation over the variables that no solver knows, the others held fixed."""
+
+    def __init__(self, model, parts, others):
+        summed = {v for part in parts for v in (part.edge, *(t.missing_rv for t in part.tables))}
+        rest = [v for v in model.basic_RVs if v not in summed] + list(model.potentials)
+        self.values = [model.rvs_to_values[v] for v in others]
+        logp = model.logp(vars=rest, jacobian=False)
+        gradient = pt.concatenate([g.ravel() for g in pt.grad(logp, self.values)])
+        self.function = model.compile_fn(
+            [-logp, -gradient], inputs=model.value_vars, on_unused_input="ignore"
+        )
+
+    def update(self, point):
+        """Run L-BFGS from the point, in place."""
+        from scipy.optimize import minimize
+
+        names = [v.name for v in self.values]
+        shapes = [np.shape(point[name]) for name in names]
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+
+        def place(vector):
+            pieces = np.split(vector, ends[:-1])
+            for name, piece, shape in zip(names, pieces, shapes, strict=True):
+                point[name] = piece.reshape(shape)
+
+        def objective(vector):
+            place(vector)
+            value, gradient = self.function(point)
+            return float(value), np.asarray(gradient)
+
+        start = np.concatenate([np.ravel(point[name]) for name in names])
+        result = minimize(
+            objective, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10}
+        )
+        place(result.x)
+
+
+def _other_variables(model, parts) -> list:
+    """Continuous free variables outside the parts; discrete ones stay where they start."""
+    known = {v for part in parts for v in part.variables}
+    others = [v for v in model.free_RVs if v not in known]
+    fixed = [v.name for v in others if v.dtype.startswith(("int", "bool", "uint"))]
+    if fixed:
+        _log.warning(
+            "find_MAP: %s: discrete and not the edges of a known prior, so the initial value is kept.",
+            ", ".join(map(repr, fixed)),
+        )
+    return [v for v in others if v.name not in fixed]
