@@ -301,8 +301,12 @@ def main(argv=None):
             stored[case] = found
         else:
             wrong = differences(stored.get(case, {}), found)
-            failed += bool(wrong)
-            note += ", equal" if not wrong else f", DIFFERENT: {wrong}"
+            beyond = differences(stored.get(case, {}), found, rtol=1e-6)
+            failed += bool(beyond)
+            note += (
+                f", DIFFERENT: {beyond}" if beyond else f", but for rounding: {wrong}" * bool(wrong)
+            )
+            note += ", equal bit for bit" * (not wrong)
         print(note, flush=True)  # noqa: T201
         if args.action == "record":
             flat = {f"{c}/{name}": v for c, arrays in stored.items() for name, v in arrays.items()}

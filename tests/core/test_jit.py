@@ -1,0 +1,171 @@
+"""Machine code on disk is never older than its source, however deep the change is."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from pathlib import Path
+
+import pytest
+
+import bayesstruct
+
+from bayesstruct.core import jit
+
+PACKAGE = Path(bayesstruct.__file__).parent
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package, and a function that runs a program with it in a fresh process."""
+    shutil.copytree(PACKAGE, tmp_path / "bayesstruct", ignore=shutil.ignore_patterns("__pycache__"))
+    site = next(path for path in sys.path if path.endswith("site-packages"))
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),
+        # -S leaves out the installed package, which would be found by its import hook.
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), site]),
+    }
+
+    def run(program):
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", program],
+            check=True, capture_output=True, text=True, cwd=tmp_path, env=environment,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    return tmp_path / "bayesstruct", run
+
+
+CALLER = """
+from bayesstruct.core.jit import kernel
+from bayesstruct.core.callee import inner_value
+
+@kernel
+def value():
+    return inner_value() + 1
+"""
+MIDDLE = """
+from bayesstruct.core.jit import kernel
+from bayesstruct.core.depth import deepest
+
+@kernel
+def inner_value():
+    return 10 * deepest()
+"""
+DEEPEST = """
+from bayesstruct.core.jit import kernel
+
+@kernel
+def deepest():
+    return {}
+"""
+REPORT = """
+from bayesstruct.core.caller import value
+print(value(), sum(value.stats.cache_hits.values()), sum(value.stats.cache_misses.values()))
+"""
+
+
+def test_an_edit_of_a_called_function_reaches_its_callers(copy):
+    package, run = copy
+    (package / "core" / "caller.py").write_text(CALLER)
+    (package / "core" / "callee.py").write_text(MIDDLE)
+    (package / "core" / "depth.py").write_text(DEEPEST.format(1))
+    assert run(REPORT) == "11 0 1"
+    assert run(REPORT) == "11 1 0"  # from disk
+    (package / "core" / "depth.py").write_text(DEEPEST.format(2))
+    assert run(REPORT) == "21 0 1"  # compiled again: two files away from the edit
+
+
+def test_numba_alone_would_run_the_old_code(copy):
+    package, run = copy
+    plain = "import numba\n{}\n@numba.njit(cache=True)\ndef {}():\n    return {}\n"
+    folder = package.parent
+    (folder / "caller.py").write_text(
+        plain.format("from callee import inner_value", "value", "inner_value() + 1")
+    )
+    (folder / "callee.py").write_text(plain.format("", "inner_value", 10))
+    report = REPORT.replace("bayesstruct.core.caller", "caller")
+    assert run(report) == "11 0 1"
+    (folder / "callee.py").write_text(plain.format("", "inner_value", 20))
+    assert run(report) == "11 1 0"
+
+
+def test_an_edit_of_a_kernel_of_the_package_is_seen(copy):
+    package, run = copy
+    program = (
+        "from bayesstruct.core.jit import kernel\n"
+        "from bayesstruct.sparse.kernels.polya_gamma import draw_polya_gamma\n"
+        "from bayesstruct.core.special import log_normal_cdf\n"
+        "print(log_normal_cdf(0.0))"
+    )
+    before = float(run(program))
+    special = package / "core" / "special.py"
+    text = special.read_text()
+    changed = text.replace("return math.log(0.5 * ", "return 1.0 + math.log(0.5 * ")
+    assert changed != text
+    special.write_text(changed)
+    assert float(run(program)) == before + 1.0
+
+
+def _digests(paths):
+    jit.source_digest.cache_clear()
+    jit._imports.cache_clear()
+    return {path: jit.source_digest(str(path)) for path in paths}
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A small package of its own in place of bayesstruct."""
+    monkeypatch.setattr(jit, "_ROOT", tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "__init__.py").write_text("")
+    yield tmp_path
+    jit.source_digest.cache_clear()
+    jit._imports.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from bayesstruct.a.b import f",
+        "from bayesstruct.a import b",
+        "from bayesstruct.a import c, b as other",
+        "from bayesstruct.a import (\n    c,\n    b,\n)",
+        "import bayesstruct.a.b",
+        "def g():\n    from bayesstruct.a.b import f",
+        "def g():\n    from bayesstruct.a.b import (\n        f,\n        h,\n    )",
+    ],
+)
+def test_every_way_to_import_a_module_counts(tree, statement):
+    main, b = tree / "main.py", tree / "a" / "b.py"
+    main.write_text(statement + "\n")
+    b.write_text("f = 1\n")
+    before = _digests([main])[main]
+    b.write_text("f = 2\n")
+    assert _digests([main])[main] != before
+
+
+def test_other_files_do_not_count(tree):
+    main, other = tree / "main.py", tree / "a" / "other.py"
+    main.write_text("from bayesstruct.a.b import f\n")
+    other.write_text("x = 1\n")
+    before = _digests([main])[main]
+    other.write_text("x = 2\n")
+    assert _digests([main])[main] == before
+
+
+def test_circles_end(tree):
+    one, two = tree / "one.py", tree / "two.py"
+    one.write_text("from bayesstruct.two import f\n")
+    two.write_text("from bayesstruct.one import g\n")
+    digests = _digests([one, two])
+    assert digests[one] == digests[two]
+
+
+def test_all_kernels_are_compiled_by_this_module():
+    for path in PACKAGE.rglob("*.py"):
+        if "kernels" in path.as_posix() or path.name == "special.py":
+            text = path.read_text()
+            assert "njit" not in text, path

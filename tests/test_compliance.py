@@ -1,0 +1,26 @@
+"""The results of every model are those that are on record, see `tools/compliance.py`."""
+
+import pytest
+
+from tools import compliance
+
+STORED = compliance.read()
+
+
+@pytest.mark.parametrize("case", [*compliance.CASES, "simulations"])
+def test_results_are_those_on_record(case):
+    assert compliance.differences(STORED[case], compliance.results(case), rtol=1e-6) == {}
+
+
+def test_every_model_of_the_catalogue_is_on_record():
+    from bayesstruct.models import catalogue
+
+    assert {name for name, *_ in compliance.CASES.values()} == {one.name for one in catalogue()}
+
+
+def test_a_changed_draw_is_seen():
+    found = {name: values.copy() for name, values in STORED["gaussian"].items()}
+    found["posterior/weight"][0, 3, 1] += 1e-4
+    assert set(compliance.differences(STORED["gaussian"], found, rtol=1e-6)) == {"posterior/weight"}
+    del found["posterior/edge"]
+    assert "posterior/edge" in compliance.differences(STORED["gaussian"], found, rtol=1e-6)
