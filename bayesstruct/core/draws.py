@@ -1,4 +1,4 @@
-"""Draws that a compiled graph asks of the interpreter, from a seed."""
+"""Random draws in compiled graphs that a Python function makes from a seed."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -12,15 +12,15 @@ __all__ = ["SeededDraw", "batch_of", "seed_from"]
 
 
 class SeededDraw(InterpretedOp):
-    """An array from a seed, by a function of NumPy.
+    """An array of random numbers that a NumPy function draws from a seed.
 
     Parameters
     ----------
     law : object
-        Called as ``law(rng, out, *params)``: fills `out`, one element of the batch or, if no
-        parameter differs along the batch, all of them, (draws, *shape). Has ``shape``, that of an
-        element, ``ndims``, the number of dimensions of each parameter without those of the batch,
-        and ``dtype``. Hashable: it tells Ops apart.
+        The distribution. ``law(rng, out, *params)`` fills `out`, of shape (draws, *shape), with draws
+        that have the same parameters. It has the attributes ``shape``, of one draw, ``ndims``, the
+        number of dimensions of each parameter without those of the batch, and ``dtype``. It must be
+        hashable: Ops with equal distributions are equal.
     batch : int
         Number of dimensions before those of an element.
     """
@@ -38,12 +38,12 @@ class SeededDraw(InterpretedOp):
         return Apply(self, inputs, [pt.tensor(dtype=self.law.dtype, shape=shape)])
 
     def infer_shape(self, node, input_shapes):
-        """Shape of the draws."""
+        """Return the shape of the draws."""
         size = node.inputs[1]
         return [(*(size[d] for d in range(self.batch)), *self.law.shape)]
 
     def compute(self, seed, size, *params):
-        """Draw from arrays."""
+        """Draw."""
         law, rng, size = self.law, np.random.default_rng(int(seed)), tuple(map(int, size))
         out = np.zeros((*size, *law.shape), law.dtype)
         cores = [p.shape[p.ndim - k :] for p, k in zip(params, law.ndims, strict=True)]
@@ -57,7 +57,7 @@ class SeededDraw(InterpretedOp):
             for p, c in zip(params, cores, strict=True)
         ]
         flat = out.reshape(batch, *law.shape)
-        for members in _alike(params):
+        for members in _equal_groups(params):
             drawn = np.zeros((len(members), *law.shape), law.dtype)
             law(rng, drawn, *(p[members[0]] for p in params))
             flat[members] = drawn
@@ -68,8 +68,8 @@ class SeededDraw(InterpretedOp):
         return [[False]] * len(node.inputs)
 
 
-def _alike(params):
-    """Elements of the batch that have the same parameters, in groups."""
+def _equal_groups(params):
+    """Group the elements of the batch that have the same parameters."""
     groups = {}
     for b in range(len(params[0])):
         groups.setdefault(tuple(p[b].tobytes() for p in params), []).append(b)
@@ -77,12 +77,12 @@ def _alike(params):
 
 
 def seed_from(rng):
-    """Next generator, and a seed."""
+    """Return the next generator and a seed, as tensors."""
     return pt.random.integers(0, 2**62, rng=rng, return_next_rng=True)
 
 
 def batch_of(size, params, ndims):
-    """Vector of the lengths of the batch, and their number."""
+    """Return the shape of a batch as a vector, and its number of dimensions."""
     if rv_size_is_none(size):
         shapes = [tuple(p.shape)[: p.type.ndim - k] for p, k in zip(params, ndims, strict=True)]
         size = pt.broadcast_shape(*shapes, arrays_are_shapes=True) if params else ()

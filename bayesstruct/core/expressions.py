@@ -1,23 +1,38 @@
-"""Values of tensors of a model at a point."""
+"""Evaluate tensors of a model at a point."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
+
+if TYPE_CHECKING:
+    from pymc import Model
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["Expressions"]
 
 
 class Expressions:
-    """Values of tensors of a model at a point; constants are evaluated once.
+    """Evaluate tensors of a model at points, without compiling a function where none is needed.
+
+    Constants, shared variables and untransformed free variables are read; a function is compiled for
+    the other tensors.
 
     Parameters
     ----------
     model : pymc.Model
     tensors : sequence of TensorVariable
     compile_kwargs : dict, optional
-        Passed to the compilation of those that are not constant.
+        Options of that compilation.
     """
 
-    def __init__(self, model, tensors, compile_kwargs=None):
+    def __init__(
+        self,
+        model: "Model",
+        tensors: Sequence["TensorVariable"],
+        compile_kwargs: dict | None = None,
+    ) -> None:
         self.values = [t.data if isinstance(t, Constant) else None for t in tensors]
         self.shared = {i: t for i, t in enumerate(tensors) if isinstance(t, SharedVariable)}
         self.direct = {
@@ -37,8 +52,8 @@ class Expressions:
                 **(compile_kwargs or {}),
             )
 
-    def __call__(self, point) -> list:
-        """Return the values at a point in value space."""
+    def __call__(self, point: dict) -> list:
+        """Return the values at a point, a dict of value variables by name."""
         out = list(self.values)
         for i, name in self.direct.items():
             out[i] = point[name]

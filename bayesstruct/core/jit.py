@@ -127,12 +127,12 @@ class _PackageLocator:
 
 def _install() -> None:
     """Let Numba ask the locators of this package before its own."""
-    own = caching.CacheImpl._locator_classes
+    own: list[type] = caching.CacheImpl._locator_classes
     if any(issubclass(locator, _PackageLocator) for locator in own):
         return
     by_file = [c for c in own if issubclass(c, caching._SourceFileBackedLocatorMixin)]
     ours = [type(f"Package{c.__name__.strip('_')}", (_PackageLocator, c), {}) for c in by_file]
-    own[:0] = ours
+    own[:0] = ours  # before those of Numba
 
 
 _install()

@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["Mode", "ModeSolver", "mode_solvers", "register_mode", "relative_change"]
 
-_SOLVERS = []
+_SOLVERS: list["ModeSolver"] = []
 
 
 @dataclass(frozen=True)

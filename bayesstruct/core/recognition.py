@@ -1,6 +1,8 @@
 """Recognise parts of a model: which variables depend on which, and what a distribution is made of."""
 
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +12,12 @@ from pytensor.scalar.basic import Second
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
+
+if TYPE_CHECKING:
+    from pymc import Model
+    from pytensor.tensor.variable import TensorVariable
+
+Kinds = type | tuple[type, ...]
 
 __all__ = [
     "NotRecognized",
@@ -31,20 +39,33 @@ __all__ = [
 
 
 class NotRecognized(Exception):
-    """The model has a part that keeps the precision matrix from being drawn exactly."""
+    """A part of the model does not have a form that a step method or a solver knows.
+
+    The message says which variable differs, and how; it completes the sentence "because ...".
+    """
 
 
 @contextmanager
-def refusals(head, supported):
-    """Turn what is not recognised around a variable that a step is to draw into its error."""
+def refusals(head: "TensorVariable", supported: str) -> Iterator[None]:
+    """Raise a `ValueError` in place of a `NotRecognized`, for the constructor of a step method.
+
+    Parameters
+    ----------
+    head : TensorVariable
+        The variable that the step method is asked to draw.
+    supported : str
+        Sentence that says which models the step method supports, without a full stop.
+    """
     try:
         yield
     except NotRecognized as reason:
         raise ValueError(f"{head.name!r} cannot be drawn exactly: {reason}. {supported}.") from None
 
 
-def only_one(drawn, kinds, plural, supported):
-    """Return the one variable of some kinds among those that a step is to draw.
+def only_one(
+    drawn: Iterable["TensorVariable"], kinds: Kinds, plural: str, supported: str
+) -> "TensorVariable":
+    """Return the only variable with a distribution of these types among those to be drawn.
 
     Raises
     ------
@@ -53,27 +74,28 @@ def only_one(drawn, kinds, plural, supported):
     """
     heads = [rv for rv in drawn if is_op(rv, kinds)]
     if len(heads) != 1:
-        names = ", ".join(rv.name for rv in drawn)
+        names = ", ".join(str(rv.name) for rv in drawn)
         raise ValueError(f"{names}: there are {len(heads)} {plural}, not one. {supported}.")
     return heads[0]
 
 
-def check_drawn(variables, drawn):
-    """Refuse a step that is to draw others than the variables that belong together."""
-    if lost := {v.name for v in variables} ^ {v.name for v in drawn}:
+def check_drawn(variables: Iterable["TensorVariable"], drawn: Iterable["TensorVariable"]) -> None:
+    """Raise `NotRecognized` unless a step method draws exactly the variables that belong together."""
+    if lost := {str(v.name) for v in variables} ^ {str(v.name) for v in drawn}:
         raise NotRecognized(f"{', '.join(sorted(lost))} must be drawn by one step")
 
 
-def is_op(rv, kinds) -> bool:
+def is_op(rv: "TensorVariable", kinds: Kinds) -> bool:
     """Whether a variable is the output of an Op of one of these types."""
     return rv.owner is not None and isinstance(rv.owner.op, kinds)
 
 
-def claim(variable, step: str):
-    """Say that a variable is drawn by one step method, together with the variable at hand.
+def claim(variable: "TensorVariable", step: str) -> None:
+    """Reserve a variable for one step method.
 
-    A distribution claims what its step draws with it. ``pm.sample(model=model)`` outside of a context
-    asks steps about a variable without telling them the model: they look for the claim then.
+    A distribution claims the variables that its step method draws together with it. When
+    ``pm.sample(model=model)`` is called outside of a context, PyMC asks step methods about single
+    variables without telling them the model; the claim is then all they know.
 
     Parameters
     ----------
@@ -96,28 +118,28 @@ def claim(variable, step: str):
     variable.tag.drawn_by = step
 
 
-def is_claimed(variable, step: str) -> bool:
-    """Whether a distribution has claimed a variable for a step method, see `claim`."""
+def is_claimed(variable: "TensorVariable", step: str) -> bool:
+    """Whether a variable is reserved for a step method, see `claim`."""
     return getattr(variable.tag, "drawn_by", None) == step
 
 
-def parameters(rv) -> tuple:
-    """Distribution parameters of a random variable, as they are in the graph."""
+def parameters(rv: "TensorVariable") -> tuple["TensorVariable", ...]:
+    """Return the distribution parameters of a random variable, as they stand in the graph."""
     return tuple(rv.owner.op.dist_params(rv.owner))
 
 
-def unpadded_parameters(rv) -> tuple:
-    """Distribution parameters without padding dimensions and broadcasts."""
+def unpadded_parameters(rv: "TensorVariable") -> tuple["TensorVariable", ...]:
+    """Return the distribution parameters without padding dimensions and broadcasts."""
     return tuple(unpad(v) for v in parameters(rv))
 
 
-def unpad(variable):
-    """Look through the leading dimensions of length one and the broadcasts that PyMC adds."""
+def unpad(variable: "TensorVariable") -> "TensorVariable":
+    """Return a tensor without the leading dimensions of length one and the broadcasts that PyMC adds."""
     while variable.owner is not None:
         inner = _padded(variable)
         if inner is None or inner.type.ndim > variable.type.ndim:
             break
-        # A broadcast along the columns would change what a row of means is, unless it is a number.
+        # A broadcast along the columns changes the meaning of a row, unless the inner tensor is a number.
         if inner.type.ndim > 0 and inner.type.shape[-1] == 1 != variable.type.shape[-1]:
             inner = _number(inner)
             if inner is None:
@@ -127,7 +149,7 @@ def unpad(variable):
 
 
 def _number(variable):
-    """Return the scalar of which a tensor is the padding, or None."""
+    """Return the scalar that a tensor pads with dimensions, or None."""
     while variable.type.ndim > 0:
         owner = variable.owner
         if owner is None or not isinstance(owner.op, DimShuffle):
@@ -137,7 +159,7 @@ def _number(variable):
 
 
 def _padded(variable):
-    """Return what a padding or broadcasting operation was applied to, or None."""
+    """Return the input of a padding or broadcasting operation, or None for other operations."""
     op, inputs = variable.owner.op, variable.owner.inputs
     if isinstance(op, DimShuffle):
         return inputs[0] if op.is_left_expand_dims else None
@@ -148,8 +170,8 @@ def _padded(variable):
     return None
 
 
-def children_of(model, variable) -> list:
-    """Random variables and potentials whose density contains the variable."""
+def children_of(model: "Model", variable: "TensorVariable") -> list["TensorVariable"]:
+    """Return the random variables and potentials whose density depends directly on a variable."""
     blocks = set(model.basic_RVs)
 
     def parents(node):
@@ -165,16 +187,17 @@ def children_of(model, variable) -> list:
     return out
 
 
-def check_childless(model, variable):
-    """Refuse a variable, drawn from its law given the matrix, that something else depends on."""
-    children = [] if variable is None else children_of(model, variable)
-    if children:
+def check_childless(model: "Model", variable: "TensorVariable | None") -> None:
+    """Raise `NotRecognized` if anything in the model depends on a variable."""
+    if variable is None:
+        return
+    if children := children_of(model, variable):
         names = ", ".join(repr(child.name) for child in children)
         raise NotRecognized(f"{names} depends on {variable.name!r}")
 
 
-def depends_on(tensors, variable) -> bool:
-    """Whether the values, and not only the shapes, of tensors depend on a variable."""
+def depends_on(tensors: Iterable["TensorVariable"], variable: "TensorVariable") -> bool:
+    """Whether the values of tensors, and not only their shapes, depend on a variable."""
 
     def parents(node):
         shape = node.owner is None or isinstance(node.owner.op, Shape | Shape_i)
@@ -183,14 +206,14 @@ def depends_on(tensors, variable) -> bool:
     return variable in set(walk(tensors, parents))
 
 
-def same_value(a, b) -> bool:
-    """Whether two tensors are one and the same, or equal constants."""
+def same_value(a: "TensorVariable", b: "TensorVariable") -> bool:
+    """Whether two tensors are the same object or equal constants."""
     if isinstance(a, Constant) and isinstance(b, Constant):
         return np.array_equal(a.data, b.data)
     return a is b
 
 
-def is_elemwise(tensor, kind) -> bool:
-    """Whether a tensor is the result of an element-wise scalar operation of one of these types."""
+def is_elemwise(tensor: "TensorVariable", kind: Kinds) -> bool:
+    """Whether a tensor is the result of an element-wise operation of one of these scalar types."""
     op = None if tensor.owner is None else tensor.owner.op
     return isinstance(op, Elemwise) and isinstance(op.scalar_op, kind)

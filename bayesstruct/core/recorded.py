@@ -1,4 +1,4 @@
-"""What a model records for those who read its posterior, as typed schemas.
+"""Typed schemas of the constants that a model records and that readers of its posterior need.
 
 A schema is a frozen dataclass whose fields are constants of the group ``constant_data``. A model
 fills one and calls `Recorded.record`; a reader calls `Recorded.read` and knows no name.
@@ -69,7 +69,7 @@ class Recorded:
 
     def record(self) -> None:
         """Keep the constants that are not None in every result of the model in context."""
-        for one in fields(self):
+        for one in _constants(self):
             value = getattr(self, one.name)
             if value is not None:
                 record(one.metadata["name"], value, one.metadata["dims"])
@@ -97,7 +97,7 @@ class Recorded:
             constants = source["constant_data"] if "constant_data" in source.children else {}
         absent = [
             one.metadata["name"]
-            for one in fields(cls)
+            for one in _constants(cls)
             if one.default is not None and one.metadata["name"] not in constants
         ]
         if absent:
@@ -105,7 +105,7 @@ class Recorded:
                 f"the result does not record {', '.join(map(repr, absent))} in its group `constant_data`: "
                 "pass the whole result of pm.sample() of a bayesstruct model"
             )
-        return cls(**{one.name: _value(constants, one) for one in fields(cls)})
+        return cls(**{one.name: _value(constants, one) for one in _constants(cls)})
 
     @classmethod
     def is_in(cls, source) -> bool:
@@ -115,6 +115,11 @@ class Recorded:
         except ValueError:
             return False
         return True
+
+
+def _constants(schema) -> tuple:
+    """Fields of a schema; the base class, which has none, is no dataclass."""
+    return fields(schema)
 
 
 def _value(constants, one):

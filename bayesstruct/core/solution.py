@@ -1,4 +1,4 @@
-"""What a solver returns, and the warning it gives when it stops short."""
+"""Results of solvers, and the warning of a solver that stopped early."""
 
 import warnings
 
@@ -15,7 +15,7 @@ class ConvergenceWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Report of a solver; subclasses add the estimate.
+    """Result of a solver; subclasses add the estimate.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Solution:
     converged: bool
 
     def warn_unless_converged(self, name: str, advice: str) -> None:
-        """Emit a `ConvergenceWarning` from the caller's caller if not converged."""
+        """Warn with a `ConvergenceWarning`, at the line of the caller's caller, unless converged."""
         if not self.converged:
             warnings.warn(
                 f"{name} stopped after {self.iterations} iterations with gap {self.gap:.2g}. {advice}",

@@ -1,4 +1,4 @@
-"""Modes of randomly reweighted tables: a different start for each chain."""
+"""Starting values of chains: modes of randomly reweighted tables, different for each chain."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ def bootstrap_scatter(rows):
     Parameters
     ----------
     rows : array_like
-        (n, p), standardised; missing cells are NaN and take their column's mean, zero.
+        (n, p), standardised; missing values are NaN and are replaced by the mean of the column, zero.
 
     Returns
     -------

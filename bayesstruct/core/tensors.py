@@ -1,5 +1,8 @@
 """Tensors as parameters of distributions: conversion, random ancestors, draws of a batch."""
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -10,11 +13,21 @@ from pytensor.tensor.random.op import RandomVariable
 
 from bayesstruct.data.arguments import numbers
 
-__all__ = ["as_float", "as_square", "draw_batch", "is_beta", "random_ancestors"]
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = [
+    "as_float",
+    "as_square",
+    "constant_value",
+    "draw_batch",
+    "is_beta",
+    "random_ancestors",
+]
 
 
-def as_float(value, name="parameters of a distribution"):
-    """Return a float64 tensor; PyTensor keeps short constants in single precision otherwise."""
+def as_float(value: Any, name: str = "parameters of a distribution") -> "TensorVariable":
+    """Return a float64 tensor; PyTensor would keep short constants in single precision."""
     if isinstance(value, Constant):
         value = value.data
     if hasattr(value, "owner"):
@@ -22,22 +35,22 @@ def as_float(value, name="parameters of a distribution"):
     return pt.as_tensor_variable(numbers(name, value))
 
 
-def random_ancestors(*values) -> list:
-    """Random variables that these tensors are computed from."""
+def random_ancestors(*values) -> "list[Any]":
+    """Return the random variables that tensors are computed from."""
     from pymc.distributions.distribution import SymbolicRandomVariable
 
     kinds = (RandomVariable, SymbolicRandomVariable)
     return [v for v in ancestors(values) if v.owner is not None and isinstance(v.owner.op, kinds)]
 
 
-def constant_value(tensor):
-    """Value of a tensor that no random variable is behind, or None."""
+def constant_value(tensor: "TensorVariable") -> np.ndarray | None:
+    """Return the value of a tensor, or None if it depends on a random variable."""
     if random_ancestors(tensor):
         return None
     return np.asarray(tensor.eval(mode="FAST_COMPILE"))
 
 
-def as_square(value, p):
+def as_square(value: Any, p: Any) -> "TensorVariable":
     """Broadcast a scalar or a (p, p) array to a (p, p) tensor."""
     if not hasattr(value, "owner") and not hasattr(p, "owner"):
         return as_float(np.broadcast_to(np.asarray(value, dtype="float64"), (p, p)).copy())
@@ -52,8 +65,29 @@ def _batch(size, *params_and_ndims):
     return np.broadcast_shapes(*(x.shape[: x.ndim - k] for x, k in params_and_ndims))
 
 
-def draw_batch(core, rng, ndims, params, size, shape):
-    """Fill an array of draws, calling ``core(rng, *params)`` once for each element of the batch."""
+def draw_batch(
+    core: Callable,
+    rng: np.random.Generator,
+    ndims: Sequence[int],
+    params: Sequence[np.ndarray],
+    size: Sequence[int] | None,
+    shape: Sequence[int],
+) -> np.ndarray:
+    """Return an array of draws, with one call of ``core(rng, *params)`` for each element of the batch.
+
+    Parameters
+    ----------
+    core : callable
+        Returns one draw.
+    rng : numpy.random.Generator
+    ndims : sequence of int
+        Number of dimensions of each parameter without those of the batch.
+    params : sequence of array
+    size : sequence of int or None
+        Shape of the batch; by default that of the parameters.
+    shape : sequence of int
+        Of one draw.
+    """
     batch = _batch(size, *zip(params, ndims, strict=True))
     full = [
         np.broadcast_to(x, (*batch, *x.shape[x.ndim - k :]))
@@ -69,7 +103,7 @@ def draw_batch(core, rng, ndims, params, size, shape):
     return out
 
 
-def is_beta(value) -> bool:
-    """Whether a value is an unregistered beta distribution, the way to ask for a beta prior."""
+def is_beta(value: Any) -> bool:
+    """Whether a value is an unregistered beta distribution, as in ``pm.Beta.dist(1, 1)``."""
     owner = getattr(value, "owner", None)
     return owner is not None and isinstance(owner.op, BetaRV)
