@@ -127,7 +127,7 @@ class _PackageLocator:
 
 def _install() -> None:
     """Let Numba ask the locators of this package before its own."""
-    own: list[type] = caching.CacheImpl._locator_classes
+    own: list = caching.CacheImpl._locator_classes
     if any(issubclass(locator, _PackageLocator) for locator in own):
         return
     by_file = [c for c in own if issubclass(c, caching._SourceFileBackedLocatorMixin)]
