@@ -11,7 +11,7 @@ import pymc as pm
 from bayesstruct.core.missing import Mask, MissingStates
 from bayesstruct.core.recorded import record
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.graphs.records import ArcEnds, ArcPrior
+from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
 from bayesstruct.networks.exact.problem import (
     most_parents,
     network_table,
@@ -243,7 +243,8 @@ def _record_arcs(table, law):
     implied = implied_arc_probability(law.prior, order=law.order)
     source, target = table.arc_index
     ArcEnds.in_model(source, target).record()
-    ArcPrior(implied[source, target], acyclic=1, independent=0).record()
+    ArcPrior(implied[source, target], independent=0).record()
+    Acyclic(1).record()
 
 
 def _gaussian(table, setting, dag, size, bound):

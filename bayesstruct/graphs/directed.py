@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bayesstruct.graphs.ancestry import ancestor_counts, blanket_counts
-from bayesstruct.graphs.arcs import read_dags
+from bayesstruct.graphs.reading import read_dags
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ def arc_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     >>> arc_probabilities(idata).loc["Raf", "Mek"]  # doctest: +SKIP
     """
     posterior = read_dags(idata, group)
-    return posterior.frame(posterior.matrices(posterior.frequency))
+    return posterior.frame(posterior.matrix(posterior.probability))
 
 
 def path_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
@@ -80,7 +80,7 @@ def path_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     >>> path_probabilities(idata).loc["PKC", "Erk"]  # doctest: +SKIP
     """
     posterior = read_dags(idata, group)
-    graphs, visits = posterior.distinct
+    graphs, visits = posterior.dags
     return posterior.frame(ancestor_counts(graphs, visits) / posterior.n_draws)
 
 
@@ -121,5 +121,5 @@ def blanket_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     >>> blanket_probabilities(idata)["Erk"].nlargest(3)  # doctest: +SKIP
     """
     posterior = read_dags(idata, group)
-    graphs, visits = posterior.distinct
+    graphs, visits = posterior.dags
     return posterior.frame(blanket_counts(graphs, visits) / posterior.n_draws)

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.arguments import probability as check_probability
-from bayesstruct.graphs.edges import EdgePosterior, read_posterior
-from bayesstruct.graphs.mixing import indicator_rhat
-from bayesstruct.graphs.probabilities import estimator, factors, mean_ess, mean_probabilities
+from bayesstruct.graphs.edges import EdgePosterior
+from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,15 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["edge_table"]
 
 
-def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "pd.DataFrame":
+def edge_table(idata, *, ci_prob: float | None = None, group: str = "posterior") -> "pd.DataFrame":
     """Summarise every edge: whether it is there, how strong, and if the numbers can be trusted.
 
     Parameters
     ----------
     idata : xarray.DataTree
         Result of a bayesstruct graph model.
-    hdi_prob : float, between 0 and 1
-        Probability of the highest-density interval of the weight.
+    ci_prob : float, optional
+        Probability of the highest-density interval of the weight, between 0 and 1;
+        ``arviz.rcParams["stats.ci_prob"]`` by default.
     group : {"posterior", "prior"}
         Group that holds the draws.
 
@@ -57,7 +57,7 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a graph model, or `hdi_prob` is not between 0 and 1.
+        When `idata` is not a result of a graph model, or `ci_prob` is not between 0 and 1.
 
     Examples
     --------
@@ -65,44 +65,41 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
     """
     import pandas as pd
 
-    check_probability("hdi_prob", hdi_prob)
-    posterior = read_posterior(idata, group)
-    ess = mean_ess(posterior)
-    probability, absent = mean_probabilities(posterior)
-    factor, bound = factors(posterior, probability, absent, ess)
-    mean, low, high = _weight_summary(posterior, hdi_prob)
+    ci_prob = interval_probability(ci_prob)
+    posterior = read_edges(idata, group)
+    ess = posterior.estimator.ess()
+    factor, bound = posterior.bayes_factors(ess)
+    mean, low, high = _weight_summary(posterior, ci_prob)
     source, target = posterior.ends()
     table = pd.DataFrame(
         {
             "source": source,
             "target": target,
-            "probability": probability,
+            "probability": posterior.probability,
             "bayes_factor": factor,
             "mean": mean,
             "hdi_low": low,
             "hdi_high": high,
             "ess": ess,
-            "r_hat": indicator_rhat(posterior.indicators),
+            "r_hat": posterior.indicator_rhat(),
         }
     )
-    order = np.lexsort((-np.abs(mean), -probability))  # stable: then table order
-    table = table.iloc[order].reset_index(drop=True)
-    bounds = np.flatnonzero(bound[order]).tolist()
+    table, bounds = most_probable_first(table, bound)
     table.attrs = {
-        "estimator": estimator(posterior),
-        "hdi_prob": hdi_prob,
+        "estimator": posterior.estimator.name,
+        "ci_prob": ci_prob,
         "bayes_factor_bounds": bounds,
         "notes": _notes(posterior, bounds),
     }
     return table
 
 
-def _weight_summary(posterior: EdgePosterior, hdi_prob: float):
+def _weight_summary(posterior: EdgePosterior, ci_prob: float):
     import arviz as az
 
     # as an array: labels of edges need not be unique ("a -- b" with "c", "a" with "b -- c")
     weights = posterior.weights.values.reshape(posterior.n_draws, -1).astype(float)
-    interval = az.hdi(weights.T, prob=hdi_prob)
+    interval = az.hdi(weights.T, prob=ci_prob)
     return weights.mean(axis=0), interval[:, 0], interval[:, 1]
 
 
@@ -117,11 +114,7 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             "What the step reported of the edges is left out and probabilities are shares of the draws, "
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
-    if bounds:
-        notes.append(
-            f"{len(bounds)} Bayes factors are bounds: the draws cannot tell these probabilities "
-            "from 0 or 1 (rows in attrs['bayes_factor_bounds'])."
-        )
+    notes += bound_note(bounds)
     if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these edges were required or forbidden, or the prior alone "

@@ -7,7 +7,16 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["ArcEnds", "ArcPrior", "EdgeEnds", "EdgePrior", "EdgeProducts", "EdgeScales", "Visited"]
+__all__ = [
+    "Acyclic",
+    "ArcEnds",
+    "ArcPrior",
+    "EdgeEnds",
+    "EdgePrior",
+    "EdgeProducts",
+    "EdgeScales",
+    "Visited",
+]
 
 
 class _Ends(Recorded):
@@ -140,8 +149,6 @@ class ArcPrior(Recorded):
     ----------
     prior : (arcs,) ndarray of float
         Prior probability of each arc that the model implies.
-    acyclic : int, optional
-        1 if each draw is a directed acyclic graph.
     independent : int, optional
         1 if the parents of different columns are independent given the table.
     both : float, optional
@@ -152,7 +159,19 @@ class ArcPrior(Recorded):
     """
 
     prior: np.ndarray = constant("arc_prior", "ordered_pair")
-    acyclic: int | None = constant("arc_acyclic", optional=True)
     independent: int | None = constant("arc_independent", optional=True)
     both: float | None = constant("arc_prior_both", optional=True)
     negligible: float | None = constant("negligible", optional=True)
+
+
+@dataclass(frozen=True)
+class Acyclic(Recorded):
+    """Whether the arcs of each draw form a directed acyclic graph.
+
+    Attributes
+    ----------
+    acyclic : int
+        1 if they do.
+    """
+
+    acyclic: int = constant("arc_acyclic")

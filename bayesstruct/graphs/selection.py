@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.edges import read_posterior
 from bayesstruct.graphs.graphs import check_fraction
-from bayesstruct.graphs.probabilities import mean_probabilities
+from bayesstruct.graphs.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +57,8 @@ def credible_edges(idata, fdr: float = 0.05) -> "pd.DataFrame":
     import pandas as pd
 
     check_fraction("fdr", fdr)
-    posterior = read_posterior(idata)
-    probability, absent = mean_probabilities(posterior)
+    posterior = read_edges(idata)
+    probability, absent = posterior.probabilities
     order = np.argsort(absent, kind="stable")
     rate = np.cumsum(absent[order]) / np.arange(1, len(order) + 1)
     kept = order[: np.searchsorted(rate, fdr, side="right")]  # the rate never falls

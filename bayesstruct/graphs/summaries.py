@@ -1,8 +1,15 @@
-"""Credible intervals in tables of results."""
+"""What tables of edges and arcs have in common: intervals, order, notes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bayesstruct.data.arguments import probability
 
-__all__ = ["interval_probability"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["bound_note", "interval_probability", "most_probable_first"]
 
 
 def interval_probability(ci_prob: float | None = None) -> float:
@@ -28,3 +35,25 @@ def interval_probability(ci_prob: float | None = None) -> float:
 
         return float(az.rcParams["stats.ci_prob"])
     return probability("ci_prob", ci_prob)
+
+
+def most_probable_first(
+    table: "pd.DataFrame", bound: np.ndarray
+) -> tuple["pd.DataFrame", list[int]]:
+    """Sort a table of edges or arcs, and return it with the rows whose Bayes factor is a bound.
+
+    Most probable first; of equals the largest absolute ``mean``, if there is one, then as before.
+    """
+    size = np.abs(table["mean"]) if "mean" in table else np.zeros(len(table))
+    order = np.lexsort((-size, -table["probability"]))
+    return table.iloc[order].reset_index(drop=True), np.flatnonzero(bound[order]).tolist()
+
+
+def bound_note(bounds: list[int]) -> list[str]:
+    """Note on Bayes factors that are bounds, if there are some."""
+    if not bounds:
+        return []
+    return [
+        f"{len(bounds)} Bayes factors are bounds: the draws cannot tell these probabilities "
+        "from 0 or 1 (rows in attrs['bayes_factor_bounds'])."
+    ]

@@ -4,19 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arcs import (
-    ArcPosterior,
-    DagPosterior,
-    has_arcs,
-    has_dags,
-    read_arcs,
-    read_dags,
-)
-from bayesstruct.graphs.comparison import edges_of
-from bayesstruct.graphs.dag_graphs import median_matrix
-from bayesstruct.graphs.distances import joined_differently
-from bayesstruct.graphs.edges import SAMPLE_DIMS, EdgePosterior, read_posterior
-from bayesstruct.graphs.truth import arc_matrix
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.posterior import GraphPosterior
+from bayesstruct.graphs.reading import read
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,11 +32,8 @@ def n_edges(idata, *, group: str = "posterior") -> "xr.DataArray":
     --------
     >>> az.plot_rank(n_edges(idata))  # doctest: +SKIP
     """
-    if has_arcs(idata):
-        posterior = read_arcs(idata, group)
-        return _over_draws(posterior, posterior.arcs.sum(axis=-1, dtype=int), "n_edges")
-    posterior = read_posterior(idata, group)
-    return _over_draws(posterior, posterior.indicators.sum(axis=-1), "n_edges")
+    posterior = read(idata, group)
+    return _over_draws(posterior, posterior.indicators.sum(axis=-1, dtype=int), "n_edges")
 
 
 def graph_distance(idata, reference=None) -> "xr.DataArray":
@@ -72,44 +59,17 @@ def graph_distance(idata, reference=None) -> "xr.DataArray":
     ValueError
         For a reference with unknown names.
     """
-    if has_dags(idata):
-        return _dag_distance(read_dags(idata), reference)
-    if has_arcs(idata):
-        return _arc_distance(read_arcs(idata), reference)
-    posterior = read_posterior(idata)
-    drawn = posterior.indicators
+    posterior = read(idata)
     if reference is None:
-        present = drawn.mean(axis=(0, 1)) >= 0.5
+        known = posterior.typical_lines()
     else:
-        present = edges_of(reference, posterior)
-    return _over_draws(posterior, (drawn != present).sum(axis=-1), "graph_distance")
-
-
-def _arc_distance(posterior: ArcPosterior, reference) -> "xr.DataArray":
-    if reference is None:
-        known = posterior.frequency >= 0.5
-    else:
-        known = arc_matrix(reference, posterior.variables)[posterior.source, posterior.target]
+        known = posterior.known_lines(reference)
     # Chain by chain: comparisons of all draws would take as much memory again.
-    distance = [(draws != known).sum(axis=-1) for draws in posterior.arcs]
+    distance = [posterior.distance(draws.astype(bool), known) for draws in posterior.indicators]
     return _over_draws(posterior, np.array(distance), "graph_distance")
 
 
-def _dag_distance(posterior: DagPosterior, reference) -> "xr.DataArray":
-    if reference is None:
-        known = median_matrix(posterior)
-    else:
-        known = arc_matrix(reference, posterior.variables)
-    distance = [  # chain by chain: adjacencies of all would take p / (p - 1) times the arcs again
-        joined_differently(posterior.matrices(draws.astype(bool)), known)
-        for draws in posterior.arcs
-    ]
-    return _over_draws(posterior, np.array(distance), "graph_distance")
-
-
-def _over_draws(
-    posterior: EdgePosterior | ArcPosterior, values: np.ndarray, name: str
-) -> "xr.DataArray":
+def _over_draws(posterior: GraphPosterior, values: np.ndarray, name: str) -> "xr.DataArray":
     import xarray as xr
 
     coords = {d: posterior.draws[d] for d in SAMPLE_DIMS if d in posterior.draws.coords}

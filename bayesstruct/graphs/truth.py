@@ -96,6 +96,14 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     return _directed(_as_pairs(truth), variables)
 
 
+def positions(wanted: list[str], variables: list[str]) -> list[int]:
+    """Positions of the variables of one result among those of another; both have the same."""
+    different = sorted(set(wanted) ^ set(variables))
+    if different:
+        raise ValueError(f"The two results have different variables: {', '.join(different)}.")
+    return [variables.index(name) for name in wanted]
+
+
 def _from_graph(graph, variables: list[str]) -> np.ndarray:
     if graph.is_directed():
         raise ValueError(

@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arc_tables import adjacencies
-from bayesstruct.graphs.arcs import has_dags, read_dags
-from bayesstruct.graphs.edges import read_posterior
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.graphs.plots.positions import resolve
 from bayesstruct.graphs.plots.style import FAINT, POSITIVE, UNDECIDED, axes
-from bayesstruct.graphs.probabilities import bayes_factors
+from bayesstruct.graphs.reading import read_graphs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +59,8 @@ def plot_evidence(
     """
     if not threshold > 1:
         raise ValueError(f"`threshold` must be above 1, got {threshold}.")
-    variables, tested = _tested(idata)
+    posterior = read_graphs(idata)
+    variables, tested = posterior.variables, posterior.adjacencies()
     ax = axes(ax, network_size(variables))
     pos = resolve(pos, variables)
     places = np.array([pos[name] for name in variables])
@@ -75,19 +73,6 @@ def plot_evidence(
     _legend(ax, handles)
     draw_nodes(ax, pos)
     return ax
-
-
-def _tested(idata) -> tuple[list[str], dict]:
-    """Variables, and ends, prior probability and Bayes factor of what joins them."""
-    if has_dags(idata):
-        posterior = read_dags(idata)
-        return posterior.variables, adjacencies(posterior)
-    posterior = read_posterior(idata)
-    ends = {"source": posterior.source, "target": posterior.target}
-    return posterior.variables, ends | {
-        "prior": posterior.prior,
-        "factor": bayes_factors(posterior).values,
-    }
 
 
 def _kinds(factor, prior, threshold: float) -> list[tuple[dict, np.ndarray]]:

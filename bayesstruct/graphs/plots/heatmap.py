@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.edges import read_posterior
 from bayesstruct.graphs.matrices import inclusion_matrix, partial_correlations
 from bayesstruct.graphs.plots.style import axes, diverging_map, shorten
+from bayesstruct.graphs.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ def plot_matrix(
 
 def _quantity(idata) -> str:
     """Say what the weights are: those of random fields are no partial correlations."""
-    field = "potentials" in read_posterior(idata).constants
+    field = "potentials" in read_edges(idata).constants
     return "weight" if field else "partial correlation"
 
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arcs import has_dags
+from bayesstruct.graphs.reading import is_acyclic
+from bayesstruct.graphs.records import ArcEnds
 from bayesstruct.graphs.replicates import constants_of, ends_of, replicated_tables
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def predictive_correlations(
 
 def _is_dependency_network(idata) -> bool:
     """Whether cells are replicated given the observed rest of their row."""
-    if "arc_source" in constants_of(idata):
-        return not has_dags(idata)
+    if ArcEnds.is_in(constants_of(idata)):
+        return not is_acyclic(idata)
     posterior = idata["posterior"].attrs if "posterior" in idata.children else {}
     return "dependency_network" in posterior  # symmetrised
 
