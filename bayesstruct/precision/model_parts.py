@@ -12,7 +12,7 @@ from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,
-    MissingCells,
+    MissingValues,
 )
 
 _ROWS = ("observation", "node")
@@ -39,7 +39,7 @@ def observe_rows(table, mean, precision):
     cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
     pm.modelcontext(None).add_coord("missing", cells)
     record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
-    MissingCells("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
+    MissingValues("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
     IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
 
 

@@ -7,8 +7,9 @@ from pymc.distributions.distribution import Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 
 from bayesstruct.core.ops import KernelRV
+from bayesstruct.core.special import slab_log_odds
 from bayesstruct.core.tensors import draw_batch
-from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, edge_logit
+from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, safe_log
 
 __all__ = ["Edges", "edges", "partial_correlations"]
 
@@ -46,6 +47,17 @@ class EdgesRV(KernelRV):
             )
 
         return draw
+
+
+def _edge_log_odds(precision, probability, spike, slab, scale):
+    """Log odds of each edge given the precision matrix, as a (p, p) tensor."""
+    value, spike, slab = (
+        precision / scale[..., None, None],
+        spike[..., None, None],
+        slab[..., None, None],
+    )
+    prior = safe_log(probability) - safe_log(1.0 - probability)
+    return slab_log_odds(value, prior, spike, slab)
 
 
 def upper(matrix):
@@ -93,16 +105,16 @@ class Edges(Discrete):
 
     def support_point(rv, size, precision, probability, spike, slab, scale):
         """Return the more probable value of each indicator."""
-        point = pt.gt(upper(edge_logit(precision, probability, spike, slab, scale)), 0.0)
+        point = pt.gt(upper(_edge_log_odds(precision, probability, spike, slab, scale)), 0.0)
         point = point.astype("int64")
         return point if rv_size_is_none(size) else pt.full((*size, point.shape[-1]), point)
 
     def logp(value, precision, probability, spike, slab, scale):
         """Sum of the Bernoulli log probabilities; minus infinity off 0 and 1."""
-        logit = upper(edge_logit(precision, probability, spike, slab, scale))
+        log_odds = upper(_edge_log_odds(precision, probability, spike, slab, scale))
         binary = pt.or_(pt.eq(value, 0), pt.eq(value, 1))
-        # An impossible value of a required or forbidden edge has an infinite logit.
-        logp = -pt.softplus(pt.switch(pt.eq(value, 1), -logit, logit))
+        # An impossible value of a required or forbidden edge has an infinite log odds.
+        logp = -pt.softplus(pt.switch(pt.eq(value, 1), -log_odds, log_odds))
         return pt.switch(binary, logp, -np.inf).sum(-1)
 
 

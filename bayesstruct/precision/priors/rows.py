@@ -5,7 +5,7 @@ A row is :math:`x = \ell + s \circ z` with :math:`z \sim N(\mu, K^{-1})`; the co
 on the standardised scale and draws come back in the units of the table.
 
 Cells may be missing. The likelihood of a row is then that of its observed cells, and the missing
-ones are a variable of their own, :class:`MissingCells`, whose law given the observed cells makes
+ones are a variable of their own, :class:`MissingValues`, whose law given the observed cells makes
 the two together the complete row. With ``m`` the missing and ``o`` the observed cells of a row and
 :math:`e = z - \mu`,
 
@@ -30,7 +30,7 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.tensors import as_float
 
-__all__ = ["ColumnMeans", "GraphicalNormal", "IncompleteGraphicalNormal", "MissingCells"]
+__all__ = ["ColumnMeans", "GraphicalNormal", "IncompleteGraphicalNormal", "MissingValues"]
 
 _LOG_2PI = np.log(2.0 * np.pi)
 
@@ -186,7 +186,7 @@ class IncompleteGraphicalNormal(Continuous):
 class MissingCellsRV(SymbolicRandomVariable):
     name = "missing_cells"
     extended_signature = "[rng],(n,p),(p,p),(p),(p),(n,p),(n,p)->[rng],(m)"
-    _print_name = ("MissingCells", "\\operatorname{MissingCells}")
+    _print_name = ("MissingValues", "\\operatorname{MissingValues}")
 
     @classmethod
     def rv_op(cls, mean, precision, location, scale, table, missing, *, size=None, rng=None):
@@ -204,7 +204,7 @@ class MissingCellsRV(SymbolicRandomVariable):
         return cls(inputs=[rng, *params], outputs=[next_rng, x[rows, columns]])(rng, *params)
 
 
-class MissingCells(Continuous):
+class MissingValues(Continuous):
     r"""Missing cells of a table given its observed ones, in the units of the table.
 
     The conditional law at the top of this module, cell by cell in row-major order.
