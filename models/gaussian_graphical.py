@@ -159,7 +159,7 @@ def _spike_slab(table, probability, required, forbidden, scales):
         nominal = edge_probability_matrix(table.names, probability, required, forbidden)
         arguments = {"edge_probability": nominal}
     else:
-        nominal = fixed_edges(table.names, required, forbidden)
+        nominal = fixed_edges(table.names, required, forbidden).fill(0.5)
         arguments = {"edge_probability": probability, "fixed": nominal}
     mode = partial(
         ops.graphical_spike_slab_mode, log_odds=ops.log_odds(nominal), **scales, **_ROUGH
