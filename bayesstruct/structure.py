@@ -1,6 +1,6 @@
-"""The posterior read as graphs: edge tables, summaries, comparisons, export.
+"""Posteriors as graphs: tables of edges and arcs, summaries, comparisons, export.
 
-Every function takes the DataTree that `pm.sample()` returned for a graph model of bayesstruct.
+Every function takes the DataTree that `pm.sample()` returns for a model of bayesstruct.
 """
 
 from bayesstruct.features.reading.links import link_probabilities

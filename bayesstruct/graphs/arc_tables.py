@@ -1,4 +1,4 @@
-"""The arc table: one row an arc, everything that is known about it."""
+"""The arc table: one row for each arc, with all summaries of it."""
 
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ _DEPENDENCY = (
     "posterior over graphs."
 )
 _EQUIVALENCE = (
-    "Where interventions do not tell Markov equivalent graphs apart, nothing in the data does: the "
-    "direction of an arc that they reverse rests on the prior. The probabilities of both directions "
-    "together are that of the adjacency."
+    "Data without interventions do not distinguish Markov equivalent graphs: the direction of an arc "
+    "that these reverse depends on the prior alone. The probabilities of both directions add up to "
+    "that of the adjacency."
 )
 
 
@@ -45,7 +45,7 @@ def arc_table(idata, *, ci_prob: float | None = None) -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        One row an arc, most probable first (ties: larger absolute mean), with columns
+        One row for each arc, most probable first (ties: larger absolute mean), with columns
 
         source, target
             Parent and child; predictor and response.
@@ -54,12 +54,12 @@ def arc_table(idata, *, ci_prob: float | None = None) -> "pd.DataFrame":
             zero (not negligible).
         prior
             Prior probability of the arc. Only for Bayesian networks, where acyclicity makes it
-            differ from what was asked for.
+            differ from the probability that was asked for.
         bayes_factor
             Posterior odds over prior odds; NaN for arcs that were required or forbidden.
         mean, hdi_low, hdi_high
             Of the coefficient over all draws, those without the arc included. A Bayesian network of
-            discrete columns has no coefficients, and its table not these columns.
+            discrete columns has no coefficients, and its table lacks these columns.
         ess, r_hat
             Of the 0/1 indicator. In networks of more than 20,000 arcs NaN for those that are in
             less than 1 % of the draws.
@@ -110,8 +110,8 @@ def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
     notes += bound_note(bounds)
     if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
         notes.append(
-            f"{fixed} Bayes factors are NaN: these arcs were required or forbidden, so there were "
-            "no odds that the data could change."
+            f"{fixed} Bayes factors are NaN: these arcs were required or forbidden, so that the "
+            "data could not change their odds."
         )
     return notes
 

@@ -1,4 +1,4 @@
-"""How near a posterior is to a known graph, or to another posterior."""
+"""Distance of a posterior from a known graph, or from another posterior."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -26,8 +26,8 @@ class Comparison:
     Attributes
     ----------
     auc, average_precision : float
-        Do true edges get higher probabilities than absent ones? No threshold is involved. NaN where
-        undefined: no true edge, or (`auc` only) nothing but true edges.
+        Whether true edges have higher probabilities than absent ones, over all thresholds. NaN where
+        undefined: no true edge, or (`auc` only) true edges alone.
     brier : float
         Mean squared error of the probabilities, 0 is perfect.
     precision, recall, f1, mcc : float
@@ -141,13 +141,13 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
 
 
 def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
-    """Tabulate how often edges of a given probability are really there.
+    """Compare the probabilities of edges with the share of them that are in a known graph.
 
     Parameters
     ----------
     idata : xarray.DataTree or sequence of them
         Result(s) of bayesstruct graph models.
-    truth : known graph, or a sequence of as many as there are results
+    truth : known graph, or a sequence with one for each result
         In any form that `compare` takes.
     bins : int
         Number of bins of equal width.
@@ -155,14 +155,14 @@ def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        One row a bin: `low`, `high` (its borders; the last includes 1), `predicted` (mean
+        One row for each bin: `low`, `high` (its borders; the last includes 1), `predicted` (mean
         probability of its edges), `observed` (share of them in the known graph), `count`. Empty
         bins have NaN.
 
     Raises
     ------
     ValueError
-        As `compare`; also when there are not as many truths as results.
+        As `compare`; also when the numbers of results and truths differ.
     """
     if isinstance(idata, Sequence):
         if len(idata) != len(truth) or not len(idata):

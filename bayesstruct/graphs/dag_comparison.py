@@ -1,4 +1,4 @@
-"""How near a posterior over directed acyclic graphs is to a known graph or another posterior."""
+"""Distance of a posterior over DAGs from a known graph, or from another posterior."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -26,8 +26,8 @@ class ArcComparison:
     Attributes
     ----------
     auc, average_precision : float
-        Over ordered pairs: do true arcs get higher probabilities than absent ones? NaN where
-        undefined: no true arc, or (`auc` only) nothing but true arcs.
+        Over ordered pairs: whether true arcs have higher probabilities than absent ones. NaN where
+        undefined: no true arc, or (`auc` only) true arcs alone.
     skeleton_auc : float
         The same over unordered pairs, with the probability that they are joined at all.
     brier : float

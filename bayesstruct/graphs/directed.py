@@ -1,4 +1,4 @@
-"""Posteriors over directed acyclic graphs: how probable arcs, paths and Markov blankets are."""
+"""Probabilities of arcs, paths and Markov blankets in posteriors over directed acyclic graphs."""
 
 from typing import TYPE_CHECKING
 
@@ -108,7 +108,7 @@ def blanket_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     Notes
     -----
     Given its Markov blanket a variable is independent of all others, so these are the probabilities
-    of the edges of the moral graph: what an undirected graphical model of the table would have.
+    of the edges of the moral graph, the graph of an undirected model of the table.
     Unlike arcs they are the same in all graphs of a Markov equivalence class.
 
     References

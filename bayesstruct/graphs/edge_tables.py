@@ -1,4 +1,4 @@
-"""The edge table: one row an edge, everything that is known about it."""
+"""The edge table: one row for each edge, with all summaries of it."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ __all__ = ["edge_table"]
 
 
 def edge_table(idata, *, ci_prob: float | None = None, group: str = "posterior") -> "pd.DataFrame":
-    """Summarise every edge: whether it is there, how strong, and if the numbers can be trusted.
+    """Summarise every edge: its probability, its weight, and how far to trust these numbers.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def edge_table(idata, *, ci_prob: float | None = None, group: str = "posterior")
     Returns
     -------
     pandas.DataFrame
-        One row an edge, most probable first (ties: larger absolute mean weight), with columns
+        One row for each edge, most probable first (ties: larger absolute mean weight), with columns
 
         source, target
             Names of the two variables.
@@ -40,11 +40,12 @@ def edge_table(idata, *, ci_prob: float | None = None, group: str = "posterior")
             `sample_stats` came along.
         bayes_factor
             Posterior odds over prior odds (`bayes_factors`): above 1 for the edge, below 1 against.
-            NaN for required and forbidden edges: their prior probability is 1 or 0, so that there
-            are no odds for the data to change. Always finite otherwise; values beyond some 1e6
-            say no more than "overwhelming", since they rest on the shape of the prior.
+            NaN for required and forbidden edges, whose prior probability is 1 or 0: the data
+            cannot change it. Always finite otherwise; values beyond some 1e6 depend on the shape of
+            the prior and should be read as "overwhelming".
         mean, hdi_low, hdi_high
-            Of the weight (a partial correlation, or the coupling of a random field), over all draws, those without the edge included.
+            Of the weight (a partial correlation, or the coupling of a Markov random field), over
+            all draws, those without the edge included.
         ess, r_hat
             Of the 0/1 indicator. An indicator that never changed has ess NaN and r_hat 1; one that
             is stuck at different values in different chains has r_hat infinity. Where
@@ -52,7 +53,7 @@ def edge_table(idata, *, ci_prob: float | None = None, group: str = "posterior")
 
         `attrs["estimator"]` says how probabilities are estimated (`inclusion_probabilities`),
         `attrs["bayes_factor_bounds"]` lists the rows whose Bayes factor is a Monte Carlo bound,
-        `attrs["notes"]` says in words what needs saying.
+        `attrs["notes"]` holds remarks in words.
 
     Raises
     ------
@@ -106,12 +107,12 @@ def _weight_summary(posterior: EdgePosterior, ci_prob: float):
 def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
     notes = []
     if posterior.n_chains == 1:
-        notes.append("r_hat is undefined: it compares chains and there is only one.")
+        notes.append("r_hat is undefined: it compares chains, and this result has one.")
     if posterior.n_draws < 4 * posterior.n_chains:
         notes.append("ess is undefined below four draws of a chain.")
     if posterior.unread:
         notes.append(
-            "What the step reported of the edges is left out and probabilities are shares of the draws, "
+            "The probabilities that the step reported are not used and those of this table are shares of the draws, "
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
     notes += bound_note(bounds)

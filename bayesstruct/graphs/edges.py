@@ -35,7 +35,7 @@ class EdgePosterior(GraphPosterior):
         Number that the step reported of each edge, with the expectation of the indicator and a
         smaller variance. Single values may be outside of [0, 1].
     unread : str
-        Why the numbers that the step reported cannot be used, if there are some.
+        Why the numbers that the step reported cannot be used; empty if it reported none.
     """
 
     line: ClassVar[str] = "edge"
@@ -99,7 +99,7 @@ class EdgePosterior(GraphPosterior):
 
     @cached_property
     def estimator(self) -> Frequency:
-        """How probabilities are estimated: the most precise way for which the result has all."""
+        """How probabilities are estimated: the most precise way that the result allows."""
         for kind in (Product, RaoBlackwell):
             if kind.serves(self):
                 return kind(self)

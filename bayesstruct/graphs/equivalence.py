@@ -1,4 +1,4 @@
-"""Markov equivalence: what data without interventions can tell about directions."""
+"""Markov equivalence: directions of arcs that data without interventions can determine."""
 
 from typing import TYPE_CHECKING
 

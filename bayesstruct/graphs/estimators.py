@@ -62,7 +62,7 @@ class Frequency:
 
 @dataclass(frozen=True, eq=False)
 class ControlVariate(Frequency):
-    """Probability as the mean of what a step reported of each edge."""
+    """Probability as the mean of a number that the step reported of each edge."""
 
     posterior: "EdgePosterior"
     name = "control variate"
@@ -74,7 +74,7 @@ class ControlVariate(Frequency):
         return present, 1 - present
 
     def ess(self) -> np.ndarray:
-        """Effective sample size of what the step reported."""
+        """Effective sample size of the numbers that the step reported."""
         return series_ess(self.posterior.inclusion)
 
     def floor(self, ess: np.ndarray | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The posterior as networkx graphs: the median graph, the most visited ones, all edges."""
+"""Posteriors as networkx graphs: the median graph, the most visited one, all edges."""
 
 from typing import TYPE_CHECKING
 
@@ -83,8 +83,8 @@ def map_graph(idata) -> "nx.Graph":
     Notes
     -----
     With more than some fifteen variables hardly any graph is visited twice; a most visited graph
-    with few visits is an accident, and `median_graph` the better summary; `find_MAP` of a random field
-    or a Bayesian network searches for the most probable graph. Ties go to the graph that was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
+    with few visits is accidental, and `median_graph` the better summary; `find_MAP` of a Markov random
+    field or a Bayesian network searches for the most probable graph. Ties go to the graph that was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
     up the graphs that data without interventions cannot tell apart.
     """
     posterior = read_graphs(idata)
@@ -187,6 +187,6 @@ def to_networkx(idata) -> "nx.Graph":
 
 
 def check_fraction(name: str, value: float) -> None:
-    """Refuse what is not strictly between 0 and 1."""
+    """Raise for a number that is not strictly between 0 and 1."""
     if not 0 < value < 1:
         raise ValueError(f"`{name}` must be strictly between 0 and 1, got {value}.")

@@ -23,7 +23,7 @@ def is_group(thing) -> bool:
 
 
 def group_dataset(idata: "xr.DataTree", group: str) -> "xr.Dataset":
-    """Return a group of a result as a dataset; the error names the groups that there are."""
+    """Return a group of a result as a dataset; the error names those of the result."""
     if group not in idata.children:
         raise _missing_group(idata, group)
     return idata[group].to_dataset()
@@ -41,7 +41,7 @@ def in_order(draws: "xr.Dataset", constants: "xr.Dataset") -> "xr.Dataset":
 
 
 def _missing_group(idata: "xr.DataTree", group: str) -> ValueError:
-    """Error for a result without a group; names the groups that there are."""
+    """Error for a result without a group; names those that it has."""
     if is_group(idata):
         return ValueError(f"This is one group of a result, not the whole.{WHOLE}")
     found = ", ".join(idata.children) or "none"

@@ -1,4 +1,4 @@
-"""Whether the chains agree on each edge."""
+"""Convergence of the chains, for each edge."""
 
 import warnings
 
@@ -24,7 +24,7 @@ def edge_ess(idata) -> "xr.DataArray":
     -------
     xarray.DataArray over the edges
         In draws. NaN for an indicator that never changed (or with fewer than four draws a chain):
-        how fast something mixes cannot be read from a thing that did not move.
+        mixing cannot be judged from a constant.
 
     Notes
     -----
@@ -73,7 +73,7 @@ def edge_rhat(idata) -> "xr.DataArray":
     posterior = read_edges(idata)
     if posterior.n_chains == 1:
         warnings.warn(
-            "R-hat compares chains and there is only one: all values are NaN.",
+            "R-hat compares chains, and this result has one: all values are NaN.",
             UserWarning,
             stacklevel=2,
         )

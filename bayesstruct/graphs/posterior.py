@@ -1,4 +1,4 @@
-"""What posteriors over undirected and directed graphs have in common."""
+"""Base of the posteriors over undirected and directed graphs."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["Distinct", "GraphPosterior", "distinct_rows"]
 
 @dataclass(frozen=True, kw_only=True)
 class GraphPosterior(ABC):
-    """Draws of a graph, with what is needed to read them.
+    """Draws of a graph, with its columns, constants and probabilities.
 
     A *line* is an edge of an undirected graph or an arc of a directed one. Arrays over lines have
     the order of `source` and `target`.

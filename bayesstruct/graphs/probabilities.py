@@ -1,4 +1,4 @@
-"""How probable each edge is, and how much the data changed that."""
+"""Probabilities and Bayes factors of edges."""
 
 from typing import TYPE_CHECKING
 
@@ -34,8 +34,8 @@ def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray
     Notes
     -----
     With a spike-and-slab prior the indicator is independent of everything else given the precision
-    matrix, so instead of counting ones we average what they were drawn from [1]_, a smaller
-    Monte Carlo error at no cost:
+    matrix, so that the probabilities that they are drawn with are averaged instead of
+    the ones counted [1]_, with a smaller Monte Carlo error at no cost:
 
     .. math:: \frac1S \sum_s
         \frac{\pi N(k^{(s)}; 0, v_1^2)}
@@ -70,7 +70,7 @@ def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray
 
 
 def bayes_factors(idata, *, group: str = "posterior") -> "xr.DataArray":
-    r"""Bayes factor of each edge: how much the data raised or lowered its odds.
+    r"""Bayes factor of each edge: the factor by which the data change its odds.
 
     Parameters
     ----------
@@ -82,9 +82,8 @@ def bayes_factors(idata, *, group: str = "posterior") -> "xr.DataArray":
     Returns
     -------
     xarray.DataArray over the edges
-        Above 1 the data speak for the edge, below 1 against it, around 1 they do not know. Never
-        infinite. NaN for an edge that was required or forbidden (prior probability 1 or 0): nothing
-        was tested. The coordinate `bound` is True where the value is only a bound (see Notes).
+        Above 1 the data speak for the edge, below 1 against it; around 1 they do not decide. Never
+        infinite. NaN for an edge that was required or forbidden (prior probability 1 or 0). The coordinate `bound` is True where the value is only a bound (see Notes).
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Read a result as a posterior over graphs; all other modules ask that and never open the tree."""
+"""Read results as posteriors over graphs, of which all other readers ask."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -55,7 +55,7 @@ def read(idata, group: str = "posterior") -> EdgePosterior | ArcPosterior | DagP
     TypeError
         When `idata` is not a DataTree.
     ValueError
-        When a group or a variable is missing, with a sentence that says which.
+        When a group or a variable is missing, the message says which.
     """
     if isinstance(idata, GraphPosterior):
         return idata
@@ -149,8 +149,8 @@ def read_dags(idata, group: str = "posterior") -> DagPosterior:
     posterior = read_arcs(idata, group)
     if not isinstance(posterior, DagPosterior):
         raise ValueError(
-            "This result is that of a dependency network, whose arcs may form cycles: there is no "
-            "directed acyclic graph in it. Read it with bs.arc_table or bs.symmetrize, or sample "
+            "This result is that of a dependency network, whose arcs may form cycles, so "
+            "that it has no directed acyclic graphs. Read it with bs.arc_table or bs.symmetrize, or sample "
             "bs.models.bayesian_network."
         )
     return posterior
@@ -209,7 +209,7 @@ def _check_edges(posterior: EdgePosterior) -> None:
 
 
 def _with_statistics(posterior: EdgePosterior, stats) -> EdgePosterior:
-    """Add what a step reported of the edges, if it is certainly of the same draws and edges."""
+    """Add the numbers that a step reported of the edges, if it is certainly of the same draws and edges."""
     found = [v for name, v in stats.data_vars.items() if str(name).endswith(_INCLUSION)]
     if not found:
         return posterior
@@ -222,12 +222,12 @@ def _with_statistics(posterior: EdgePosterior, stats) -> EdgePosterior:
 def _mismatch(found: list["xr.DataArray"], posterior: EdgePosterior) -> str:
     """Why statistics do not belong to the draws and edges of a posterior, or an empty text."""
     if len(found) > 1:
-        return "there are several random fields"
+        return "the model has several random fields"
     [values] = found
     if values.ndim != 3 or values.size != values.sizes["chain"] * values.sizes["draw"] * len(
         posterior.source
     ):
-        return "there are not as many edges"
+        return "their number is not that of the edges"
     ends = posterior.target, posterior.source
     if (np.lexsort(ends) != np.arange(len(posterior.source))).any():
         return "the edges are not in the order of the table"

@@ -1,4 +1,4 @@
-"""Errors for results that lack something or were cut since, with what to do about it."""
+"""Errors for results that lack a variable or were cut or sorted, with their remedies."""
 
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,18 @@ __all__ = [
     "wrong_type",
 ]
 
-#: What a user's own model needs besides its precision matrix or random field, and how to add it.
+#: What a user's own model needs besides its precision matrix or Markov random field, and how to add it.
 _TO_ADD = {
     NODE: 'pm.Model(coords={"node": names, "node_": names, "pair": [f"{a} -- {b}" for a, b in '
     'itertools.combinations(names, 2)]}), and dims=("node", "node_") of the precision',
-    "edge": 'bs.distributions.edges("edge", precision, dims="pair"), or of a random field pm.Deterministic("edge", '
+    "edge": 'bs.distributions.edges("edge", precision, dims="pair"), or of a Markov random field pm.Deterministic("edge", '
     'pm.math.neq(weight, 0).astype(int), dims="pair")',
     "weight": 'pm.Deterministic("weight", bs.distributions.partial_correlations(precision), dims="pair"), or the weights of '
-    'the random field, called "weight", dims="pair"',
+    'the Markov random field, called "weight", dims="pair"',
     "edge_source": 'pm.Data("edge_source", np.triu_indices(p, 1)[0], dims="pair")',
     "edge_target": 'pm.Data("edge_target", np.triu_indices(p, 1)[1], dims="pair")',
     "edge_prior": 'pm.Data("edge_prior", bs.distributions.implied_edge_probability(p, 0.5), dims="pair"), or np.full(p * (p - '
-    "1) // 2, 0.5) of a random field",
+    "1) // 2, 0.5) of a Markov random field",
 }
 _NO_CONSTANTS = (
     " There is no group constant_data, where models of bayesstruct have it: bs.load_checkpoint(path, model=model) adds "
@@ -42,7 +42,7 @@ _NESTED = (
 
 
 def wrong_type(thing) -> TypeError:
-    """Error for a thing that is not a result."""
+    """Error for an argument that is not a result."""
     kind = f"{type(thing).__module__}.{type(thing).__name__}"
     return TypeError(
         f"Expected the xarray.DataTree that pm.sample() returns, got {kind}."
@@ -51,7 +51,7 @@ def wrong_type(thing) -> TypeError:
 
 
 def refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Dataset") -> None:
-    """Raise when something that edges are read with is absent; says how a model gets it."""
+    """Raise if a variable that edges are read with is absent; the message says how to add it."""
     absent = [name for name in _TO_ADD if not _has(name, draws, constants)]
     lacking = [name for name in wanted if name in absent]
     if not lacking:
@@ -79,7 +79,7 @@ def _has(name: str, draws: "xr.Dataset", constants: "xr.Dataset") -> bool:
 def refuse_absent_arcs(
     draws: "xr.Dataset", constants: "xr.Dataset", group: str, *, weighted: bool
 ) -> None:
-    """Raise when something that arcs are read with is absent.
+    """Raise if a variable that arcs are read with is absent.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which edges may be reported, and with how many false ones among them."""
+"""Selection of edges with a bound on the expected share of false ones."""
 
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ def credible_edges(idata, fdr: float = 0.05) -> "pd.DataFrame":
     .. math:: \mathrm{FDR}(D) = \frac{1}{|D|} \sum_{e \in D} \{1 - P(e \mid x)\} .
 
     It is smallest, for a given size, for the most probable edges, and grows with the size [1]_ [2]_.
-    The statement is as good as the model and its prior.
+    It depends on the model and its prior.
 
     References
     ----------

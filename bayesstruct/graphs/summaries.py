@@ -1,4 +1,4 @@
-"""What tables of edges and arcs have in common: intervals, order, notes."""
+"""Intervals, order and notes of tables of edges and arcs."""
 
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def most_probable_first(
 ) -> tuple["pd.DataFrame", list[int]]:
     """Sort a table of edges or arcs, and return it with the rows whose Bayes factor is a bound.
 
-    Most probable first; of equals the largest absolute ``mean``, if there is one, then as before.
+    Most probable first; of equals the largest absolute ``mean``, if the table has one.
     """
     size = np.abs(table["mean"]) if "mean" in table else np.zeros(len(table))
     order = np.lexsort((-size, -table["probability"]))
@@ -50,7 +50,7 @@ def most_probable_first(
 
 
 def bound_note(bounds: list[int]) -> list[str]:
-    """Note on Bayes factors that are bounds, if there are some."""
+    """Note on Bayes factors that are bounds, or nothing."""
     if not bounds:
         return []
     return [

@@ -1,4 +1,4 @@
-"""One number for each sampled graph, so that a chain of graphs can be looked at as any chain."""
+"""One number for each sampled graph, so that chains of graphs can be diagnosed as any chain."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A known graph, in whatever form people have it, as a matrix in the order of the variables."""
+"""Known graphs in several forms as matrices in the order of the variables."""
 
 from collections import Counter
 

@@ -19,7 +19,7 @@ _log = logging.getLogger("bayesstruct")
 
 @register_mode(after=SpikeAndSlabRefusal)
 class PrecisionMode(ModeSolver):
-    r"""Mode of a precision matrix and of what else is continuous in its model.
+    r"""Mode of a precision matrix and of the other continuous variables of its model.
 
     .. math:: p(K, \mu, \theta \mid x_{\mathrm{obs}})
 
@@ -34,7 +34,7 @@ class PrecisionMode(ModeSolver):
     """
 
     def recognise(self, model):
-        """Return the parts around precision matrices, or None if there are none."""
+        """Return the parts around precision matrices, or None without such a matrix."""
         parts = parts_of(model)
         known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
         if parts and not known:
@@ -150,7 +150,7 @@ class PartMode:
 
 
 class _Climb:
-    """Maximisation over the variables that no solver knows, the others held fixed."""
+    """Maximisation over the variables outside the parts, the others held fixed."""
 
     def __init__(self, model, parts, others):
         summed = {v for part in parts for v in (part.edge, *(t.missing_rv for t in part.tables))}
@@ -194,7 +194,7 @@ def _other_variables(model, parts) -> list:
     fixed = [v.name for v in others if v.dtype.startswith(("int", "bool", "uint"))]
     if fixed:
         _log.warning(
-            "find_MAP: %s: discrete and not the edges of a known prior, so the initial value is kept.",
+            "find_MAP: %s: discrete and not the edges of a known prior, so that the initial value is kept.",
             ", ".join(map(repr, fixed)),
         )
     return [v for v in others if v.name not in fixed]

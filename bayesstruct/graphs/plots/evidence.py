@@ -1,4 +1,4 @@
-"""For every edge: is it there, is it absent, or do the data not say."""
+"""Edges as included, excluded or undecided by their Bayes factors."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ def plot_evidence(
 ) -> "Axes":
     """Draw each edge as included, excluded or undecided, by its Bayes factor.
 
-    An edge that is not in the graph may be absent or just not known; this picture keeps the two
-    apart. Of a Bayesian network it shows the adjacencies, arcs either way: whether two variables
-    are joined at all, which the data know better than the direction.
+    An edge that is not in the graph may be absent, or the data may not decide; this picture keeps
+    the two apart. Of a Bayesian network it shows the adjacencies, arcs either way: whether two
+    variables are joined at all, which data determine better than the direction.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _style(label, color, width, dashes, order, *, always=True) -> dict:
 
 
 def _draw_kind(ax: "Axes", segments: np.ndarray, style: dict, p: int):
-    """Draw all edges of a kind and return what the legend shows for it."""
+    """Draw all edges of a kind and return its entry in the legend."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 

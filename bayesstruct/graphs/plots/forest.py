@@ -1,4 +1,4 @@
-"""The strongest edges with their uncertainty."""
+"""The most probable edges or arcs with the intervals of their weights."""
 
 from typing import TYPE_CHECKING
 

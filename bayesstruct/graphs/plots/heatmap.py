@@ -1,4 +1,4 @@
-"""Partial correlations and edge probabilities as one square."""
+"""Partial correlations and probabilities of edges as a heat map."""
 
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_matrix"]
 
-MAX_PRINTED = 15  # variables up to which the numbers are written into the cells
+MAX_PRINTED = 15  # variables up to which the numbers are printed
 
 
 def plot_matrix(
     idata, *, probabilities: bool = True, max_weight: float | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the posterior mean of the partial correlations (weights, of a random field) as a heat map.
+    """Draw the posterior mean of the partial correlations (weights, of a Markov random field) as a heat map.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def plot_matrix(
 
 
 def _quantity(idata) -> str:
-    """Say what the weights are: those of random fields are no partial correlations."""
+    """Name of the weights: those of Markov random fields are no partial correlations."""
     field = "potentials" in read_edges(idata).constants
     return "weight" if field else "partial correlation"
 

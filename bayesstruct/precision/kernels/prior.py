@@ -100,15 +100,13 @@ def sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, s
     p = precision.shape[0]
     nothing, work = np.zeros((p, p)), np.empty((2, p))
     for _ in range(sweeps):
-        spike_slab_sweep(
-            rng, precision, covariance, edges, inclusion,
-            nothing, 0.0, log_odds, spike, slab, rate, work,
-        )  # fmt: skip
+        state = (precision, covariance, edges, inclusion)
+        spike_slab_sweep(rng, *state, nothing, 0.0, log_odds, spike, slab, rate, work)
 
 
 @kernel
 def implied_inclusion(rng, probability, spike, slab, rate, sweeps):
-    """Prior mean of each indicator under the joint law of matrix and indicators (p, p)."""
+    """Prior mean of each indicator under the joint distribution of matrix and indicators (p, p)."""
     p = probability.shape[0]
     precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
     inclusion, log_odds = np.zeros((p, p)), log_odds_matrix(probability)
@@ -173,7 +171,7 @@ def draw_edge_probability(rng, probability, alpha, beta, spike, slab, rate):
     """Draw the common edge probability from its implied prior.
 
     That is the beta density times the probability that independent elements give a positive
-    definite matrix: rejection in a few dimensions, Gibbs over the joint law beyond.
+    definite matrix: rejection in a few dimensions, Gibbs sweeps over the joint distribution beyond.
     """
     p = probability.shape[0]
     precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))

@@ -127,7 +127,7 @@ def mode_objective(precision, scatter, n, log_odds, spike, slab, rate):
 def spike_slab_mode(scatter, n, log_odds, spike, slab, rate, start, tol, max_iter):
     """Sweep until the gradient is below ``tol`` times n; return K, residual and sweeps.
 
-    The columns lean on the inverse of K, which is computed anew every twenty sweeps.
+    The updates use the inverse of K, which is computed anew every twenty sweeps.
     """
     p = scatter.shape[0]
     precision, work = start.copy(), np.empty((2, p))

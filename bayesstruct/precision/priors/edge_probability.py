@@ -1,5 +1,7 @@
 """Prior of the common edge probability of a spike-and-slab prior."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -10,6 +12,9 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from bayesstruct.core.ops import KernelRV
 from bayesstruct.core.tensors import as_float, as_square, draw_batch
 from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["EdgeProbability", "beta_edge_probability"]
 
@@ -129,7 +134,7 @@ class EdgeProbability(UnitContinuous):
         )
 
 
-def beta_edge_probability(name, p, beta, fixed, kwargs):
+def beta_edge_probability(name: str, p: int, beta, fixed, kwargs: dict) -> "TensorVariable":
     """Put the edge probability into the model; return the (p, p) matrix that it fills."""
     import pymc as pm
 

@@ -1,5 +1,7 @@
 """Indicators of the edges of an undirected graph, given its precision matrix."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -10,6 +12,9 @@ from bayesstruct.core.ops import KernelRV
 from bayesstruct.core.special import slab_log_odds
 from bayesstruct.core.tensors import draw_batch
 from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, safe_log
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["Edges", "edges", "partial_correlations"]
 
@@ -60,7 +65,7 @@ def _edge_log_odds(precision, probability, spike, slab, scale):
     return slab_log_odds(value, prior, spike, slab)
 
 
-def upper(matrix):
+def upper(matrix) -> "TensorVariable":
     """Upper triangle of a (..., p, p) tensor as a vector, row by row."""
     p = matrix.type.shape[-1]
     indices = pt.triu_indices(matrix.shape[-1], 1) if p is None else np.triu_indices(p, 1)
@@ -118,7 +123,7 @@ class Edges(Discrete):
         return pt.switch(binary, logp, -np.inf).sum(-1)
 
 
-def edges(name, precision, **kwargs):
+def edges(name: str, precision, **kwargs) -> "TensorVariable":
     """Add the indicators of a spike-and-slab precision matrix to the model.
 
     Parameters
@@ -137,7 +142,7 @@ def edges(name, precision, **kwargs):
     return Edges(name, precision, **kwargs)
 
 
-def partial_correlations(precision):
+def partial_correlations(precision) -> "TensorVariable":
     r"""Partial correlations of a precision matrix as a vector, upper triangle row by row.
 
     .. math:: \rho_{ij} = -k_{ij} / \sqrt{k_{ii} k_{jj}}

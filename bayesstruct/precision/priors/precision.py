@@ -13,6 +13,8 @@ scale (``rate`` of the graphical lasso, ``scale`` of the spike and slab), and an
 drawn by :class:`EdgeProbability`, whose density carries the same constant the other way round.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -27,16 +29,19 @@ from bayesstruct.core.tensors import as_float, as_square, draw_batch, is_beta, r
 from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV, beta_edge_probability
 
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["GraphicalLasso", "GraphicalSpikeSlab", "safe_log"]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 class PrecisionRV(KernelRV):
-    """A prior of precision matrices; ``start()``, if any, is where its chains begin.
+    """A prior of precision matrices; its chains begin at ``start()``, if that was given.
 
     PyMC has ``initval=`` for that, but cannot transform models that use it (for the pointwise
-    log-likelihood, ``pm.do``, ``pm.observe``); what the Op itself carries survives.
+    log-likelihood, ``pm.do``, ``pm.observe``); attributes of the Op survive.
     """
 
     def __init__(self, *args, start=None, **kwargs):
@@ -140,7 +145,7 @@ def _normal(value, sd):
     return -0.5 * pt.square(value / sd) - pt.log(sd) - _HALF_LOG_2PI
 
 
-def safe_log(probability):
+def safe_log(probability) -> "TensorVariable":
     """Logarithm that gives minus infinity at zero without a warning or a NaN gradient."""
     positive = pt.gt(probability, 0.0)
     return pt.switch(positive, pt.log(pt.switch(positive, probability, 1.0)), -np.inf)
@@ -209,7 +214,7 @@ class GraphicalLasso(Continuous):
         return super().dist(params, **kwargs)
 
     def support_point(rv, size, rates, diagonal_rate, scale):
-        """Return the start if there is one, else the identity times the scale."""
+        """Return the start if it was given, else the identity times the scale."""
         return _start(rv, size, rates, scale)
 
     def logp(value, rates, diagonal_rate, scale):
@@ -238,7 +243,7 @@ class GraphicalSpikeSlab(Continuous):
     The indicators follow from the matrix, :class:`Edges`: given ``K`` they are independent
     Bernoulli. This is the joint distribution of Wang's construction, in which the constant that belongs to
     each graph cancels. The *implied* prior probability of an edge is therefore not
-    :math:`\pi_{ij}` but smaller, since slab values are more often refused by the cone; Bayes
+    :math:`\pi_{ij}` but smaller, since slab values are more often outside the cone; Bayes
     factors use :func:`bayesstruct.distributions.implied_edge_probability`.
 
     ========  ==========================================
@@ -326,7 +331,7 @@ class GraphicalSpikeSlab(Continuous):
         return super().dist([probability, *scales.values(), as_float(scale)], **kwargs)
 
     def support_point(rv, size, probability, spike, slab, diagonal_rate, scale):
-        """Return the start if there is one, else the identity times the scale."""
+        """Return the start if it was given, else the identity times the scale."""
         return _start(rv, size, probability, scale)
 
     def logp(value, probability, spike, slab, diagonal_rate, scale):

@@ -1,1 +1,1 @@
-"""Precision matrices in a model: what is drawn or maximised with them, and its values at a point."""
+"""Precision matrices in a model: the variables drawn or maximised with them, and their values."""

@@ -32,6 +32,8 @@ from bayesstruct.precision.priors.rows import (
 )
 
 if TYPE_CHECKING:
+    import pymc as pm
+
     from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["PRECISION_RVS", "PrecisionPart", "TablePart", "parts_of", "recognize"]
@@ -89,7 +91,7 @@ class PrecisionPart:
 
     @property
     def roles(self) -> dict[str, "TensorVariable"]:
-        """The matrix and the variables beside it by their role, as far as there are some."""
+        """The matrix and the variables beside it that the model has, by their role."""
         roles = {"precision": self.precision, "edge": self.edge}
         roles |= {"share": self.share, "mean": self.mean}
         return {role: variable for role, variable in roles.items() if variable is not None}
@@ -101,7 +103,7 @@ class PrecisionPart:
         return [*self.roles.values(), *missing]
 
 
-def recognize(model, precision) -> PrecisionPart:
+def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
     """Collect the exactly sampled part of a model around one precision matrix.
 
     Parameters
@@ -207,7 +209,7 @@ def _attach_missing(part, variables):
         if table.missing_rv is None:
             raise NotRecognized(f"the missing values of {table.rv.name!r} are not in the model")
     if len(variables) != sum(t.missing_rv is not None for t in part.tables):
-        raise NotRecognized("there are missing values without a table")
+        raise NotRecognized("some missing values belong to no table")
 
 
 def _share(model, part):
@@ -236,7 +238,7 @@ def _mean(model, part):
     return mean if known else None
 
 
-def parts_of(model) -> dict:
+def parts_of(model: "pm.Model") -> dict["TensorVariable", PrecisionPart | NotRecognized]:
     """Map each precision matrix of a model to its part, or to the reason why it has none."""
     out = {}
     for rv in model.free_RVs:

@@ -26,15 +26,15 @@ class SpikeSlabSolution(PrecisionSolution):
 
 def graphical_spike_slab(
     scatter,
-    n,
+    n: float,
     log_odds=0.0,
     *,
-    spike_scale=0.02,
-    slab_scale=1.0,
-    diagonal_rate=0.5,
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    diagonal_rate: float = 0.5,
     init=None,
-    tol=1e-9,
-    max_iter=20_000,
+    tol: float = 1e-9,
+    max_iter: int = 20_000,
 ) -> SpikeSlabSolution:
     r"""Maximise the posterior density of a precision matrix, the indicators summed out.
 
