@@ -43,13 +43,13 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     NetworkCells,
 )
+from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, edges, partial_correlations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
 )
 from bayesstruct.precision.priors.precision import (
-    EdgeProbability,
     GraphicalLasso,
     GraphicalSpikeSlab,
 )
@@ -57,7 +57,7 @@ from bayesstruct.precision.priors.rows import (
     ColumnMeans,
     GraphicalNormal,
     IncompleteGraphicalNormal,
-    MissingCells,
+    MissingValues,
 )
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
 from bayesstruct.sparse.priors.group_laplace import GroupLaplace, SparseGroupLaplace
@@ -113,8 +113,8 @@ __all__ = [
     "Intercepts",
     "Ising",
     "LaplaceSpikeAndSlab",
-    "MissingCells",
     "MissingStates",
+    "MissingValues",
     "NetworkCells",
     "NoiseVariances",
     "NoisyOr",

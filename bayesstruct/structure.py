@@ -1,6 +1,6 @@
-"""The posterior read as graphs: edge tables, summaries, comparisons, export.
+"""Posteriors as graphs: tables of edges and arcs, summaries, comparisons, export.
 
-Every function takes the DataTree that `pm.sample()` returned for a graph model of bayesstruct.
+Every function takes the DataTree that `pm.sample()` returns for a model of bayesstruct.
 """
 
 from bayesstruct.features.reading.links import link_probabilities
@@ -39,7 +39,7 @@ from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.selection import credible_edges
-from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize

@@ -1,4 +1,4 @@
-"""Gaussian graphical model: which variables depend on each other, given all the rest?
+"""Gaussian graphical model: which variables depend on each other given all others?
 
 x = location + scale * z          the table in its units, and standardised
 z_i | mean, K ~ Normal(mean, K^-1)                      one row of the table
@@ -7,20 +7,23 @@ edge | K      ~ Bernoulli                               1 where K_jk came from t
 weight        = partial correlations of K
 """
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct import ops
 from bayesstruct.core.recorded import register
+from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.covariates import check_same_rows
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import observe_rows, record_edges, regression, warn_size
+from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
+from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import edges, partial_correlations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
@@ -32,41 +35,41 @@ from bayesstruct.precision.priors.rows import ColumnMeans
 __all__ = ["gaussian_graphical"]
 
 _MATRIX = ("node", "node_")
-_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be the mode to the last digit
+_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
 
 
 def gaussian_graphical(
     data,
     *,
-    prior="spike_slab",
+    prior: str = "spike_slab",
     edge_probability=0.5,
-    required=(),
-    forbidden=(),
-    spike_scale=0.02,
-    slab_scale=1.0,
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
     rate=1.0,
-    diagonal_rate=None,
-    negligible=0.1,
+    diagonal_rate: float | None = None,
+    negligible: float = 0.1,
     covariates=None,
-    standardize=True,
-):
+    standardize: bool = True,
+) -> pm.Model:
     r"""Learn which columns of a table depend on each other once all the others are known.
 
     Each row is multivariate normal; two columns are joined by an edge when their partial
-    correlation given all the others is not negligible. Missing cells are imputed inside the model.
+    correlation given all the others is not negligible. Missing values are imputed inside the model.
 
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, p) table of numbers, one row for each observation; NaN marks a missing cell.
+        (n, p) table of numbers, one row for each observation; NaN marks a missing value.
     prior : {"spike_slab", "laplace"}
         ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"laplace"`` (Wang 2012) only
         shrinks, and an edge is then a partial correlation beyond ``negligible``.
     edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
         forbids and 1 requires an edge; a beta distribution is learned from the table
-        (positive definite matrices favour few edges, so that the implied law of the edge
-        probability lies below the beta that is given; Bayes factors take account of it).
+        (positive definite matrices favour few edges, so that the implied distribution of the
+        edge probability lies below the beta that is given; Bayes factors take account of it).
     required, forbidden : iterable of pairs of column names
         Edges known to be present or absent: pure slab or pure spike.
     spike_scale, slab_scale : float
@@ -75,14 +78,14 @@ def gaussian_graphical(
         (``benchmarks/spike_slab_sensitivity.py``).
     rate : float or unregistered distribution, default 1
         Laplace rate of the off-diagonal elements (``prior="laplace"``), the penalty
-        :math:`\lambda` of a summed log-likelihood; ``pm.Gamma.dist(1, 0.1)`` has it learned.
+        :math:`\lambda` of a summed log-likelihood; ``pm.Gamma.dist(1, 0.1)`` makes it a random variable.
     diagonal_rate : float, optional
         Exponential rate of the diagonal elements; 0.5 for the spike and slab, ``rate / 2`` for the
         Laplace prior unless given.
     negligible : float, default 0.1
         Absolute partial correlation up to which ``prior="laplace"`` counts a pair as not connected.
     covariates : DataFrame or array_like, optional
-        (n, q) table without missing cells, of columns that are not in `data`; the mean of a row is
+        (n, q) table without missing values, of columns that are not in `data`; the mean of a row is
         then a linear function of it.
     standardize : bool, default True
         Put the priors on the scale of standardised columns. Draws of the table stay in its units.
@@ -91,7 +94,7 @@ def gaussian_graphical(
     -------
     pymc.Model
         With ``precision``, ``weight`` (partial correlations), ``edge``, ``mean``, ``x`` (the
-        table), and ``x_missing`` where cells are missing.
+        table), and ``x_missing`` where values are missing.
 
     Raises
     ------
@@ -140,14 +143,14 @@ def gaussian_graphical(
 
 
 def _check_options(prior, edge_probability, required, forbidden, rate, negligible):
-    """Refuse what the chosen prior would silently not look at."""
+    """Raise if an option does not apply to the chosen prior."""
     plain = np.ndim(edge_probability) == 0 and not hasattr(edge_probability, "owner")
     if prior == "laplace" and not (plain and edge_probability == 0.5):
-        raise ValueError('`edge_probability` goes with prior="spike_slab"')
+        raise ValueError('`edge_probability` applies to prior="spike_slab" only')
     if prior == "laplace" and (len(required) or len(forbidden)):
-        raise ValueError('`required` and `forbidden` edges go with prior="spike_slab"')
+        raise ValueError('`required` and `forbidden` edges apply to prior="spike_slab" only')
     if prior == "spike_slab" and (hasattr(rate, "owner") or rate != 1.0):
-        raise ValueError('`rate` goes with prior="laplace"')
+        raise ValueError('`rate` applies to prior="laplace" only')
     if not 0 < negligible < 1:
         raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
 
@@ -159,12 +162,10 @@ def _spike_slab(table, probability, required, forbidden, scales):
         nominal = edge_probability_matrix(table.names, probability, required, forbidden)
         arguments = {"edge_probability": nominal}
     else:
-        nominal = fixed_edges(table.names, required, forbidden)
+        nominal = fixed_edges(table.names, required, forbidden).fill(0.5)
         arguments = {"edge_probability": probability, "fixed": nominal}
-    mode = partial(
-        ops.graphical_spike_slab_mode, log_odds=ops.log_odds(nominal), **scales, **_ROUGH
-    )
-    start = ops.BootstrapStart(table.standardized, mode)
+    mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **_ROUGH)
+    start = BootstrapStart(table.standardized, mode)
     precision = GraphicalSpikeSlab(
         "precision", table.p, **arguments, **scales, dims=_MATRIX, start=start
     )
@@ -179,8 +180,8 @@ def _laplace(table, rate, diagonal_rate, negligible):
     """Precision matrix under the graphical-lasso prior; an edge is a partial correlation."""
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
-    mode = partial(ops.graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
-    start = ops.BootstrapStart(table.standardized, mode)
+    mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
+    start = BootstrapStart(table.standardized, mode)
     rate = register("rate", rate) if learned else rate
     precision = GraphicalLasso(
         "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, start=start

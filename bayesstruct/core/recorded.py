@@ -92,9 +92,8 @@ class Recorded:
         ValueError
             If a constant that is not optional is missing; names it.
         """
-        constants = source
-        if hasattr(source, "children"):
-            constants = source["constant_data"] if "constant_data" in source.children else {}
+        inside = "constant_data" in getattr(source, "children", ())
+        constants = source["constant_data"] if inside else source
         absent = [
             one.metadata["name"]
             for one in _constants(cls)

@@ -1,4 +1,4 @@
-"""Prior edge probabilities in the shape that a model needs: one symmetric matrix."""
+"""Prior probabilities of edges as symmetric matrices, and edges that are certain."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.names import label_text
 
-__all__ = ["StochasticBlock", "edge_probability_matrix", "fixed_edges"]
+__all__ = ["FixedEdges", "StochasticBlock", "edge_probability_matrix", "fixed_edges"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class StochasticBlock:
     Parameters
     ----------
     blocks : int
-        Most blocks; some may stay empty.
+        Maximum number of blocks; some may stay empty.
     concentration : float
         :math:`a`; below 1 it favours few blocks.
     within, between : pair of float
@@ -33,7 +33,7 @@ class StochasticBlock:
     Raises
     ------
     TypeError, ValueError
-        If one is no number, or out of range.
+        If a parameter is no number or out of range.
 
     References
     ----------
@@ -64,8 +64,35 @@ class StochasticBlock:
         return same * inside + (1.0 - same) * across
 
 
-def fixed_edges(names, required=(), forbidden=()):
-    """Matrix with 1 for required, 0 for forbidden and 0.5 for free edges.
+@dataclass(frozen=True, eq=False)
+class FixedEdges:
+    """Edges that are certain before any data, as symmetric masks.
+
+    Attributes
+    ----------
+    required, forbidden : (p, p) ndarray of bool
+    """
+
+    required: np.ndarray
+    forbidden: np.ndarray
+
+    @property
+    def free(self) -> np.ndarray:
+        """Edges that are neither required nor forbidden, (p, p); the diagonal is free too."""
+        return ~(self.required | self.forbidden)
+
+    def fill(self, probability) -> np.ndarray:
+        """Probabilities of all edges, (p, p): 1 and 0 where these are certain, as given elsewhere.
+
+        Parameters
+        ----------
+        probability : float or (p, p) array_like
+        """
+        return np.where(self.free, probability, self.required.astype("float64"))
+
+
+def fixed_edges(names, required=(), forbidden=()) -> FixedEdges:
+    """Masks of the edges that are required and forbidden.
 
     Parameters
     ----------
@@ -74,24 +101,24 @@ def fixed_edges(names, required=(), forbidden=()):
     required, forbidden : iterable of pairs of str
         Edges by the names of their ends.
 
-    Returns
-    -------
-    numpy.ndarray
-        (p, p), symmetric.
-
     Raises
     ------
     TableError
         For an unknown name, a loop, or an edge both required and forbidden.
     """
-    matrix = np.full((len(names), len(names)), 0.5)
-    for label, pairs, value in (("required", required, 1.0), ("forbidden", forbidden, 0.0)):
-        for pair in pairs:
-            i, j = _ends(names, pair, label)
-            if matrix[i, j] not in (0.5, value):
-                raise TableError(f"edge {names[i]} -- {names[j]} is both required and forbidden")
-            matrix[i, j] = matrix[j, i] = value
-    return matrix
+    masks = [_mask(names, required, "required"), _mask(names, forbidden, "forbidden")]
+    if len(both := np.argwhere(np.triu(masks[0] & masks[1]))):
+        i, j = both[0]
+        raise TableError(f"edge {names[i]} -- {names[j]} is both required and forbidden")
+    return FixedEdges(*masks)
+
+
+def _mask(names, pairs, label) -> np.ndarray:
+    out = np.zeros((len(names), len(names)), bool)
+    for pair in pairs:
+        i, j = _ends(names, pair, label)
+        out[i, j] = out[j, i] = True
+    return out
 
 
 def _ends(names, pair, label):
@@ -109,7 +136,7 @@ def _ends(names, pair, label):
     return i, j
 
 
-def edge_probability_matrix(names, probability, required=(), forbidden=()):
+def edge_probability_matrix(names, probability, required=(), forbidden=()) -> np.ndarray:
     """Nominal probability of each edge as a symmetric matrix.
 
     Parameters
@@ -127,8 +154,8 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()):
     Raises
     ------
     TableError
-        If a value is no probability, or the matrix has another shape, is not symmetric, or forbids what is
-        required or the other way round.
+        If a value is no probability, the matrix has another shape or is not symmetric, or it
+        contradicts a required or forbidden edge.
     """
     p = len(names)
     if hasattr(probability, "loc"):
@@ -158,11 +185,12 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()):
             "edge_probability is not symmetric; an undirected edge has one probability"
         )
     fixed = fixed_edges(names, required, forbidden)
-    clash = np.argwhere((values.ndim > 0) & (np.abs(fixed - matrix) == 1.0))
+    certain = (fixed.required & (matrix == 0.0)) | (fixed.forbidden & (matrix == 1.0))
+    clash = np.argwhere((values.ndim > 0) & certain)
     if len(clash):
         i, j = clash[0]
         raise TableError(
             f"edge {names[i]} -- {names[j]} has edge_probability {matrix[i, j]:g}, and is "
-            f"{'required' if fixed[i, j] else 'forbidden'}: say one thing"
+            f"{'required' if fixed.required[i, j] else 'forbidden'}: the two conflict; remove one"
         )
-    return np.where(fixed == 0.5, matrix, fixed)
+    return fixed.fill(matrix)

@@ -19,7 +19,7 @@ from bayesstruct.data.names import nearest
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
-from bayesstruct.graphs.records import record_ends
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior
 
 __all__ = [
     "add_biases",
@@ -126,13 +126,12 @@ def edge_inclusion(table, potentials, probability, required, forbidden):
     required, forbidden = list(required), list(forbidden)
     known = fixed_edges(table.names, required, forbidden)
     _check_required(table, potentials, known)
-    fixed = known[source, target]
     if is_beta(probability):
         share, mean = _beta(probability)
-        return _where_free(fixed, share), np.where(fixed == 0.5, mean, fixed)
+        return _where_free(known, share, source, target), known.fill(mean)[source, target]
     if isinstance(probability, StochasticBlock):
-        share = _blocks(potentials, probability)
-        return _where_free(fixed, share), np.where(fixed == 0.5, probability.mean, fixed)
+        share, mean = _blocks(potentials, probability), probability.mean
+        return _where_free(known, share, source, target), known.fill(mean)[source, target]
     if hasattr(probability, "owner"):
         raise ValueError(
             "`edge_probability` can be a number, a matrix of numbers, a beta distribution such as "
@@ -146,7 +145,7 @@ def _check_required(table, potentials, known):
     """Refuse required edges that the graph leaves out."""
     if potentials.edges is None:
         return
-    required = {(i, j) for i, j in np.argwhere(known == 1.0).tolist() if i < j}
+    required = {(i, j) for i, j in np.argwhere(known.required).tolist() if i < j}
     if left_out := sorted(required - set(potentials.edges)):
         i, j = left_out[0]
         raise TableError(
@@ -155,10 +154,13 @@ def _check_required(table, potentials, known):
         )
 
 
-def _where_free(fixed, probability):
-    if (fixed == 0.5).all():
-        return probability + pt.zeros(len(fixed))
-    return pt.switch(pt.eq(fixed, 0.5), probability, fixed)
+def _where_free(known, probability, source, target):
+    """Probability of the free edges, and 0 or 1 of the others."""
+    if known.free[source, target].all():
+        return probability + pt.zeros(len(source))
+    # A comparison and not the mask: the fingerprints of checkpoints contain it.
+    filled = known.fill(0.5)[source, target]
+    return pt.switch(pt.eq(filled, 0.5), probability, filled)
 
 
 def _beta(distribution):
@@ -225,11 +227,10 @@ def _draw_together(bias, weight):
 def record_field(table, potentials, implied, negligible):
     """Record what the posterior of a field is read with."""
     source, target = potentials.ends
-    record_ends("edge", (source, target), "pair")
-    record("pair_count", len(source))
-    record("edge_prior", np.broadcast_to(implied, len(source)).copy(), dims="pair")
+    EdgeEnds.in_model(source, target).record()
+    prior = np.broadcast_to(implied, len(source)).copy()
+    cut = float(negligible) if negligible > 0 else None
+    EdgePrior(prior, cut, count=len(source)).record()
     record("states", np.asarray(table.states), dims="node")
     record("potentials", potentials.code)
     record("reference_state", potentials.reference)
-    if negligible > 0:
-        record("negligible", float(negligible))

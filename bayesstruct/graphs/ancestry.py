@@ -34,7 +34,7 @@ def blanket_counts(graphs: np.ndarray, visits: np.ndarray) -> np.ndarray:
 def descendants(graphs: np.ndarray) -> np.ndarray:
     """Mark the descendants of each node, shape (n_graphs, p, p); no node is its own.
 
-    Warshall's algorithm on rows of bits: whoever reaches k reaches all that k reaches.
+    Warshall's algorithm on rows of bits: a node that reaches k reaches all that k reaches.
     """
     p = graphs.shape[-1]
     rows = _pack(graphs)

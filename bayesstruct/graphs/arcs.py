@@ -1,121 +1,137 @@
-"""The one place that knows what a model with arcs puts into its result.
+"""Posteriors over directed graphs, with or without cycles.
 
 Dependency networks and Bayesian networks have the same variables; a constant tells them apart.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from bayesstruct.graphs.edges import (
-    ACYCLIC,
-    CONSTANTS,
-    INDICATOR,
-    SAMPLE_DIMS,
-    in_order,
-    refuse_sorted_nodes,
-)
+from bayesstruct.graphs.digraphs import from_off_diagonal, off_diagonal, without_cycles
+from bayesstruct.graphs.distances import joined_differently
+from bayesstruct.graphs.estimators import Frequency, RecordedAverage, bayes_factors_of
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
+from bayesstruct.graphs.posterior import GraphPosterior
+from bayesstruct.graphs.records import ArcPrior, Visited
+from bayesstruct.graphs.truth import arc_matrix
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+__all__ = ["ArcPosterior", "DagPosterior", "blocks"]
+
 DIM = "ordered_pair"
+#: Number of arcs beyond which the slow diagnostics are left out for those that are hardly visited.
+MANY = 20_000
+VISITED = 0.01
+BLOCK = 4096
 
 
-@dataclass(frozen=True)
-class ArcPosterior:
-    """Draws of directed arcs, with what is needed to read them.
+def blocks(positions: np.ndarray) -> list[np.ndarray]:
+    """Cut positions of arcs into pieces whose floats fit."""
+    return [positions[k : k + BLOCK] for k in range(0, len(positions), BLOCK)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArcPosterior(GraphPosterior):
+    """Draws of directed arcs.
 
     Attributes
     ----------
-    draws, constants : xarray.Dataset
-        The groups `posterior` and `constant_data`.
-    summaries : xarray.Dataset or None
-        The group `arcs` of `sample_neighbourhoods`.
     source, target : ndarray of int, shape (n_arcs,)
         Predictor (parent) and response (child) of each arc, as positions in `variables`.
-    variables : list of str
+    summaries : xarray.Dataset or None
+        The group `arcs` of `sample_neighbourhoods`.
     """
 
-    draws: "xr.Dataset"
-    constants: "xr.Dataset"
-    summaries: "xr.Dataset | None"
-    source: np.ndarray
-    target: np.ndarray
-    variables: list[str]
+    line: ClassVar[str] = "arc"
+    directed: ClassVar[bool] = True
+    #: Whether each draw is a directed acyclic graph.
+    acyclic: ClassVar[bool] = False
+
+    summaries: "xr.Dataset | None" = None
+
+    @property
+    def dim(self) -> str:
+        """Name of the dimension over the arcs."""
+        return DIM
 
     @cached_property
-    def arcs(self) -> np.ndarray:
+    def indicators(self) -> np.ndarray:
         """Indicators, int8, shape (chain, draw, arc)."""
         values = self.draws["arc"].transpose(*SAMPLE_DIMS, DIM).values
         return values.astype("int8", copy=False)
 
-    @cached_property
-    def frequency(self) -> np.ndarray:
-        """Share of the draws that have each arc."""
-        return self.arcs.mean(axis=(0, 1))
+    def indicator_ess(self) -> np.ndarray:
+        """Effective sample size of each indicator; NaN for the hardly visited of very many."""
+        return self._in_blocks(indicator_ess)
 
-    @property
-    def n_draws(self) -> int:
-        """Number of draws over all chains."""
-        return self.arcs.shape[0] * self.arcs.shape[1]
+    def indicator_rhat(self) -> np.ndarray:
+        """R-hat of each indicator; NaN for the hardly visited of very many."""
+        return self._in_blocks(indicator_rhat)
+
+    def _in_blocks(self, diagnose: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Diagnose indicators in blocks: floats of all would not fit."""
+        looked = np.arange(self.n_lines)
+        if self.n_lines > MANY:
+            share = np.minimum(self.frequency, 1 - self.frequency)
+            looked = np.flatnonzero(share >= VISITED)
+        out = np.full(self.n_lines, np.nan)
+        for at in blocks(looked):
+            out[at] = diagnose(self.indicators[..., at].astype(bool))
+        return out
+
+    @cached_property
+    def recorded(self) -> ArcPrior:
+        """Prior of the arcs as the model recorded it."""
+        return ArcPrior.read(self.constants)
 
     @property
     def negligible(self) -> float:
         """Absolute coefficient up to which there is no arc; 0 for a spike-and-slab prior."""
-        return float(self.constants["negligible"]) if "negligible" in self.constants else 0.0
-
-    @property
-    def acyclic(self) -> bool:
-        """Whether each draw is a directed acyclic graph."""
-        return bool(self.constants.get(ACYCLIC, 0))
-
-    @property
-    def weighted(self) -> bool:
-        """Whether arcs have coefficients; those of discrete Bayesian networks have none."""
-        return "weight" in self.draws
+        return float(self.recorded.negligible or 0.0)
 
     @property
     def independent(self) -> bool:
         """Whether the regressions are independent given the table."""
-        return bool(self.constants.get("arc_independent", 0))
+        return bool(self.recorded.independent)
 
     @property
     def prior(self) -> np.ndarray:
         """Prior probability of each arc."""
-        return self.constants["arc_prior"].values.astype(float)
-
-    @property
-    def estimator(self) -> str:
-        """Name of the way in which probabilities are estimated."""
-        known = self.summaries is not None and "probability" in self.summaries
-        return "rao-blackwell" if known else "frequency"
+        return self.recorded.prior.astype(float)
 
     @cached_property
-    def probability(self) -> np.ndarray:
-        """Posterior probability of each arc."""
-        if self.estimator == "frequency":
-            return self.frequency
-        return np.clip(self.summaries["probability"].mean("chain").values, 0.0, 1.0)
+    def estimator(self) -> Frequency:
+        """How probabilities are estimated."""
+        averaged = self.summaries is not None and "probability" in self.summaries
+        return RecordedAverage(self) if averaged else Frequency(self)
 
     @cached_property
     def position(self) -> np.ndarray:
         """Position of the arc from column j to column i at [i, j]; shape (p, p)."""
         p = len(self.variables)
         out = np.zeros((p, p), int)
-        out[self.target, self.source] = np.arange(len(self.source))
+        out[self.target, self.source] = np.arange(self.n_lines)
         return out
 
-    def weights(self, arcs) -> np.ndarray:
+    @property
+    def weighted(self) -> bool:
+        """Whether arcs have coefficients; those of discrete Bayesian networks have none."""
+        return "weight" in self.draws
+
+    def weights(self, arcs: np.ndarray) -> np.ndarray:
         """Coefficients of some arcs, (chain, draw, len(arcs)); 0 for those that were not kept."""
         weight = self.draws["weight"]
         if DIM in weight.dims:
             return weight.transpose(*SAMPLE_DIMS, DIM).values[..., arcs]
-        kept = self.constants["visited_index"].values.astype(int)
-        at = np.full(len(self.source), -1)
+        kept = self._kept
+        at = np.full(self.n_lines, -1)
         at[kept] = np.arange(len(kept))
         values = weight.transpose(*SAMPLE_DIMS, "visited_pair").values
         out = np.zeros((*values.shape[:2], len(arcs)), values.dtype)
@@ -127,26 +143,70 @@ class ArcPosterior:
     def has_weights(self) -> np.ndarray:
         """For which arcs the draws of the coefficient were kept."""
         if DIM in self.draws["weight"].dims:
-            return np.ones(len(self.source), bool)
-        out = np.zeros(len(self.source), bool)
-        out[self.constants["visited_index"].values.astype(int)] = True
+            return np.ones(self.n_lines, bool)
+        out = np.zeros(self.n_lines, bool)
+        out[self._kept] = True
         return out
 
+    @property
+    def _kept(self) -> np.ndarray:
+        return Visited.read(self.constants).index.astype(int)
 
-@dataclass(frozen=True)
-class DagPosterior(ArcPosterior):
-    """Draws of a directed acyclic graph, with what is needed to read them."""
+    def mean_weights(self, lines: np.ndarray) -> np.ndarray | None:
+        """Posterior mean of the coefficients of some arcs, in blocks: floats of all would not fit."""
+        if not self.weighted:
+            return None
+        means = [self.weights(at).mean(axis=(0, 1)) for at in blocks(lines)]
+        return np.concatenate([np.zeros(0), *means])
 
-    @cached_property
-    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """Distinct graphs, boolean (n_graphs, p, p), rows parents, and how often each was drawn.
+    def adjacencies(self) -> dict[str, np.ndarray]:
+        """Pairs of variables with an arc either way: ends, prior probability, and Bayes factor."""
+        one = np.flatnonzero(self.source < self.target)
+        source, target = self.source[one], self.target[one]
+        other = self.position[source, target]
+        prior = np.clip(self.prior[one] + self.prior[other], 0.0, 1.0)
+        drawn = self.indicators[..., one].astype(bool) | self.indicators[..., other].astype(bool)
+        present = drawn.mean(axis=(0, 1))
+        ess = np.concatenate([indicator_ess(drawn[..., at]) for at in blocks(np.arange(len(one)))])
+        floor = 1 / (typical_ess(ess, self.n_draws) + 1)
+        factor, _ = bayes_factors_of(present, 1 - present, prior, floor)
+        return {"source": source, "target": target, "prior": prior, "factor": factor}
 
-        Most visited first; ties in the order of the draws.
-        """
-        drawn = distinct_rows(self.arcs.reshape(self.n_draws, -1).astype(bool))
-        return self.matrices(drawn.rows), drawn.count
+    def median_lines(self, threshold: float) -> np.ndarray:
+        """Arcs at least as probable as `threshold`."""
+        return self.probability >= threshold
 
-    def matrices(self, values: np.ndarray) -> np.ndarray:
+    def typical_lines(self) -> np.ndarray:
+        """Arcs in at least half of the draws."""
+        return self.frequency >= 0.5
+
+    def keys(self, rows: np.ndarray) -> list[str]:
+        """Bits of the adjacency matrix off its diagonal, row by row."""
+        packed = np.packbits(off_diagonal(self.matrix(rows)), axis=1)
+        return [row.tobytes().hex() for row in packed]
+
+    def lines_of_key(self, key: str) -> np.ndarray:
+        """Arcs of a key."""
+        p = len(self.variables)
+        packed = np.frombuffer(bytes.fromhex(key), dtype=np.uint8)
+        if len(packed) != -(-p * (p - 1) // 8):
+            raise ValueError(f"This key is not one of a directed graph with {p} variables.")
+        bits = np.unpackbits(packed, count=p * (p - 1)).astype(bool)
+        present = from_off_diagonal(bits, p)[self.source, self.target]
+        if present.sum() < bits.sum():
+            raise ValueError("This key has arcs that the model does not consider.")
+        return present
+
+    def known_lines(self, truth) -> np.ndarray:
+        """Arcs of a known directed graph."""
+        return arc_matrix(truth, self.variables)[self.source, self.target]
+
+    def labelled(self, truth) -> tuple[np.ndarray, np.ndarray]:
+        """Whether each ordered pair is an arc of a known graph, and its probability; row by row."""
+        known = arc_matrix(truth, self.variables)
+        return off_diagonal(known), off_diagonal(self.matrix(self.probability))
+
+    def matrix(self, values: np.ndarray) -> np.ndarray:
         """Spread (..., n_arcs) over (..., p, p), rows parents."""
         p = len(self.variables)
         out = np.zeros((*values.shape[:-1], p, p), values.dtype)
@@ -160,180 +220,33 @@ class DagPosterior(ArcPosterior):
         return pd.DataFrame(matrix, index=self.variables, columns=self.variables)
 
 
-class Distinct(NamedTuple):
-    """Distinct rows of a boolean matrix (n, m), most frequent first; ties as they first appear.
+@dataclass(frozen=True, kw_only=True)
+class DagPosterior(ArcPosterior):
+    """Draws of a directed acyclic graph."""
 
-    Attributes
-    ----------
-    rows : ndarray of bool, shape (k, m)
-    count : ndarray of int, shape (k,)
-        How often each is there.
-    packed : ndarray of uint8, shape (k, ceil(m / 8))
-        The same rows as bits.
-    index : ndarray of int, shape (n,)
-        Which of them each row of the matrix is.
-    """
+    acyclic: ClassVar[bool] = True
 
-    rows: np.ndarray
-    count: np.ndarray
-    packed: np.ndarray
-    index: np.ndarray
+    @cached_property
+    def dags(self) -> tuple[np.ndarray, np.ndarray]:
+        """Distinct graphs, boolean (n_graphs, p, p), rows parents, and how often each was drawn.
 
+        Most visited first; ties in the order of the draws.
+        """
+        return self.matrix(self.distinct.rows), self.distinct.count
 
-def distinct_rows(rows: np.ndarray) -> Distinct:
-    """Find the distinct rows of a boolean matrix, shape (n, m)."""
-    packed = np.packbits(rows, axis=1)
-    # Comparing whole rows as bytes is what keeps this fast for thousands of columns
-    if rows.shape[1]:
-        keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
-    else:  # nothing to tell the rows apart by
-        keys = np.zeros(len(rows))
-    _, first, index, count = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((first, -count))
-    first = first[order]
-    return Distinct(rows[first], count[order], packed[first], np.argsort(order)[index])
+    def median_lines(self, threshold: float) -> np.ndarray:
+        """Probable arcs without cycles: from the most probable on, none that would close a cycle."""
+        wanted = np.flatnonzero(self.probability >= threshold)
+        first = wanted[np.argsort(-self.probability[wanted], kind="stable")]
+        kept = without_cycles(self.source[first], self.target[first], len(self.variables))
+        out = np.zeros(self.n_lines, bool)
+        out[first[kept]] = True
+        return out
 
+    def typical_lines(self) -> np.ndarray:
+        """Arcs of the median graph."""
+        return self.median_lines(0.5)
 
-def has_arcs(idata) -> bool:
-    """Whether this is the result of a model whose draws are arcs, with or without cycles."""
-    if isinstance(idata, ArcPosterior) or has_dags(idata):
-        return True
-    import xarray as xr
-
-    if not isinstance(idata, xr.DataTree) or "posterior" not in idata.children:
-        return False
-    draws = idata["posterior"].data_vars
-    return "arc" in draws and INDICATOR not in draws
-
-
-def has_dags(idata) -> bool:
-    """Whether this is the result of a model whose draws are directed acyclic graphs."""
-    if isinstance(idata, DagPosterior):
-        return True
-    import xarray as xr
-
-    if not isinstance(idata, xr.DataTree) or CONSTANTS not in idata.children:
-        return False
-    return bool(idata[CONSTANTS].to_dataset().get(ACYCLIC, 0))
-
-
-def read_dags(idata, group: str = "posterior") -> DagPosterior:
-    """Check a result once and give access to its directed acyclic graphs.
-
-    Parameters
-    ----------
-    idata : xarray.DataTree or DagPosterior
-        Result of a Bayesian network, or that, already read.
-    group : {"posterior", "prior"}
-        Group that holds the draws.
-
-    Raises
-    ------
-    TypeError
-        When `idata` is not a DataTree.
-    ValueError
-        When it is not that of a Bayesian network.
-    """
-    if isinstance(idata, DagPosterior):
-        return idata
-    posterior = read_arcs(idata, group)
-    if not posterior.acyclic:
-        raise ValueError(
-            "This result is that of a dependency network, whose arcs may form cycles: there is no "
-            "directed acyclic graph in it. Read it with bs.arc_table or bs.symmetrize, or sample "
-            "bs.models.bayesian_network."
-        )
-    return DagPosterior(
-        **{field.name: getattr(posterior, field.name) for field in fields(posterior)}
-    )
-
-
-def read_arcs(idata, group: str = "posterior") -> ArcPosterior:
-    """Check a result once and give access to its arcs.
-
-    Parameters
-    ----------
-    idata : xarray.DataTree or ArcPosterior
-        Result of a neighbourhood model or of a Bayesian network, or that, already read.
-    group : {"posterior", "prior"}
-        Group that holds the draws.
-
-    Raises
-    ------
-    TypeError
-        When `idata` is not a DataTree.
-    ValueError
-        When it is not that of a model with arcs.
-    """
-    import xarray as xr
-
-    if isinstance(idata, ArcPosterior):
-        return idata
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            "Expected the xarray.DataTree of a neighbourhood model or a Bayesian network, "
-            f"got {type(idata).__module__}.{type(idata).__name__}."
-        )
-    empty = xr.Dataset()
-    draws, constants = (
-        idata[name].to_dataset() if name in idata.children else empty for name in (group, CONSTANTS)
-    )
-    _refuse_absent(draws, constants, group)
-    refuse_cut_arcs(draws, constants)
-    draws = in_order(draws, constants)
-    posterior = ArcPosterior(
-        draws=draws,
-        constants=constants,
-        summaries=_summaries(idata, draws),
-        source=constants["arc_source"].values.astype(int),
-        target=constants["arc_target"].values.astype(int),
-        variables=[str(name) for name in draws["node"].values],
-    )
-    if posterior.n_draws == 0:
-        raise ValueError("This result holds no draws.")
-    return posterior
-
-
-def refuse_cut_arcs(draws: "xr.Dataset", constants: "xr.Dataset") -> None:
-    """Raise when columns were sorted or left out since the result was made, or arcs left out."""
-    refuse_sorted_nodes(constants, constants["arc_source"], constants["arc_target"])
-    p, count = draws.sizes["node"], constants["arc_source"].size
-    if count != p * (p - 1):
-        raise ValueError(
-            f"This result has {count} of the {p * (p - 1)} arcs between {p} columns, and what is said of graphs and "
-            "effects needs all: read the whole result, and cut the table that comes of it."
-        )
-
-
-def _summaries(idata, draws: "xr.Dataset"):
-    """Averages over all draws that were made; None if some draws were taken out since."""
-    if "arcs" not in idata.children:
-        return None
-    summaries = idata["arcs"].to_dataset()
-    made = summaries.attrs.get("draws")
-    if made is not None and [draws.sizes[name] for name in SAMPLE_DIMS] != list(made):
-        return None
-    return summaries
-
-
-def _refuse_absent(draws: "xr.Dataset", constants: "xr.Dataset", group: str) -> None:
-    needed = {"arc": draws}
-    if not constants.get(ACYCLIC, 0):
-        needed["weight"] = draws
-    needed |= dict.fromkeys(("arc_source", "arc_target", "arc_prior"), constants)
-    absent = [name for name, where in needed.items() if name not in where.data_vars]
-    if not absent:
-        return
-    if "dependency_network" in draws.attrs:
-        raise ValueError(
-            "This result has edges and no arcs any more: it comes from bs.symmetrize. Read it with "
-            "bs.edge_table, or give the result that was symmetrised."
-        )
-    found = ", ".join(map(str, draws.data_vars)) or "nothing"
-    raise ValueError(
-        f"This result has no {' and no '.join(f'`{name}`' for name in absent)}; its {group} "
-        f"holds {found}. Was it sampled from bs.models.bayesian_network, "
-        "bs.models.gaussian_neighbourhoods or bs.models.ising_neighbourhoods?"
-    )
+    def distance(self, graphs: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Structural Hamming distance: one for a missing, extra or reversed arc."""
+        return joined_differently(self.matrix(graphs), self.matrix(reference))

@@ -1,4 +1,4 @@
-"""How near a posterior is to a known graph, or to another posterior."""
+"""Distance of a posterior from a known graph, or from another posterior."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.graphs import scores as _scores
-from bayesstruct.graphs.arcs import has_dags, read_dags
-from bayesstruct.graphs.dag_comparison import (
-    ArcComparison,
-    compare_dags,
-    expected_dag_distance,
-    labelled_arcs,
-)
-from bayesstruct.graphs.edges import EdgePosterior, read_posterior
+from bayesstruct.graphs.arcs import DagPosterior
+from bayesstruct.graphs.dag_comparison import ArcComparison, compare_dags, expected_dag_distance
 from bayesstruct.graphs.graphs import check_fraction
-from bayesstruct.graphs.matrices import fill_matrix
-from bayesstruct.graphs.probabilities import mean_probabilities
-from bayesstruct.graphs.truth import adjacency
+from bayesstruct.graphs.reading import is_result, read_edges, read_graphs
+from bayesstruct.graphs.truth import adjacency, positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +26,8 @@ class Comparison:
     Attributes
     ----------
     auc, average_precision : float
-        Do true edges get higher probabilities than absent ones? No threshold is involved. NaN where
-        undefined: no true edge, or (`auc` only) nothing but true edges.
+        Whether true edges have higher probabilities than absent ones, over all thresholds. NaN where
+        undefined: no true edge, or (`auc` only) true edges alone.
     brier : float
         Mean squared error of the probabilities, 0 is perfect.
     precision, recall, f1, mcc : float
@@ -121,12 +114,11 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
     >>> compare(idata, [("praf", "pmek"), ("plcg", "PIP2")]).auc  # doctest: +SKIP
     """
     check_fraction("threshold", threshold)
-    if has_dags(idata):
-        return compare_dags(
-            read_dags(idata), truth, threshold, lambda label, p: _calibration(label, p, bins)
-        )
-    posterior = read_posterior(idata)
-    label, probability = _labelled(posterior, truth)
+    posterior = read_graphs(idata)
+    label, probability = posterior.labelled(truth)
+    calibration = _calibration(label, probability, bins)
+    if isinstance(posterior, DagPosterior):
+        return compare_dags(posterior, truth, threshold, calibration)
     chosen = probability >= threshold
     tp, fp, fn, tn = _scores.confusion(label, chosen)
     return Comparison(
@@ -144,18 +136,18 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
         n_edges=int(label.sum()),
         n_pairs=len(label),
         threshold=threshold,
-        calibration=_calibration(label, probability, bins),
+        calibration=calibration,
     )
 
 
 def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
-    """Tabulate how often edges of a given probability are really there.
+    """Compare the probabilities of edges with the share of them that are in a known graph.
 
     Parameters
     ----------
     idata : xarray.DataTree or sequence of them
         Result(s) of bayesstruct graph models.
-    truth : known graph, or a sequence of as many as there are results
+    truth : known graph, or a sequence with one for each result
         In any form that `compare` takes.
     bins : int
         Number of bins of equal width.
@@ -163,21 +155,21 @@ def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        One row a bin: `low`, `high` (its borders; the last includes 1), `predicted` (mean
+        One row for each bin: `low`, `high` (its borders; the last includes 1), `predicted` (mean
         probability of its edges), `observed` (share of them in the known graph), `count`. Empty
         bins have NaN.
 
     Raises
     ------
     ValueError
-        As `compare`; also when there are not as many truths as results.
+        As `compare`; also when the numbers of results and truths differ.
     """
     if isinstance(idata, Sequence):
         if len(idata) != len(truth) or not len(idata):
             raise ValueError(f"{len(idata)} results, but {len(truth)} known graphs.")
-        pairs = [_pairs(one, known) for one, known in zip(idata, truth, strict=True)]
     else:
-        pairs = [_pairs(idata, truth)]
+        idata, truth = [idata], [truth]
+    pairs = [read_graphs(one).labelled(known) for one, known in zip(idata, truth, strict=True)]
     label, probability = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return _calibration(label, probability, bins)
 
@@ -214,44 +206,20 @@ def expected_shd(a, b) -> float:
     pairs of the probability that two graphs join them differently (one for a reversed arc, not
     two).
     """
-    import xarray as xr
-
-    if not isinstance(a, (xr.DataTree, EdgePosterior)):
+    if not is_result(a):
         a, b = b, a
-    if has_dags(a):
-        return expected_dag_distance(a, b)
-    first = read_posterior(a)
-    p, names = _probability_matrix(first), first.variables
-    if isinstance(b, (xr.DataTree, EdgePosterior)):
-        second = read_posterior(b)
-        q = _probability_matrix(second)[np.ix_(*2 * [_positions(names, second.variables)])]
+    first = read_graphs(a)
+    if isinstance(first, DagPosterior):
+        return expected_dag_distance(first, b)
+    p, names = first.matrix(first.probability), first.variables
+    if is_result(b):
+        second = read_edges(b)
+        order = positions(names, second.variables)
+        q = second.matrix(second.probability)[np.ix_(order, order)]
     else:
         q = adjacency(b, names).astype(float)
     upper = np.triu_indices(len(names), 1)
     return float((p + q - 2 * p * q)[upper].sum())
-
-
-def edges_of(truth, posterior: EdgePosterior) -> np.ndarray:
-    """Mark the edges of a known graph, boolean, shape (n_edges,)."""
-    matrix = adjacency(truth, posterior.variables)
-    known = fill_matrix(np.ones(len(posterior.source)), posterior, 0).astype(bool)
-    if (matrix & ~known).any():
-        i, j = np.argwhere(matrix & ~known)[0]
-        raise ValueError(
-            "The known graph has an edge that the model does not consider: "
-            f"{posterior.variables[i]!r} and {posterior.variables[j]!r}."
-        )
-    return matrix[posterior.source, posterior.target]
-
-
-def _pairs(idata, truth) -> tuple[np.ndarray, np.ndarray]:
-    if has_dags(idata):
-        return labelled_arcs(read_dags(idata), truth)
-    return _labelled(read_posterior(idata), truth)
-
-
-def _labelled(posterior: EdgePosterior, truth) -> tuple[np.ndarray, np.ndarray]:
-    return edges_of(truth, posterior), mean_probabilities(posterior)[0]
 
 
 def _calibration(label: np.ndarray, probability: np.ndarray, bins: int) -> "pd.DataFrame":
@@ -272,14 +240,3 @@ def _calibration(label: np.ndarray, probability: np.ndarray, bins: int) -> "pd.D
             "count": count,
         }
     )
-
-
-def _probability_matrix(posterior: EdgePosterior) -> np.ndarray:
-    return fill_matrix(mean_probabilities(posterior)[0], posterior, 0)
-
-
-def _positions(wanted: list[str], variables: list[str]) -> list[int]:
-    different = sorted(set(wanted) ^ set(variables))
-    if different:
-        raise ValueError(f"The two results have different variables: {', '.join(different)}.")
-    return [variables.index(name) for name in wanted]

@@ -1,4 +1,4 @@
-"""How near a posterior over directed acyclic graphs is to a known graph or another posterior."""
+"""Distance of a posterior over DAGs from a known graph, or from another posterior."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -7,11 +7,11 @@ import numpy as np
 
 from bayesstruct.graphs import scores as _scores
 from bayesstruct.graphs.ancestry import essential
-from bayesstruct.graphs.arcs import DagPosterior, has_dags, read_dags
-from bayesstruct.graphs.dag_graphs import median_matrix
+from bayesstruct.graphs.arcs import DagPosterior
 from bayesstruct.graphs.digraphs import off_diagonal
 from bayesstruct.graphs.distances import joined_differently, wrong_effects
-from bayesstruct.graphs.truth import arc_matrix
+from bayesstruct.graphs.reading import is_result, read_dags
+from bayesstruct.graphs.truth import arc_matrix, positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,8 @@ class ArcComparison:
     Attributes
     ----------
     auc, average_precision : float
-        Over ordered pairs: do true arcs get higher probabilities than absent ones? NaN where
-        undefined: no true arc, or (`auc` only) nothing but true arcs.
+        Over ordered pairs: whether true arcs have higher probabilities than absent ones. NaN where
+        undefined: no true arc, or (`auc` only) true arcs alone.
     skeleton_auc : float
         The same over unordered pairs, with the probability that they are joined at all.
     brier : float
@@ -85,11 +85,13 @@ class ArcComparison:
         return "\n".join(["Comparison with a known directed graph", *lines])
 
 
-def compare_dags(posterior: DagPosterior, truth, threshold: float, calibration) -> ArcComparison:
+def compare_dags(
+    posterior: DagPosterior, truth, threshold: float, calibration: "pd.DataFrame"
+) -> ArcComparison:
     """Score a posterior against a known directed graph; see `comparison.compare`."""
     known = arc_matrix(truth, posterior.variables)
-    median = median_matrix(posterior, threshold)
-    probability = posterior.matrices(posterior.frequency)
+    median = posterior.matrix(posterior.median_lines(threshold))
+    probability = posterior.matrix(posterior.probability)
     label, score = off_diagonal(known), off_diagonal(probability)
     tp, fp, fn, tn = _scores.confusion(label, off_diagonal(median))
     upper = np.triu_indices(len(known), 1)
@@ -112,27 +114,18 @@ def compare_dags(posterior: DagPosterior, truth, threshold: float, calibration) 
         n_arcs=int(label.sum()),
         n_pairs=len(label),
         threshold=threshold,
-        calibration=calibration(label, score),
+        calibration=calibration,
     )
 
 
-def labelled_arcs(posterior: DagPosterior, truth) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and probabilities of all ordered pairs."""
-    known = arc_matrix(truth, posterior.variables)
-    return off_diagonal(known), off_diagonal(posterior.matrices(posterior.frequency))
-
-
-def expected_dag_distance(a, b) -> float:
+def expected_dag_distance(first: DagPosterior, other) -> float:
     """Return the expected structural Hamming distance; see `comparison.expected_shd`."""
-    first = read_dags(a)
-    p, names = first.matrices(first.frequency), first.variables
-    if not has_dags(b):
-        return _expected(p, arc_matrix(b, names).astype(float))
-    second = read_dags(b)
-    if different := sorted(set(names) ^ set(second.variables)):
-        raise ValueError(f"The two results have different variables: {', '.join(different)}.")
-    order = [second.variables.index(name) for name in names]
-    return _expected(p, second.matrices(second.frequency)[np.ix_(order, order)])
+    p, names = first.matrix(first.probability), first.variables
+    if not is_result(other):
+        return _expected(p, arc_matrix(other, names).astype(float))
+    second = read_dags(other)
+    order = positions(names, second.variables)
+    return _expected(p, second.matrix(second.probability)[np.ix_(order, order)])
 
 
 def _expected(p: np.ndarray, q: np.ndarray) -> float:

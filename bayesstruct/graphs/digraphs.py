@@ -17,7 +17,7 @@ def to_matrix(graph: "nx.DiGraph", names: list) -> np.ndarray:
     return out
 
 
-def to_dag_matrix(graph: "nx.DiGraph", what: str = "The graph") -> np.ndarray:
+def to_dag_matrix(graph: "nx.DiGraph", name: str = "The graph") -> np.ndarray:
     """Adjacency of a directed acyclic graph, in the order of its nodes.
 
     Raises
@@ -30,11 +30,11 @@ def to_dag_matrix(graph: "nx.DiGraph", what: str = "The graph") -> np.ndarray:
     import networkx as nx
 
     if not isinstance(graph, nx.DiGraph):
-        raise TypeError(f"{what} must be a networkx.DiGraph, got {type(graph).__name__}.")
+        raise TypeError(f"{name} must be a networkx.DiGraph, got {type(graph).__name__}.")
     if not nx.is_directed_acyclic_graph(graph):
         cycle = [a for a, _ in nx.find_cycle(graph)]
         shown = " -> ".join(map(str, [*cycle, cycle[0]]))
-        raise ValueError(f"{what} has a directed cycle: {shown}. It must be acyclic.")
+        raise ValueError(f"{name} has a directed cycle: {shown}. It must be acyclic.")
     return to_matrix(graph, list(graph.nodes))
 
 

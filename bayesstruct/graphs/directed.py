@@ -1,9 +1,9 @@
-"""Posteriors over directed acyclic graphs: how probable arcs, paths and Markov blankets are."""
+"""Probabilities of arcs, paths and Markov blankets in posteriors over directed acyclic graphs."""
 
 from typing import TYPE_CHECKING
 
 from bayesstruct.graphs.ancestry import ancestor_counts, blanket_counts
-from bayesstruct.graphs.arcs import read_dags
+from bayesstruct.graphs.reading import read_dags
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ def arc_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     >>> arc_probabilities(idata).loc["Raf", "Mek"]  # doctest: +SKIP
     """
     posterior = read_dags(idata, group)
-    return posterior.frame(posterior.matrices(posterior.frequency))
+    return posterior.frame(posterior.matrix(posterior.probability))
 
 
 def path_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
@@ -80,7 +80,7 @@ def path_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     >>> path_probabilities(idata).loc["PKC", "Erk"]  # doctest: +SKIP
     """
     posterior = read_dags(idata, group)
-    graphs, visits = posterior.distinct
+    graphs, visits = posterior.dags
     return posterior.frame(ancestor_counts(graphs, visits) / posterior.n_draws)
 
 
@@ -108,7 +108,7 @@ def blanket_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     Notes
     -----
     Given its Markov blanket a variable is independent of all others, so these are the probabilities
-    of the edges of the moral graph: what an undirected graphical model of the table would have.
+    of the edges of the moral graph, the graph of an undirected model of the table.
     Unlike arcs they are the same in all graphs of a Markov equivalence class.
 
     References
@@ -121,5 +121,5 @@ def blanket_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     >>> blanket_probabilities(idata)["Erk"].nlargest(3)  # doctest: +SKIP
     """
     posterior = read_dags(idata, group)
-    graphs, visits = posterior.distinct
+    graphs, visits = posterior.dags
     return posterior.frame(blanket_counts(graphs, visits) / posterior.n_draws)

@@ -1,13 +1,12 @@
-"""The edge table: one row an edge, everything that is known about it."""
+"""The edge table: one row for each edge, with all summaries of it."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.arguments import probability as check_probability
-from bayesstruct.graphs.edges import EdgePosterior, read_posterior
-from bayesstruct.graphs.mixing import indicator_rhat
-from bayesstruct.graphs.probabilities import estimator, factors, mean_ess, mean_probabilities
+from bayesstruct.graphs.edges import EdgePosterior
+from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,22 +14,23 @@ if TYPE_CHECKING:
 __all__ = ["edge_table"]
 
 
-def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "pd.DataFrame":
-    """Summarise every edge: whether it is there, how strong, and if the numbers can be trusted.
+def edge_table(idata, *, ci_prob: float | None = None, group: str = "posterior") -> "pd.DataFrame":
+    """Summarise every edge: its probability, its weight, and how far to trust these numbers.
 
     Parameters
     ----------
     idata : xarray.DataTree
         Result of a bayesstruct graph model.
-    hdi_prob : float, between 0 and 1
-        Probability of the highest-density interval of the weight.
+    ci_prob : float, optional
+        Probability of the highest-density interval of the weight, between 0 and 1;
+        ``arviz.rcParams["stats.ci_prob"]`` by default.
     group : {"posterior", "prior"}
         Group that holds the draws.
 
     Returns
     -------
     pandas.DataFrame
-        One row an edge, most probable first (ties: larger absolute mean weight), with columns
+        One row for each edge, most probable first (ties: larger absolute mean weight), with columns
 
         source, target
             Names of the two variables.
@@ -40,11 +40,12 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
             `sample_stats` came along.
         bayes_factor
             Posterior odds over prior odds (`bayes_factors`): above 1 for the edge, below 1 against.
-            NaN for required and forbidden edges: their prior probability is 1 or 0, so that there
-            are no odds for the data to change. Always finite otherwise; values beyond some 1e6
-            say no more than "overwhelming", since they rest on the shape of the prior.
+            NaN for required and forbidden edges, whose prior probability is 1 or 0: the data
+            cannot change it. Always finite otherwise; values beyond some 1e6 depend on the shape of
+            the prior and should be read as "overwhelming".
         mean, hdi_low, hdi_high
-            Of the weight (a partial correlation, or the coupling of a random field), over all draws, those without the edge included.
+            Of the weight (a partial correlation, or the coupling of a Markov random field), over
+            all draws, those without the edge included.
         ess, r_hat
             Of the 0/1 indicator. An indicator that never changed has ess NaN and r_hat 1; one that
             is stuck at different values in different chains has r_hat infinity. Where
@@ -52,12 +53,12 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
 
         `attrs["estimator"]` says how probabilities are estimated (`inclusion_probabilities`),
         `attrs["bayes_factor_bounds"]` lists the rows whose Bayes factor is a Monte Carlo bound,
-        `attrs["notes"]` says in words what needs saying.
+        `attrs["notes"]` holds remarks in words.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a graph model, or `hdi_prob` is not between 0 and 1.
+        When `idata` is not a result of a graph model, or `ci_prob` is not between 0 and 1.
 
     Examples
     --------
@@ -65,63 +66,56 @@ def edge_table(idata, *, hdi_prob: float = 0.94, group: str = "posterior") -> "p
     """
     import pandas as pd
 
-    check_probability("hdi_prob", hdi_prob)
-    posterior = read_posterior(idata, group)
-    ess = mean_ess(posterior)
-    probability, absent = mean_probabilities(posterior)
-    factor, bound = factors(posterior, probability, absent, ess)
-    mean, low, high = _weight_summary(posterior, hdi_prob)
+    ci_prob = interval_probability(ci_prob)
+    posterior = read_edges(idata, group)
+    ess = posterior.estimator.ess()
+    factor, bound = posterior.bayes_factors(ess)
+    mean, low, high = _weight_summary(posterior, ci_prob)
     source, target = posterior.ends()
     table = pd.DataFrame(
         {
             "source": source,
             "target": target,
-            "probability": probability,
+            "probability": posterior.probability,
             "bayes_factor": factor,
             "mean": mean,
             "hdi_low": low,
             "hdi_high": high,
             "ess": ess,
-            "r_hat": indicator_rhat(posterior.indicators),
+            "r_hat": posterior.indicator_rhat(),
         }
     )
-    order = np.lexsort((-np.abs(mean), -probability))  # stable: then table order
-    table = table.iloc[order].reset_index(drop=True)
-    bounds = np.flatnonzero(bound[order]).tolist()
+    table, bounds = most_probable_first(table, bound)
     table.attrs = {
-        "estimator": estimator(posterior),
-        "hdi_prob": hdi_prob,
+        "estimator": posterior.estimator.name,
+        "ci_prob": ci_prob,
         "bayes_factor_bounds": bounds,
         "notes": _notes(posterior, bounds),
     }
     return table
 
 
-def _weight_summary(posterior: EdgePosterior, hdi_prob: float):
+def _weight_summary(posterior: EdgePosterior, ci_prob: float):
     import arviz as az
 
     # as an array: labels of edges need not be unique ("a -- b" with "c", "a" with "b -- c")
     weights = posterior.weights.values.reshape(posterior.n_draws, -1).astype(float)
-    interval = az.hdi(weights.T, prob=hdi_prob)
+    interval = az.hdi(weights.T, prob=ci_prob)
     return weights.mean(axis=0), interval[:, 0], interval[:, 1]
 
 
 def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
     notes = []
     if posterior.n_chains == 1:
-        notes.append("r_hat is undefined: it compares chains and there is only one.")
+        notes.append("r_hat is undefined: it compares chains, and this result has one.")
     if posterior.n_draws < 4 * posterior.n_chains:
         notes.append("ess is undefined below four draws of a chain.")
     if posterior.unread:
         notes.append(
-            "What the step reported of the edges is left out and probabilities are shares of the draws, "
+            "The probabilities that the step reported are not used and those of this table are shares of the draws, "
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
-    if bounds:
-        notes.append(
-            f"{len(bounds)} Bayes factors are bounds: the draws cannot tell these probabilities "
-            "from 0 or 1 (rows in attrs['bayes_factor_bounds'])."
-        )
+    notes += bound_note(bounds)
     if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these edges were required or forbidden, or the prior alone "

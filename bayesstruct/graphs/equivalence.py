@@ -1,12 +1,13 @@
-"""Markov equivalence: what data without interventions can tell about directions."""
+"""Markov equivalence: directions of arcs that data without interventions can determine."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.graphs.ancestry import blocks, compelled_arcs, essential
-from bayesstruct.graphs.arcs import distinct_rows, read_dags
 from bayesstruct.graphs.digraphs import digraph, from_off_diagonal, off_diagonal, to_dag_matrix
+from bayesstruct.graphs.posterior import distinct_rows
+from bayesstruct.graphs.reading import read_dags
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -110,7 +111,7 @@ def essential_graph_probabilities(
     if top is not None and top < 1:
         raise ValueError(f"`top` must be at least 1, got {top}.")
     posterior = read_dags(idata, group)
-    graphs, visits = posterior.distinct
+    graphs, visits = posterior.dags
     rows = np.concatenate([off_diagonal(essential(graphs[at])) for at in blocks(len(graphs))])
     classes = distinct_rows(rows)
     drawn = np.bincount(classes.index, visits)

@@ -1,19 +1,10 @@
-"""The posterior as networkx graphs: the median graph, the most visited ones, all edges."""
+"""Posteriors as networkx graphs: the median graph, the most visited one, all edges."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arcs import distinct_rows, has_dags, read_dags
-from bayesstruct.graphs.dag_graphs import (
-    all_arcs,
-    dag_from_key,
-    dag_probabilities,
-    map_dag,
-    median_dag,
-)
-from bayesstruct.graphs.edges import SAMPLE_DIMS, EdgePosterior, read_posterior
-from bayesstruct.graphs.probabilities import factors, mean_probabilities
+from bayesstruct.graphs.reading import read_graphs
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -65,12 +56,13 @@ def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
     >>> sorted(median_graph(idata).edges)  # doctest: +SKIP
     """
     check_fraction("threshold", threshold)
-    if has_dags(idata):
-        return median_dag(read_dags(idata), threshold)
-    posterior = read_posterior(idata)
-    probability, _ = mean_probabilities(posterior)
-    graph = _graph(posterior, probability >= threshold, probability)
+    posterior = read_graphs(idata)
+    chosen = posterior.median_lines(threshold)
+    graph = posterior.graph(chosen)
     graph.graph["threshold"] = threshold
+    if posterior.directed:
+        probable = posterior.probability >= threshold
+        graph.graph["left_out"] = int(probable.sum() - chosen.sum())
     return graph
 
 
@@ -91,16 +83,14 @@ def map_graph(idata) -> "nx.Graph":
     Notes
     -----
     With more than some fifteen variables hardly any graph is visited twice; a most visited graph
-    with few visits is an accident, and `median_graph` the better summary; `find_MAP` of a random field
-    or a Bayesian network searches for the most probable graph. Ties go to the graph that was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
+    with few visits is accidental, and `median_graph` the better summary; `find_MAP` of a Markov random
+    field or a Bayesian network searches for the most probable graph. Ties go to the graph that was visited first. Of a Bayesian network see also `essential_graph_probabilities`, which adds
     up the graphs that data without interventions cannot tell apart.
     """
-    if has_dags(idata):
-        return map_dag(read_dags(idata))
-    posterior = read_posterior(idata)
-    graphs, visits, _ = _distinct(posterior)
-    graph = _graph(posterior, graphs[0], mean_probabilities(posterior)[0])
-    graph.graph |= {"probability": float(visits[0] / posterior.n_draws), "visits": int(visits[0])}
+    posterior = read_graphs(idata)
+    graph = posterior.graph(posterior.distinct.rows[0])
+    visits = posterior.distinct.count[0]
+    graph.graph |= {"probability": float(visits / posterior.n_draws), "visits": int(visits)}
     return graph
 
 
@@ -135,15 +125,13 @@ def graph_probabilities(idata, top: int | None = None) -> "pd.DataFrame":
 
     if top is not None and top < 1:
         raise ValueError(f"`top` must be at least 1, got {top}.")
-    if has_dags(idata):
-        return dag_probabilities(read_dags(idata), top)
-    posterior = read_posterior(idata)
-    graphs, visits, packed = _distinct(posterior)
+    posterior = read_graphs(idata)
+    graphs, visits = posterior.distinct.rows[:top], posterior.distinct.count
     table = pd.DataFrame(
         {
-            "edges": graphs[:top].sum(axis=1),
+            f"{posterior.line}s": graphs.sum(axis=1),
             "probability": visits[:top] / posterior.n_draws,
-            "key": [row.tobytes().hex() for row in packed[:top]],
+            "key": posterior.keys(graphs),
         }
     )
     table.attrs["n_graphs"] = len(visits)
@@ -171,15 +159,8 @@ def graph_from_key(idata, key: str) -> "nx.Graph":
     ValueError
         When the key does not fit the number of edges.
     """
-    if has_dags(idata):
-        return dag_from_key(read_dags(idata), key)
-    posterior = read_posterior(idata)
-    n_edges = len(posterior.source)
-    packed = np.frombuffer(bytes.fromhex(key), dtype=np.uint8)
-    if len(packed) != -(-n_edges // 8):
-        raise ValueError(f"This key is not one of a graph with {n_edges} possible edges.")
-    probability, _ = mean_probabilities(posterior)
-    return _graph(posterior, np.unpackbits(packed, count=n_edges).astype(bool), probability)
+    posterior = read_graphs(idata)
+    return posterior.graph(posterior.lines_of_key(key))
 
 
 def to_networkx(idata) -> "nx.Graph":
@@ -197,38 +178,15 @@ def to_networkx(idata) -> "nx.Graph":
         discrete Bayesian networks have none) and `bayes_factor` on each. For a graph to look at,
         take `median_graph`.
     """
-    if has_dags(idata):
-        return all_arcs(read_dags(idata))
-    posterior = read_posterior(idata)
-    probability, absent = mean_probabilities(posterior)
-    graph = _graph(posterior, np.ones(len(probability), dtype=bool), probability)
-    factor, _ = factors(posterior, probability, absent)
+    posterior = read_graphs(idata)
+    graph = posterior.graph(np.ones(posterior.n_lines, dtype=bool))
+    factor, _ = posterior.bayes_factors()
     for source, target, value in zip(*posterior.ends(), factor, strict=True):
         graph.edges[source, target]["bayes_factor"] = float(value)
     return graph
 
 
 def check_fraction(name: str, value: float) -> None:
-    """Refuse what is not strictly between 0 and 1."""
+    """Raise for a number that is not strictly between 0 and 1."""
     if not 0 < value < 1:
         raise ValueError(f"`{name}` must be strictly between 0 and 1, got {value}.")
-
-
-def _graph(posterior: EdgePosterior, keep: np.ndarray, probability: np.ndarray):
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(posterior.variables)
-    source, target = posterior.ends()
-    weight = posterior.weights.mean(SAMPLE_DIMS).values
-    for e in np.flatnonzero(keep):
-        graph.add_edge(
-            source[e], target[e], probability=float(probability[e]), weight=float(weight[e])
-        )
-    return graph
-
-
-def _distinct(posterior: EdgePosterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find distinct graphs (boolean rows), their visits and packed rows, most visited first."""
-    found = distinct_rows(posterior.indicators.reshape(posterior.n_draws, -1))
-    return found.rows, found.count, found.packed

@@ -1,11 +1,10 @@
-"""Whether the chains agree on each edge."""
+"""Convergence of the chains, for each edge."""
 
 import warnings
 
 from typing import TYPE_CHECKING
 
-from bayesstruct.graphs.edges import read_posterior
-from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
+from bayesstruct.graphs.reading import read_edges
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,7 +24,7 @@ def edge_ess(idata) -> "xr.DataArray":
     -------
     xarray.DataArray over the edges
         In draws. NaN for an indicator that never changed (or with fewer than four draws a chain):
-        how fast something mixes cannot be read from a thing that did not move.
+        mixing cannot be judged from a constant.
 
     Notes
     -----
@@ -42,8 +41,8 @@ def edge_ess(idata) -> "xr.DataArray":
     --------
     >>> edge_ess(idata).min()  # doctest: +SKIP
     """
-    posterior = read_posterior(idata)
-    return posterior.over_edges(indicator_ess(posterior.indicators), "ess")
+    posterior = read_edges(idata)
+    return posterior.over_edges(posterior.indicator_ess(), "ess")
 
 
 def edge_rhat(idata) -> "xr.DataArray":
@@ -71,11 +70,11 @@ def edge_rhat(idata) -> "xr.DataArray":
        localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16,
        667-718.
     """
-    posterior = read_posterior(idata)
+    posterior = read_edges(idata)
     if posterior.n_chains == 1:
         warnings.warn(
-            "R-hat compares chains and there is only one: all values are NaN.",
+            "R-hat compares chains, and this result has one: all values are NaN.",
             UserWarning,
             stacklevel=2,
         )
-    return posterior.over_edges(indicator_rhat(posterior.indicators), "r_hat")
+    return posterior.over_edges(posterior.indicator_rhat(), "r_hat")

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.edges import SAMPLE_DIMS, EdgePosterior, read_posterior
-from bayesstruct.graphs.probabilities import inclusion_probabilities
+from bayesstruct.graphs.edges import EdgePosterior
+from bayesstruct.graphs.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,13 +46,13 @@ def as_matrix(values, idata, *, diagonal: float = 0.0) -> "xr.DataArray":
     """
     import xarray as xr
 
-    posterior = read_posterior(idata)
+    posterior = read_edges(idata)
     dims, coords = None, {}
     if isinstance(values, xr.DataArray):
         values = values.transpose(..., posterior.dim)
         dims = values.dims[:-1]
         coords = {name: values.coords[name] for name in dims if name in values.coords}
-    matrix = fill_matrix(np.asarray(values), posterior, diagonal)
+    matrix = posterior.matrix(np.asarray(values), diagonal)
     dims = dims or tuple(f"dim_{axis}" for axis in range(matrix.ndim - 2))
     names = posterior.variables
     return xr.DataArray(
@@ -81,8 +81,9 @@ def partial_correlations(idata, *, group: str = "posterior") -> "pd.DataFrame":
     --------
     >>> partial_correlations(idata).loc["praf", "pmek"]  # doctest: +SKIP
     """
-    posterior = read_posterior(idata, group)
-    return frame(posterior.weights.mean(SAMPLE_DIMS).values, posterior, diagonal=1.0)
+    posterior = read_edges(idata, group)
+    mean = posterior.mean_weights(np.arange(posterior.n_lines))
+    return frame(mean, posterior, diagonal=1.0)
 
 
 def inclusion_matrix(idata, *, group: str = "posterior") -> "pd.DataFrame":
@@ -99,25 +100,13 @@ def inclusion_matrix(idata, *, group: str = "posterior") -> "pd.DataFrame":
     -------
     pandas.DataFrame, shape (p, p)
     """
-    probability = inclusion_probabilities(idata, group=group)
-    return frame(probability.values, read_posterior(idata, group), diagonal=0.0)
+    posterior = read_edges(idata, group)
+    return frame(posterior.probability, posterior, diagonal=0.0)
 
 
 def frame(values: np.ndarray, posterior: EdgePosterior, diagonal: float) -> "pd.DataFrame":
     """Label the matrix of an edge vector."""
     import pandas as pd
 
-    matrix = fill_matrix(values, posterior, diagonal)
+    matrix = posterior.matrix(values, diagonal)
     return pd.DataFrame(matrix, index=posterior.variables, columns=posterior.variables)
-
-
-def fill_matrix(values: np.ndarray, posterior: EdgePosterior, diagonal: float) -> np.ndarray:
-    """Spread (..., n_edges) over (..., p, p)."""
-    n_edges, p = len(posterior.source), len(posterior.variables)
-    if values.ndim == 0 or values.shape[-1] != n_edges:
-        raise ValueError(f"Expected {n_edges} values, one an edge, got shape {values.shape}.")
-    matrix = np.zeros((*values.shape[:-1], p, p), dtype=np.result_type(values, float))
-    matrix[..., posterior.source, posterior.target] = values
-    matrix[..., posterior.target, posterior.source] = values
-    matrix[..., np.arange(p), np.arange(p)] = diagonal
-    return matrix

@@ -1,7 +1,4 @@
-"""Effective sample size and R-hat of 0/1 draws, constants included.
-
-Kept in `structure` because the edge table shows them; `diagnostics` is the public face.
-"""
+"""Effective sample size and R-hat of 0/1 draws, constants included."""
 
 import numpy as np
 
@@ -18,8 +15,8 @@ def indicator_ess(indicators: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, shape (edge,)
-        NaN for an indicator that never changed: how fast something mixes cannot be read from a
-        thing that did not move.
+        NaN for an indicator that never changed: mixing cannot be judged from a
+        constant.
 
     Notes
     -----

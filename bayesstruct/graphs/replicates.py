@@ -1,9 +1,12 @@
 """Replicated tables of a posterior predictive distribution."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.data.arguments import whole_number
+from bayesstruct.graphs.records import MissingMask
 
 __all__ = ["constants_of", "ends_of", "replicated_tables"]
 
@@ -14,7 +17,7 @@ def ends_of(prob: float) -> list[float]:
     return [0.5 - prob / 2, 0.5 + prob / 2]
 
 
-def replicated_tables(idata, group: str, draws: int):
+def replicated_tables(idata, group: str, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Observed table, NaN where missing; replicated tables; names of the columns.
 
     Parameters
@@ -23,36 +26,36 @@ def replicated_tables(idata, group: str, draws: int):
     group : str
         Group of the replicated tables.
     draws : int
-        Most of them, spread evenly.
+        Maximum number of them, spread evenly.
 
     Raises
     ------
     TypeError, ValueError
-        If there are none, or `draws` is no whole number above 0.
+        If the group is missing, or `draws` is no whole number above 0.
     """
     draws = whole_number("draws", draws, 1)
     if group not in idata.children:
         run = "prior" if group.startswith("prior") else "posterior"
         raise ValueError(
-            f"there is no `{group}` here; run pm.sample_{run}_predictive first, and keep its result "
+            f"this result has no group `{group}`; run pm.sample_{run}_predictive first, and keep its result "
             "in this tree (extend_inferencedata=True)"
         )
     observed = idata["observed_data"]["x"]
-    missing = _missing_cells(idata, observed.shape)
+    missing = _missing_values(idata, observed.shape)
     replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
     keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
     table = np.where(missing, np.nan, observed.values)
     return table, replicated[keep], observed["node"].values
 
 
-def constants_of(idata):
-    """Return the group ``constant_data``, or nothing where there is none."""
+def constants_of(idata) -> Mapping:
+    """Return the group ``constant_data``, or an empty mapping."""
     return idata["constant_data"] if "constant_data" in idata.children else {}
 
 
-def _missing_cells(idata, shape):
-    """Cells of the table that were not observed, bool."""
+def _missing_values(idata, shape) -> np.ndarray:
+    """Which values of the table were not observed, boolean."""
     constants = constants_of(idata)
-    if "cell_missing" not in constants:
+    if not MissingMask.is_in(constants):
         return np.zeros(shape, bool)
-    return constants["cell_missing"].values.reshape(shape) != 0
+    return MissingMask.read(constants).missing.reshape(shape) != 0

@@ -1,4 +1,4 @@
-"""Scores of probabilities against 0/1 labels: NumPy in, numbers out."""
+"""Scores of probabilities against 0/1 labels."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def confusion(label: np.ndarray, chosen: np.ndarray) -> tuple[int, int, int, int
 
 
 def ratio(part: float, whole: float) -> float:
-    """Share, 0 where there is nothing to share (as scikit-learn)."""
+    """Ratio, 0 if the denominator is 0 (as scikit-learn)."""
     return part / whole if whole else 0.0
 
 

@@ -1,12 +1,11 @@
-"""Which edges may be reported, and with how many false ones among them."""
+"""Selection of edges with a bound on the expected share of false ones."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.edges import read_posterior
 from bayesstruct.graphs.graphs import check_fraction
-from bayesstruct.graphs.probabilities import mean_probabilities
+from bayesstruct.graphs.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +41,7 @@ def credible_edges(idata, fdr: float = 0.05) -> "pd.DataFrame":
     .. math:: \mathrm{FDR}(D) = \frac{1}{|D|} \sum_{e \in D} \{1 - P(e \mid x)\} .
 
     It is smallest, for a given size, for the most probable edges, and grows with the size [1]_ [2]_.
-    The statement is as good as the model and its prior.
+    It depends on the model and its prior.
 
     References
     ----------
@@ -58,8 +57,8 @@ def credible_edges(idata, fdr: float = 0.05) -> "pd.DataFrame":
     import pandas as pd
 
     check_fraction("fdr", fdr)
-    posterior = read_posterior(idata)
-    probability, absent = mean_probabilities(posterior)
+    posterior = read_edges(idata)
+    probability, absent = posterior.probabilities
     order = np.argsort(absent, kind="stable")
     rate = np.cumsum(absent[order]) / np.arange(1, len(order) + 1)
     kept = order[: np.searchsorted(rate, fdr, side="right")]  # the rate never falls

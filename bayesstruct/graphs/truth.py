@@ -1,4 +1,4 @@
-"""A known graph, in whatever form people have it, as a matrix in the order of the variables."""
+"""Known graphs in several forms as matrices in the order of the variables."""
 
 from collections import Counter
 
@@ -94,6 +94,14 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     if isinstance(truth, np.ndarray):
         return _oriented(truth, variables)
     return _directed(_as_pairs(truth), variables)
+
+
+def positions(wanted: list[str], variables: list[str]) -> list[int]:
+    """Positions of the variables of one result among those of another; both have the same."""
+    different = sorted(set(wanted) ^ set(variables))
+    if different:
+        raise ValueError(f"The two results have different variables: {', '.join(different)}.")
+    return [variables.index(name) for name in wanted]
 
 
 def _from_graph(graph, variables: list[str]) -> np.ndarray:

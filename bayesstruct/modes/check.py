@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.features.reading.quantities import feature_quantities, has_features, unlabelled
-from bayesstruct.graphs.arc_tables import arc_mixing
-from bayesstruct.graphs.arcs import DIM, has_arcs, has_dags, read_arcs, read_dags
-from bayesstruct.graphs.edges import INDICATOR, SAMPLE_DIMS, read_posterior
-from bayesstruct.graphs.mixing import MIN_DRAWS, indicator_ess, indicator_rhat
-from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.graphs.arcs import DagPosterior
+from bayesstruct.graphs.edges import INDICATOR
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.mixing import MIN_DRAWS
+from bayesstruct.graphs.reading import read
+from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,11 +181,13 @@ def check(idata) -> Check:
                 *_divergences(idata),
             ]
         )
-    posterior, what, known, indicators = _graphs(idata)
+    posterior = read(idata)
+    what, known = posterior.line, _repeated(posterior)
+    mixing = posterior.indicator_ess(), posterior.indicator_rhat()
     rows = [
         _variable_row(f"number of {what}s", n_edges(posterior)),
         _variable_row("distance to the median graph", graph_distance(posterior)),
-        _indicator_row(*indicators, what, posterior.draws.sizes),
+        _indicator_row(posterior.frequency, *mixing, posterior.labels, what, posterior.draws.sizes),
         *(_variable_row(name, values) for name, values in _parameters(posterior.draws, known)),
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
@@ -192,18 +195,11 @@ def check(idata) -> Check:
     return Check(rows)
 
 
-def _graphs(idata):
-    """Draws of graphs, what their lines are called, other names for them, and how they mix."""
-    if has_arcs(idata):
-        dags = has_dags(idata)
-        posterior = read_dags(idata) if dags else read_arcs(idata)
-        indicators = posterior.frequency, *arc_mixing(posterior), posterior.draws[DIM].values
-        return posterior, "arc", _OTHER_FORMS if dags else _REPEATED, indicators
-    posterior = read_posterior(idata)
-    drawn = posterior.indicators
-    mixing = indicator_ess(drawn), indicator_rhat(drawn)
-    indicators = drawn.mean(axis=(0, 1)), *mixing, posterior.labels
-    return posterior, "edge", (INDICATOR,), indicators
+def _repeated(posterior) -> tuple[str, ...]:
+    """Variables that say again what the graphs say."""
+    if not posterior.directed:
+        return (INDICATOR,)
+    return _OTHER_FORMS if isinstance(posterior, DagPosterior) else _REPEATED
 
 
 def _parameters(draws: "xr.Dataset", known: tuple[str, ...]):

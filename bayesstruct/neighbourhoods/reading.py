@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arc_tables import RESOLUTION, blocks
-from bayesstruct.graphs.arcs import read_arcs
-from bayesstruct.graphs.edges import SAMPLE_DIMS
+from bayesstruct.graphs.arcs import blocks
+from bayesstruct.graphs.estimators import RESOLUTION
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.reading import read_arcs
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -134,7 +135,7 @@ _ATTRS = {"dependency_network": "p independent regressions, not a joint posterio
 
 def _edges(posterior, there, back, rule):
     """Draws of the undirected indicators, chain by chain."""
-    arcs = posterior.arcs
+    arcs = posterior.indicators
     out = np.empty((*arcs.shape[:2], len(there)), "int8")
     rng = np.random.default_rng(0)
     for chain, draws in enumerate(arcs):
@@ -181,8 +182,8 @@ def _constants(posterior, there, back, i, j, rule):
     """Constants that the posterior is read with."""
     prior = posterior.prior
     one, other = prior[there], prior[back]
-    if "arc_prior_both" in posterior.constants:
-        both = float(posterior.constants["arc_prior_both"])
+    if posterior.recorded.both is not None:
+        both = float(posterior.recorded.both)
         edge_prior = {"and": both, "or": one + other - both, "average": 0.5 * (one + other)}[rule]
         edge_prior = np.broadcast_to(edge_prior, len(i)).copy()
     else:
@@ -196,7 +197,7 @@ def _constants(posterior, there, back, i, j, rule):
         probability = posterior.probability
         present, absent = _combine(probability[there], probability[back], rule)
         out |= {"edge_present": ("pair", present), "edge_absent": ("pair", absent)}
-        if posterior.estimator == "rao-blackwell":
+        if posterior.estimator.name == "rao-blackwell":
             out["edge_resolution"] = RESOLUTION
     for name in ("location", "scale"):
         if name in posterior.constants:

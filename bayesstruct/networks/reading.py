@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.names import nearest
-from bayesstruct.graphs.arcs import refuse_cut_arcs
-from bayesstruct.graphs.edges import in_order
+from bayesstruct.graphs.groups import in_order
+from bayesstruct.graphs.refusals import refuse_cut_arcs
 
 if TYPE_CHECKING:
     import pandas as pd

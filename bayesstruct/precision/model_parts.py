@@ -1,25 +1,33 @@
-"""Parts that models share: rows of a table, regressions, and the record of the edge prior."""
+"""Parts that models share: rows of a table, regressions, and the record of the prior of edges."""
 
 import os
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.recorded import record
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
-from bayesstruct.graphs.records import record_ends
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales, MissingMask
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,
-    MissingCells,
+    MissingValues,
 )
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+    from bayesstruct.data.table import Table
+
+__all__ = ["observe_rows", "record_edges", "regression", "warn_size"]
 
 _ROWS = ("observation", "node")
 
 
-def observe_rows(table, mean, precision):
-    """Add the table as ``x``, and its missing cells as ``x_missing``.
+def observe_rows(table: "Table", mean, precision) -> None:
+    """Add the table as ``x``, and its missing values as ``x_missing``.
 
     Parameters
     ----------
@@ -36,22 +44,22 @@ def observe_rows(table, mean, precision):
         GraphicalNormal("x", *rows, observed=table.values, dims=_ROWS)
         return
     filled = np.where(table.missing, table.location, table.values)
-    cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-    pm.modelcontext(None).add_coord("missing", cells)
-    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
-    MissingCells("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
+    labels = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+    pm.modelcontext(None).add_coord("missing", labels)
+    MissingMask(table.missing.astype("int64")).record()
+    MissingValues("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
     IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
 
 
-def warn_size(table, draws=4000):
-    """Warn when a usual number of draws will not fit into half of the memory.
+def warn_size(table: "Table", draws: int = 4000) -> None:
+    """Warn if a usual number of draws exceeds half of the memory.
 
     A draw holds the matrix, its unconstrained vector, and two numbers for each pair.
     """
     bytes_ = 8 * draws * 5 * table.p**2 // 2
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not told on this system
+    except (AttributeError, ValueError, OSError):  # unknown on this system
         return
     if bytes_ > memory / 2:
         warn(
@@ -61,7 +69,7 @@ def warn_size(table, draws=4000):
         )
 
 
-def regression(table, covariates, intercept):
+def regression(table: "Table", covariates, intercept) -> "TensorVariable":
     """Mean of each row as a linear function of covariates, (n, p).
 
     The coefficients are standard normal a priori, for standardised covariates and columns.
@@ -72,15 +80,22 @@ def regression(table, covariates, intercept):
     return intercept + design @ coefficients
 
 
-def record_edges(table, implied, nominal=None, scales=None):
-    """Record what the posterior is read with: ends of the edges and their prior probabilities.
+def record_edges(table: "Table", implied, nominal=None, scales: dict | None = None) -> None:
+    """Record the ends of the edges and their prior.
 
-    They become the group ``constant_data`` of every result.
+    Parameters
+    ----------
+    table : Table
+    implied : (pairs,) array_like
+        Prior probability of each edge that the model implies.
+    nominal : (p, p) array_like, optional
+        Probability of each edge before the matrix is restricted to be positive definite.
+    scales : dict, optional
+        ``spike_scale``, ``slab_scale`` and ``diagonal_rate``.
     """
     source, target = table.edge_index
-    record_ends("edge", (source, target), "pair")
-    record("edge_prior", implied, dims="pair")
-    if nominal is not None:
-        record("edge_nominal", nominal[source, target], dims="pair")
-    for name, value in (scales or {}).items():
-        record(name, float(value))
+    EdgeEnds.in_model(source, target).record()
+    EdgePrior(np.asarray(implied)).record()
+    if scales is not None:
+        scales = {name: float(value) for name, value in scales.items()}
+        EdgeScales(**scales, nominal=nominal[source, target]).record()

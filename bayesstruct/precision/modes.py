@@ -6,10 +6,10 @@ import numpy as np
 import pytensor.tensor as pt
 
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
-from bayesstruct.core.recognition import NotRecognized, is_op
-from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV
-from bayesstruct.precision.recognition import parts_of
-from bayesstruct.precision.steps.gibbs import PartGibbs, pack_cholesky, unpack_cholesky
+from bayesstruct.core.recognition import NotRecognized
+from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
+from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
 from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 
 __all__ = ["PartMode", "PrecisionMode"]
@@ -19,14 +19,14 @@ _log = logging.getLogger("bayesstruct")
 
 @register_mode(after=SpikeAndSlabRefusal)
 class PrecisionMode(ModeSolver):
-    r"""Mode of a precision matrix and of what else is continuous in its model.
+    r"""Mode of a precision matrix and of the other continuous variables of its model.
 
     .. math:: p(K, \mu, \theta \mid x_{\mathrm{obs}})
 
-    on the natural scale, indicators and missing cells summed out: the graphical lasso for the Laplace
-    prior, conditional maximisation for the spike and slab, inside an EM loop over the missing cells.
+    on the natural scale, indicators and missing values summed out: the graphical lasso for the Laplace
+    prior, conditional maximisation for the spike and slab, inside an EM loop over the missing values.
     ``edge`` is the more probable value of each indicator given the mode, and ``x_missing`` the
-    expected cells. Other continuous variables, such as regression coefficients or a random rate, are
+    expected values. Other continuous variables, such as regression coefficients or a random rate, are
     climbed in alternation with the matrix by SciPy's L-BFGS.
 
     The spike-and-slab posterior has several modes; this is the one reached from the identity matrix,
@@ -34,7 +34,7 @@ class PrecisionMode(ModeSolver):
     """
 
     def recognise(self, model):
-        """Return the parts around precision matrices, or None if there are none."""
+        """Return the parts around precision matrices, or None without such a matrix."""
         parts = parts_of(model)
         known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
         if parts and not known:
@@ -66,104 +66,91 @@ class PrecisionMode(ModeSolver):
         return Mode(point, change <= tol or rounds < max_rounds, rounds, change)
 
 
-class PartMode(PartGibbs):
+class PartMode:
     """Mode of one recognised part: a round of expectation and maximisation at a time."""
 
-    def __init__(self, model, part, point):
-        super().__init__(model, part, set(part.variables), point)
-        self.spike_slab = is_op(part.precision, GraphicalSpikeSlabRV)
+    def __init__(self, model, part: PrecisionPart, point: dict):
+        self.values = PartValues(model, part, point)
+        self.has_mean = part.mean is not None
         self.last = None
-        cells = any(t.missing_rv is not None for t in part.tables)
-        self.alternates = cells or part.share is not None or part.mean is not None
+        missing = any(t.missing_rv is not None for t in part.tables)
+        self.alternates = missing or part.share is not None or self.has_mean
 
-    def update(self, point, tol):
+    def update(self, point: dict, tol: float) -> None:
         """Raise the posterior density once, in place in the point."""
-        if self.tables is None or self.latent:
-            self.load(point)
-        name = self.names["precision"]
+        part, names = self.values, self.values.names
+        part.load(point)
         precision = self.last
         if precision is None:
-            precision, _ = unpack_cholesky(point[name], self.p)
-        spread = self._expect_cells(precision, point)
-        if self.mean_prior is not None:
-            point[self.names["mean"]] = self._best_mean(precision, point)
-        means = [np.asarray(m, float) for m in self.means(point)]
-        scatter, n = self._scatter(means)
-        values = self.prior_values(point)
-        scale = float(values[self.scale_at])
-        scaled = (scatter + spread) * scale
-        solve = self._solve_spike_slab if self.spike_slab else self._solve_laplace
-        self.last = scale * solve(scaled, n, values, point, tol, precision / scale)
-        point[name] = pack_cholesky(self.last)
+            precision, _ = unpack_cholesky(point[names["precision"]], part.p)
+        spread = self._expect_missing(precision, point)
+        if self.has_mean:
+            point[names["mean"]] = np.linalg.solve(*part.mean_system(precision, point))
+        scatter, n = part.scatter(part.means(point))
+        values = part.prior(point)
+        scaled = (scatter + spread) * values.scale
+        solve = self._solve_spike_slab if part.spike_slab else self._solve_laplace
+        self.last = values.scale * solve(scaled, n, values, point, tol, precision / values.scale)
+        point[names["precision"]] = pack_cholesky(self.last)
 
-    def _expect_cells(self, precision, point):
-        """Fill in the expected missing cells; return the sum of their conditional covariances."""
-        from bayesstruct.precision.kernels.missing_cells import expect_missing
+    def _expect_missing(self, precision: np.ndarray, point: dict) -> np.ndarray:
+        """Fill in the expected missing values; return the sum of their conditional covariances."""
+        from bayesstruct.precision.kernels.missing_values import expect_missing
 
-        spread = np.zeros((self.p, self.p))
-        means = [np.asarray(m, float) for m in self.means(point)]
-        for table, name, mean in zip(self.tables, self.cells, means, strict=True):
+        part = self.values
+        spread = np.zeros((part.p, part.p))
+        for table, name, mean in zip(part.tables, part.missing, part.means(point), strict=True):
             if name is not None:
                 residuals = table.residuals(mean)
                 expect_missing(precision, residuals, table.mask, spread)
                 table.set_residuals(residuals, mean)
-                point[name] = table.cells()
+                point[name] = table.missing_values()
         return spread
 
-    def _best_mean(self, precision, point):
-        centre, sd = (np.broadcast_to(v, (self.p,)) for v in self.mean_prior(point))
-        n = sum(table.n for table in self.tables)
-        total = sum(table.sum() for table in self.tables)
-        return np.linalg.solve(
-            n * precision + np.diag(1.0 / sd**2), precision @ total + centre / sd**2
-        )
-
-    def _solve_laplace(self, scatter, n, values, point, tol, start):
+    def _solve_laplace(self, scatter, n, values: LaplaceValues, point, tol, start) -> np.ndarray:
         from bayesstruct.precision.solvers.graphical_lasso import graphical_lasso
 
-        rates, diagonal_rate, _ = values
-        penalty = rates / n
+        penalty = values.rates / n
         penalty = 0.5 * (penalty + penalty.T)
-        np.fill_diagonal(penalty, 2.0 * float(diagonal_rate) / n)
+        np.fill_diagonal(penalty, 2.0 * values.diagonal_rate / n)
         # The gap is of second order in the error of the matrix.
         return graphical_lasso(scatter / n, penalty, tol=max(tol**2, 1e-22), init=start).precision
 
-    def _solve_spike_slab(self, scatter, n, values, point, tol, start):
-        from bayesstruct.precision.kernels.prior import log_odds_matrix
+    def _solve_spike_slab(self, scatter, n, values: SpikeSlabValues, point, tol, start):
+        from bayesstruct.precision.kernels.odds import log_odds_matrix
         from bayesstruct.precision.solvers.graphical_spike_slab import graphical_spike_slab
 
-        _, spike, slab, rate, *_ = values
-        first = self.last is None
+        names, first = self.values.names, self.last is None
         solution = graphical_spike_slab(
             scatter,
             n,
-            log_odds_matrix(self.prior._probability(values, point)),
-            spike_scale=float(spike),
-            slab_scale=float(slab),
-            diagonal_rate=float(rate),
+            log_odds_matrix(values.probability),
+            spike_scale=values.spike,
+            slab_scale=values.slab,
+            diagonal_rate=values.diagonal_rate,
             init=None if first else start,
             tol=tol,
         )
-        inclusion = solution.inclusion[np.triu_indices(self.p, 1)]
-        if self.prior.edge is not None:
-            point[self.prior.edge] = (inclusion > 0.5).astype("int64")
-        if self.prior.share is not None:
-            self._best_share(inclusion, values, point)
+        inclusion = solution.inclusion[np.triu_indices(self.values.p, 1)]
+        if "edge" in names:
+            point[names["edge"]] = (inclusion > 0.5).astype("int64")
+        if "share" in names:
+            point[names["share"]] = self._best_share(inclusion, values)
         return solution.precision
 
-    def _best_share(self, inclusion, values, point):
-        """Maximise the expected log density of the common edge probability."""
-        fixed = values[0][np.triu_indices(self.p, 1)]
+    def _best_share(self, inclusion: np.ndarray, values: SpikeSlabValues) -> np.ndarray:
+        """Log odds of the edge probability that maximises its expected log density."""
+        fixed = values.nominal[np.triu_indices(self.values.p, 1)]
         free = (fixed > 0) & (fixed < 1)
-        alpha, beta = float(values[5]), float(values[6])
+        alpha, beta = values.shapes
         present = inclusion[free].sum() + alpha - 1.0
         absent = free.sum() - inclusion[free].sum() + beta - 1.0
         share = np.clip(present / (present + absent), 1e-12, 1 - 1e-12)
-        point[self.prior.share] = np.asarray(np.log(share) - np.log1p(-share))
+        return np.asarray(np.log(share) - np.log1p(-share))
 
 
 class _Climb:
-    """Maximisation over the variables that no solver knows, the others held fixed."""
+    """Maximisation over the variables outside the parts, the others held fixed."""
 
     def __init__(self, model, parts, others):
         summed = {v for part in parts for v in (part.edge, *(t.missing_rv for t in part.tables))}
@@ -207,7 +194,7 @@ def _other_variables(model, parts) -> list:
     fixed = [v.name for v in others if v.dtype.startswith(("int", "bool", "uint"))]
     if fixed:
         _log.warning(
-            "find_MAP: %s: discrete and not the edges of a known prior, so the initial value is kept.",
+            "find_MAP: %s: discrete and not the edges of a known prior, so that the initial value is kept.",
             ", ".join(map(repr, fixed)),
         )
     return [v for v in others if v.name not in fixed]

@@ -22,7 +22,7 @@ class Simulation:
     Attributes
     ----------
     data : pandas.DataFrame, shape (n, p)
-        The table; NaN where a cell was made missing.
+        The table; NaN where a value was made missing.
     graph : networkx.Graph
         The true graph; its nodes are the columns of `data`, in order.
     precision : pandas.DataFrame, shape (p, p)
@@ -87,7 +87,7 @@ def gaussian_graphical(
         b of the G-Wishart(b, I) distribution of K; more than 2. Partial correlations are smaller
         with a larger b.
     missing : float, default 0
-        Share of cells to make missing, completely at random except that each row keeps a cell.
+        Share of values to make missing, completely at random except that each row keeps one.
     random_seed : int or numpy.random.Generator, optional
         The same seed gives the same simulation.
 
@@ -146,4 +146,4 @@ def _check(n: int, degrees_of_freedom: float, missing: float) -> None:
     if not degrees_of_freedom > 2:
         raise ValueError(f"degrees_of_freedom must be more than 2, got {degrees_of_freedom}.")
     if not 0 <= missing < 1:
-        raise ValueError(f"missing is a share of cells, from 0 to below 1, got {missing}.")
+        raise ValueError(f"missing is a share of values, from 0 to below 1, got {missing}.")

@@ -11,10 +11,14 @@ NAMES = ("a", "b", "c")
 
 
 def test_required_and_forbidden_edges():
-    matrix = fixed_edges(NAMES, required=[("a", "b")], forbidden=[("c", "b")])
-    assert matrix[0, 1] == matrix[1, 0] == 1
-    assert matrix[1, 2] == matrix[2, 1] == 0
-    assert matrix[0, 2] == 0.5
+    fixed = fixed_edges(NAMES, required=[("a", "b")], forbidden=[("c", "b")])
+    np.testing.assert_array_equal(np.argwhere(fixed.required), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(np.argwhere(fixed.forbidden), [[1, 2], [2, 1]])
+    for probability in (0.5, 0.2, np.full((3, 3), 0.7)):
+        matrix = fixed.fill(probability)
+        assert matrix[0, 1] == matrix[1, 0] == 1
+        assert matrix[1, 2] == matrix[2, 1] == 0
+        assert matrix[0, 2] == matrix[2, 0] == np.max(probability)
 
 
 @pytest.mark.parametrize(

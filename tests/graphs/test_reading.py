@@ -9,7 +9,7 @@ from tools.posteriors import bernoulli_posterior, posterior
 
 import bayesstruct as bs
 
-from bayesstruct.graphs.edges import read_posterior
+from bayesstruct.graphs.reading import read_edges
 from bayesstruct.modes.check import check
 from bayesstruct.structure import edge_table, median_graph
 
@@ -37,7 +37,7 @@ def test_what_is_missing_is_named(group, name, message):
 def test_names_come_from_the_draws_when_no_constant_has_them():
     tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10)
     without = drop(tree, "constant_data", "node")
-    assert read_posterior(without).variables == ["v0", "v1", "v2"]
+    assert read_edges(without).variables == ["v0", "v1", "v2"]
     with pytest.raises(ValueError, match=r"no `node`.*\n.*coords="):
         edge_table(drop(without, "posterior", "node"))
 
@@ -149,9 +149,7 @@ def test_order_of_dims_does_not_matter():
             "constant_data": tree["constant_data"].to_dataset(),
         }
     )
-    np.testing.assert_array_equal(
-        read_posterior(tree).indicators, read_posterior(turned).indicators
-    )
+    np.testing.assert_array_equal(read_edges(tree).indicators, read_edges(turned).indicators)
 
 
 def test_names_with_the_separator_in_them():

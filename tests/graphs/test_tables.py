@@ -37,7 +37,7 @@ def test_columns_order_and_values():
     row = table.set_index(["source", "target"]).loc[("v0", "v2")]
     weight = tree["posterior"]["weight"].values[..., 1]
     assert row["mean"] == pytest.approx(weight.mean())
-    np.testing.assert_allclose(row[["hdi_low", "hdi_high"]].tolist(), az.hdi(weight.ravel(), 0.94))
+    np.testing.assert_allclose(row[["hdi_low", "hdi_high"]].tolist(), az.hdi(weight.ravel()))
 
 
 def test_ties_go_to_the_larger_weight_then_to_table_order():
@@ -49,12 +49,12 @@ def test_ties_go_to_the_larger_weight_then_to_table_order():
     assert rest == [("v0", "v1"), ("v0", "v2"), ("v0", "v3"), ("v1", "v2"), ("v2", "v3")]
 
 
-def test_hdi_prob_widens_the_interval():
+def test_ci_prob_widens_the_interval():
     tree = bernoulli_posterior([0.5, 0.5, 0.5])
-    narrow, wide = edge_table(tree, hdi_prob=0.5), edge_table(tree, hdi_prob=0.99)
+    narrow, wide = edge_table(tree, ci_prob=0.5), edge_table(tree, ci_prob=0.99)
     assert (wide.hdi_high - wide.hdi_low > narrow.hdi_high - narrow.hdi_low).all()
-    with pytest.raises(ValueError, match="hdi_prob"):
-        edge_table(tree, hdi_prob=1)
+    with pytest.raises(ValueError, match="ci_prob"):
+        edge_table(tree, ci_prob=1)
 
 
 def test_rao_blackwell_is_the_formula():

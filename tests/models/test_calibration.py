@@ -8,7 +8,7 @@ from tools.calibration import assert_calibrated
 from tools.priors import laplace_prior, spike_slab_prior
 
 from bayesstruct.models import gaussian_graphical
-from bayesstruct.precision.steps.gibbs import unpack_cholesky
+from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
 
 P, N = 5, 20

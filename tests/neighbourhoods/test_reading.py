@@ -8,7 +8,7 @@ import xarray as xr
 import bayesstruct as bs
 
 from bayesstruct.graphs import arc_tables
-from bayesstruct.graphs.summaries import graph_distance
+from bayesstruct.graphs.traces import graph_distance
 
 NAMES = ["a", "b", "c"]
 TARGET, SOURCE = np.nonzero(~np.eye(3, dtype=bool))
@@ -269,8 +269,8 @@ def test_bad_input():
     idata = result()
     with pytest.raises(ValueError, match="unknown rule 'adn'; did you mean 'and'"):
         bs.symmetrize(idata, "adn")
-    with pytest.raises(ValueError, match="hdi_prob"):
-        bs.arc_table(idata, hdi_prob=1.0)
+    with pytest.raises(ValueError, match="ci_prob"):
+        bs.arc_table(idata, ci_prob=1.0)
     with pytest.raises(TypeError, match="neighbourhood model"):
         bs.arc_table(idata["posterior"].to_dataset())
     for function in (bs.arc_table, bs.symmetrize):

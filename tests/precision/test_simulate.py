@@ -146,7 +146,7 @@ def test_missing_cells():
         ({"edge_probability": 1.5}, "between 0 and 1, got 1.5"),
         ({"edge_probability": 0.2, "graph": "band"}, "'random' and 'cluster'.*leave it out"),
         ({"degrees_of_freedom": 2}, "more than 2"),
-        ({"missing": 1.0}, "share of cells"),
+        ({"missing": 1.0}, "share of values"),
         ({"missing": 0.95}, "without any observed value.*0.9 with 10"),
         ({"graph": nx.DiGraph([(0, 1)])}, "undirected.*not a DiGraph"),
         ({"graph": nx.Graph([(0, 0), (0, 1)])}, "linked to itself: remove"),

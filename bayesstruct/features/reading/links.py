@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.features.kernels.link_codes import LAWS, probabilities
-from bayesstruct.graphs.edges import CONSTANTS
+from bayesstruct.graphs.groups import CONSTANTS
 
 if TYPE_CHECKING:
     import pandas

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesstruct.graphs.edges import SAMPLE_DIMS, group_dataset
+from bayesstruct.graphs.groups import SAMPLE_DIMS, group_dataset
 
 FEATURE = "feature"
 LOADING = "loading"

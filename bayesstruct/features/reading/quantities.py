@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.features.reading.posterior import FEATURE, LOADING
-from bayesstruct.graphs.edges import SAMPLE_DIMS
+from bayesstruct.graphs.groups import SAMPLE_DIMS
 
 if TYPE_CHECKING:
     import xarray as xr

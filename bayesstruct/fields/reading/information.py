@@ -6,7 +6,9 @@ import numpy as np
 
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.fields.kernels.potentials import KINDS, Potentials
-from bayesstruct.graphs.edges import SAMPLE_DIMS, EdgePosterior, read_posterior
+from bayesstruct.graphs.edges import EdgePosterior
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +85,7 @@ def edge_information(
     check_probability("hdi_prob", hdi_prob)
     if draws < 1:
         raise ValueError(f"`draws` must be at least 1, got {draws}.")
-    posterior = read_posterior(idata, group)
+    posterior = read_edges(idata, group)
     potentials = _potentials(posterior)
     keep = np.linspace(0, posterior.n_draws - 1, min(draws, posterior.n_draws)).astype(int)
     bias, weight = _flat(posterior, "bias")[keep], _flat(posterior, _weight_name(posterior))[keep]

@@ -1,5 +1,6 @@
 """Arcs of a directed graph as arrows between the borders of its nodes."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,13 +17,15 @@ BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4)
 STEPS = np.linspace(0.05, 0.95, 19)
 
 
-def draw_arrows(ax: "Axes", arcs: list, pos: Positions, sizes: np.ndarray, style) -> None:
+def draw_arrows(
+    ax: "Axes", arcs: list, pos: Positions, sizes: np.ndarray, style: Callable[[int], tuple]
+) -> None:
     """Draw arcs, the last on top.
 
     Parameters
     ----------
     ax : Axes
-        With its nodes drawn and its limits set: what is clear of a node depends on the scale.
+        With its nodes drawn and its limits set: whether an arrow is clear of a node depends on the scale.
     arcs : list of (parent, child, two-way)
         Two-way ones have no heads.
     pos : dict of name to (float, float)
@@ -58,7 +61,9 @@ def draw_arrows(ax: "Axes", arcs: list, pos: Positions, sizes: np.ndarray, style
         )
 
 
-def arrow_style(weight: np.ndarray, widths: np.ndarray, opacity: np.ndarray):
+def arrow_style(
+    weight: np.ndarray, widths: np.ndarray, opacity: np.ndarray
+) -> Callable[[int], tuple]:
     """Colour and width of arcs; neutral without weights."""
     from matplotlib.colors import to_rgba
 

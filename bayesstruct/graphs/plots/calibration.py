@@ -1,4 +1,4 @@
-"""Reliability diagram: of the edges called 80 % probable, are 80 % there."""
+"""Reliability diagram: shares of true edges among those of each probability."""
 
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,13 @@ INTERVAL = 0.9
 
 
 def plot_calibration(idata, truth, *, bins: int = 10, ax: "Axes | None" = None) -> "Axes":
-    """Draw how often edges of a given probability are really there.
+    """Draw the share of true edges among those of each probability.
 
     Parameters
     ----------
     idata : xarray.DataTree or sequence of them
         Result(s) of bayesstruct graph models on data with a known graph.
-    truth : known graph, or a sequence of as many as there are results
+    truth : known graph, or a sequence with one for each result
         In any form that `structure.compare` takes.
     bins : int
         Number of bins of equal width.

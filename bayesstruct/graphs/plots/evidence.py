@@ -1,17 +1,14 @@
-"""For every edge: is it there, is it absent, or do the data not say."""
+"""Edges as included, excluded or undecided by their Bayes factors."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arc_tables import adjacencies
-from bayesstruct.graphs.arcs import has_dags, read_dags
-from bayesstruct.graphs.edges import read_posterior
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.graphs.plots.positions import resolve
 from bayesstruct.graphs.plots.style import FAINT, POSITIVE, UNDECIDED, axes
-from bayesstruct.graphs.probabilities import bayes_factors
+from bayesstruct.graphs.reading import read_graphs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +21,9 @@ def plot_evidence(
 ) -> "Axes":
     """Draw each edge as included, excluded or undecided, by its Bayes factor.
 
-    An edge that is not in the graph may be absent or just not known; this picture keeps the two
-    apart. Of a Bayesian network it shows the adjacencies, arcs either way: whether two variables
-    are joined at all, which the data know better than the direction.
+    An edge that is not in the graph may be absent, or the data may not decide; this picture keeps
+    the two apart. Of a Bayesian network it shows the adjacencies, arcs either way: whether two
+    variables are joined at all, which data determine better than the direction.
 
     Parameters
     ----------
@@ -62,7 +59,8 @@ def plot_evidence(
     """
     if not threshold > 1:
         raise ValueError(f"`threshold` must be above 1, got {threshold}.")
-    variables, tested = _tested(idata)
+    posterior = read_graphs(idata)
+    variables, tested = posterior.variables, posterior.adjacencies()
     ax = axes(ax, network_size(variables))
     pos = resolve(pos, variables)
     places = np.array([pos[name] for name in variables])
@@ -75,19 +73,6 @@ def plot_evidence(
     _legend(ax, handles)
     draw_nodes(ax, pos)
     return ax
-
-
-def _tested(idata) -> tuple[list[str], dict]:
-    """Variables, and ends, prior probability and Bayes factor of what joins them."""
-    if has_dags(idata):
-        posterior = read_dags(idata)
-        return posterior.variables, adjacencies(posterior)
-    posterior = read_posterior(idata)
-    ends = {"source": posterior.source, "target": posterior.target}
-    return posterior.variables, ends | {
-        "prior": posterior.prior,
-        "factor": bayes_factors(posterior).values,
-    }
 
 
 def _kinds(factor, prior, threshold: float) -> list[tuple[dict, np.ndarray]]:
@@ -126,7 +111,7 @@ def _style(label, color, width, dashes, order, *, always=True) -> dict:
 
 
 def _draw_kind(ax: "Axes", segments: np.ndarray, style: dict, p: int):
-    """Draw all edges of a kind and return what the legend shows for it."""
+    """Draw all edges of a kind and return its entry in the legend."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 

@@ -1,13 +1,14 @@
-"""The strongest edges with their uncertainty."""
+"""The most probable edges or arcs with the intervals of their weights."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.graphs.arc_tables import arc_table
-from bayesstruct.graphs.arcs import has_arcs
 from bayesstruct.graphs.edge_tables import edge_table
 from bayesstruct.graphs.plots.style import NEUTRAL, axes, shorten, sign_colour
+from bayesstruct.graphs.reading import read
+from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["plot_edges"]
 
 
-def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" = None) -> "Axes":
+def plot_edges(
+    idata, n: int = 20, *, ci_prob: float | None = None, ax: "Axes | None" = None
+) -> "Axes":
     """Draw the n most probable edges or arcs: interval of the weight, and the probability in figures.
 
     Parameters
@@ -24,8 +27,9 @@ def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" 
         Result of a bayesstruct graph model, of edges or of arcs that have coefficients.
     n : int
         Number of edges, in the order of `edge_table`, or of arcs, in that of `arc_table`.
-    hdi_prob : float, between 0 and 1
-        Probability of the highest-density interval that is drawn.
+    ci_prob : float, optional
+        Probability of the highest-density interval that is drawn, between 0 and 1;
+        ``arviz.rcParams["stats.ci_prob"]`` by default.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
 
@@ -46,14 +50,15 @@ def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" 
     """
     if n < 1:
         raise ValueError(f"`n` must be at least 1, got {n}.")
-    directed = has_arcs(idata)
-    table = (arc_table if directed else edge_table)(idata, hdi_prob=hdi_prob).head(n)
+    ci_prob, posterior = interval_probability(ci_prob), read(idata)
+    summarise, sign = (arc_table, " → ") if posterior.directed else (edge_table, " – ")
+    table = summarise(posterior, ci_prob=ci_prob).head(n)
     if "mean" not in table:
         raise ValueError(
             "arcs between discrete columns have no coefficients to draw; bs.arc_table(idata) has their "
             "probabilities"
         )
-    labels = _labels(table, " → " if directed else " – ")
+    labels = _labels(table, sign)
     ax = axes(ax, (5 + 0.075 * max(map(len, labels)), 1.1 + 0.26 * len(table)))
     rows = np.arange(len(table))
     colour = sign_colour(table["mean"])
@@ -61,8 +66,8 @@ def plot_edges(idata, n: int = 20, *, hdi_prob: float = 0.94, ax: "Axes | None" 
     ax.hlines(rows, table["hdi_low"], table["hdi_high"], colors=colour, lw=2.2, zorder=2)
     ax.scatter(table["mean"], rows, s=26, c=colour, zorder=3)
     _name_rows(ax, labels)
-    _print_probabilities(ax, table["probability"], "P(arc)" if directed else "P(edge)")
-    ax.set_xlabel(f"weight (mean and {hdi_prob:.0%} HDI)")
+    _print_probabilities(ax, table["probability"], f"P({posterior.line})")
+    ax.set_xlabel(f"weight (mean and {ci_prob:.0%} HDI)")
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 

@@ -1,12 +1,12 @@
-"""Partial correlations and edge probabilities as one square."""
+"""Partial correlations and probabilities of edges as a heat map."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.edges import read_posterior
 from bayesstruct.graphs.matrices import inclusion_matrix, partial_correlations
 from bayesstruct.graphs.plots.style import axes, diverging_map, shorten
+from bayesstruct.graphs.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_matrix"]
 
-MAX_PRINTED = 15  # variables up to which the numbers are written into the cells
+MAX_PRINTED = 15  # variables up to which the numbers are printed
 
 
 def plot_matrix(
     idata, *, probabilities: bool = True, max_weight: float | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the posterior mean of the partial correlations (weights, of a random field) as a heat map.
+    """Draw the posterior mean of the partial correlations (weights, of a Markov random field) as a heat map.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def plot_matrix(
 
 
 def _quantity(idata) -> str:
-    """Say what the weights are: those of random fields are no partial correlations."""
-    field = "potentials" in read_posterior(idata).constants
+    """Name of the weights: those of Markov random fields are no partial correlations."""
+    field = "potentials" in read_edges(idata).constants
     return "weight" if field else "partial correlation"
 
 

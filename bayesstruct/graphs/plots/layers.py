@@ -22,8 +22,8 @@ def layered(graph: "nx.DiGraph") -> dict:
     Parameters
     ----------
     graph : networkx.DiGraph
-        With cycles, the arcs that close one (in the order of the graph) have no say; nor has the
-        second direction of a pair that is joined in both.
+        Arcs that close a cycle (in the order of the graph) are ignored, and so is the second
+        direction of a pair that is joined in both.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def _coordinates(layers: Layers, p: int) -> dict[int, tuple[float, float]]:
     out = {}
     for k, layer in enumerate(layers):
         for place, node in enumerate(layer):
-            if node < p:  # dummies only keep room
+            if node < p:  # dummies only keep places
                 x = (2 * place - len(layer) + 1) / max(widest - 1, 1)
                 out[node] = (float(x), float(1 - 2 * k / height) if len(layers) > 1 else 0.0)
     return out

@@ -1,4 +1,4 @@
-"""The network: which variables are connected, how strongly, and how surely."""
+"""Pictures of graphs: edges and arcs with their weights and probabilities."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ __all__ = ["plot_graph"]
 
 MAX_WIDTH = 6.0  # points, of the strongest edge
 MIN_OPACITY = 0.25
-ARROW = 0.6  # width of arrows against that of edges: heads take room
+ARROW = 0.6  # width of arrows against that of edges: heads take space
 
 
 def plot_graph(
@@ -30,7 +30,7 @@ def plot_graph(
     max_weight: float | None = None,
     legend: bool = True,
 ) -> "Axes":
-    """Draw the network.
+    """Draw a graph.
 
     Width is the absolute weight, colour its sign (blue positive, orange negative), opacity the
     probability of the edge. Directed graphs have arrows and are drawn in layers, parents above
@@ -40,7 +40,7 @@ def plot_graph(
     ----------
     idata_or_graph : xarray.DataTree or networkx.Graph
         Result of a bayesstruct graph model, or a graph; of a graph whose edges have no `weight`
-        or no `probability` all are drawn alike.
+        or no `probability` all have the same style.
     pos : mapping of name to (x, y), optional
         Positions; by default those of `layout`: a circle, the same for the same variables, or the
         layers of a directed graph.
@@ -196,10 +196,10 @@ def _weight_handles(largest: float, p: int, thin: float = 1.0) -> list:
     return handles
 
 
-def _legend(ax: "Axes", handles: list, what: str) -> None:
+def _legend(ax: "Axes", handles: list, title: str) -> None:
     ax.legend(
         handles=handles,
-        title=f"{what}, paler = less sure",
+        title=f"{title}, paler = less probable",
         loc="upper center",
         bbox_to_anchor=(0.5, 0),
         ncols=legend_columns(ax, len(handles), 4.5),

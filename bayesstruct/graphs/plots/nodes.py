@@ -15,7 +15,7 @@ TURNED = 24  # nodes on a circle from which on names are turned along the radii
 
 
 def network_size(nodes) -> tuple[float, float]:
-    """Figure size in inches that leaves room for the names of the nodes."""
+    """Figure size in inches that fits the names of the nodes."""
     p = len(nodes)
     longest = min(max((len(str(node)) for node in nodes), default=0), _longest(p))
     side = float(np.clip(4.6 + 0.075 * p, 5, 12))
@@ -32,8 +32,8 @@ def draw_nodes(ax: "Axes", pos: Positions) -> np.ndarray:
     """Draw nodes with their names, and set limits such that nothing is clipped.
 
     Names go outside a circle, turned along its radii where there are many; for any other positions
-    they are written on the nodes. Returns half width and half height in points of what is drawn
-    at each node, shape (p, 2), for arrows that end there.
+    they are written on the nodes. Returns half width and half height in points of each node as
+    drawn, shape (p, 2), for arrows that end there.
     """
     points, p = np.array(list(pos.values())), len(pos)
     names = shorten([str(node) for node in pos], _longest(p))
@@ -130,11 +130,11 @@ def _on_top(ax: "Axes", points: np.ndarray, names: list[str], size: float) -> li
 def _fit(ax: "Axes", points: np.ndarray, labels: list, radius: float) -> None:
     """Choose the largest scale at which all nodes and names are inside the axes.
 
-    Names keep their size whatever the limits, so with node i at x_i and what sticks out of it to
-    the right r_i and left l_i (pixels), the scale s must satisfy s x_i + r_i - (s x_j - l_j) <= W
+    Names keep their size whatever the limits, so with node i at x_i and its name
+    reaching r_i to the right and l_i to the left of it (pixels), the scale s must satisfy s x_i + r_i - (s x_j - l_j) <= W
     for every pair: solved exactly, not by trial.
     """
-    for label in labels:  # they will be inside: the layout need not reserve room for them
+    for label in labels:  # they will be inside: the layout need not reserve space for them
         label.set_in_layout(False)
     settle(ax)
     for label in labels:
@@ -162,12 +162,12 @@ def _extent(label) -> np.ndarray:
     return (label if patch is None else patch).get_window_extent().get_points()
 
 
-def _scale(x: np.ndarray, before: np.ndarray, after: np.ndarray, room: float) -> float:
+def _scale(x: np.ndarray, before: np.ndarray, after: np.ndarray, length: float) -> float:
     """Largest scale (pixels a data unit) along one axis."""
     apart = x[:, None] - x[None]
     pairs = apart > 1e-9
     if not pairs.any():
-        return room / 2  # all in a line: the other axis decides, if any does
-    left = room - after[:, None] - before[None]
-    # names wider than the axes cannot be helped: keep a fifth of the room for the graph
-    return float(max((left[pairs] / apart[pairs]).min(), 0.2 * room / np.ptp(x)))
+        return length / 2  # all in a line: the other axis decides, if any does
+    left = length - after[:, None] - before[None]
+    # names may be wider than the axes: keep a fifth of the length for the graph
+    return float(max((left[pairs] / apart[pairs]).min(), 0.2 * length / np.ptp(x)))

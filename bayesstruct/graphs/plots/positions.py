@@ -1,4 +1,4 @@
-"""Where the nodes are: the same place in every picture."""
+"""Positions of nodes, the same in every picture."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ __all__ = ["layout"]
 Positions = dict[str, tuple[float, float]]
 
 
-def layout(idata_or_graph, *, kind: str | None = None, seed: int = 0) -> Positions:
+def layout(idata_or_graph, *, kind: str | None = None, random_seed: int = 0) -> Positions:
     """Place the variables in the plane.
 
     Parameters
@@ -26,7 +26,7 @@ def layout(idata_or_graph, *, kind: str | None = None, seed: int = 0) -> Positio
         priors can be laid side by side. "spring" pulls connected variables together; "layered"
         puts the parents of a directed graph above their children, in orders with few crossings
         [1]_. Compute these once and pass them as `pos=` to every picture.
-    seed : int
+    random_seed : int
         Of the starting positions of "spring".
 
     Returns
@@ -57,7 +57,7 @@ def layout(idata_or_graph, *, kind: str | None = None, seed: int = 0) -> Positio
     if kind == "circle":
         return _circle(list(graph.nodes))
     if kind == "spring":
-        return _spring(graph, seed)
+        return _spring(graph, random_seed)
     raise ValueError(f'`kind` must be "circle", "spring" or "layered", got {kind!r}.')
 
 
@@ -107,11 +107,13 @@ def _circle(nodes: list) -> Positions:
     }
 
 
-def _spring(graph: "nx.Graph", seed: int) -> Positions:
+def _spring(graph: "nx.Graph", random_seed: int) -> Positions:
     import networkx as nx
 
     p = graph.number_of_nodes()
-    start = nx.spring_layout(graph, seed=seed, k=2 / max(p, 1) ** 0.5, iterations=200, weight=None)
+    start = nx.spring_layout(
+        graph, seed=random_seed, k=2 / max(p, 1) ** 0.5, iterations=200, weight=None
+    )
     points = _spread(np.array([start[node] for node in graph.nodes]))
     return {node: (float(x), float(y)) for node, (x, y) in zip(graph.nodes, points, strict=True)}
 

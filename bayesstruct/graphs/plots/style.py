@@ -1,4 +1,4 @@
-"""What all pictures share: colours, names that fit, an axes to draw on."""
+"""Style of all pictures: colours, names that fit, an axes to draw on."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
 
 # Okabe and Ito's palette: told apart by all common kinds of colour vision, and in grey
 POSITIVE = "#0072B2"
@@ -32,7 +33,7 @@ def settle(ax: "Axes") -> None:
     ax.figure.get_figure(root=True).draw_without_rendering()
 
 
-def diverging_map():
+def diverging_map() -> "LinearSegmentedColormap":
     """Orange for negative, white for zero, blue for positive, as in the graphs."""
     from matplotlib.colors import LinearSegmentedColormap
 

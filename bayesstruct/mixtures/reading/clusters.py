@@ -12,7 +12,7 @@ from bayesstruct.features.reading.posterior import (
     mean_products,
 )
 from bayesstruct.features.reading.tables import MOST_ROWS, feature_summaries, matched_table
-from bayesstruct.graphs.edges import SAMPLE_DIMS, group_dataset
+from bayesstruct.graphs.groups import SAMPLE_DIMS, group_dataset
 
 if TYPE_CHECKING:
     import pandas as pd

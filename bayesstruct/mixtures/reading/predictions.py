@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.graphs.edges import CONSTANTS, group_dataset
+from bayesstruct.graphs.groups import CONSTANTS, group_dataset
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -44,7 +44,7 @@ def g_wishart(
     ``m = D_NN^-1 D_Nv``, by the change of variables from (K_vv, K_Nv). Such nodes are taken off
     one by one. On a decomposable (chordal) graph none is left, and the draw is exact.
 
-    What is left otherwise starts at a diagonal matrix and goes through `sweeps` of the block Gibbs
+    The rest starts at a diagonal matrix and goes through `sweeps` of the block Gibbs
     sampler [1]_ over cliques C that cover the edges: ``(K^-1)_CC`` given the rest is the inverse of a
     Wishart(b + |C| - 1, D_CC^-1). That leaves the distribution invariant. On a
     grid of 5 x 5, b = 3 and D = I, the mean of tr(K D) / 2 was off by z = -2.5 after 5 sweeps (1,500

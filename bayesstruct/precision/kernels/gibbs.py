@@ -24,10 +24,7 @@ The functions change ``precision`` and ``covariance`` (its inverse) in place and
 import math
 
 from bayesstruct.core.jit import fused_kernel, inlined, kernel
-
-_SQRT_HALF = math.sqrt(0.5)
-_LOG_2PI = math.log(2.0 * math.pi)
-_TAIL = -20.0  # below this the asymptotic series of the normal tail is exact to 1e-12
+from bayesstruct.core.special import log_normal_cdf
 
 
 @inlined
@@ -75,7 +72,7 @@ def _draw_schur(rng, n, rate):
 
 
 @kernel
-def slab_log_odds(b, h, spike_precision, slab_precision):
+def marginal_log_odds(b, h, spike_precision, slab_precision):
     """Log odds of slab against spike for one coordinate with likelihood ``exp(b u - h u^2 / 2)``.
 
     The coordinate is integrated out; with ``b = h = 0`` the odds are one.
@@ -126,7 +123,7 @@ def spike_slab_sweep(
             h = a * (covariance[i, i] - ratio * column[i])
             old = precision[j, i]
             b = h * old - a * product[i] - scatter[j, i]
-            odds = log_odds[j, i] + slab_log_odds(b, h, t0, t1)
+            odds = log_odds[j, i] + marginal_log_odds(b, h, t0, t1)
             chance = 1.0 / (1.0 + math.exp(-odds))
             inclusion[j, i] += chance
             edge = rng.random() < chance
@@ -139,16 +136,6 @@ def spike_slab_sweep(
             edges[i, j] = edge
         v = _draw_schur(rng, n, a)
         close_column(precision, covariance, j, v, column, product, pivot)
-
-
-@kernel
-def log_normal_cdf(x):
-    """Logarithm of the standard normal distribution function, accurate in the lower tail."""
-    if x > _TAIL:
-        return math.log(0.5 * math.erfc(-x * _SQRT_HALF))
-    r = 1.0 / (x * x)
-    series = 1.0 - r * (1.0 - 3.0 * r * (1.0 - 5.0 * r * (1.0 - 7.0 * r)))
-    return -0.5 * x * x - math.log(-x) - 0.5 * _LOG_2PI + math.log(series)
 
 
 @kernel

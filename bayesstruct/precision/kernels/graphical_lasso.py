@@ -510,7 +510,7 @@ def _mirror(rows, columns, D):
 
 @vector_kernel
 def _model_change(values, D, image, trial, trial_image):
-    """Newton model at ``trial`` minus at ``D``, signs alike; ``image`` is ``W D W``.
+    """Newton model at ``trial`` minus at ``D``, for equal signs; ``image`` is ``W D W``.
 
     Summed from differences: near the solution the model itself is rounded.
     """

@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel
 from bayesstruct.precision.kernels.gibbs import laplace_sweep, spike_slab_sweep
+from bayesstruct.precision.kernels.odds import edge_log_odds, fill_free, log_odds_matrix
 
 REJECTION_SIZE = 8  # variables up to which rejection is tried
 REJECTION_TRIES = 4000
@@ -34,22 +35,6 @@ def is_positive_definite(matrix, factor):
             else:
                 factor[i, j] = total / factor[j, j]
     return True
-
-
-@kernel
-def log_odds_matrix(probability):
-    """Log odds of a matrix of probabilities; zero gives ``-inf`` and one ``inf``."""
-    out = np.empty_like(probability)
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            q = probability[i, j]
-            if q <= 0.0:
-                out[i, j] = -np.inf
-            elif q >= 1.0:
-                out[i, j] = np.inf
-            else:
-                out[i, j] = math.log(q) - math.log1p(-q)
-    return out
 
 
 @kernel
@@ -115,15 +100,13 @@ def sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, s
     p = precision.shape[0]
     nothing, work = np.zeros((p, p)), np.empty((2, p))
     for _ in range(sweeps):
-        spike_slab_sweep(
-            rng, precision, covariance, edges, inclusion,
-            nothing, 0.0, log_odds, spike, slab, rate, work,
-        )  # fmt: skip
+        state = (precision, covariance, edges, inclusion)
+        spike_slab_sweep(rng, *state, nothing, 0.0, log_odds, spike, slab, rate, work)
 
 
 @kernel
 def implied_inclusion(rng, probability, spike, slab, rate, sweeps):
-    """Prior mean of each indicator under the joint law of matrix and indicators (p, p)."""
+    """Prior mean of each indicator under the joint distribution of matrix and indicators (p, p)."""
     p = probability.shape[0]
     precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
     inclusion, log_odds = np.zeros((p, p)), log_odds_matrix(probability)
@@ -143,7 +126,7 @@ def implied_shared_inclusion(rng, fixed, alpha, beta, spike, slab, rate, sweeps)
     _diagonal_start(precision, covariance)
     for t in range(SWEEPS + sweeps):
         share = draw_share(rng, edges, fixed, alpha, beta)
-        log_odds = log_odds_matrix(share_odds(fixed, share))
+        log_odds = log_odds_matrix(fill_free(fixed, share))
         if t == SWEEPS:
             inclusion[:] = 0.0
         sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, 1)
@@ -169,17 +152,6 @@ def draw_laplace(rng, rates, rate):
 
 
 @kernel
-def share_odds(probability, share):
-    """Matrix of edge probabilities in which every entry strictly between 0 and 1 is ``share``."""
-    out = probability.copy()
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            if 0.0 < out[i, j] < 1.0:
-                out[i, j] = share
-    return out
-
-
-@kernel
 def draw_share(rng, edges, probability, alpha, beta):
     """Draw the common edge probability from its beta conditional given the free indicators."""
     present = absent = 0
@@ -199,14 +171,14 @@ def draw_edge_probability(rng, probability, alpha, beta, spike, slab, rate):
     """Draw the common edge probability from its implied prior.
 
     That is the beta density times the probability that independent elements give a positive
-    definite matrix: rejection in a few dimensions, Gibbs over the joint law beyond.
+    definite matrix: rejection in a few dimensions, Gibbs sweeps over the joint distribution beyond.
     """
     p = probability.shape[0]
     precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
     if p <= REJECTION_SIZE:
         for _ in range(REJECTION_TRIES):
             share = draw_share(rng, edges, np.zeros((p, p)), alpha, beta)
-            _fill_spike_slab(rng, precision, edges, share_odds(probability, share), spike, slab)
+            _fill_spike_slab(rng, precision, edges, fill_free(probability, share), spike, slab)
             _fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, covariance):
                 return share
@@ -214,21 +186,10 @@ def draw_edge_probability(rng, probability, alpha, beta, spike, slab, rate):
     inclusion = np.zeros((p, p))
     share = draw_share(rng, edges, inclusion, alpha, beta)
     for _ in range(SWEEPS):
-        log_odds = log_odds_matrix(share_odds(probability, share))
+        log_odds = log_odds_matrix(fill_free(probability, share))
         sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, 1)
         share = draw_share(rng, edges, probability, alpha, beta)
     return share
-
-
-@kernel
-def edge_log_odds(value, prior_log_odds, spike, slab):
-    """Log odds that an off-diagonal element came from the slab, given its value."""
-    square = value * value
-    return (
-        prior_log_odds
-        + math.log(spike / slab)
-        + 0.5 * square * (1.0 / (spike * spike) - 1.0 / (slab * slab))
-    )
 
 
 @kernel
@@ -261,16 +222,3 @@ def laplace_exceedance(rng, p, bound, diagonal_rate, sweeps):
                     scale = precision[i, i] * precision[j, j]
                     count += precision[i, j] ** 2 > bound * bound * scale
     return count / (sweeps * 0.5 * p * (p - 1))
-
-
-@kernel
-def edge_probabilities(precision, log_odds, spike, slab):
-    """Probability of each edge given the precision matrix, (p, p) with a zero diagonal."""
-    p = precision.shape[0]
-    out = np.zeros((p, p))
-    for i in range(p):
-        for j in range(p):
-            if i != j:
-                odds = edge_log_odds(precision[i, j], log_odds[i, j], spike, slab)
-                out[i, j] = 1.0 / (1.0 + math.exp(-odds))
-    return out

@@ -16,6 +16,7 @@ import numpy as np
 
 from bayesstruct.core.jit import inlined, kernel
 from bayesstruct.precision.kernels.gibbs import close_column, open_column, shift_column
+from bayesstruct.precision.kernels.odds import edge_log_odds
 
 _EM_STEPS = 3
 
@@ -23,12 +24,7 @@ _EM_STEPS = 3
 @inlined
 def _slab_share(value, log_odds, spike, slab):
     """Probability of the slab given the element."""
-    odds = (
-        log_odds
-        + math.log(spike / slab)
-        + 0.5 * value * value * (1.0 / (spike * spike) - 1.0 / (slab * slab))
-    )
-    return 1.0 / (1.0 + math.exp(-odds))
+    return 1.0 / (1.0 + math.exp(-edge_log_odds(value, log_odds, spike, slab)))
 
 
 @kernel
@@ -131,7 +127,7 @@ def mode_objective(precision, scatter, n, log_odds, spike, slab, rate):
 def spike_slab_mode(scatter, n, log_odds, spike, slab, rate, start, tol, max_iter):
     """Sweep until the gradient is below ``tol`` times n; return K, residual and sweeps.
 
-    The columns lean on the inverse of K, which is computed anew every twenty sweeps.
+    The updates use the inverse of K, which is computed anew every twenty sweeps.
     """
     p = scatter.shape[0]
     precision, work = start.copy(), np.empty((2, p))

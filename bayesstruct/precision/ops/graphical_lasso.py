@@ -1,5 +1,7 @@
 """The graphical lasso as a PyTensor operation, differentiable in its data and its penalty."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -10,10 +12,15 @@ from pytensor.tensor.blockwise import Blockwise
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.precision.solvers.graphical_lasso import solve, solve_on_support
 
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["GraphicalLasso", "graphical_lasso"]
 
 
-def graphical_lasso(S, lam, *, penalize_diagonal: bool = False, tol=1e-22, max_iter: int = 100):
+def graphical_lasso(
+    S, lam, *, penalize_diagonal: bool = False, tol: float = 1e-22, max_iter: int = 100
+) -> "TensorVariable":
     r"""Precision matrix that maximises an :math:`\ell_1`-penalised Gaussian log-likelihood.
 
     Same problem, prior and references as `bayesstruct.solvers.graphical_lasso`.
@@ -21,7 +28,7 @@ def graphical_lasso(S, lam, *, penalize_diagonal: bool = False, tol=1e-22, max_i
     Parameters
     ----------
     S : tensor_like, shape (..., p, p)
-        Covariance matrix; the symmetric part is what counts. May be batched.
+        Covariance matrix, of which the symmetric part counts. May be batched.
     lam : tensor_like
         Penalty: a scalar, a vector of scalars (one for each batch entry of `S`, or a batch by
         itself), or symmetric matrices (..., p, p) whose diagonals always count.
@@ -31,7 +38,7 @@ def graphical_lasso(S, lam, *, penalize_diagonal: bool = False, tol=1e-22, max_i
         Duality gap divided by p. The error of the precision goes with its square root: the
         default leaves about 1e-10, so that finite differences work too.
     max_iter : int
-        Most Newton steps.
+        Maximum number of Newton steps.
 
     Returns
     -------
@@ -61,7 +68,7 @@ def _matrix(x):
     return x if x.type.dtype == "float64" else pt.cast(x, "float64")
 
 
-def mode(S, lam, tol, max_iter):
+def mode(S: np.ndarray, lam: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
     """Solve for the symmetric parts of ``S`` and ``lam``; NaN where no mode was certified."""
     S, lam = 0.5 * (S + S.T), 0.5 * (lam + lam.T)
     valid = np.isfinite(S).all() and np.isfinite(lam).all() and lam.min(initial=0.0) >= 0
@@ -72,7 +79,7 @@ def mode(S, lam, tol, max_iter):
     return np.full(S.shape, np.nan)
 
 
-def active_set_solve(K, G, tol):
+def active_set_solve(K: np.ndarray, G: np.ndarray, tol: float) -> np.ndarray:
     r"""Symmetric ``X`` on the support of ``K`` with ``inv(K) X inv(K) = (G + G') / 2`` there.
 
     On a fixed active set the mode obeys :math:`W = K^{-1} = S + \lambda \circ \operatorname{sign} K`,
@@ -84,11 +91,10 @@ def active_set_solve(K, G, tol):
     return solve_on_support(K, 0.5 * (G + G.T), tol)
 
 
-class _MatrixOp(InterpretedOp):
-    """An Op that computes a matrix from two of its shape by ``function(a, b, *props)``."""
+class _SquareOp(InterpretedOp):
+    """An Op of two (p, p) matrices that gives one of their shape."""
 
     gufunc_signature = "(p,p),(p,p)->(p,p)"
-    function = None
 
     def make_node(self, a, b):
         """Apply to two matrices."""
@@ -96,27 +102,23 @@ class _MatrixOp(InterpretedOp):
         a, b = _matrix(a), _matrix(b)
         return Apply(self, [a, b], [pt.tensor(dtype="float64", shape=a.type.shape)])
 
-    def compute(self, a, b):
-        """Run the function."""
-        return type(self).function(a, b, *self._options())
-
     def infer_shape(self, node, input_shapes):
         """Shape of the first input."""
         return [input_shapes[0]]
 
-    def _options(self):
-        return tuple(getattr(self, name) for name in self.__props__)
 
-
-class GraphicalLasso(_MatrixOp):
+class GraphicalLasso(_SquareOp):
     """Mode of a precision matrix, given a covariance and a penalty matrix."""
 
     __props__ = ("tol", "max_iter")
-    function = staticmethod(mode)
 
     def __init__(self, tol=1e-22, max_iter=100):
         self.tol = float(tol)
         self.max_iter = int(max_iter)
+
+    def compute(self, S, lam):
+        """Solve, see `mode`."""
+        return mode(S, lam, self.tol, self.max_iter)
 
     def pullback(self, inputs, outputs, cotangents):
         """Implicit function theorem on the active set; see `active_set_solve`."""
@@ -126,11 +128,14 @@ class GraphicalLasso(_MatrixOp):
         return [-X, -X * pt.sign(outputs[0])]
 
 
-class ActiveSetSolve(_MatrixOp):
+class ActiveSetSolve(_SquareOp):
     """Derivative of `GraphicalLasso`: see `active_set_solve`."""
 
     __props__ = ("tol",)
-    function = staticmethod(active_set_solve)
 
     def __init__(self, tol=1e-12):
         self.tol = float(tol)
+
+    def compute(self, K, G):
+        """Solve, see `active_set_solve`."""
+        return active_set_solve(K, G, self.tol)

@@ -1,13 +1,20 @@
 """Posterior mode of a precision matrix under the graphical-lasso prior."""
 
+from typing import TYPE_CHECKING
+
 import pytensor.tensor as pt
 
 from bayesstruct.precision.ops.graphical_lasso import graphical_lasso
 
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["graphical_lasso_mode"]
 
 
-def graphical_lasso_mode(scatter, n, rate=1.0, diagonal_rate=None, *, tol=1e-22):
+def graphical_lasso_mode(
+    scatter, n, rate=1.0, diagonal_rate=None, *, tol: float = 1e-22
+) -> "TensorVariable":
     r"""Mode of a precision matrix under normal rows and :class:`bayesstruct.GraphicalLasso`.
 
     The graphical lasso of :math:`S/n` with the penalties that equal the prior: :math:`\lambda / n`

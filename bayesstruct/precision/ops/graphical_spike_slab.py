@@ -1,5 +1,7 @@
 """Posterior mode of a precision matrix under the spike-and-slab prior, as an Op."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -8,14 +10,12 @@ from pytensor.graph.basic import Apply
 from pytensor.tensor.blockwise import Blockwise
 
 from bayesstruct.core.ops import SolverOp
+from bayesstruct.core.tensors import as_float
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["graphical_spike_slab_mode", "log_odds"]
-
-
-def _float(value):
-    if hasattr(value, "owner"):
-        return pt.as_tensor_variable(value).astype("float64")
-    return pt.as_tensor_variable(np.asarray(value, dtype="float64"))
 
 
 def _kernel():
@@ -36,7 +36,7 @@ class GraphicalSpikeSlabMode(SolverOp):
     def make_node(self, *inputs):
         """Check the dimensions."""
         self.register()
-        inputs = [_float(x) for x in inputs]
+        inputs = [as_float(x) for x in inputs]
         if [x.type.ndim for x in inputs] != [2, 0, 2, 0, 0, 0]:
             raise TypeError("scatter and log odds are matrices, n and the scales are scalars")
         return Apply(self, inputs, [pt.tensor(dtype="float64", shape=inputs[0].type.shape)])
@@ -75,7 +75,7 @@ class GraphicalSpikeSlabPullback(SolverOp):
     def make_node(self, *inputs):
         """Shape the outputs like the inputs of the mode."""
         self.register()
-        inputs = [_float(x) for x in inputs]
+        inputs = [as_float(x) for x in inputs]
         matrix = pt.tensor(dtype="float64", shape=inputs[0].type.shape).type
         outputs = [matrix(), pt.dscalar(), matrix(), *(pt.dscalar() for _ in range(3))]
         return Apply(self, inputs, outputs)
@@ -100,7 +100,7 @@ class GraphicalSpikeSlabPullback(SolverOp):
         return graphical_spike_slab_pullback
 
 
-def log_odds(probability):
+def log_odds(probability) -> np.ndarray:
     """Log odds of probabilities, ``-inf`` for 0 and ``inf`` for 1."""
     probability = np.asarray(probability, dtype="float64")
     with np.errstate(divide="ignore"):
@@ -115,9 +115,9 @@ def graphical_spike_slab_mode(
     spike_scale=0.02,
     slab_scale=1.0,
     diagonal_rate=0.5,
-    tol=1e-9,
-    max_iter=20_000,
-):
+    tol: float = 1e-9,
+    max_iter: int = 20_000,
+) -> "TensorVariable":
     r"""Mode of a precision matrix under normal rows and the spike-and-slab prior.
 
     .. math::
@@ -159,5 +159,5 @@ def graphical_spike_slab_mode(
     Graphical Statistics* 28(4), for the idea of conditional maximisation.
     """
     op = Blockwise(GraphicalSpikeSlabMode(tol, max_iter))
-    scales = (_float(spike_scale), _float(slab_scale), _float(diagonal_rate))
-    return op(_float(scatter), _float(n), _float(log_odds), *scales)
+    scales = (as_float(spike_scale), as_float(slab_scale), as_float(diagonal_rate))
+    return op(as_float(scatter), as_float(n), as_float(log_odds), *scales)

@@ -1,5 +1,7 @@
 """Indicators of the edges of an undirected graph, given its precision matrix."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -7,8 +9,12 @@ from pymc.distributions.distribution import Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 
 from bayesstruct.core.ops import KernelRV
+from bayesstruct.core.special import slab_log_odds
 from bayesstruct.core.tensors import draw_batch
-from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, edge_logit
+from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, safe_log
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["Edges", "edges", "partial_correlations"]
 
@@ -48,7 +54,18 @@ class EdgesRV(KernelRV):
         return draw
 
 
-def upper(matrix):
+def _edge_log_odds(precision, probability, spike, slab, scale):
+    """Log odds of each edge given the precision matrix, as a (p, p) tensor."""
+    value, spike, slab = (
+        precision / scale[..., None, None],
+        spike[..., None, None],
+        slab[..., None, None],
+    )
+    prior = safe_log(probability) - safe_log(1.0 - probability)
+    return slab_log_odds(value, prior, spike, slab)
+
+
+def upper(matrix) -> "TensorVariable":
     """Upper triangle of a (..., p, p) tensor as a vector, row by row."""
     p = matrix.type.shape[-1]
     indices = pt.triu_indices(matrix.shape[-1], 1) if p is None else np.triu_indices(p, 1)
@@ -93,20 +110,20 @@ class Edges(Discrete):
 
     def support_point(rv, size, precision, probability, spike, slab, scale):
         """Return the more probable value of each indicator."""
-        point = pt.gt(upper(edge_logit(precision, probability, spike, slab, scale)), 0.0)
+        point = pt.gt(upper(_edge_log_odds(precision, probability, spike, slab, scale)), 0.0)
         point = point.astype("int64")
         return point if rv_size_is_none(size) else pt.full((*size, point.shape[-1]), point)
 
     def logp(value, precision, probability, spike, slab, scale):
         """Sum of the Bernoulli log probabilities; minus infinity off 0 and 1."""
-        logit = upper(edge_logit(precision, probability, spike, slab, scale))
+        log_odds = upper(_edge_log_odds(precision, probability, spike, slab, scale))
         binary = pt.or_(pt.eq(value, 0), pt.eq(value, 1))
-        # An impossible value of a required or forbidden edge has an infinite logit.
-        logp = -pt.softplus(pt.switch(pt.eq(value, 1), -logit, logit))
+        # An impossible value of a required or forbidden edge has an infinite log odds.
+        logp = -pt.softplus(pt.switch(pt.eq(value, 1), -log_odds, log_odds))
         return pt.switch(binary, logp, -np.inf).sum(-1)
 
 
-def edges(name, precision, **kwargs):
+def edges(name: str, precision, **kwargs) -> "TensorVariable":
     """Add the indicators of a spike-and-slab precision matrix to the model.
 
     Parameters
@@ -125,7 +142,7 @@ def edges(name, precision, **kwargs):
     return Edges(name, precision, **kwargs)
 
 
-def partial_correlations(precision):
+def partial_correlations(precision) -> "TensorVariable":
     r"""Partial correlations of a precision matrix as a vector, upper triangle row by row.
 
     .. math:: \rho_{ij} = -k_{ij} / \sqrt{k_{ii} k_{jj}}

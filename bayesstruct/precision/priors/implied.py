@@ -1,4 +1,4 @@
-"""Prior edge probabilities that the cone of positive definite matrices leaves of the nominal ones."""
+"""Prior probabilities of edges that positive definiteness implies."""
 
 from functools import lru_cache
 
@@ -15,14 +15,14 @@ _SWEEPS = 4_000  # sweeps when every edge has its own probability
 
 
 def implied_edge_probability(
-    p,
+    p: int,
     edge_probability=0.5,
     *,
-    beta=None,
-    spike_scale=0.02,
-    slab_scale=1.0,
-    diagonal_rate=0.5,
-):
+    beta: tuple[float, float] | None = None,
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    diagonal_rate: float = 0.5,
+) -> np.ndarray:
     r"""Prior probability of each edge under :class:`bayesstruct.GraphicalSpikeSlab`.
 
     The nominal probability :math:`\pi_{ij}` is that of independent elements. Conditioning them on a
@@ -37,7 +37,7 @@ def implied_edge_probability(
     edge_probability : float or (p, p) array_like
         Nominal probabilities; with ``beta`` only its zeros (forbidden) and ones (required) count.
     beta : tuple of float, optional
-        Shapes of the beta law of a common edge probability.
+        Shapes of the beta distribution of a common edge probability.
     spike_scale, slab_scale, diagonal_rate : float
         Those of the prior.
 
@@ -74,7 +74,9 @@ def _implied(p, nominal, shapes, scales):
     return tuple(np.full_like(out, np.round(out.mean(), 6)) if exchangeable else out)
 
 
-def implied_nonnegligible_probability(p, negligible, rate=1.0, *, diagonal_rate=None):
+def implied_nonnegligible_probability(
+    p: int, negligible: float, rate: float = 1.0, *, diagonal_rate: float | None = None
+) -> np.ndarray:
     """Prior probability that a partial correlation exceeds ``negligible`` in absolute value.
 
     Under :class:`bayesstruct.GraphicalLasso`, from Gibbs draws of the prior, averaged over edges.

@@ -1,6 +1,6 @@
 r"""Priors of a precision matrix that act on its elements one by one.
 
-Each is the law of independent elements conditioned on the matrix being positive definite,
+Each is the distribution of independent elements conditioned on the matrix being positive definite,
 
 .. math::
 
@@ -13,10 +13,11 @@ scale (``rate`` of the graphical lasso, ``scale`` of the spike and slab), and an
 drawn by :class:`EdgeProbability`, whose density carries the same constant the other way round.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.continuous import UnitContinuous
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
@@ -25,41 +26,22 @@ from pytensor.graph.basic import Constant
 
 from bayesstruct.core.ops import KernelRV
 from bayesstruct.core.tensors import as_float, as_square, draw_batch, is_beta, random_ancestors
+from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
+from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV, beta_edge_probability
 
-__all__ = ["EdgeProbability", "GraphicalLasso", "GraphicalSpikeSlab", "edge_logit"]
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = ["GraphicalLasso", "GraphicalSpikeSlab", "safe_log"]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
-def _refuse_random(**named):
-    for name, value in named.items():
-        if random_ancestors(value):
-            raise ValueError(
-                f"`{name}` must be a constant: the normalising constant of this prior depends on "
-                "it and has no closed form. A common scale may be random (`rate` of GraphicalLasso "
-                "without `diagonal_rate`, `scale` of GraphicalSpikeSlab), and so may the edge "
-                "probability when it is given as `pm.Beta.dist(...)`."
-            )
-
-
-def _refuse_wrong(**named):
-    """Raise for constants out of range at once: a Gibbs sampler never evaluates the density."""
-    for name, value in named.items():
-        if isinstance(value, Constant) and not (np.isfinite(value.data) & (value.data > 0)).all():
-            raise ValueError(f"`{name}` must be positive and finite, it is {value.data}")
-    spike, slab = named.get("spike_scale"), named.get("slab_scale")
-    if isinstance(spike, Constant) and isinstance(slab, Constant) and spike.data >= slab.data:
-        raise ValueError(
-            f"`spike_scale` ({spike.data}) must be below `slab_scale` ({slab.data}): the spike is "
-            "the law of an absent edge"
-        )
-
-
 class PrecisionRV(KernelRV):
-    """A prior of precision matrices; ``start()``, if any, is where its chains begin.
+    """A prior of precision matrices; its chains begin at ``start()``, if that was given.
 
     PyMC has ``initval=`` for that, but cannot transform models that use it (for the pointwise
-    log-likelihood, ``pm.do``, ``pm.observe``); what the Op itself carries survives.
+    log-likelihood, ``pm.do``, ``pm.observe``); attributes of the Op survive.
     """
 
     def __init__(self, *args, start=None, **kwargs):
@@ -128,43 +110,6 @@ class GraphicalSpikeSlabRV(PrecisionRV):
         return draw
 
 
-class EdgeProbabilityRV(KernelRV):
-    name = "edge_probability"
-    signature = "(),(),(p,p),(),(),()->()"
-    _print_name = ("EdgeProbability", "\\operatorname{EdgeProbability}")
-
-    @classmethod
-    def rng_fn(cls, rng, alpha, beta, pattern, spike, slab, diagonal_rate, size):
-        """Draw by rejection or by Gibbs sweeps over the joint prior."""
-        from bayesstruct.precision.kernels.prior import draw_edge_probability
-
-        def core(rng, alpha, beta, pattern, spike, slab, diagonal_rate):
-            return draw_edge_probability(rng, pattern, alpha, beta, spike, slab, diagonal_rate)
-
-        params = (alpha, beta, pattern, spike, slab, diagonal_rate)
-        return draw_batch(core, rng, (0, 0, 2, 0, 0, 0), params, size, ())
-
-    def numba_draw(self):
-        """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.prior import draw_edge_probability
-
-        def draw(rng, alpha, beta, pattern, spike, slab, diagonal_rate):
-            return draw_edge_probability(
-                rng,
-                pattern.copy(),
-                alpha.item(),
-                beta.item(),
-                spike.item(),
-                slab.item(),
-                diagonal_rate.item(),
-            )
-
-        return draw
-
-
-edge_probability = EdgeProbabilityRV()
-
-
 def _upper_sum(matrix):
     """Sum over the strict upper triangle."""
     p = matrix.shape[-1]
@@ -200,18 +145,10 @@ def _normal(value, sd):
     return -0.5 * pt.square(value / sd) - pt.log(sd) - _HALF_LOG_2PI
 
 
-def _log(probability):
+def safe_log(probability) -> "TensorVariable":
     """Logarithm that gives minus infinity at zero without a warning or a NaN gradient."""
     positive = pt.gt(probability, 0.0)
     return pt.switch(positive, pt.log(pt.switch(positive, probability, 1.0)), -np.inf)
-
-
-def edge_logit(precision, probability, spike, slab, scale):
-    """Log odds of each edge given the precision matrix, as a (p, p) tensor."""
-    value = precision / scale[..., None, None]
-    return (_log(probability) + _normal(value, slab)) - (
-        _log(1.0 - probability) + _normal(value, spike)
-    )
 
 
 class GraphicalLasso(Continuous):
@@ -235,10 +172,10 @@ class GraphicalLasso(Continuous):
     p : int
         Number of variables.
     rate : tensor_like of float, default 1
-        Rate :math:`\lambda` of the Laplace law of each off-diagonal element; positive, a scalar or
+        Rate :math:`\lambda` of the Laplace distribution of each off-diagonal element; positive, a scalar or
         a symmetric (p, p) matrix of constants.
     diagonal_rate : float, optional
-        Rate :math:`d` of the exponential law of the diagonal; ``rate / 2`` (Wang's choice) unless
+        Rate :math:`d` of the exponential distribution of the diagonal; ``rate / 2`` (Wang's choice) unless
         given, and 1/2 when ``rate`` is a matrix.
     start : callable, optional
         Returns the (p, p) tensor that chains start from; its random parts are drawn anew for each
@@ -266,18 +203,18 @@ class GraphicalLasso(Continuous):
     def dist(cls, p, rate=1.0, *, diagonal_rate=None, **kwargs):
         """Create the distribution without a model."""
         rate = as_float(rate)
-        _refuse_wrong(rate=rate)
+        refuse_wrong(rate=rate)
         if rate.type.ndim == 0 and diagonal_rate is None:
             params = [as_square(1.0, p), as_float(0.5), 1.0 / rate]
         else:
             diagonal_rate = as_float(0.5 if diagonal_rate is None else diagonal_rate)
-            _refuse_random(rate=rate, diagonal_rate=diagonal_rate)
-            _refuse_wrong(diagonal_rate=diagonal_rate)
+            refuse_random(rate=rate, diagonal_rate=diagonal_rate)
+            refuse_wrong(diagonal_rate=diagonal_rate)
             params = [as_square(rate, p), diagonal_rate, as_float(1.0)]
         return super().dist(params, **kwargs)
 
     def support_point(rv, size, rates, diagonal_rate, scale):
-        """Return the start if there is one, else the identity times the scale."""
+        """Return the start if it was given, else the identity times the scale."""
         return _start(rv, size, rates, scale)
 
     def logp(value, rates, diagonal_rate, scale):
@@ -304,9 +241,9 @@ class GraphicalSpikeSlab(Continuous):
             \prod_i d \, e^{-d k_{ii}} \; 1\{K \succ 0\}
 
     The indicators follow from the matrix, :class:`Edges`: given ``K`` they are independent
-    Bernoulli. This is the joint law of Wang's construction, in which the constant that belongs to
+    Bernoulli. This is the joint distribution of Wang's construction, in which the constant that belongs to
     each graph cancels. The *implied* prior probability of an edge is therefore not
-    :math:`\pi_{ij}` but smaller, since slab values are more often refused by the cone; Bayes
+    :math:`\pi_{ij}` but smaller, since slab values are more often outside the cone; Bayes
     factors use :func:`bayesstruct.distributions.implied_edge_probability`.
 
     ========  ==========================================
@@ -324,7 +261,7 @@ class GraphicalSpikeSlab(Continuous):
     spike_scale, slab_scale : float
         Standard deviations :math:`v_0 < v_1`.
     diagonal_rate : float, default 0.5
-        Rate :math:`d` of the exponential law of the diagonal.
+        Rate :math:`d` of the exponential distribution of the diagonal.
     scale : tensor_like of float, default 1
         Multiplies the whole matrix; may be random.
     start : callable, optional
@@ -355,7 +292,7 @@ class GraphicalSpikeSlab(Continuous):
     def __new__(cls, name, p, edge_probability=0.5, *, fixed=None, **kwargs):
         """Register the prior, and that of the edge probability when it has one."""
         if is_beta(edge_probability):
-            edge_probability = _beta_edge_probability(name, p, edge_probability, fixed, kwargs)
+            edge_probability = beta_edge_probability(name, p, edge_probability, fixed, kwargs)
         elif fixed is not None:
             raise ValueError(
                 "`fixed` goes with a beta `edge_probability`; put 0 and 1 in its matrix"
@@ -381,8 +318,8 @@ class GraphicalSpikeSlab(Continuous):
             "diagonal_rate": as_float(diagonal_rate),
         }
         probability = as_square(edge_probability, p)
-        _refuse_random(**scales)
-        _refuse_wrong(**scales)
+        refuse_random(**scales)
+        refuse_wrong(**scales)
         if (
             isinstance(probability, Constant)
             and not ((probability.data >= 0) & (probability.data <= 1)).all()
@@ -390,19 +327,19 @@ class GraphicalSpikeSlab(Continuous):
             raise ValueError("`edge_probability` must be between 0 and 1")
         sources = random_ancestors(probability)
         if not all(isinstance(v.owner.op, EdgeProbabilityRV) for v in sources):
-            _refuse_random(edge_probability=probability)
+            refuse_random(edge_probability=probability)
         return super().dist([probability, *scales.values(), as_float(scale)], **kwargs)
 
     def support_point(rv, size, probability, spike, slab, diagonal_rate, scale):
-        """Return the start if there is one, else the identity times the scale."""
+        """Return the start if it was given, else the identity times the scale."""
         return _start(rv, size, probability, scale)
 
     def logp(value, probability, spike, slab, diagonal_rate, scale):
         """Log density up to the constant of the cone."""
         scaled = value / scale[..., None, None]
         mixture = pt.logaddexp(
-            _log(probability) + _normal(scaled, slab),
-            _log(1.0 - probability) + _normal(scaled, spike),
+            safe_log(probability) + _normal(scaled, slab),
+            safe_log(1.0 - probability) + _normal(scaled, spike),
         )
         total = (
             _upper_sum(mixture)
@@ -420,113 +357,11 @@ class GraphicalSpikeSlab(Continuous):
         )
 
 
-class EdgeProbability(UnitContinuous):
-    r"""Common edge probability of a spike-and-slab prior: the Beta-Bernoulli edge prior.
-
-    .. math::
-
-        p(\pi) \propto \mathrm{Beta}(\pi; \alpha, \beta) \, C(\pi)
-
-    where :math:`C(\pi)` is the probability that independent spike-and-slab elements form a positive
-    definite matrix. The factor cancels the constant :math:`1/C(\pi)` of
-    :class:`GraphicalSpikeSlab` given :math:`\pi`, so that the joint density is that of Wang (2015)
-    and neither ``logp`` contains it; use the two together only, with equal scales.
-
-    Parameters
-    ----------
-    p : int
-        Number of variables.
-    alpha, beta : float
-        Shapes of the nominal beta law.
-    spike_scale, slab_scale, diagonal_rate : float
-        Those of the precision matrix.
-    fixed : array_like, optional
-        (p, p) matrix whose zeros forbid and whose ones require edges.
-
-    References
-    ----------
-    Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models.
-    *Bayesian Analysis* 10(2), 351-377, section 2.3.
-    """
-
-    rv_op = edge_probability
-
-    @classmethod
-    def dist(
-        cls,
-        p,
-        alpha=1.0,
-        beta=1.0,
-        *,
-        spike_scale=0.02,
-        slab_scale=1.0,
-        diagonal_rate=0.5,
-        fixed=None,
-        **kwargs,
-    ):
-        """Create the distribution without a model."""
-        constants = {
-            "alpha": as_float(alpha),
-            "beta": as_float(beta),
-            "fixed": as_square(0.5 if fixed is None else fixed, p),
-            "spike_scale": as_float(spike_scale),
-            "slab_scale": as_float(slab_scale),
-            "diagonal_rate": as_float(diagonal_rate),
-        }
-        _refuse_random(**constants)
-        _refuse_wrong(**{name: v for name, v in constants.items() if name != "fixed"})
-        return super().dist(list(constants.values()), **kwargs)
-
-    def support_point(rv, size, alpha, beta, *_):
-        """Return the nominal mean."""
-        mean = alpha / (alpha + beta)
-        return mean if rv_size_is_none(size) else pt.full(size, mean)
-
-    def logp(value, alpha, beta, *_):
-        """Log density of the beta law; the constant of the cone is that of the precision matrix."""
-        inside = pt.and_(value > 0.0, value < 1.0)
-        safe = pt.switch(inside, value, 0.5)
-        logp = (
-            (alpha - 1.0) * pt.log(safe)
-            + (beta - 1.0) * pt.log1p(-safe)
-            - pt.gammaln(alpha)
-            - pt.gammaln(beta)
-            + pt.gammaln(alpha + beta)
-        )
-        return check_parameters(
-            pt.switch(inside, logp, -np.inf), alpha > 0, beta > 0, msg="alpha > 0, beta > 0"
-        )
-
-
 def _start(rv, size, matrix, scale):
     p = matrix.shape[-1]
     start = rv.owner.op.start
     point = pt.eye(p) * scale[..., None, None] if start is None else start()
     return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, [p, p]]), point)
-
-
-def _beta_edge_probability(name, p, beta, fixed, kwargs):
-    """Put the edge probability into the model; return the (p, p) matrix that it fills."""
-    import pymc as pm
-
-    model = pm.modelcontext(None)
-    if beta in model.basic_RVs:
-        raise ValueError(
-            f"`edge_probability` of {name!r} is the model variable {beta.name!r}; give the "
-            "unregistered distribution instead, `pm.Beta.dist(...)`: it needs a density that knows "
-            "about the precision matrix."
-        )
-    taken = "edge_probability" in model.named_vars
-    pattern = as_square(0.5 if fixed is None else fixed, p)
-    share = EdgeProbability(
-        f"{name}_edge_probability" if taken else "edge_probability",
-        p,
-        *beta.owner.op.dist_params(beta.owner),
-        fixed=pattern,
-        **{k: kwargs[k] for k in ("spike_scale", "slab_scale", "diagonal_rate") if k in kwargs},
-    )
-    free = pt.and_(pattern > 0.0, pattern < 1.0)
-    return pt.switch(free, share, pattern)
 
 
 @_default_transform.register(GraphicalLassoRV)

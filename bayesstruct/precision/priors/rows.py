@@ -4,9 +4,9 @@ A row is :math:`x = \ell + s \circ z` with :math:`z \sim N(\mu, K^{-1})`; the co
 :math:`\ell, s` are the location and scale by which the table was standardised, so that priors live
 on the standardised scale and draws come back in the units of the table.
 
-Cells may be missing. The likelihood of a row is then that of its observed cells, and the missing
-ones are a variable of their own, :class:`MissingCells`, whose law given the observed cells makes
-the two together the complete row. With ``m`` the missing and ``o`` the observed cells of a row and
+Values may be missing. The likelihood of a row is then that of its observed values, and the missing
+ones are a variable of their own, :class:`MissingValues`, whose distribution given the observed ones
+makes the two together the complete row. With ``m`` the missing and ``o`` the observed ones and
 :math:`e = z - \mu`,
 
 .. math::
@@ -30,7 +30,7 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.tensors import as_float
 
-__all__ = ["ColumnMeans", "GraphicalNormal", "IncompleteGraphicalNormal", "MissingCells"]
+__all__ = ["ColumnMeans", "GraphicalNormal", "IncompleteGraphicalNormal", "MissingValues"]
 
 _LOG_2PI = np.log(2.0 * np.pi)
 
@@ -142,17 +142,17 @@ class IncompleteGraphicalNormalRV(SymbolicRandomVariable):
 
 
 class IncompleteGraphicalNormal(Continuous):
-    r"""Normal rows of which some cells were not observed.
+    r"""Normal rows of which some values were not observed.
 
-    ``logp`` is that of the observed cells of each row; what stands in the missing cells of the
-    value has no influence on it. Draws are complete rows, as replicated tables should be.
+    ``logp`` is that of the observed values of each row; entries of the value that are missing have
+    no influence on it. Draws are complete rows, as replicated tables should be.
 
     Parameters
     ----------
     mean, precision, location, scale
         As in :class:`GraphicalNormal`.
     missing : array_like of bool
-        (n, p), true where a cell was not observed.
+        (n, p), true where a value was not observed.
     """
 
     rv_type = IncompleteGraphicalNormalRV
@@ -169,7 +169,7 @@ class IncompleteGraphicalNormal(Continuous):
         return _mean_rows(size, mean, location, scale) + pt.zeros_like(missing)
 
     def logp(value, mean, precision, location, scale, missing):
-        """Log density of the observed cells of each row."""
+        """Log density of the observed values of each row."""
         observed = 1.0 - missing
         filled = pt.switch(missing, location, value)
         e = observed * _standardized(filled, mean, location, scale)
@@ -186,7 +186,7 @@ class IncompleteGraphicalNormal(Continuous):
 class MissingCellsRV(SymbolicRandomVariable):
     name = "missing_cells"
     extended_signature = "[rng],(n,p),(p,p),(p),(p),(n,p),(n,p)->[rng],(m)"
-    _print_name = ("MissingCells", "\\operatorname{MissingCells}")
+    _print_name = ("MissingValues", "\\operatorname{MissingValues}")
 
     @classmethod
     def rv_op(cls, mean, precision, location, scale, table, missing, *, size=None, rng=None):
@@ -204,19 +204,19 @@ class MissingCellsRV(SymbolicRandomVariable):
         return cls(inputs=[rng, *params], outputs=[next_rng, x[rows, columns]])(rng, *params)
 
 
-class MissingCells(Continuous):
-    r"""Missing cells of a table given its observed ones, in the units of the table.
+class MissingValues(Continuous):
+    r"""Missing values of a table given its observed ones, in the units of the table.
 
-    The conditional law at the top of this module, cell by cell in row-major order.
+    The conditional distribution at the top of this module, in row-major order.
 
     Parameters
     ----------
     mean, precision, location, scale
         As in :class:`GraphicalNormal`.
     table : array_like of float
-        (n, p), the observed cells; what stands in the missing ones is not looked at.
+        (n, p), the observed values; missing entries are ignored.
     missing : array_like of bool
-        (n, p), true where a cell was not observed.
+        (n, p), true where a value was not observed.
     """
 
     rv_type = MissingCellsRV
@@ -237,7 +237,7 @@ class MissingCells(Continuous):
         return (location + scale * (mean + centre))[rows, columns]
 
     def logp(value, mean, precision, location, scale, table, missing):
-        """Log density of all missing cells together."""
+        """Log density of all missing values together."""
         params = (mean, precision, location, scale, table, missing)
         centre, block, rows, columns = _conditional(*params)
         filled = pt.zeros_like(table)[rows, columns].set(value)
@@ -269,13 +269,13 @@ def _mean_rows(size, mean, location, scale):
 
 
 def _missing_block(precision, missing):
-    """``K`` restricted to the missing cells of each row, and the identity elsewhere, (n, p, p)."""
+    """``K`` restricted to the missing values of each row, and the identity elsewhere, (n, p, p)."""
     both = missing[..., :, None] * missing[..., None, :]
     return pt.switch(both > 0, precision, pt.eye(precision.shape[-1]))
 
 
 def _conditional(mean, precision, location, scale, table, missing):
-    """Conditional means of the missing cells (zero elsewhere), their blocks, and their places."""
+    """Conditional means of the missing values (zero elsewhere), their blocks, and their places."""
     e = (1.0 - missing) * _standardized(table, mean, location, scale)
     block = _missing_block(precision, missing)
     push = missing * _rows_times(e, precision)
@@ -291,8 +291,8 @@ class ColumnMeansRV(NormalRV):
 class ColumnMeans(Normal):
     """Independent normal means of the columns of a table.
 
-    The law is that of ``pm.Normal``; the type tells the Gibbs step of the precision matrix that it
-    may draw them too, from their exact conditional.
+    The distribution is that of ``pm.Normal``; the type lets the Gibbs step of the precision matrix
+    draw them too, from their exact conditional.
     """
 
     rv_op = ColumnMeansRV()

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arcs import has_dags
+from bayesstruct.graphs.reading import is_acyclic
+from bayesstruct.graphs.records import ArcEnds
 from bayesstruct.graphs.replicates import constants_of, ends_of, replicated_tables
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def predictive_correlations(
 
     A model that fits gives replicated tables whose correlations lie around the observed ones:
     about ``prob`` of the intervals should hold the observed value. A pair whose observed
-    correlation lies outside is one whose dependence the graph, or the normal law, misses.
+    correlation lies outside is one whose dependence the graph, or the normal distribution, misses.
 
     Parameters
     ----------
@@ -43,14 +44,14 @@ def predictive_correlations(
     Raises
     ------
     ValueError
-        If there are no replicated tables.
+        If the result has no replicated tables.
 
     Notes
     -----
-    Missing cells are left out of the observed and of the replicated table alike.
+    Missing values are left out of the observed and of the replicated tables.
 
-    A neighbourhood model predicts each cell from the observed rest of its row. Two replicated cells
-    of a row are then independent, so its replicated columns are correlated with the *observed*
+    A neighbourhood model predicts each value from the observed rest of its row. Two replicated
+    values of a row are then independent, so its replicated columns are correlated with the *observed*
     other columns.
 
     References
@@ -92,9 +93,9 @@ def predictive_correlations(
 
 
 def _is_dependency_network(idata) -> bool:
-    """Whether cells are replicated given the observed rest of their row."""
-    if "arc_source" in constants_of(idata):
-        return not has_dags(idata)
+    """Whether values are replicated given the observed rest of their row."""
+    if ArcEnds.is_in(constants_of(idata)):
+        return not is_acyclic(idata)
     posterior = idata["posterior"].attrs if "posterior" in idata.children else {}
     return "dependency_network" in posterior  # symmetrised
 
@@ -107,7 +108,7 @@ def _cross_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def correlations(values: np.ndarray) -> np.ndarray:
-    """Correlations over the rows in which both columns are there (not NaN), (p, p)."""
+    """Correlations over the rows in which both columns are known (not NaN), (p, p)."""
     seen = ~np.isnan(values)
     x = np.where(seen, values - np.nanmean(values, axis=0), 0.0)
     m = seen.astype("float64")

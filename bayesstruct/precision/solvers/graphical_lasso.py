@@ -215,7 +215,7 @@ def solve(S, lam, start, tol, max_iter, screen=True):
     K, W : (p, p) numpy.ndarray
         Precision and covariance.
     gap : float
-        Certified duality gap, infinite if there is no certificate.
+        Certified duality gap, infinite without a certificate.
     iterations : int
         Most Newton steps any component took.
     objective : float
@@ -383,7 +383,7 @@ class _Component:
             total += decrease
             rate = min(decrease / previous, 0.999) if previous > 0 else 0.0
             previous = decrease
-            # What geometric convergence leaves to gain.
+            # The rest that geometric convergence leaves to gain.
             if sweep > 1 and decrease * rate <= (1.0 - rate) * max(forcing * total, target):
                 break
             if sweep % _SWEEPS_BEFORE_GRADIENTS == 0:

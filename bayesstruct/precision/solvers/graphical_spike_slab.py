@@ -26,15 +26,15 @@ class SpikeSlabSolution(PrecisionSolution):
 
 def graphical_spike_slab(
     scatter,
-    n,
+    n: float,
     log_odds=0.0,
     *,
-    spike_scale=0.02,
-    slab_scale=1.0,
-    diagonal_rate=0.5,
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    diagonal_rate: float = 0.5,
     init=None,
-    tol=1e-9,
-    max_iter=20_000,
+    tol: float = 1e-9,
+    max_iter: int = 20_000,
 ) -> SpikeSlabSolution:
     r"""Maximise the posterior density of a precision matrix, the indicators summed out.
 
@@ -98,8 +98,8 @@ def graphical_spike_slab(
     >>> bool(solution.inclusion[0, 1] > 0.99)
     True
     """
-    from bayesstruct.precision.kernels import prior as precision_prior
     from bayesstruct.precision.kernels import spike_slab_mode as kernel
+    from bayesstruct.precision.kernels.odds import edge_probabilities
 
     scatter = _checked(scatter, n, spike_scale, slab_scale, diagonal_rate)
     p = len(scatter)
@@ -117,7 +117,7 @@ def graphical_spike_slab(
         converged=bool(residual <= tol),
         precision=precision,
         covariance=np.linalg.inv(precision),
-        inclusion=precision_prior.edge_probabilities(precision, odds, *scales),
+        inclusion=edge_probabilities(precision, odds, *scales),
     )
     solution.warn_unless_converged("graphical_spike_slab", "Raise max_iter or the spike_scale.")
     return solution

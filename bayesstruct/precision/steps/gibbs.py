@@ -3,118 +3,58 @@
 import numpy as np
 import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
-from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
+from pymc.step_methods.compound import Competence
 from scipy.linalg import lapack
 
 from bayesstruct.core.expressions import Expressions
-from bayesstruct.core.gibbs import register_step
+from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import NotRecognized, check_childless, is_op, parameters
+from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
-from bayesstruct.precision.priors.precision import EdgeProbabilityRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
-from bayesstruct.precision.recognition import PRECISION_RVS, PrecisionPart, parts_of
-from bayesstruct.precision.steps.tables import TableRows
+from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
+from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
 _CANDIDATES = (*PRECISION_RVS, EdgesRV, EdgeProbabilityRV, ColumnMeansRV, MissingCellsRV)
 
 
-def unpack_cholesky(vector, p):
-    """Return ``K`` and its inverse from the unconstrained vector of its default transform."""
-    factor = np.zeros((p, p))
-    factor[np.tril_indices(p)] = vector
-    diagonal = np.arange(p)
-    factor[diagonal, diagonal] = np.exp(factor[diagonal, diagonal])
-    inverse, _ = lapack.dpotri(factor, lower=1)
-    lower = np.tril(inverse, -1)
-    return factor @ factor.T, np.ascontiguousarray(lower + lower.T + np.diag(np.diag(inverse)))
+class SpikeSlabSweep:
+    """Sweep under the spike-and-slab prior."""
 
-
-def pack_cholesky(precision):
-    """Return the unconstrained vector of a precision matrix."""
-    factor = np.linalg.cholesky(precision)
-    p = factor.shape[0]
-    diagonal = np.arange(p)
-    factor[diagonal, diagonal] = np.log(factor[diagonal, diagonal])
-    return factor[np.tril_indices(p)]
-
-
-class SpikeSlabUpdate:
-    """Sweep, indicators and common edge probability of the spike-and-slab prior."""
-
-    def __init__(self, part, names, p):
-        self.edge, self.share = names.get("edge"), names.get("share")
-        self.tensors = list(parameters(part.precision))
-        self.fixed = None
-        if part.share is not None:
-            alpha, beta, fixed, *_ = parameters(part.share)
-            self.tensors[0] = fixed
-            self.tensors += [alpha, beta]
+    def __init__(self, p: int):
         self.edges = np.zeros((p, p), np.int8)
         self.inclusion, self.work = np.zeros((p, p)), np.empty((2, p))
 
-    def _probability(self, values, point):
-        from bayesstruct.precision.kernels.prior import share_odds
-
-        if self.share is None:
-            return values[0]
-        return share_odds(values[0], float(1.0 / (1.0 + np.exp(-point[self.share]))))
-
-    def sweep(self, rng, precision, covariance, scatter, n, values, point):
+    def __call__(self, rng, precision, covariance, scatter, n, values: SpikeSlabValues) -> None:
         """Update the matrix and its inverse in place."""
         from bayesstruct.precision.kernels.gibbs import spike_slab_sweep
-        from bayesstruct.precision.kernels.prior import log_odds_matrix
+        from bayesstruct.precision.kernels.odds import log_odds_matrix
 
-        _, spike, slab, rate, *_ = (float(v) if np.ndim(v) == 0 else v for v in values)
-        log_odds = log_odds_matrix(self._probability(values, point))
-        spike_slab_sweep(
-            rng, precision, covariance, self.edges, self.inclusion,
-            scatter, n, log_odds, spike, slab, rate, self.work,
-        )  # fmt: skip
-
-    def draw_indicators(self, rng, precision, values, point, drawn):
-        """Draw the edges given the matrix and the common edge probability given the edges."""
-        from bayesstruct.precision.kernels import prior as kernel
-
-        if "edge" in drawn:
-            probability = self._probability(values, point)
-            spike, slab = float(values[1]), float(values[2])
-            point[self.edge] = kernel.draw_edges(rng, precision, probability, spike, slab)
-        if "share" in drawn:
-            lower = np.zeros_like(self.edges)
-            lower.T[np.triu_indices(len(lower), 1)] = point[self.edge]
-            alpha, beta = float(values[5]), float(values[6])
-            share = kernel.draw_share(rng, lower, values[0], alpha, beta)
-            point[self.share] = np.asarray(np.log(share) - np.log1p(-share))
-        return 0 if self.edge is None else int(point[self.edge].sum())
+        log_odds = log_odds_matrix(values.probability)
+        prior = (log_odds, values.spike, values.slab, values.diagonal_rate)
+        state = (precision, covariance, self.edges, self.inclusion)
+        spike_slab_sweep(rng, *state, scatter, n, *prior, self.work)
 
 
-class LaplaceUpdate:
-    """Sweep of the graphical-lasso prior."""
+class LaplaceSweep:
+    """Sweep under the graphical-lasso prior."""
 
-    def __init__(self, part, names, p):
-        self.tensors = list(parameters(part.precision))
+    def __init__(self, p: int):
         self.work = np.empty((2, p))
 
-    def sweep(self, rng, precision, covariance, scatter, n, values, point):
-        """Update the matrix in place."""
+    def __call__(self, rng, precision, covariance, scatter, n, values: LaplaceValues) -> None:
+        """Update the matrix and its inverse in place."""
         from bayesstruct.precision.kernels.gibbs import laplace_sweep
 
-        rates, diagonal_rate, _ = values
-        laplace_sweep(
-            rng, precision, covariance, scatter, n, rates, float(diagonal_rate), self.work
-        )
-
-    def draw_indicators(self, rng, precision, values, point, drawn):
-        """Nothing to draw: the prior has no indicators."""
-        return 0
+        prior = (values.rates, values.diagonal_rate)
+        laplace_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
 
 
 class PartGibbs:
-    """Gibbs updates of one recognised part: means, missing cells, matrix, indicators.
+    """Gibbs updates of one recognised part: means, missing values, matrix, indicators.
 
     Parameters
     ----------
@@ -122,142 +62,89 @@ class PartGibbs:
     part : PrecisionPart
     drawn : set of TensorVariable
         Random variables to draw; the others are moved by other samplers.
-    initial_point : dict, optional
-        A point of the model, looked at for the number of variables.
-    compile_kwargs : dict, optional
+    initial_point, compile_kwargs : dict, optional
+        See `PartValues`.
     """
 
     def __init__(self, model, part: PrecisionPart, drawn, initial_point=None, compile_kwargs=None):
-        roles = {"precision": part.precision, "edge": part.edge, "share": part.share}
-        roles["mean"] = part.mean
-        names = {k: model.rvs_to_values[v].name for k, v in roles.items() if v is not None}
-        self.names = names
-        self.drawn = {k for k, v in roles.items() if v in drawn}
-        self.cells = [
-            None if t.missing_rv is None else model.rvs_to_values[t.missing_rv].name
-            for t in part.tables
-        ]
-        self.draws_cells = [t.missing_rv in drawn for t in part.tables]
-        start = model.initial_point() if initial_point is None else initial_point
-        self.p = round((np.sqrt(8 * start[names["precision"]].size + 1) - 1) / 2)
-        kind = SpikeSlabUpdate if is_op(part.precision, GraphicalSpikeSlabRV) else LaplaceUpdate
-        self.prior = kind(part, names, self.p)
-        self.scale_at = 4 if kind is SpikeSlabUpdate else 2
-        self.prior_values = Expressions(model, self.prior.tensors, compile_kwargs)
-        self.means = Expressions(model, [t.mean for t in part.tables], compile_kwargs)
-        self.mean_prior = None
-        if part.mean is not None:
-            self.mean_prior = Expressions(model, list(parameters(part.mean)), compile_kwargs)
-        self.data = Expressions(model, self._data_tensors(model, part), compile_kwargs)
-        self.latent = any(t.rv in model.free_RVs for t in part.tables)
-        self.tables = None
+        self.values = PartValues(model, part, initial_point, compile_kwargs)
+        self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
+        self.draws_missing = [t.missing_rv in drawn for t in part.tables]
+        self.sweep = (SpikeSlabSweep if self.values.spike_slab else LaplaceSweep)(self.values.p)
 
-    @staticmethod
-    def _data_tensors(model, part):
-        from pytensor.tensor import as_tensor_variable
+    def forget(self) -> None:
+        """Read the tables anew: they may have been exchanged."""
+        self.values.tables = None
 
-        out = []
-        for t in part.tables:
-            value = t.rv if t.rv in model.free_RVs else model.rvs_to_values[t.rv]
-            out.append(value)
-            out.append(as_tensor_variable(0.0) if t.location is None else t.location)
-            out.append(as_tensor_variable(1.0) if t.scale is None else t.scale)
-            out.append(as_tensor_variable(0.0) if t.missing is None else t.missing)
-        return out
-
-    def load(self, point):
-        """Read the tables; they may have been exchanged since the step was made."""
-        values = self.data(point)
-        self.tables = []
-        for at in range(0, len(values), 4):
-            data, location, scale, missing = values[at : at + 4]
-            location, scale = (np.broadcast_to(v, (self.p,)) * 1.0 for v in (location, scale))
-            mask = None if np.ndim(missing) == 0 else missing
-            self.tables.append(TableRows(np.asarray(data, float), location, scale, mask))
-
-    def update(self, rng, point):
-        """Draw every variable of the part once, in place in the point."""
-        if self.tables is None or self.latent:
-            self.load(point)
-        precision, covariance = unpack_cholesky(point[self.names["precision"]], self.p)
-        for table, name in zip(self.tables, self.cells, strict=True):
+    def update(self, rng, point: dict) -> int:
+        """Draw every variable of the part once, in place in the point; return the number of edges."""
+        part, names = self.values, self.values.names
+        part.load(point)
+        precision, covariance = unpack_cholesky(point[names["precision"]], part.p)
+        for table, name in zip(part.tables, part.missing, strict=True):
             if name is not None:
                 table.fill(point[name])
         if "mean" in self.drawn:
-            point[self.names["mean"]] = self._draw_mean(rng, precision, point)
-        means = [np.asarray(m, float) for m in self.means(point)]
-        self._draw_cells(rng, precision, means, point)
-        values = self.prior_values(point)
+            point[names["mean"]] = self._draw_mean(rng, precision, point)
+        means = part.means(point)
+        self._draw_missing(rng, precision, means, point)
+        values = part.prior(point)
         # The prior is a scale family: K = scale * Q with the unit prior on Q and scatter * scale.
-        scale = float(values[self.scale_at])
-        precision /= scale
+        precision /= values.scale
         if "precision" in self.drawn:
-            scatter, n = self._scatter(means)
-            covariance *= scale
-            self.prior.sweep(rng, precision, covariance, scatter * scale, n, values, point)
-            point[self.names["precision"]] = pack_cholesky(precision * scale)
-        return self.prior.draw_indicators(rng, precision, values, point, self.drawn)
+            scatter, n = part.scatter(means)
+            covariance *= values.scale
+            self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
+            point[names["precision"]] = pack_cholesky(precision * values.scale)
+        return self._draw_edges(rng, precision, values, point) if part.spike_slab else 0
 
-    def _scatter(self, means):
-        """Scatter matrix about the means and number of rows, over all tables."""
-        scatter, n = np.zeros((self.p, self.p)), 0
-        for table, mean in zip(self.tables, means, strict=True):
-            scatter += table.scatter(np.broadcast_to(mean, (self.p,)) if mean.ndim == 0 else mean)
-            n += table.n
-        return scatter, float(n)
-
-    def _draw_mean(self, rng, precision, point):
+    def _draw_mean(self, rng, precision: np.ndarray, point: dict) -> np.ndarray:
         """Draw the column means from their normal conditional."""
-        centre, sd = (np.broadcast_to(v, (self.p,)) for v in self.mean_prior(point))
-        n = sum(table.n for table in self.tables)
-        total = sum(table.sum() for table in self.tables)
-        factor = np.linalg.cholesky(n * precision + np.diag(1.0 / sd**2))
-        target = precision @ total + centre / sd**2
+        system, target = self.values.mean_system(precision, point)
+        factor = np.linalg.cholesky(system)
         half, _ = lapack.dtrtrs(factor, target, lower=1)
-        draw, _ = lapack.dtrtrs(factor, half + rng.standard_normal(self.p), lower=1, trans=1)
+        noise = rng.standard_normal(self.values.p)
+        draw, _ = lapack.dtrtrs(factor, half + noise, lower=1, trans=1)
         return draw
 
-    def _draw_cells(self, rng, precision, means, point):
-        """Draw the missing cells of each table given its observed ones."""
-        from bayesstruct.precision.kernels.missing_cells import draw_missing
+    def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
+        """Draw the missing values of each table given its observed ones."""
+        from bayesstruct.precision.kernels.missing_values import draw_missing
 
-        rows = zip(self.tables, self.cells, self.draws_cells, means, strict=True)
+        part = self.values
+        rows = zip(part.tables, part.missing, self.draws_missing, means, strict=True)
         for table, name, drawn, mean in rows:
             if drawn:
                 residuals = table.residuals(mean)
                 draw_missing(rng, precision, residuals, table.mask)
                 table.set_residuals(residuals, mean)
-                point[name] = table.cells()
+                point[name] = table.missing_values()
 
+    def _draw_edges(self, rng, precision: np.ndarray, values: SpikeSlabValues, point: dict) -> int:
+        """Draw the edges given the matrix and the common edge probability given the edges."""
+        from bayesstruct.precision.kernels import prior as kernel
 
-@dataclass_state
-class GibbsState(StepMethodState):
-    """State of a step that remembers nothing but its generator."""
-
-
-def _context():
-    """Return the model on the context stack, or None."""
-    return pm.Model.get_context(error_if_none=False)
+        edge, share = (self.values.names.get(role) for role in ("edge", "share"))
+        if "edge" in self.drawn:
+            scales = values.spike, values.slab
+            point[edge] = kernel.draw_edges(rng, precision, values.probability, *scales)
+        if "share" in self.drawn:
+            lower = np.zeros((self.values.p, self.values.p), np.int8)
+            lower.T[np.triu_indices(self.values.p, 1)] = point[edge]
+            drawn = kernel.draw_share(rng, lower, values.nominal, *values.shapes)
+            point[share] = np.asarray(np.log(drawn) - np.log1p(-drawn))
+        return 0 if edge is None else int(point[edge].sum())
 
 
 @register_step
-class PrecisionGibbs(BlockedStep):
-    """Gibbs sweeps over a precision matrix, its edges, the column means and the missing cells.
+class PrecisionGibbs(GibbsStep):
+    """Gibbs sweeps over a precision matrix, its edges, the column means and the missing values.
 
     Assigned by ``pm.sample`` to every precision matrix whose children are all tables of normal
-    rows (``pm.MvNormal(tau=...)`` or :class:`bayesstruct.distributions.GraphicalNormal`), whatever their means
-    are made of; other samplers move the rest of the model. One call is one sweep; see
-    :mod:`bayesstruct.precision.kernels.gibbs` for the algorithm. The state of a chain is its point
-    and its generator: nothing else is carried from one call to the next.
-
-    Parameters
-    ----------
-    vars : list of TensorVariable
-        Value variables.
-    model : pymc.Model, optional
-    initial_point : dict, optional
-    compile_kwargs : dict, optional
-    rng : numpy.random.Generator, optional
+    rows (``pm.MvNormal(tau=...)`` or :class:`bayesstruct.distributions.GraphicalNormal`), whatever
+    their means are computed from; other samplers move the rest of the model. One call is one sweep;
+    see :mod:`bayesstruct.precision.kernels.gibbs` for the algorithm. The state of a chain is its
+    point and its generator: nothing else is carried from one call to the next.
 
     Raises
     ------
@@ -266,26 +153,21 @@ class PrecisionGibbs(BlockedStep):
     """
 
     name = "precision_gibbs"
-    default_blocked = True
     stats_dtypes_shapes = {"n_edges": (int, [])}
-    _state_class = GibbsState
 
-    def __init__(
-        self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
-    ):
-        model = pm.modelcontext(model)
-        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        self.rng = get_random_generator(rng)
-        drawn = {model.values_to_rvs[v] for v in self.vars}
-        parts = _parts_to_draw(model, drawn)
-        extra = (initial_point, compile_kwargs)
-        self.parts = [PartGibbs(model, part, drawn, *extra) for part in parts]
+    def prepare(self, model, drawn):
+        """Recognise the parts around the precision matrices."""
+        drawn = set(drawn)
+        extra = (self.initial_point, self.compile_kwargs)
+        self.parts = [
+            PartGibbs(model, part, drawn, *extra) for part in _parts_to_draw(model, drawn)
+        ]
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain and forget the tables of the last one."""
         super().setup_chain(rng, tune, draws)
         for part in self.parts:
-            part.tables = None
+            part.forget()
 
     def step(self, point):
         """Draw every variable of the step once."""
@@ -298,7 +180,7 @@ class PrecisionGibbs(BlockedStep):
         """Ideal for the variables of a recognised part."""
         if not is_op(var, _CANDIDATES):
             return Competence.INCOMPATIBLE
-        model = _context()
+        model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.basic_RVs:
             return Competence.IDEAL  # the constructor looks at the model
         parts = [p for p in parts_of(model).values() if not isinstance(p, NotRecognized)]
@@ -307,8 +189,8 @@ class PrecisionGibbs(BlockedStep):
         return Competence.INCOMPATIBLE
 
 
-def _parts_to_draw(model, drawn) -> list:
-    """Return the parts that have these variables, or say why one cannot be drawn."""
+def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
+    """Return the parts that have these variables, or raise if one cannot be drawn."""
     parts, left = [], set(drawn)
     for precision, part in parts_of(model).items():
         if not isinstance(part, NotRecognized):
@@ -331,7 +213,7 @@ def _parts_to_draw(model, drawn) -> list:
 
 
 @register_step
-class EdgesGibbs(BlockedStep):
+class EdgesGibbs(GibbsStep):
     """Draw the edge indicators given a precision matrix that another sampler moves.
 
     Raises
@@ -343,25 +225,20 @@ class EdgesGibbs(BlockedStep):
     name = "edges_gibbs"
     default_blocked = False
     stats_dtypes_shapes = {"n_edges": (int, [])}
-    _state_class = GibbsState
 
-    def __init__(
-        self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=False
-    ):
-        model = pm.modelcontext(model)
-        [value] = self.vars = [model.rvs_to_values.get(v, v) for v in vars]
+    def prepare(self, model, drawn):
+        """Take the parameters of the indicators, on which nothing may depend."""
+        [edge] = drawn
+        [value] = self.vars
         try:
-            check_childless(model, model.values_to_rvs[value])
+            check_childless(model, edge)
         except NotRecognized as reason:
             raise ValueError(
                 f"the indicators {value.name!r} cannot be drawn exactly: {reason}. Write that term "
                 "with the precision matrix or its partial correlations instead."
             ) from None
-        self.rng = get_random_generator(rng)
         self.value_name = value.name
-        self.parameters = Expressions(
-            model, list(parameters(model.values_to_rvs[value])), compile_kwargs
-        )
+        self.parameters = Expressions(model, list(parameters(edge)), self.compile_kwargs)
 
     def step(self, point):
         """Draw the indicators from their Bernoulli conditionals."""

@@ -15,9 +15,8 @@ from matplotlib.patches import FancyArrowPatch
 from tools.dags import dag_posterior, random_dags, to_graph
 
 from bayesstruct import structure
-from bayesstruct.graphs.arc_tables import adjacencies
-from bayesstruct.graphs.arcs import read_arcs
 from bayesstruct.graphs.plots.style import NEGATIVE, POSITIVE
+from bayesstruct.graphs.reading import read
 from bayesstruct.plots import layout, plot_edges, plot_evidence, plot_graph
 
 
@@ -44,7 +43,7 @@ def test_evidence_is_that_of_adjacencies():
     ax = plot_evidence(dag_posterior(drawn))
     counts = [text.get_text().rsplit(": ", 1)[1] for text in ax.get_legend().get_texts()]
     assert counts == ["1", "1", "1"]
-    found = adjacencies(read_arcs(dag_posterior(drawn)))
+    found = read(dag_posterior(drawn)).adjacencies()
     assert found["prior"].tolist() == [0.5] * 3  # of two arcs of 0.25, which exclude each other
     assert found["factor"][1] == pytest.approx(1.0)
 

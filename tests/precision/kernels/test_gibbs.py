@@ -10,7 +10,7 @@ from tools.enumeration import assert_matches_enumeration
 from tools.integration import laplace_posterior, moments, spike_slab_posterior
 
 from bayesstruct.precision.kernels import gibbs as kernel
-from bayesstruct.precision.kernels.prior import log_odds_matrix
+from bayesstruct.precision.kernels.odds import log_odds_matrix
 
 SPIKE, SLAB, RATE = 0.25, 1.0, 0.5
 
@@ -149,15 +149,15 @@ def test_matrix_stays_positive_definite_with_fewer_rows_than_columns(slab):
     np.testing.assert_allclose(W @ matrices[-1], np.eye(p), atol=1e-5)
 
 
-def test_slab_log_odds_against_integration():
+def test_marginal_log_odds_against_integration():
     b, h, spike, slab = 1.7, 2.3, 0.2, 1.4
     u = np.linspace(-30, 30, 600_001)
     like = np.exp(b * u - 0.5 * h * u**2)
     ratio = (like * stats.norm.pdf(u, 0, slab)).sum() / (like * stats.norm.pdf(u, 0, spike)).sum()
     # Reference is a Riemann sum of smooth functions, exact to rounding.
-    odds = kernel.slab_log_odds(b, h, spike**-2, slab**-2)
+    odds = kernel.marginal_log_odds(b, h, spike**-2, slab**-2)
     np.testing.assert_allclose(odds, np.log(ratio), rtol=1e-9)
-    assert kernel.slab_log_odds(0.0, 0.0, spike**-2, slab**-2) == pytest.approx(0.0, abs=1e-14)
+    assert kernel.marginal_log_odds(0.0, 0.0, spike**-2, slab**-2) == pytest.approx(0.0, abs=1e-14)
 
 
 @pytest.mark.parametrize(

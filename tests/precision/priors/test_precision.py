@@ -12,7 +12,7 @@ from tools.priors import laplace_prior, spike_slab_prior
 import bayesstruct as bs
 
 from bayesstruct.precision.kernels import prior as precision_prior
-from bayesstruct.precision.priors.precision import EdgeProbability
+from bayesstruct.precision.priors.edge_probability import EdgeProbability
 
 P = 4
 UPPER = np.triu_indices(P, 1)

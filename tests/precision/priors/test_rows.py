@@ -11,7 +11,7 @@ from bayesstruct.distributions import (
     ColumnMeans,
     GraphicalNormal,
     IncompleteGraphicalNormal,
-    MissingCells,
+    MissingValues,
 )
 
 K = np.array([[1.0, 0.3, -0.5], [0.3, 1.5, 0.1], [-0.5, 0.1, 2.0]])
@@ -68,7 +68,7 @@ def test_incomplete_rows_count_observed_cells_only(filler):
 def test_observed_and_missing_make_the_complete_row():
     args = (MEAN, K, LOCATION, SCALE)
     observed = pm.logp(IncompleteGraphicalNormal.dist(*args, missing=MISSING), ROWS).eval()
-    cells = MissingCells.dist(*args, table=np.where(MISSING, np.nan, ROWS), missing=MISSING)
+    cells = MissingValues.dist(*args, table=np.where(MISSING, np.nan, ROWS), missing=MISSING)
     missing = pm.logp(cells, ROWS[MISSING]).eval()
     assert missing.shape == ()
     complete = reference().logpdf(ROWS).sum()
@@ -79,7 +79,7 @@ def test_the_identity_holds_for_gradients():
     k = pt.dmatrix("k")
     args = (MEAN, k, LOCATION, SCALE)
     parts = pm.logp(IncompleteGraphicalNormal.dist(*args, missing=MISSING), ROWS).sum()
-    parts += pm.logp(MissingCells.dist(*args, table=ROWS, missing=MISSING), ROWS[MISSING])
+    parts += pm.logp(MissingValues.dist(*args, table=ROWS, missing=MISSING), ROWS[MISSING])
     whole = pm.logp(GraphicalNormal.dist(*args, shape=(6, 3)), ROWS).sum()
     a, b = (pt.grad(v, k).eval({k: K}) for v in (parts, whole))
     np.testing.assert_allclose(a + a.T, b + b.T, rtol=1e-7, atol=1e-9)
@@ -119,7 +119,7 @@ def test_incomplete_rows_have_the_shape_of_their_table(mean):
 
 @pytest.mark.compiled
 def test_moments_of_missing_cells():
-    rv = MissingCells.dist(MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
+    rv = MissingValues.dist(MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
     draws = pm.draw(rv, 8_000, random_seed=1)
     z, at = (ROWS - LOCATION) / SCALE - MEAN, 0
     assert draws.shape == (8_000, 4)
@@ -140,7 +140,7 @@ def test_moments_of_missing_cells():
 def test_support_points():
     with pm.Model() as model:
         GraphicalNormal("x", MEAN, K, LOCATION, SCALE, shape=(4, 3))
-        MissingCells("cells", MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
+        MissingValues("cells", MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
         ColumnMeans("mean", 0.5, 1.0, shape=3)
     point = model.initial_point()
     np.testing.assert_allclose(point["x"], np.broadcast_to(LOCATION + SCALE * MEAN, (4, 3)))

@@ -55,7 +55,9 @@ def test_regressions_are_held_against_the_observed_predictors(rng):
     noise = rng.normal(size=(100, 300, 2))
     replicated = 0.8 * observed[:, ::-1] + 0.6 * noise
     result = tree(observed, replicated)
-    result["constant_data"] = xr.Dataset({"arc_source": ("ordered_pair", [1, 0])})
+    result["constant_data"] = xr.Dataset(
+        {"arc_source": ("ordered_pair", [1, 0]), "arc_target": ("ordered_pair", [0, 1])}
+    )
     table = predictive_correlations(result)
     assert table[["source", "target"]].values.tolist() == [["c0", "c1"], ["c1", "c0"]]
     result["constant_data"] = xr.Dataset()

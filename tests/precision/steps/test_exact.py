@@ -14,9 +14,9 @@ from bayesstruct.distributions import (
     ColumnMeans,
     GraphicalNormal,
     IncompleteGraphicalNormal,
-    MissingCells,
+    MissingValues,
 )
-from bayesstruct.precision.steps.gibbs import unpack_cholesky
+from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
 
 SCALES = {"spike_scale": 0.25, "slab_scale": 1.0, "diagonal_rate": 0.5}
@@ -112,7 +112,7 @@ def test_edges_and_imputations_with_missing_cells():
         K = bs.GraphicalSpikeSlab("K", 3, 0.4, **SCALES)
         bs.distributions.edges("edge", K)
         args = (np.zeros(3), K, LOCATION, SCALE)
-        MissingCells("x_missing", *args, table=values, missing=missing)
+        MissingValues("x_missing", *args, table=values, missing=missing)
         IncompleteGraphicalNormal("x", *args, missing=missing, observed=values)
     states, exact, errors, weighted = spike_slab_posterior(
         rows, probability=0.4, **REFERENCE, draws=40_000, seed=1

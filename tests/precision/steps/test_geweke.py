@@ -13,10 +13,10 @@ from bayesstruct.distributions import (
     ColumnMeans,
     GraphicalNormal,
     IncompleteGraphicalNormal,
-    MissingCells,
+    MissingValues,
 )
 from bayesstruct.precision.kernels import gibbs as precision_gibbs
-from bayesstruct.precision.steps.gibbs import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
 
 P, N = 4, 5
@@ -42,7 +42,7 @@ class Joint:
                 K = bs.GraphicalLasso("K", P, pm.Gamma("rate", 4.0, 3.0) if random else 1.3)
             args = (ColumnMeans("mean", 0.5, 0.8, shape=P), K, LOCATION, SCALE)
             if gaps:
-                MissingCells("x_missing", *args, table=np.zeros((N, P)), missing=MISSING)
+                MissingValues("x_missing", *args, table=np.zeros((N, P)), missing=MISSING)
                 IncompleteGraphicalNormal("x", *args, missing=MISSING, observed=self.rows)
             else:
                 GraphicalNormal("x", *args, observed=self.rows)

@@ -10,7 +10,7 @@ from tools.integration import laplace_posterior, moments
 import bayesstruct as bs
 
 from bayesstruct.models import gaussian_graphical
-from bayesstruct.precision.steps.gibbs import unpack_cholesky
+from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
 
 QUIET = {"progressbar": False, "chains": 2, "cores": 1, "random_seed": 1}

@@ -6,6 +6,7 @@ left to another sampler.
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pytensor.tensor.random.basic import MvNormalRV
 
@@ -22,11 +23,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.priors.edges import EdgesRV
-from bayesstruct.precision.priors.precision import (
-    EdgeProbabilityRV,
-    GraphicalLassoRV,
-    GraphicalSpikeSlabRV,
-)
+from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.priors.rows import (
     ColumnMeansRV,
     GraphicalNormalRV,
@@ -34,39 +31,79 @@ from bayesstruct.precision.priors.rows import (
     MissingCellsRV,
 )
 
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = ["PRECISION_RVS", "PrecisionPart", "TablePart", "parts_of", "recognize"]
+
 PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV)
 
 
 @dataclass
 class TablePart:
-    """A table of normal rows and what its density is made of."""
+    """A table of normal rows and the parameters of its density.
 
-    rv: object
-    mean: object
-    location: object = None
-    scale: object = None
-    missing: object = None
-    missing_rv: object = None
+    Attributes
+    ----------
+    rv : TensorVariable
+        The rows, observed or free.
+    mean : TensorVariable
+        On the standardised scale.
+    location, scale : TensorVariable, optional
+        Units of the table.
+    missing : TensorVariable, optional
+        Which values of the table are missing.
+    missing_rv : TensorVariable, optional
+        The missing values as a variable of the model.
+    """
+
+    rv: "TensorVariable"
+    mean: "TensorVariable"
+    location: "TensorVariable | None" = None
+    scale: "TensorVariable | None" = None
+    missing: "TensorVariable | None" = None
+    missing_rv: "TensorVariable | None" = None
 
 
 @dataclass
 class PrecisionPart:
-    """A precision matrix and the variables that are drawn with it."""
+    """A precision matrix and the variables that are drawn with it.
 
-    precision: object
-    edge: object = None
-    share: object = None
-    mean: object = None
-    tables: list = field(default_factory=list)
+    Attributes
+    ----------
+    precision : TensorVariable
+    edge : TensorVariable, optional
+        Its indicators.
+    share : TensorVariable, optional
+        The common edge probability.
+    mean : TensorVariable, optional
+        The column means, if all tables have the same and nothing else depends on them.
+    tables : list of TablePart
+    """
+
+    precision: "TensorVariable"
+    edge: "TensorVariable | None" = None
+    share: "TensorVariable | None" = None
+    mean: "TensorVariable | None" = None
+    tables: list[TablePart] = field(default_factory=list)
 
     @property
-    def variables(self) -> list:
+    def roles(self) -> dict[str, "TensorVariable"]:
+        """The matrix and the variables beside it that the model has, by their role."""
+        roles = {"precision": self.precision, "edge": self.edge}
+        roles |= {"share": self.share, "mean": self.mean}
+        return {role: variable for role, variable in roles.items() if variable is not None}
+
+    @property
+    def variables(self) -> list["TensorVariable"]:
         """Random variables that the Gibbs step draws."""
-        own = [self.precision, self.edge, self.share, self.mean]
-        return [v for v in (*own, *(t.missing_rv for t in self.tables)) if v is not None]
+        missing = [t.missing_rv for t in self.tables if t.missing_rv is not None]
+        return [*self.roles.values(), *missing]
 
 
-def recognize(model, precision) -> PrecisionPart:
+def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
     """Collect the exactly sampled part of a model around one precision matrix.
 
     Parameters
@@ -87,17 +124,17 @@ def recognize(model, precision) -> PrecisionPart:
     if precision.type.ndim != 2:
         raise NotRecognized(f"{precision.name!r} is a batch of matrices")
     part = PrecisionPart(precision)
-    cells = []
+    missing = []
     for child in children_of(model, precision):
         if is_op(child, EdgesRV):
             part.edge = _check_edges(precision, child)
         elif is_op(child, MissingCellsRV):
-            cells.append(child)
+            missing.append(child)
         else:
             part.tables.append(_table(precision, child))
     _check_transform(model, precision)
-    _attach_cells(part, cells)
-    for variable in (part.edge, *cells):
+    _attach_missing(part, missing)
+    for variable in (part.edge, *missing):
         check_childless(model, variable)
     part.share = _share(model, part)
     for variable in part.variables:
@@ -153,12 +190,12 @@ def _inverted(covariance):
     return unpad(owner.inputs[0]) if type(core).__name__ == "MatrixInverse" else None
 
 
-def _attach_cells(part, cells):
-    """Give each set of missing cells to the table that it completes."""
+def _attach_missing(part, variables):
+    """Give each vector of missing values to the table that it completes."""
     for table in part.tables:
         if table.missing is None:
             continue
-        for rv in cells:
+        for rv in variables:
             mean, matrix, location, scale, _, missing = unpadded_parameters(rv)
             pairs = [
                 (mean, table.mean),
@@ -170,9 +207,9 @@ def _attach_cells(part, cells):
             if all(same_value(a, b) for a, b in pairs):
                 table.missing_rv = rv
         if table.missing_rv is None:
-            raise NotRecognized(f"the missing cells of {table.rv.name!r} are not in the model")
-    if len(cells) != sum(t.missing_rv is not None for t in part.tables):
-        raise NotRecognized("there are missing cells without a table")
+            raise NotRecognized(f"the missing values of {table.rv.name!r} are not in the model")
+    if len(variables) != sum(t.missing_rv is not None for t in part.tables):
+        raise NotRecognized("some missing values belong to no table")
 
 
 def _share(model, part):
@@ -201,7 +238,7 @@ def _mean(model, part):
     return mean if known else None
 
 
-def parts_of(model) -> dict:
+def parts_of(model: "pm.Model") -> dict["TensorVariable", PrecisionPart | NotRecognized]:
     """Map each precision matrix of a model to its part, or to the reason why it has none."""
     out = {}
     for rv in model.free_RVs:
@@ -211,8 +248,3 @@ def parts_of(model) -> dict:
             except NotRecognized as reason:
                 out[rv] = reason
     return out
-
-
-def has_share(part) -> bool:
-    """Whether the edge probability of a part is a beta-distributed variable."""
-    return part.share is not None and is_op(part.share, EdgeProbabilityRV)

@@ -1,6 +1,8 @@
-"""Scatter matrices of the tables around a precision matrix, as a Gibbs step needs them."""
+"""Rows of the tables around a precision matrix, as sufficient statistics where they are complete."""
 
 import numpy as np
+
+__all__ = ["TableRows"]
 
 
 class TableRows:
@@ -8,13 +10,19 @@ class TableRows:
 
     Parameters
     ----------
-    values : (n, p) array
-        The table in its units; missing cells hold anything.
-    location, scale : (p,) array
-    missing : (n, p) array of bool or None
+    values : (n, p) ndarray
+        The table in its units; missing values hold anything.
+    location, scale : (p,) ndarray
+    missing : (n, p) ndarray of bool or None
     """
 
-    def __init__(self, values, location, scale, missing=None):
+    def __init__(
+        self,
+        values: np.ndarray,
+        location: np.ndarray,
+        scale: np.ndarray,
+        missing: np.ndarray | None = None,
+    ):
         self.location, self.scale = location, scale
         z = np.atleast_2d((values - location) / scale)
         n = z.shape[0]
@@ -26,32 +34,32 @@ class TableRows:
         self.incomplete = np.ascontiguousarray(np.where(self.mask, 0.0, z[gaps]))
         self.total = self.complete.sum(axis=0)
         self.cross = self.complete.T @ self.complete
-        where = np.nonzero(self.mask)
-        self.cell_location, self.cell_scale = location[where[1]], scale[where[1]]
+        columns = np.nonzero(self.mask)[1]
+        self.missing_location, self.missing_scale = location[columns], scale[columns]
 
-    def fill(self, cells):
-        """Put values of the missing cells, in the units of the table, into the rows."""
-        self.incomplete[self.mask] = (cells - self.cell_location) / self.cell_scale
+    def fill(self, values: np.ndarray) -> None:
+        """Put values of the missing entries, in the units of the table, into the rows."""
+        self.incomplete[self.mask] = (values - self.missing_location) / self.missing_scale
 
-    def cells(self):
-        """Missing cells in the units of the table, in row-major order."""
-        return self.incomplete[self.mask] * self.cell_scale + self.cell_location
+    def missing_values(self) -> np.ndarray:
+        """Values of the missing entries in the units of the table, in row-major order."""
+        return self.incomplete[self.mask] * self.missing_scale + self.missing_location
 
-    def sum(self):
+    def sum(self) -> np.ndarray:
         """Sum of all rows, (p,)."""
         return self.total + self.incomplete.sum(axis=0)
 
-    def residuals(self, mean):
+    def residuals(self, mean: np.ndarray) -> np.ndarray:
         """Incomplete rows less their means."""
         return self.incomplete - (mean if mean.ndim == 1 else mean[self.gaps])
 
-    def set_residuals(self, residuals, mean):
-        """Take incomplete rows back from their residuals."""
-        # Observed cells are left alone: rounding would make them depend on the past of the chain.
+    def set_residuals(self, residuals: np.ndarray, mean: np.ndarray) -> None:
+        """Take the missing values of incomplete rows from their residuals."""
+        # Observed values are left alone: rounding would make them depend on the past of the chain.
         rows = residuals + (mean if mean.ndim == 1 else mean[self.gaps])
         self.incomplete[self.mask] = rows[self.mask]
 
-    def scatter(self, mean):
+    def scatter(self, mean: np.ndarray) -> np.ndarray:
         """Sum over rows of the outer products of their residuals, (p, p).
 
         With one mean for all rows the cost does not grow with the complete ones.

@@ -1,4 +1,4 @@
-"""Conditional normal draws and means of the missing cells of a table."""
+"""Conditional normal draws and means of the missing values of a table."""
 
 import math
 
@@ -8,15 +8,15 @@ from bayesstruct.core.jit import kernel
 
 
 @kernel
-def _gather(precision, residual, cells, block, push):
-    """Fill ``block = K_mm`` and ``push = K_mo e_o`` for one row; return the number of cells."""
+def _gather(precision, residual, missing, block, push):
+    """Fill ``block = K_mm`` and ``push = K_mo e_o`` for one row; return the number of missing values."""
     p, m = precision.shape[0], 0
     for k in range(p):
-        if cells[k]:
+        if missing[k]:
             block[m, m] = precision[k, k]
             total, other = 0.0, 0
             for i in range(p):
-                if not cells[i]:
+                if not missing[i]:
                     total += precision[k, i] * residual[i]
                 else:
                     block[m, other] = precision[k, i]
@@ -57,17 +57,17 @@ def _solve_upper(factor, vector, m):
 
 
 @kernel
-def _spread(residual, cells, values):
+def _spread(residual, missing, values):
     m = 0
     for k in range(residual.shape[0]):
-        if cells[k]:
+        if missing[k]:
             residual[k] = values[m]
             m += 1
 
 
 @kernel
 def draw_missing(rng, precision, residuals, missing):
-    """Draw the missing cells of each row given its observed ones, in place.
+    """Draw the missing values of each row given its observed ones, in place.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def draw_missing(rng, precision, residuals, missing):
 
 @kernel
 def expect_missing(precision, residuals, missing, covariance):
-    """Put conditional means into the missing cells and add their covariances to ``covariance``."""
+    """Put conditional means in place of the missing values and add their covariances to ``covariance``."""
     p = precision.shape[0]
     block, push, unit = np.empty((p, p)), np.empty(p), np.empty(p)
     places = np.empty(p, np.int64)

@@ -1,0 +1,177 @@
+"""Values of a recognised part of a model at a point: tables, means and hyperparameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.recognition import is_op, parameters
+from bayesstruct.precision.kernels.odds import fill_free
+from bayesstruct.precision.kernels.tables import TableRows
+from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV
+from bayesstruct.precision.recognition.parts import PrecisionPart
+
+__all__ = ["LaplaceValues", "PartValues", "SpikeSlabValues"]
+
+
+@dataclass(frozen=True)
+class SpikeSlabValues:
+    """Hyperparameters of a spike-and-slab prior at a point.
+
+    Attributes
+    ----------
+    nominal : (p, p) ndarray
+        Nominal probability of each edge; if the model draws a common one, its zeros forbid and its
+        ones require edges.
+    spike, slab, diagonal_rate, scale : float
+    shapes : tuple of float, optional
+        Of the beta distribution of a common edge probability.
+    share : float, optional
+        The common edge probability at the point.
+    """
+
+    nominal: np.ndarray
+    spike: float
+    slab: float
+    diagonal_rate: float
+    scale: float
+    shapes: tuple[float, float] | None = None
+    share: float | None = None
+
+    @property
+    def probability(self) -> np.ndarray:
+        """Nominal probability of each edge at the point."""
+        return self.nominal if self.share is None else fill_free(self.nominal, self.share)
+
+
+@dataclass(frozen=True)
+class LaplaceValues:
+    """Hyperparameters of a graphical-lasso prior at a point.
+
+    Attributes
+    ----------
+    rates : (p, p) ndarray
+        Laplace rates of the off-diagonal elements.
+    diagonal_rate, scale : float
+    """
+
+    rates: np.ndarray
+    diagonal_rate: float
+    scale: float
+
+
+class PartValues:
+    """Values of one recognised part at a point.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    part : PrecisionPart
+    initial_point : dict, optional
+        A point of the model, from which the number of variables is taken.
+    compile_kwargs : dict, optional
+
+    Attributes
+    ----------
+    names : dict
+        Names of the value variables of ``precision``, ``edge``, ``share`` and ``mean``, as far as
+        the part has them.
+    missing : list of str or None
+        Name of the missing values of each table that has some.
+    p : int
+    spike_slab : bool
+        Whether the prior is the spike and slab; otherwise the graphical lasso.
+    tables : list of TableRows or None
+        None until `load`.
+    """
+
+    def __init__(self, model, part: PrecisionPart, initial_point=None, compile_kwargs=None):
+        self.names = {
+            role: model.rvs_to_values[variable].name for role, variable in part.roles.items()
+        }
+        self.missing = [
+            None if t.missing_rv is None else model.rvs_to_values[t.missing_rv].name
+            for t in part.tables
+        ]
+        start = model.initial_point() if initial_point is None else initial_point
+        self.p = round((np.sqrt(8 * start[self.names["precision"]].size + 1) - 1) / 2)
+        self.spike_slab = is_op(part.precision, GraphicalSpikeSlabRV)
+        self._prior = Expressions(model, _prior_tensors(part), compile_kwargs)
+        self._means = Expressions(model, [t.mean for t in part.tables], compile_kwargs)
+        self._mean_prior = None
+        if part.mean is not None:
+            self._mean_prior = Expressions(model, list(parameters(part.mean)), compile_kwargs)
+        self._data = Expressions(model, _data_tensors(model, part), compile_kwargs)
+        self._latent = any(t.rv in model.free_RVs for t in part.tables)
+        self.tables = None
+
+    def load(self, point: dict) -> None:
+        """Read the tables unless that was done: latent ones anew each time.
+
+        Set `tables` to None if they may have been exchanged.
+        """
+        if self.tables is not None and not self._latent:
+            return
+        values = self._data(point)
+        self.tables = []
+        for at in range(0, len(values), 4):
+            data, location, scale, missing = values[at : at + 4]
+            location, scale = (np.broadcast_to(v, (self.p,)) * 1.0 for v in (location, scale))
+            mask = None if np.ndim(missing) == 0 else missing
+            self.tables.append(TableRows(np.asarray(data, float), location, scale, mask))
+
+    def prior(self, point: dict) -> SpikeSlabValues | LaplaceValues:
+        """Hyperparameters of the prior of the matrix."""
+        values = self._prior(point)
+        if not self.spike_slab:
+            rates, diagonal_rate, scale = values
+            return LaplaceValues(rates, float(diagonal_rate), float(scale))
+        nominal, *scales = values[:5]
+        shapes = share = None
+        if "share" in self.names:
+            shapes = float(values[5]), float(values[6])
+            share = float(1.0 / (1.0 + np.exp(-point[self.names["share"]])))
+        return SpikeSlabValues(nominal, *map(float, scales), shapes, share)
+
+    def means(self, point: dict) -> list[np.ndarray]:
+        """Means of the rows of each table."""
+        return [np.asarray(m, float) for m in self._means(point)]
+
+    def mean_system(self, precision: np.ndarray, point: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Precision of the column means given all else, and its product with their expectation."""
+        centre, sd = (np.broadcast_to(v, (self.p,)) for v in self._mean_prior(point))
+        n = sum(table.n for table in self.tables)
+        total = sum(table.sum() for table in self.tables)
+        return n * precision + np.diag(1.0 / sd**2), precision @ total + centre / sd**2
+
+    def scatter(self, means: list[np.ndarray]) -> tuple[np.ndarray, float]:
+        """Scatter matrix about the means and number of rows, over all tables."""
+        scatter, n = np.zeros((self.p, self.p)), 0
+        for table, mean in zip(self.tables, means, strict=True):
+            scatter += table.scatter(np.broadcast_to(mean, (self.p,)) if mean.ndim == 0 else mean)
+            n += table.n
+        return scatter, float(n)
+
+
+def _prior_tensors(part: PrecisionPart) -> list:
+    """Parameters of the prior of the matrix; the common edge probability is not one of them."""
+    tensors = list(parameters(part.precision))
+    if part.share is not None:
+        alpha, beta, fixed, *_ = parameters(part.share)
+        tensors[0] = fixed
+        tensors += [alpha, beta]
+    return tensors
+
+
+def _data_tensors(model, part: PrecisionPart) -> list:
+    """Values, location, scale and missing values of each table."""
+    from pytensor.tensor import as_tensor_variable
+
+    out = []
+    for t in part.tables:
+        value = t.rv if t.rv in model.free_RVs else model.rvs_to_values[t.rv]
+        out.append(value)
+        out.append(as_tensor_variable(0.0) if t.location is None else t.location)
+        out.append(as_tensor_variable(1.0) if t.scale is None else t.scale)
+        out.append(as_tensor_variable(0.0) if t.missing is None else t.missing)
+    return out
