@@ -1,7 +1,7 @@
 """Time the graphical lasso against scikit-learn and skglm at equal duality gap.
 
     uv run --group bench python benchmarks/graphical_lasso.py            # about two minutes
-    uv run --group bench python benchmarks/graphical_lasso.py --large    # p = 2000 and 5000, ours only
+    uv run --group bench python benchmarks/graphical_lasso.py --large    # p = 2000 and 5000, this package only
 
 Problems: scikit-learn's `make_sparse_spd_matrix` with 4 off-diagonal entries in each column of its
 triangular factor, n = 2 p rows (about 7 neighbours a node in

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.graphs import scores as _scores
-from bayesstruct.graphs.arcs import DagPosterior
 from bayesstruct.graphs.dag_comparison import ArcComparison, compare_dags, expected_dag_distance
 from bayesstruct.graphs.graphs import check_fraction
-from bayesstruct.graphs.reading import is_result, read_edges, read_graphs
+from bayesstruct.graphs.posteriors.arcs import DagPosterior
+from bayesstruct.graphs.posteriors.reading import is_result, read_edges, read_graphs
 from bayesstruct.graphs.truth import adjacency, positions
 
 if TYPE_CHECKING:

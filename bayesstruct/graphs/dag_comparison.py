@@ -7,10 +7,10 @@ import numpy as np
 
 from bayesstruct.graphs import scores as _scores
 from bayesstruct.graphs.ancestry import essential
-from bayesstruct.graphs.arcs import DagPosterior
 from bayesstruct.graphs.digraphs import off_diagonal
 from bayesstruct.graphs.distances import joined_differently, wrong_effects
-from bayesstruct.graphs.reading import is_result, read_dags
+from bayesstruct.graphs.posteriors.arcs import DagPosterior
+from bayesstruct.graphs.posteriors.reading import is_result, read_dags
 from bayesstruct.graphs.truth import arc_matrix, positions
 
 if TYPE_CHECKING:

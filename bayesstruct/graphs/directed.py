@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bayesstruct.graphs.ancestry import ancestor_counts, blanket_counts
-from bayesstruct.graphs.reading import read_dags
+from bayesstruct.graphs.posteriors.reading import read_dags
 
 if TYPE_CHECKING:
     import pandas as pd

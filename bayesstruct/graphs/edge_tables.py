@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.edges import EdgePosterior
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.edges import EdgePosterior
+from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import numpy as np
 
 from bayesstruct.graphs.ancestry import blocks, compelled_arcs, essential
 from bayesstruct.graphs.digraphs import digraph, from_off_diagonal, off_diagonal, to_dag_matrix
-from bayesstruct.graphs.posterior import distinct_rows
-from bayesstruct.graphs.reading import read_dags
+from bayesstruct.graphs.posteriors.base import distinct_rows
+from bayesstruct.graphs.posteriors.reading import read_dags
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.reading import read_graphs
+from bayesstruct.graphs.posteriors.reading import read_graphs
 
 if TYPE_CHECKING:
     import networkx as nx

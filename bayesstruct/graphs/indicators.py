@@ -4,7 +4,7 @@ import warnings
 
 from typing import TYPE_CHECKING
 
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.edges import EdgePosterior
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.edges import EdgePosterior
+from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd

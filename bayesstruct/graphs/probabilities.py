@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.graphs.graphs import check_fraction
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.graphs.groups import SAMPLE_DIMS
-from bayesstruct.graphs.posterior import GraphPosterior
-from bayesstruct.graphs.reading import read
+from bayesstruct.graphs.posteriors.base import GraphPosterior
+from bayesstruct.graphs.posteriors.reading import read
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.features.reading.quantities import feature_quantities, has_features, unlabelled
-from bayesstruct.graphs.arcs import DagPosterior
-from bayesstruct.graphs.edges import INDICATOR
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import MIN_DRAWS
-from bayesstruct.graphs.reading import read
+from bayesstruct.graphs.posteriors.arcs import DagPosterior
+from bayesstruct.graphs.posteriors.edges import INDICATOR
+from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arcs import blocks
-from bayesstruct.graphs.estimators import RESOLUTION
 from bayesstruct.graphs.groups import SAMPLE_DIMS
-from bayesstruct.graphs.reading import read_arcs
+from bayesstruct.graphs.posteriors.arcs import blocks
+from bayesstruct.graphs.posteriors.estimators import RESOLUTION
+from bayesstruct.graphs.posteriors.reading import read_arcs
 
 if TYPE_CHECKING:
     import xarray as xr

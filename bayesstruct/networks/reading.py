@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.data.names import nearest
 from bayesstruct.graphs.groups import in_order
-from bayesstruct.graphs.refusals import refuse_cut_arcs
+from bayesstruct.graphs.posteriors.refusals import refuse_cut_arcs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import bayesstruct as bs
 
 from bayesstruct import structure
 from bayesstruct.graphs import ancestry as _ancestry
-from bayesstruct.graphs.posterior import distinct_rows
+from bayesstruct.graphs.posteriors.base import distinct_rows
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def test_covered_arcs_can_be_reversed(seed):
             assert before[j, i]
 
 
-def test_cpdag_keeps_names_and_says_what_is_compelled():
+def test_cpdag_keeps_names_and_marks_compelled_arcs():
     graph = nx.DiGraph([("c", "b"), ("a", "b"), ("b", "d"), ("e", "f")])
     graph.add_node("alone")
     found = structure.cpdag(graph)

@@ -9,7 +9,7 @@ from tools.posteriors import bernoulli_posterior, posterior
 
 import bayesstruct as bs
 
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.modes.check import check
 from bayesstruct.structure import edge_table, median_graph
 
@@ -29,7 +29,7 @@ def drop(tree, group, name):
         ("constant_data", "edge_prior", "no `edge_prior`"),
     ],
 )
-def test_what_is_missing_is_named(group, name, message):
+def test_missing_variables_are_named(group, name, message):
     with pytest.raises(ValueError, match=message):
         edge_table(drop(bernoulli_posterior([0.5, 0.5, 0.5], draws=10), group, name))
 
@@ -70,7 +70,7 @@ def sampled(model):
     return pm.sample(20, tune=5, chains=2, cores=1, random_seed=1, progressbar=False, model=model)
 
 
-def test_a_model_of_ones_own_is_told_what_to_add_and_then_read():
+def test_a_hand_written_model_is_told_what_to_add_and_then_read():
     rng = np.random.default_rng(0)
     rows, names = rng.normal(size=(40, 3)), ["a", "b", "c"]
     with pytest.raises(ValueError, match="no `edge_source` and no `edge_target` and") as caught:
@@ -163,7 +163,7 @@ def test_names_with_the_separator_in_them():
     assert table.loc[0, ["source", "target"]].tolist() == ["a -- b", "c"]
 
 
-def test_draws_that_are_nan_are_refused_by_all_that_reads_them():
+def test_draws_that_are_nan_are_refused_by_all_readers():
     """Runs of different lengths, joined along the chains."""
     tree = bernoulli_posterior([0.5, 0.5, 0.5], draws=10)
     edge = tree["posterior"]["edge"].astype(float)

@@ -143,7 +143,7 @@ def test_fixed_edges_are_not_tested():
 def test_one_chain_is_said():
     table = edge_table(bernoulli_posterior([0.3, 0.4, 0.5], chains=1))
     assert table.r_hat.isna().all()
-    assert any("only one" in note for note in table.attrs["notes"])
+    assert any("this result has one" in note for note in table.attrs["notes"])
 
 
 def test_prior_group():
@@ -200,7 +200,7 @@ def with_statistics(tree, **statistics):
     return xr.DataTree.from_dict(groups | {"sample_stats": xr.Dataset(values, draws)})
 
 
-def test_probabilities_are_means_of_what_the_step_reported():
+def test_probabilities_are_means_of_the_numbers_that_the_step_reported():
     tree = reported([0.2, 0.9, 0.5, 0.02, 0.98, 0.05])
     values = tree["sample_stats"]["weight_inclusion"].values
     found = inclusion_probabilities(tree)
@@ -251,12 +251,12 @@ def unnumbered(tree):
         ),
     ],
 )
-def test_counted_where_what_was_reported_may_be_of_something_else(change):
+def test_draws_are_counted_where_reported_numbers_may_be_of_others(change):
     tree = change(reported([0.2, 0.9, 0.5]))
     found = inclusion_probabilities(tree)
     assert found.attrs["estimator"] == edge_table(tree).attrs["estimator"] == "frequency"
     np.testing.assert_allclose(found, tree["posterior"]["edge"].mean(("chain", "draw")))
-    said = any("what the step reported" in note.lower() for note in edge_table(tree).attrs["notes"])
+    said = any("that the step reported" in note for note in edge_table(tree).attrs["notes"])
     assert said == any(str(n).endswith("_inclusion") for n in tree["sample_stats"].data_vars)
 
 

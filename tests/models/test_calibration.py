@@ -55,7 +55,7 @@ def simulator(kind):
         if kind == "beta":
             truth["edge_probability"] = share
         if kind != "laplace":
-            truth["cell"] = rows[MISSING][:2]
+            truth["imputed"] = rows[MISSING][:2]
             rows[MISSING] = np.nan
         return truth, rows
 
@@ -81,7 +81,7 @@ def fitter(kind, tune=50, draws=200):
         if "edge" in kept[0]:
             out["edge"] = np.array([q["edge"] for q in kept])
             out["edges"] = out["edge"].sum(axis=1)
-            out["cell"] = np.array([q["x_missing"][:2] for q in kept])
+            out["imputed"] = np.array([q["x_missing"][:2] for q in kept])
         if kind == "beta":
             out["edge_probability"] = np.array(
                 [1 / (1 + np.exp(-q["edge_probability_logodds__"])) for q in kept]

@@ -63,7 +63,7 @@ def test_weights_are_partial_correlations(fitted):
     assert np.linalg.eigvalsh(K).min() > 0
 
 
-def test_what_the_posterior_is_read_with(fitted):
+def test_constants_of_the_posterior(fitted):
     _, idata = fitted
     constant = idata["constant_data"]
     i, j = np.triu_indices(4, 1)
@@ -83,7 +83,7 @@ def test_predictive_draws_are_in_the_units_of_the_table(fitted):
     x = predictive["posterior_predictive"]["x"]
     assert x.dims == ("chain", "draw", "observation", "node")
     table = frame()
-    # 3,600 replicated cells a column: the posterior is wide, a third of its spread is allowed.
+    # 3,600 replicated values a column: the posterior is wide, a third of its spread is allowed.
     z = (x.mean(("chain", "draw", "observation")) - table.mean().values) / table.std().values
     assert np.abs(z).max() < 0.35
     ratio = x.std(("chain", "draw", "observation")).values / table.std().values
@@ -98,12 +98,12 @@ def test_log_likelihood_and_loo(fitted):
     assert pointwise.dims == ("chain", "draw", "observation")
     draw = idata["posterior"].isel(chain=0, draw=0)
     location, scale = frame().mean().values, frame().std().values
-    law = stats.multivariate_normal(
+    normal = stats.multivariate_normal(
         location + scale * draw["mean"].values,
         np.linalg.inv(draw["precision"].values) * np.outer(scale, scale),
     )
     np.testing.assert_allclose(
-        pointwise.isel(chain=0, draw=0), law.logpdf(frame().values), rtol=1e-8
+        pointwise.isel(chain=0, draw=0), normal.logpdf(frame().values), rtol=1e-8
     )
     import warnings
 
@@ -113,17 +113,17 @@ def test_log_likelihood_and_loo(fitted):
 
 
 @pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
-def test_missing_cells(prior):
+def test_missing_values(prior):
     model = gaussian_graphical(frame(gaps=True), prior=prior)
     idata = sample(model, draws=300)
-    cells = idata["posterior"]["x_missing"]
-    assert cells.dims == ("chain", "draw", "missing")
-    assert cells["missing"].values.tolist() == ["sleep[3]", "mood[7]", "energy[7]"]
+    imputed = idata["posterior"]["x_missing"]
+    assert imputed.dims == ("chain", "draw", "missing")
+    assert imputed["missing"].values.tolist() == ["sleep[3]", "mood[7]", "energy[7]"]
     truth = frame()
     spread = truth.std()[["sleep", "mood", "energy"]].values
     centre = truth.mean()[["sleep", "mood", "energy"]].values
-    assert (np.abs(cells.mean(("chain", "draw")) - centre) < 3 * spread).all()
-    assert (cells.std(("chain", "draw")) > 0.1 * spread).all()
+    assert (np.abs(imputed.mean(("chain", "draw")) - centre) < 3 * spread).all()
+    assert (imputed.std(("chain", "draw")) > 0.1 * spread).all()
     with model:
         pm.compute_log_likelihood(idata, progressbar=False)
         predictive = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
@@ -134,7 +134,7 @@ def test_missing_cells(prior):
 
 @pytest.fixture(scope="module")
 def with_everything():
-    """Missing cells, and an indicator that never changes."""
+    """Missing values, and an indicator that never changes."""
     return sample(gaussian_graphical(frame(gaps=True), required=[("worry", "energy")]))
 
 
@@ -207,13 +207,13 @@ RECORDED = ("edge_source", "edge_prior", "edge_nominal", "spike_scale", "slab_sc
 
 
 @pytest.mark.parametrize("name", [*RECORDED, "diagonal_rate", "cell_missing"])
-def test_what_the_posterior_is_read_with_cannot_be_set(name):
+def test_constants_of_the_posterior_cannot_be_set(name):
     model = gaussian_graphical(frame(gaps=True))
     with model, pytest.raises(TypeError, match=f"`{name}` must be a `SharedVariable`"):
         pm.set_data({name: 0.5})
 
 
-def test_what_the_posterior_is_read_with_survives_transformations():
+def test_constants_of_the_posterior_survive_transformations():
     model = pm.do(gaussian_graphical(frame()), {"mean": np.zeros(4)})
     constant = sample(model, 10)["constant_data"]
     assert {*RECORDED} < {*constant.data_vars}

@@ -179,16 +179,16 @@ def test_edges_alone_get_their_own_step():
 
 
 def overlooked(model, name):
-    """Whether a step of ours draws the variable."""
+    """Whether a Gibbs step draws the variable."""
     try:
         step = assigned_step(model)
     except ValueError as error:
         assert name in str(error)
         return False
-    ours = [
+    gibbs = [
         m for m in getattr(step, "methods", [step]) if isinstance(m, (PrecisionGibbs, EdgesGibbs))
     ]
-    return any(model.rvs_to_values[model[name]] in m.vars for m in ours)
+    return any(model.rvs_to_values[model[name]] in m.vars for m in gibbs)
 
 
 @pytest.mark.parametrize("child", ["potential", "observed"])
@@ -210,7 +210,7 @@ def _element_named(K):
     pm.Normal("other", K[0, 0], 1.0, observed=0.3)
 
 
-def test_a_child_of_the_missing_cells_is_not_overlooked():
+def test_a_child_of_the_missing_values_is_recognised():
     rows = ROWS.copy()
     rows[0, 1] = np.nan
     with gaussian_graphical(rows) as model:

@@ -29,7 +29,7 @@ def _half_traces(graph, b, scale, draws, sweeps=20):
     )
 
 
-def _law(graph, b):
+def _trace_distribution(graph, b):
     """tr(K D) / 2 is Gamma, because the normalising constant is homogeneous in D."""
     p = len(graph)
     return stats.gamma(p * (b - 2) / 2 + p + graph.number_of_edges())
@@ -40,11 +40,11 @@ def _law(graph, b):
     [nx.empty_graph(3), nx.path_graph(4), nx.complete_graph(4), nx.lollipop_graph(3, 2)],
     ids=["empty", "chain", "complete", "lollipop"],
 )
-def test_law_on_decomposable_graphs(graph):
+def test_distribution_on_decomposable_graphs(graph):
     traces = _half_traces(graph, 3.5, _scale(len(graph)), 2000)
-    law = _law(graph, 3.5)
-    assert abs(traces.mean() - law.mean()) < 4 * law.std() / np.sqrt(traces.size)
-    assert stats.kstest(traces, law.cdf).pvalue > 1e-3
+    expected = _trace_distribution(graph, 3.5)
+    assert abs(traces.mean() - expected.mean()) < 4 * expected.std() / np.sqrt(traces.size)
+    assert stats.kstest(traces, expected.cdf).pvalue > 1e-3
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_law_on_decomposable_graphs(graph):
     [(nx.cycle_graph(4), 400), (nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4)), 120)],
     ids=["cycle", "grid"],
 )
-def test_law_on_other_graphs_after_ten_sweeps(graph, draws):
+def test_distribution_on_other_graphs_after_ten_sweeps(graph, draws):
     traces = _half_traces(graph, 3.0, _scale(len(graph)), draws, sweeps=10)
-    law = _law(graph, 3.0)
-    assert abs(traces.mean() - law.mean()) < 4 * law.std() / np.sqrt(draws)
-    assert stats.kstest(traces, law.cdf).pvalue > 1e-3
+    expected = _trace_distribution(graph, 3.0)
+    assert abs(traces.mean() - expected.mean()) < 4 * expected.std() / np.sqrt(draws)
+    assert stats.kstest(traces, expected.cdf).pvalue > 1e-3
 
 
 def test_nodes_without_an_edge_are_independent():
@@ -130,7 +130,7 @@ def test_seed():
     assert not first.precision.equals(other.precision)
 
 
-def test_missing_cells():
+def test_missing_values():
     data = gaussian_graphical(100, 8, missing=0.15, random_seed=1).data
     assert data.isna().to_numpy().mean() == 0.15
     assert data.notna().any(axis=1).all()

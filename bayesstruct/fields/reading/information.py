@@ -6,9 +6,9 @@ import numpy as np
 
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.fields.kernels.potentials import KINDS, Potentials
-from bayesstruct.graphs.edges import EdgePosterior
 from bayesstruct.graphs.groups import SAMPLE_DIMS
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.edges import EdgePosterior
+from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import numpy as np
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.graphs.plots.positions import resolve
 from bayesstruct.graphs.plots.style import FAINT, POSITIVE, UNDECIDED, axes
-from bayesstruct.graphs.reading import read_graphs
+from bayesstruct.graphs.posteriors.reading import read_graphs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

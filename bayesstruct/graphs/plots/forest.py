@@ -7,7 +7,7 @@ import numpy as np
 from bayesstruct.graphs.arc_tables import arc_table
 from bayesstruct.graphs.edge_tables import edge_table
 from bayesstruct.graphs.plots.style import NEUTRAL, axes, shorten, sign_colour
-from bayesstruct.graphs.reading import read
+from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:

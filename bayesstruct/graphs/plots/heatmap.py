@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.graphs.matrices import inclusion_matrix, partial_correlations
 from bayesstruct.graphs.plots.style import axes, diverging_map, shorten
-from bayesstruct.graphs.reading import read_edges
+from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.reading import is_acyclic
+from bayesstruct.graphs.posteriors.reading import is_acyclic
 from bayesstruct.graphs.records import ArcEnds
 from bayesstruct.graphs.replicates import constants_of, ends_of, replicated_tables
 

@@ -16,7 +16,7 @@ from tools.dags import dag_posterior, random_dags, to_graph
 
 from bayesstruct import structure
 from bayesstruct.graphs.plots.style import NEGATIVE, POSITIVE
-from bayesstruct.graphs.reading import read
+from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.plots import layout, plot_edges, plot_evidence, plot_graph
 
 
@@ -88,7 +88,7 @@ def test_parents_are_above_their_children(seed, p):
     assert not linked or not alone or max(alone) < min(linked)
 
 
-def test_layers_uncross_what_can_be_uncrossed():
+def test_layers_have_no_avoidable_crossings():
     graph = nx.DiGraph(
         [("a", "y"), ("b", "x"), ("c", "z"), ("top", "c"), ("top", "b"), ("top", "a")]
     )

@@ -76,7 +76,7 @@ def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
         SPIKE, SLAB, RATE, 100_000, 500,
     )  # fmt: skip
     # The edges left by a sweep are those drawn with the last visit of each element, hence a draw
-    # from their joint law with the matrix.
+    # from their joint distribution with the matrix.
     assert_matches_enumeration(codes, exact, errors=errors)
     assert_moments_agree(matrices, weighted)
     # Rao-Blackwell estimates of the same inclusion probabilities (both visits to each pair).

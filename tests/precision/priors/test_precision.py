@@ -245,7 +245,7 @@ def test_two_variables_against_quadrature(kind):
     assert np.linalg.eigvalsh(draws)[:, 0].min() > 0
 
 
-def assert_same_law(a, b, alpha=1e-4):
+def assert_same_distribution(a, b, alpha=1e-4):
     """Kolmogorov tests of elements, log determinant and smallest eigenvalue (Bonferroni)."""
 
     def features(K):
@@ -265,7 +265,7 @@ def test_spike_slab_draws_against_rejection(p):
         np.random.default_rng(2), 20_000, p,
         probability=probability, spike=0.2, slab=1.2, diagonal_rate=0.5,
     )[0]  # fmt: skip
-    assert_same_law(draws, 2.0 * expected)
+    assert_same_distribution(draws, 2.0 * expected)
 
 
 @pytest.mark.parametrize("p", [3, 4])
@@ -276,7 +276,7 @@ def test_laplace_draws_against_rejection(p):
     expected = laplace_prior(
         np.random.default_rng(2), 20_000, p, rate=RATES[:p, :p], diagonal_rate=0.4
     )
-    assert_same_law(draws, expected)
+    assert_same_distribution(draws, expected)
 
 
 def test_gibbs_fallback_agrees_with_rejection(monkeypatch):
@@ -298,8 +298,10 @@ def test_gibbs_fallback_agrees_with_rejection(monkeypatch):
     expected, _, _ = spike_slab_prior(
         rng, 20_000, p, probability=0.4, spike=0.2, slab=1.2, diagonal_rate=0.5
     )
-    assert_same_law(np.array(spike_slab), expected)
-    assert_same_law(np.array(laplace), laplace_prior(rng, 20_000, p, rate=1.5, diagonal_rate=0.4))
+    assert_same_distribution(np.array(spike_slab), expected)
+    assert_same_distribution(
+        np.array(laplace), laplace_prior(rng, 20_000, p, rate=1.5, diagonal_rate=0.4)
+    )
     _, _, expected = spike_slab_prior(
         rng, 20_000, p, beta=(1.0, 2.0), spike=0.2, slab=1.2, diagonal_rate=0.5
     )
@@ -326,7 +328,9 @@ def test_implied_prior_of_the_edge_probability():
     fine = np.linspace(0, 1, 2_001)
     cdf = integrate.cumulative_trapezoid(stats.beta.pdf(fine, 1.5, 2.0) * C(fine), fine, initial=0)
     assert stats.kstest(draws, lambda x: np.interp(x, fine, cdf / cdf[-1])).pvalue > 1e-4
-    assert stats.kstest(draws, stats.beta(1.5, 2.0).cdf).pvalue < 1e-6  # not the nominal law
+    assert (
+        stats.kstest(draws, stats.beta(1.5, 2.0).cdf).pvalue < 1e-6
+    )  # not the nominal distribution
     assert C(1.0) < 0.9 * C(0.0)
 
 
@@ -340,7 +344,7 @@ def test_beta_prior_joint_draws():
         np.random.default_rng(2), 20_000, 3,
         beta=(1.5, 2.0), spike=0.2, slab=1.0, diagonal_rate=0.5,
     )  # fmt: skip
-    assert_same_law(draws[0], expected[0])
+    assert_same_distribution(draws[0], expected[0])
     assert stats.ks_2samp(draws[2], expected[2]).pvalue > 1e-4
     # Joint: the product of share and number of edges.
     a, b = draws[1].sum(1) * draws[2], expected[1].sum(1) * expected[2]

@@ -52,13 +52,13 @@ def observed_part(rows):
     out = []
     for x, m in zip(rows, MISSING, strict=True):
         o = ~m
-        law = stats.multivariate_normal((LOCATION + SCALE * MEAN)[o], COVARIANCE[np.ix_(o, o)])
-        out.append(law.logpdf(x[o]))
+        normal = stats.multivariate_normal((LOCATION + SCALE * MEAN)[o], COVARIANCE[np.ix_(o, o)])
+        out.append(normal.logpdf(x[o]))
     return np.array(out)
 
 
 @pytest.mark.parametrize("filler", [0.0, 1e6, np.nan])
-def test_incomplete_rows_count_observed_cells_only(filler):
+def test_incomplete_rows_count_observed_values_only(filler):
     rv = IncompleteGraphicalNormal.dist(MEAN, K, LOCATION, SCALE, missing=MISSING)
     logp = pm.logp(rv, np.where(MISSING, filler, ROWS)).eval()
     assert logp.shape == (6,)
@@ -68,8 +68,8 @@ def test_incomplete_rows_count_observed_cells_only(filler):
 def test_observed_and_missing_make_the_complete_row():
     args = (MEAN, K, LOCATION, SCALE)
     observed = pm.logp(IncompleteGraphicalNormal.dist(*args, missing=MISSING), ROWS).eval()
-    cells = MissingValues.dist(*args, table=np.where(MISSING, np.nan, ROWS), missing=MISSING)
-    missing = pm.logp(cells, ROWS[MISSING]).eval()
+    rv = MissingValues.dist(*args, table=np.where(MISSING, np.nan, ROWS), missing=MISSING)
+    missing = pm.logp(rv, ROWS[MISSING]).eval()
     assert missing.shape == ()
     complete = reference().logpdf(ROWS).sum()
     np.testing.assert_allclose(observed.sum() + missing, complete, rtol=1e-10)
@@ -118,7 +118,7 @@ def test_incomplete_rows_have_the_shape_of_their_table(mean):
 
 
 @pytest.mark.compiled
-def test_moments_of_missing_cells():
+def test_moments_of_missing_values():
     rv = MissingValues.dist(MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
     draws = pm.draw(rv, 8_000, random_seed=1)
     z, at = (ROWS - LOCATION) / SCALE - MEAN, 0
@@ -140,11 +140,11 @@ def test_moments_of_missing_cells():
 def test_support_points():
     with pm.Model() as model:
         GraphicalNormal("x", MEAN, K, LOCATION, SCALE, shape=(4, 3))
-        MissingValues("cells", MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
+        MissingValues("imputed", MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)
         ColumnMeans("mean", 0.5, 1.0, shape=3)
     point = model.initial_point()
     np.testing.assert_allclose(point["x"], np.broadcast_to(LOCATION + SCALE * MEAN, (4, 3)))
-    assert point["cells"].shape == (4,)
+    assert point["imputed"].shape == (4,)
     np.testing.assert_allclose(point["mean"], 0.5)
 
 

@@ -39,7 +39,7 @@ def test_a_fitting_model_holds_the_observed_correlation_and_another_does_not(rng
     assert fits.observed == pytest.approx(np.corrcoef(observed.T)[0, 1])
 
 
-def test_missing_cells_do_not_count(rng):
+def test_missing_values_do_not_count(rng):
     observed = correlated(rng, 400, 0.7)
     missing = rng.random(observed.shape) < 0.3
     spoilt = np.where(missing, 50.0, observed)
@@ -51,20 +51,19 @@ def test_missing_cells_do_not_count(rng):
 
 def test_regressions_are_held_against_the_observed_predictors(rng):
     observed = correlated(rng, 300, 0.8)
-    # Each cell anew given the observed other one: replicated columns are hardly correlated.
+    # Each value anew given the observed other one: replicated columns are hardly correlated.
     noise = rng.normal(size=(100, 300, 2))
     replicated = 0.8 * observed[:, ::-1] + 0.6 * noise
     result = tree(observed, replicated)
-    result["constant_data"] = xr.Dataset(
-        {"arc_source": ("ordered_pair", [1, 0]), "arc_target": ("ordered_pair", [0, 1])}
-    )
+    arcs = {"arc_source": ("ordered_pair", [1, 0]), "arc_target": ("ordered_pair", [0, 1])}
+    result["constant_data"] = xr.Dataset(arcs)
     table = predictive_correlations(result)
     assert table[["source", "target"]].values.tolist() == [["c0", "c1"], ["c1", "c0"]]
     result["constant_data"] = xr.Dataset()
     result["posterior"] = xr.Dataset(attrs={"dependency_network": "symmetrised"})
     assert predictive_correlations(result).equals(table)
     # The rows of a Bayesian network are replicated as a whole.
-    result["constant_data"] = xr.Dataset({"arc_source": ("ordered_pair", [1, 0]), "arc_acyclic": 1})
+    result["constant_data"] = xr.Dataset({**arcs, "arc_acyclic": 1})
     assert len(predictive_correlations(result)) == 1
     assert table.inside.all()
     independent = tree(observed, noise)

@@ -97,13 +97,13 @@ def test_edges_with_a_beta_edge_probability():
     assert_matches_enumeration(edges, exact, states=states, errors=errors)
     assert_agrees(matrices, weighted)
     share = 1 / (1 + np.exp(-np.array([q["edge_probability_logodds__"] for q in kept])))
-    # Given the edges it is beta whatever else; this is its mean from the exact law of the edges.
+    # Given the edges it is beta whatever else; this is its mean from the exact distribution of the edges.
     expected = exact @ ((0.8 + states.sum(1)) / (0.8 + 1.7 + 3))
     mean, error, _ = mean_and_error(share[:, None])
     assert abs(mean[0] - expected) < 4.5 * error[0]
 
 
-def test_edges_and_imputations_with_missing_cells():
+def test_edges_and_imputations_of_missing_values():
     rows = table(7, 3)
     rows[0, 1] = rows[2, 0] = rows[2, 2] = rows[5, 2] = np.nan
     missing = np.isnan(rows)
@@ -125,8 +125,8 @@ def test_edges_and_imputations_with_missing_cells():
     centre = -(k[:, 1, 0] * rows[0, 0] + k[:, 1, 2] * rows[0, 2]) / k[:, 1, 1]
     both = np.stack([centre, centre**2 + 1 / k[:, 1, 1]], axis=1)
     expected, expected_error = weighted.mean(both)
-    cell = (np.array([q["x_missing"][0] for q in kept]) - LOCATION[1]) / SCALE[1]
-    mean, error, _ = mean_and_error(np.stack([cell, cell**2], axis=1))
+    imputed = (np.array([q["x_missing"][0] for q in kept]) - LOCATION[1]) / SCALE[1]
+    mean, error, _ = mean_and_error(np.stack([imputed, imputed**2], axis=1))
     assert (np.abs(mean - expected) < 4.5 * np.hypot(error, expected_error)).all()
 
 

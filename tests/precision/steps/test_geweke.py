@@ -107,7 +107,7 @@ class Joint:
         """Parameters given the table by the steps, then a new table."""
         point, rows, _ = state
         self.rows.set_value(np.where(MISSING, 99.0, rows) if self.gaps else rows)
-        self.steps[0].parts[0].tables = None
+        self.steps[0].parts[0].forget()
         for step in self.steps:
             point, _ = step.step(point)
         return self.with_rows(rng, dict(point))
@@ -156,7 +156,7 @@ class Joint:
         ("laplace", False, True),
     ],
 )
-def test_parameters_and_tables_have_their_joint_law(kind, gaps, random, full):
+def test_parameters_and_tables_have_their_joint_distribution(kind, gaps, random, full):
     z = Joint(kind, gaps=gaps, random=random).check(60_000 if full else 2_000)
     assert len(z) > 20
 

@@ -32,7 +32,7 @@ def test_pm_sample_uses_the_step_unasked(kind):
         edges = idata["posterior"]["edge"].sum("pair")
         np.testing.assert_array_equal(idata["sample_stats"]["n_edges"], edges)
     K = idata["posterior"]["precision"].values
-    # Every draw is a new one: a continuous law never repeats.
+    # Every draw is a new one: a continuous distribution never repeats.
     assert len(np.unique(K[..., 0, 0])) == 100
 
 

@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from bayesstruct.graphs.estimators import ControlVariate, Frequency, Product, RaoBlackwell
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
-from bayesstruct.graphs.posterior import GraphPosterior
+from bayesstruct.graphs.posteriors.base import GraphPosterior
+from bayesstruct.graphs.posteriors.estimators import (
+    ControlVariate,
+    Frequency,
+    Product,
+    RaoBlackwell,
+)
+from bayesstruct.graphs.posteriors.refusals import refuse_absent
 from bayesstruct.graphs.records import EdgePrior, Visited
-from bayesstruct.graphs.refusals import refuse_absent
 from bayesstruct.graphs.truth import adjacency
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from bayesstruct.graphs.mixing import series_ess, typical_ess
 from bayesstruct.graphs.records import EdgeProducts, EdgeScales
 
 if TYPE_CHECKING:
-    from bayesstruct.graphs.arcs import ArcPosterior
-    from bayesstruct.graphs.edges import EdgePosterior
-    from bayesstruct.graphs.posterior import GraphPosterior
+    from bayesstruct.graphs.posteriors.arcs import ArcPosterior
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+    from bayesstruct.graphs.posteriors.edges import EdgePosterior
 
 __all__ = [
     "RESOLUTION",

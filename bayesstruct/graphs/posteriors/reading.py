@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.arcs import ArcPosterior, DagPosterior
-from bayesstruct.graphs.edges import INDICATOR, EdgePosterior
 from bayesstruct.graphs.groups import CONSTANTS, NODE, SAMPLE_DIMS, group_dataset, in_order
-from bayesstruct.graphs.posterior import GraphPosterior
-from bayesstruct.graphs.records import Acyclic, ArcEnds, EdgeEnds
-from bayesstruct.graphs.refusals import (
+from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
+from bayesstruct.graphs.posteriors.base import GraphPosterior
+from bayesstruct.graphs.posteriors.edges import INDICATOR, EdgePosterior
+from bayesstruct.graphs.posteriors.refusals import (
     refuse_absent,
     refuse_absent_arcs,
     refuse_cut_arcs,
     refuse_sorted_nodes,
     wrong_type,
 )
+from bayesstruct.graphs.records import Acyclic, ArcEnds, EdgeEnds
 
 if TYPE_CHECKING:
     import xarray as xr

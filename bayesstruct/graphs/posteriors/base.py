@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import networkx as nx
     import xarray as xr
 
-    from bayesstruct.graphs.estimators import Frequency
+    from bayesstruct.graphs.posteriors.estimators import Frequency
 
 __all__ = ["Distinct", "GraphPosterior", "distinct_rows"]
 
@@ -126,7 +126,7 @@ class GraphPosterior(ABC):
         ess : ndarray, optional
             ``estimator.ess()``, if it is known.
         """
-        from bayesstruct.graphs.estimators import bayes_factors_of
+        from bayesstruct.graphs.posteriors.estimators import bayes_factors_of
 
         return bayes_factors_of(*self.probabilities, self.prior, self.estimator.floor(ess))
 

@@ -1,0 +1,1 @@
+"""Posteriors over edges, arcs and directed acyclic graphs, read from results."""
