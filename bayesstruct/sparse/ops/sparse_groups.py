@@ -28,7 +28,7 @@ from bayesstruct.sparse.solvers.designs import as_design
 from bayesstruct.sparse.solvers.groups import group_problem
 from bayesstruct.sparse.solvers.losses import Gaussian, Logistic
 from bayesstruct.sparse.solvers.proximal_newton import Certifier, GramCache, proximal_newton
-from bayesstruct.sparse.solvers.soft_threshold import bbst_steps
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
 
 __all__ = ["GroupMode", "group_lasso", "tree_lasso"]
 
@@ -160,7 +160,7 @@ def tree_lasso(
     Notes
     -----
     Derivatives are as those of `group_lasso`. Descent by Barzilai-Borwein soft-threshold steps
-    (:func:`bayesstruct.sparse.solvers.soft_threshold.bbst`), finished by Newton steps on the support.
+    (:func:`bayesstruct.sparse.solvers.soft_threshold.soft_threshold`), finished by Newton steps on the support.
 
     References
     ----------
@@ -267,8 +267,8 @@ class _Regression:
 
     def _descend(self, objective, penalty, start, tol, max_evaluations):
         """Barzilai-Borwein soft-threshold steps until a residual is at most ``tol``."""
-        options = {"tol": tol, "max_evaluations": max_evaluations}
-        return bbst_steps(objective, start, penalty, **options).coefficients
+        options = {"step": "barzilai_borwein", "tol": tol, "max_evaluations": max_evaluations}
+        return soft_threshold_steps(objective, start, penalty, **options).coefficients
 
     def _newton(self, loss, rates, start, tol, max_iter):
         """Proximal Newton steps until a gap is at most ``tol``, relatively; None if there is no mode."""

@@ -113,11 +113,11 @@ def adagrad_mirror_descent(
     A stream of four minibatches of 50 rows:
 
     >>> import numpy as np
-    >>> from bayesstruct.solvers.stochastic import adagrad_mirror_descent
+    >>> from bayesstruct.solvers import optimizers
     >>> rng = np.random.default_rng(1)
     >>> tables = (rng.standard_normal((50, 3)) for _ in range(4))
     >>> batches = ((X, X @ [1.0, 0.0, -1.0]) for X in tables)
-    >>> found = adagrad_mirror_descent(batches, rate=1.0, n=200, intercept=False)
+    >>> found = optimizers.adagrad_mirror_descent(batches, rate=1.0, n=200, intercept=False)
     >>> found.iterations, found.gap
     (4, inf)
     """

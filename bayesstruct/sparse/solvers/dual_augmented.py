@@ -27,7 +27,7 @@ from bayesstruct.sparse.solvers.losses import Gaussian, Logistic, Loss, loss_for
 from bayesstruct.sparse.solvers.proximal_newton import Certifier, Problem, l1_problem
 from bayesstruct.sparse.solvers.sparse import SparseSolution, check_start
 
-__all__ = ["Step", "dal", "dual_augmented_steps"]
+__all__ = ["Step", "dual_augmented_lagrangian", "dual_augmented_steps"]
 
 _GROWTH = 2.0  # of the proximity
 _FREE_GROWTH = 40.0  # of that of unpenalised coefficients whose constraint does not improve
@@ -41,7 +41,7 @@ _LEAST_SHARE = 1e-250  # of a label: its logarithm and its inverse are numbers
 _TO_BOUNDARY = 0.99  # of the way to the end of the dual function's domain
 
 
-def dal(
+def dual_augmented_lagrangian(
     X: ArrayLike | Design,
     y: ArrayLike,
     *,
@@ -129,8 +129,10 @@ def dal(
     --------
     >>> import numpy as np
     >>> from bayesstruct.penalties import L1
-    >>> from bayesstruct.solvers.dual_augmented import dal
-    >>> found = dal(np.eye(3), [3.0, 0.2, -2.0], penalty=L1(1.0), intercept=False, tol=1e-12)
+    >>> from bayesstruct.solvers import optimizers
+    >>> found = optimizers.dual_augmented_lagrangian(
+    ...     np.eye(3), [3.0, 0.2, -2.0], penalty=L1(1.0), intercept=False, tol=1e-12
+    ... )
     >>> found.coefficients.round(6)
     array([ 2.,  0., -1.])
     """
@@ -184,7 +186,7 @@ def dal(
         method="dual augmented Lagrangian",
         gradient=gradient[:p],
     )
-    solution.warn_unless_converged("dal", "Raise `max_iter` or `tol`.")
+    solution.warn_unless_converged("dual_augmented_lagrangian", "Raise `max_iter` or `tol`.")
     return solution
 
 
@@ -241,7 +243,7 @@ def dual_augmented_steps(
     certifier : Certifier, optional
         For the problem.
     newton : {"cholesky", "cg"}, optional
-        As in `dal`.
+        As in `dual_augmented_lagrangian`.
 
     Yields
     ------
@@ -276,11 +278,14 @@ def _problem(design, loss, penalty):
     if not isinstance(penalty, Penalty):
         raise TypeError(f"`penalty` must be L1(rate) or Group(rate, groups), not {penalty!r:.60}")
     if penalty.rate == 0:
-        raise ValueError("the rate is 0; `dal` needs a penalty")
+        raise ValueError("the rate is 0; `dual_augmented_lagrangian` needs a penalty")
     if isinstance(penalty, Group) and penalty.norm == 2:
         return group_problem(design, loss, penalty)
     if not isinstance(penalty, L1):
-        raise ValueError(f"`dal` takes L1 or Group under the Euclidean norm, not {penalty!r}")
+        raise ValueError(
+            "`dual_augmented_lagrangian` takes L1 or Group under the Euclidean norm, not "
+            f"{penalty!r}"
+        )
     return l1_problem(design, loss, penalty)
 
 
@@ -445,7 +450,9 @@ def _conjugate(loss):
     for kind, conjugate in ((Gaussian, _GaussianConjugate), (Logistic, _LogisticConjugate)):
         if isinstance(loss, kind):
             return conjugate(loss.y)
-    raise ValueError(f"`dal` takes Gaussian and logistic losses, not {type(loss).__name__}")
+    raise ValueError(
+        f"`dual_augmented_lagrangian` takes Gaussian and logistic losses, not {type(loss).__name__}"
+    )
 
 
 def _proximal(problem):

@@ -17,7 +17,7 @@ import numpy as np
 from bayesstruct.sparse.penalties.base import Penalty
 from bayesstruct.sparse.solvers.designs import Design
 from bayesstruct.sparse.solvers.losses import Custom, Loss
-from bayesstruct.sparse.solvers.soft_threshold import qnst_steps
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
 
 __all__ = ["GeneralRegression", "GeneralState"]
 
@@ -322,7 +322,7 @@ class _WorkingSet:
             index = (rows[:, None] * self.k + np.arange(self.k)).ravel()
             at = np.append(index, at[self.p * self.k :])
             design, penalty = design.restricted(rows), penalty.restricted(index)
-        found = qnst_steps(
+        found = soft_threshold_steps(
             lambda v: self.regression.value_and_gradient_of(design, v),
             x[at],
             penalty,

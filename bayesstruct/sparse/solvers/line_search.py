@@ -401,7 +401,8 @@ def active_set(
     Parameters
     ----------
     method : callable
-        `pss_gb`, `owl_qn`, `bbst`, `qnst`, `cone_mode`, or what has their signature.
+        `projected_scaled_subgradient`, `soft_threshold`, `cone_mode`, or another function with
+        their signature.
     value_and_gradient, start, penalty, max_evaluations
         As in `method`.
     restrict : callable, optional

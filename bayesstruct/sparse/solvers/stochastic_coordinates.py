@@ -101,8 +101,8 @@ def stochastic_coordinate_descent(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesstruct.solvers.stochastic import stochastic_coordinate_descent
-    >>> found = stochastic_coordinate_descent(
+    >>> from bayesstruct.solvers import optimizers
+    >>> found = optimizers.stochastic_coordinate_descent(
     ...     np.eye(3), [3.0, 0.2, -2.0], rate=1.0, intercept=False, random_seed=1
     ... )
     >>> found.coefficients

@@ -17,12 +17,12 @@ from bayesstruct.sparse.solvers.stochastic_streams import (
     l1_penalty,
 )
 
-__all__ = ["smidas"]
+__all__ = ["sparse_mirror_descent"]
 
 _ROWS = 256  # read at once, though steps are single rows
 
 
-def smidas(
+def sparse_mirror_descent(
     X: ArrayLike | Design | Iterable[tuple[ArrayLike, ArrayLike]],
     y: ArrayLike | None = None,
     *,

@@ -19,7 +19,7 @@ from bayesstruct.sparse.solvers import general, quadratic
 from bayesstruct.sparse.solvers.categories import CategoryDesign
 from bayesstruct.sparse.solvers.designs import as_design
 from bayesstruct.sparse.solvers.losses import Custom, Huber, Logistic, Poisson, loss_for
-from bayesstruct.sparse.solvers.soft_threshold import qnst_steps
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
 
 FAMILIES = ("gaussian", "logistic", "poisson", "huber")
 
@@ -539,9 +539,9 @@ def test_working_sets_end_at_the_mode(kind, monkeypatch):
 
     def counted(value_and_gradient, x, *args, **kwargs):
         sizes.append(len(x))
-        return qnst_steps(value_and_gradient, x, *args, **kwargs)
+        return soft_threshold_steps(value_and_gradient, x, *args, **kwargs)
 
-    monkeypatch.setattr(general, "qnst_steps", counted)
+    monkeypatch.setattr(general, "soft_threshold_steps", counted)
     monkeypatch.setattr(general, "_FIRST_SIZE", 2)
     rows = SparseGroup(1.0, np.arange(60) // 6, group_rate=1.0)
     penalty = rows if kind == "multinomial" else SEPARATE[kind]
