@@ -12,7 +12,7 @@ from pytensor.tensor.random.basic import BetaRV, InvGammaRV, NormalRV
 from bayesstruct.core.recognition import NotRecognized, children_of, is_elemwise, is_op, parameters
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.sparse.priors.spike_and_slab import LaplaceSpikeAndSlabRV, SpikeAndSlabRV
-from bayesstruct.sparse.steps.spike_slab_regression import recognize_regression
+from bayesstruct.sparse.recognition import recognize_regression
 
 __all__ = ["Neighbourhoods", "recognize_neighbourhoods"]
 

@@ -14,7 +14,7 @@ from tools.variable_selection import gaussian_subsets, logistic_subsets
 import bayesstruct as bs
 
 from bayesstruct.sparse.kernels import polya_gamma, spike_slab_regression
-from bayesstruct.sparse.steps.spike_slab_regression import Design
+from bayesstruct.sparse.steps.regression_data import RegressionData
 from bayesstruct.steps import SpikeSlabRegression
 
 pytestmark = pytest.mark.compiled  # thousands of steps, each of which evaluates a graph
@@ -79,7 +79,7 @@ def test_predictors_beyond_the_limit_of_the_gram_matrix(monkeypatch):
         w = bs.SpikeAndSlab("w", INCLUSION, SCALE, shape=P)
         pm.Normal("y", X @ w, 1.1, observed=y)
     a = chain(model, 30)
-    monkeypatch.setattr("bayesstruct.sparse.steps.spike_slab_regression.GRAM_LIMIT", 4)
+    monkeypatch.setattr("bayesstruct.sparse.steps.regression_data.GRAM_LIMIT", 4)
     np.testing.assert_allclose(chain(model, 30), a, rtol=1e-8)
 
 
@@ -492,7 +492,7 @@ def test_each_row_of_a_matrix_is_drawn_as_a_vector(mean, noise):
     design = -ROWS if mean == "rows" else ROWS
     for i in range(2):
         w = point["W"][i].copy()
-        alone = Design(design, observed[:, i], logistic)
+        alone = RegressionData(design, observed[:, i], logistic)
         equal = noise in ("one", "each column")
         with np.errstate(divide="ignore"):
             odds = np.log(q[i]) - np.log1p(-q[i])
