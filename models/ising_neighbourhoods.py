@@ -55,13 +55,13 @@ def ising_neighbourhoods(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, p) table without missing cells; each column has two values (numbers, text, categories,
+        (n, p) table without missing values; each column has two values (numbers, text, categories,
         booleans), of which the second in order counts as 1. Numbers in a table that holds text or
         categories must be whole.
     prior : {"spike_slab", "laplace", "horseshoe"}
         ``"spike_slab"`` gives each arc a probability. The others only shrink, and an arc is then a
-        coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) all alike,
-        ``"horseshoe"`` little where the coefficient is large; its global scale is common to all
+        coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) shrinks all by the same
+        amount, ``"horseshoe"`` large coefficients little; its global scale is common to all
         regressions, which therefore are not quite independent.
     expected_neighbours : float, optional
         Prior expected number of predictors of a column (spike and slab, horseshoe). By default 3, or
@@ -71,7 +71,7 @@ def ising_neighbourhoods(
         one to each, 0 forbids and 1 requires it; from a beta distribution each regression draws its
         own.
     slab : {"normal", "laplace"}, optional
-        Law of a coefficient that is not zero; normal by default.
+        Distribution of a coefficient that is not zero; normal by default.
     slab_scale : float, optional
         Its standard deviation (normal) or scale (Laplace), 1 by default, a log odds ratio. For the
         horseshoe the scale of the largest coefficients, 1.

@@ -44,7 +44,7 @@ class LassoMode(ModeSolver):
         return lasso_of(model)
 
     def solve(self, model, part, tol, max_rounds) -> Mode:
-        """Solve one regression after the other."""
+        """Solve the regressions one after the other."""
         point, change = neighbourhood_mode(model, part, tol, max_rounds)
         return Mode(point, change <= tol, max_rounds, change)
 

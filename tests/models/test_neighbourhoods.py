@@ -225,7 +225,7 @@ def changed(family="gaussian", **columns):
 
 GAPS = frame().mask(np.eye(40, 4, dtype=bool)[:, [1, 0, 3, 2]] & np.array([1, 0, 1, 0], bool))
 BAD_TABLES = {
-    "missing": ("gaussian", GAPS, ["'mood' and 'worry'", "cells are missing", "dropna"]),
+    "missing": ("gaussian", GAPS, ["'mood' and 'worry'", "values are missing", "dropna"]),
     "missing, binary": (
         "ising",
         frame("ising").where(np.arange(160).reshape(40, 4) > 3),
@@ -241,7 +241,7 @@ BAD_TABLES = {
     "missing text": (
         "ising",
         changed("ising", mood=np.array(["low", "high", None, "low"] * 10, dtype=object)),
-        ["'mood'", "cells are missing"],
+        ["'mood'", "values are missing"],
     ),
     "three values": (
         "ising",
@@ -285,7 +285,7 @@ BAD_OPTIONS = {
     "must be below 3": {"expected_neighbours": 3.0},
     "not between 0 and 1": {"inclusion": 1.5},
     "has shape (3, 3)": {"inclusion": np.full((3, 3), 0.5)},
-    "`inclusion` is no number": {"inclusion": "many"},
+    "`inclusion` is not a number": {"inclusion": "many"},
 }
 
 

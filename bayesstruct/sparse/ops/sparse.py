@@ -31,8 +31,8 @@ from bayesstruct.sparse.solvers.proximal_newton import (
 
 __all__ = ["Lasso", "SparseLogistic", "lasso", "sparse_logistic"]
 
-_FOUND = 1e-6  # duality gap, relative to the loss at zero, beyond which a point is no mode
-_POLISH = 20  # most Newton steps on the final signs
+_FOUND = 1e-6  # duality gap, relative to the loss at zero, beyond which a point is not a mode
+_POLISH = 20  # maximum number of Newton steps on the final signs
 
 
 def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: int = 200):
@@ -55,9 +55,9 @@ def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: 
         Add an unpenalised constant b, and return it too.
     tol : float
         Duality gap relative to the loss without penalised coefficients at which the active set is
-        taken as final; Newton steps on it follow, down to rounding.
+        taken as final; Newton steps on it follow, to machine precision.
     max_iter : int
-        Most looks at all columns.
+        Maximum number of passes over all columns.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def _symbolic(x):
 
 
 def _values(x, name):
-    """Values of what is no tensor; missing ones are refused where NaN is not what was written."""
+    """Values of an input that is not a tensor; missing values of tables are refused."""
     if hasattr(x, "toarray"):
         raise TypeError(f"{name} is a sparse matrix; give its toarray()")
     labels = getattr(x, "columns", None)

@@ -65,7 +65,7 @@ def group_lasso(
     y : tensor_like, shape (..., n)
         Responses: numbers of unit noise variance, or labels 0 and 1 (or probabilities).
     groups : (p,) array_like of int, or list of array_like of int
-        As in :class:`bayesstruct.penalties.Group`; coefficients in none are without penalty.
+        As in :class:`bayesstruct.penalties.Group`; coefficients in no group are without penalty.
     rate : tensor_like
         :math:`\lambda`: a number, or shape (..., groups), one for each in the order of the labels;
         finite.
@@ -76,7 +76,7 @@ def group_lasso(
     intercept : bool
         Add an unpenalised constant b, and return it too.
     max_iter : int
-        Most looks at all columns.
+        Maximum number of passes over all columns.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def tree_lasso(
     weights : (groups,) array_like, optional
         :math:`a_g`, constants, 1 by default.
     max_evaluations : int
-        Most evaluations of the loss in each of the four rounds of descent.
+        Maximum number of evaluations of the loss in each of the four rounds of descent.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def tree_lasso(
     Notes
     -----
     Derivatives are as those of `group_lasso`. Descent by Barzilai-Borwein soft-threshold steps
-    (:func:`bayesstruct.sparse.solvers.soft_threshold.soft_threshold`), finished by Newton steps on the support.
+    (:func:`bayesstruct.solvers.optimizers.soft_threshold`), finished by Newton steps on the support.
 
     References
     ----------
@@ -191,13 +191,13 @@ def _modes(penalty, title, X, y, rate, family, intercept, max_iter):
     rates = pt.full((len(used),), rate) if rate.type.ndim == 0 else rate
     if rate.type.ndim > 0 and isinstance(penalty, Tree):
         raise TypeError(
-            "tree_lasso takes one rate; put what differs between groups into `weights`."
+            "tree_lasso takes one rate; put rates that differ between groups into `weights`."
         )
     return arrange(op, title, X, y, rates * used)
 
 
 class _Regression:
-    """One design, and what evaluations of the loss of several responses share."""
+    """One design, and the products that the losses of several responses share."""
 
     def __init__(self, X, structure, family, intercept):
         self.p, self.intercept = X.shape[1], intercept

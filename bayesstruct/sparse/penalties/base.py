@@ -1,4 +1,4 @@
-"""What solvers, Ops and priors may ask of a penalty."""
+"""Base class of penalties: the interface that solvers, Ops and priors use."""
 
 import copy
 import math
@@ -31,7 +31,7 @@ class Penalty(ABC):
     rate : float
         Not negative; 0 is no penalty.
     size : int or None
-        Number of coefficients, None if any number will do.
+        Number of coefficients, None if any number is allowed.
     """
 
     rate: float
@@ -61,7 +61,7 @@ class Penalty(ABC):
         Returns
         -------
         (..., size) numpy.ndarray
-            What the penalty removes is exactly zero.
+            Coordinates that the penalty removes are exactly zero.
         """
         step = check_rate("step", step)
         v = numbers("v", v)
@@ -78,7 +78,7 @@ class Penalty(ABC):
         Parameters
         ----------
         g : (size,) array_like
-            A gradient, say.
+            For example a gradient.
         ignore_unpenalised : bool
             Leave coordinates without penalty aside; otherwise the result is infinite if one of
             them is not zero.
@@ -148,7 +148,7 @@ class Penalty(ABC):
         Parameters
         ----------
         size : int, optional
-            Number of coefficients, where the penalty does not know it.
+            Number of coefficients, where the penalty does not fix it.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Penalty(ABC):
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates that may move when the data move a little.
 
-        Exact zeros of the penalty's own making are off; coordinates without penalty are on.
+        False for exact zeros that the penalty makes, true for coordinates without penalty.
         """
 
     @abstractmethod

@@ -154,9 +154,9 @@ class TreeGroups:
         """Count the coordinates of each group, with those of the groups inside it."""
         return self.start[1:] - self.first
 
-    def labels(self, most: int) -> np.ndarray:
-        """Return the largest group of at most so many coordinates; what is in none is alone."""
-        small = self.sizes() <= most
+    def labels(self, max_size: int) -> np.ndarray:
+        """Return the largest group of at most `max_size` coordinates; a label of its own without one."""
+        small = self.sizes() <= max_size
         top = np.where(small, np.arange(len(self.parent)), -1)
         for g in range(len(self.parent) - 1, -1, -1):  # from the roots
             up = self.parent[g]
@@ -201,7 +201,7 @@ class TreeGroups:
         size = _total(arrays, size)
         owner = np.full(size, -1)
         parent = np.full(len(arrays), -1)
-        # From the largest: what is inside a group has one owner so far, its parent.
+        # From the largest: coordinates inside a group have one owner so far, its parent.
         for g in sorted(range(len(arrays)), key=lambda k: -len(arrays[k])):
             around = owner[arrays[g]]
             if (around != around[0]).any():

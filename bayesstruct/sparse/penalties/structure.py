@@ -40,7 +40,7 @@ class Structure:
 
     @classmethod
     def of(cls, penalty: Penalty) -> "Structure":
-        """Read it off a penalty."""
+        """Make the structure of a penalty."""
         groups = penalty.groups
         if not isinstance(penalty, Tree):
             return cls(penalty, tuple(groups.arrays()), (groups.order, groups.start))

@@ -36,9 +36,9 @@ class Tree(Penalty):
     groups : list of array_like of int
         The coordinates of each group, in any order. Those in no group are without penalty.
     norm : {2, numpy.inf}
-        Euclidean or maximum norm, for which one pass is exact.
+        Euclidean or maximum norm, for both of which one pass is exact.
     weights : (groups,) array_like, optional
-        :math:`a_g`, 1 by default; a group of weight 0 is as good as absent.
+        :math:`a_g`, 1 by default; a group of weight 0 is ignored.
     size : int, optional
         Number of coordinates, where the groups do not reach the last one.
 
@@ -207,7 +207,7 @@ def _tree_norm(name, deep):
 
 
 class _TreeEuclidean:
-    """Questions about the l2 norm of nested groups; vectors are in the order of the tree."""
+    """Operations on the l2 norm of nested groups; vectors are in the order of the tree."""
 
     name = 2
 
@@ -245,7 +245,7 @@ class _TreeEuclidean:
 
 
 class _TreeMaximum:
-    """Questions about the maximum norm of nested groups."""
+    """Operations on the maximum norm of nested groups."""
 
     name = np.inf
 

@@ -1,4 +1,4 @@
-r"""What the priors of norms share: :math:`p(w) \propto e^{-\Omega(w)}` with a penalty's structure.
+r"""Base of the priors of norms, :math:`p(w) \propto e^{-\Omega(w)}` with a penalty's structure.
 
 Which coordinates belong together is a constant and travels on the Op; rates are parameters.
 """
@@ -53,7 +53,7 @@ class NormRV(KernelRV):
         raise NotImplementedError
 
     def tail(self):
-        """Return what the compiled function takes after the generator and the rates."""
+        """Return the arguments of the compiled function after the generator and the rates."""
         return (*self.structure.arrays, self.structure.size)
 
     def rng_fn(self, rng, *args):
@@ -137,7 +137,7 @@ def _norm(block, maximum):
     if block.type.shape[-1] == 1:
         return pt.abs(block[..., 0])
     square = pt.sum(pt.square(block), axis=-1)
-    none = pt.eq(square, 0.0)  # so that what is no number stays none
+    none = pt.eq(square, 0.0)  # so that NaN stays NaN
     root = pt.sqrt(pt.switch(none, np.float64(1.0), square))
     return pt.switch(none, np.float64(0.0), root)
 

@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["log_constant"]
 
 _LOG_2, _LOG_2_PI = np.log(2.0), np.log(2.0 * np.pi)
-_LOW = -28.0  # in log u: what is left out is relatively less than 1e-12
+_LOW = -28.0  # in log u: the rest is relatively less than 1e-12
 
 
 @lru_cache(maxsize=256)

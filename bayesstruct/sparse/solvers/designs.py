@@ -223,7 +223,7 @@ def centred(design: Design) -> tuple[Design, np.ndarray | None]:
     design : Design
         The same one if there is nothing to do.
     means : (p,) numpy.ndarray or None
-        What was subtracted, without an entry for the constant; None if nothing was.
+        Means that were subtracted, without an entry for the constant; None if none were.
     """
     X = design.X
     if not design.intercept:

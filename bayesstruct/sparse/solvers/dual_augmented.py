@@ -3,8 +3,8 @@ r"""Dual augmented Lagrangian steps: few, costly ones, for tables with far more 
 .. math:: \min_w \; L(A w) + \Omega(w)
 
 Proximal point steps with a proximity :math:`\eta_t` that doubles. Each step is the minimum of a
-smooth function of one dual variable for each row, found by Newton's method, which looks at the
-columns that are not zero and solves systems as large as the number of rows.
+smooth function of one dual variable for each row, found by Newton's method, which uses the
+columns with nonzero coefficients and solves systems as large as the number of rows.
 """
 
 import itertools
@@ -87,7 +87,7 @@ def dual_augmented_lagrangian(
     tol : float
         Stop when the duality gap is at most this times the objective.
     max_iter : int
-        Most outer steps.
+        Maximum number of outer steps.
     newton : {"cholesky", "cg"}, optional
         How Newton's systems, (n, n), are solved: factorised, by default up to 4,000 rows, or by
         conjugate gradients with a diagonal preconditioner.
@@ -348,7 +348,7 @@ class _Inner:
     def _search(self, alpha, products, step, decrease, value):
         along = self.design.tdot(step)
         noise = _rounding(value, alpha)
-        t = min(1.0, _TO_BOUNDARY * self.conjugate.room(alpha, step))
+        t = min(1.0, _TO_BOUNDARY * self.conjugate.largest_step(alpha, step))
         for _ in range(_MAX_BACKTRACKS):
             a, b = alpha + t * step, products + t * along
             q, new, after = self._at(a, b)
@@ -359,7 +359,7 @@ class _Inner:
 
 
 def _rounding(value, alpha):
-    """Differences of values below it decide nothing."""
+    """Size of differences of values that are due to rounding."""
     return 1e-15 * max(abs(value), float(len(alpha)))
 
 
@@ -390,8 +390,8 @@ class _Conjugate(ABC):
         """Return a point near this one inside of the domain."""
         return alpha
 
-    def room(self, alpha, step):
-        """How many times a step fits into the domain."""
+    def largest_step(self, alpha, step):
+        """Largest multiple of a step that stays in the domain."""
         return np.inf
 
 
@@ -438,7 +438,7 @@ class _LogisticConjugate(_Conjugate):
     def interior(self, alpha):
         return self.sign * np.clip(self.sign * alpha, 1e-12, 1.0 - 1e-12)
 
-    def room(self, alpha, step):
+    def largest_step(self, alpha, step):
         u, d = self.sign * alpha, self.sign * step
         left = np.where(d < 0, u, 1.0 - u)
         size = np.abs(d)

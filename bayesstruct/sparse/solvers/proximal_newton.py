@@ -2,7 +2,7 @@ r"""Proximal Newton steps on working sets: the fast solver for separable absolut
 
 .. math:: \min_w \; L(X w) + \sum_j up_j\, w_j^+ + down_j\, w_j^-
 
-Each outer iteration looks at all columns once: it certifies the point by a duality gap, and picks
+Each outer iteration passes over all columns once: it certifies the point by a duality gap, and picks
 the columns nearest to violating their optimality condition. On those columns the loss is replaced
 by its quadratic model, whose minimum is found exactly, by coordinate descent on the Gram matrix
 finished by Newton steps on the present signs; a line search keeps the objective falling. A
@@ -34,12 +34,12 @@ __all__ = [
 
 _FIRST_SIZE = 128  # columns that may enter at once, or as many as are in
 _FIRST_SIZE_QUADRATIC = (
-    256  # a Gram matrix is made once: two looks fewer in benchmarks/sparse_modes.py
+    256  # a Gram matrix is made once: two passes fewer in benchmarks/sparse_modes.py
 )
-_FIRST_SHARE = 64  # of sparse columns one in so many: dearer is a look at all of them
+_FIRST_SHARE = 64  # of sparse columns one in so many: a pass over all of them costs more
 NEAR = 0.95  # of its bound: gradients below it stay out of the working set
 _MAX_NEWTON = 20
-_PATIENCE = 5  # looks without a lower objective or gap: rounding is reached
+_PATIENCE = 5  # passes without a lower objective or gap: rounding is reached
 # Residual at which a working set is left, relative to the one over all columns: the first is for
 # quadratic losses, where one model is solved; Newton steps solve theirs to `_MODEL` of the residual.
 _INNER_QUADRATIC, _INNER = 0.03, 0.1
@@ -87,7 +87,7 @@ class Problem:
         return Problem(self.design, self.loss, self.up[index], self.down[index])
 
     def dual_ratio(self, products: np.ndarray) -> float:
-        """How far inner products of columns and a dual point are out of bounds: at most 1 is in."""
+        """Largest ratio of products of columns with a dual point to their bounds; feasible up to 1."""
         return self._ratios(-products)[~self.free].max(initial=0.0)
 
     def residual(self, v: np.ndarray, u: np.ndarray) -> float:
@@ -143,7 +143,7 @@ def coefficients_of(design: Design, penalty: Penalty) -> int:
 
 
 def nearest_to_entering(ratio: np.ndarray, size: int, near: float = NEAR) -> np.ndarray:
-    """Everything of infinite ratio, and at most ``size`` more of the largest ones above ``near``."""
+    """Return all of infinite ratio, and at most ``size`` more of the largest ones above ``near``."""
     count = min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > near))
     index = np.argpartition(-ratio, max(count - 1, 0))[:count]
     return index[ratio[index] > near]
@@ -151,7 +151,7 @@ def nearest_to_entering(ratio: np.ndarray, size: int, near: float = NEAR) -> np.
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a solver stands.
+    """State of a solver after an iteration.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class State:
     gradient : (p,) numpy.ndarray
         Gradient of the loss.
     iterations : int
-        Looks at all columns so far.
+        Passes over all columns so far.
     stalled : bool
         Whether rounding kept the gap from falling further.
     """
@@ -259,7 +259,7 @@ def _basis(A):
 
 @dataclass(eq=False)
 class GramCache:
-    """Columns that were looked at, and their Gram matrix if the loss is quadratic.
+    """Columns of earlier working sets, and their Gram matrix if the loss is quadratic.
 
     Attributes
     ----------
@@ -316,7 +316,7 @@ def proximal_newton(
     Parameters
     ----------
     problem : Problem
-        What to minimise.
+        Loss and penalty to minimise.
     certifier : Certifier
         For its loss and its unpenalised columns.
     start : (p,) numpy.ndarray
@@ -324,14 +324,14 @@ def proximal_newton(
     tol : float
         Stop when the duality gap is at most this times the loss without penalised columns.
     max_iter : int
-        Most looks at all columns.
+        Maximum number of passes over all columns.
     cache : GramCache, optional
         Kept between calls with the same design.
     gradient : (p,) numpy.ndarray, optional
-        Gradient of the loss at ``start``, if it is known: that saves the first look.
+        Gradient of the loss at ``start``, if it is known: that saves the first pass.
     near : float
         Share of its bound above which a gradient lets its column into the first working set; the
-        others are not forgotten, since all columns are looked at afterwards.
+        others are not forgotten, since all columns are checked afterwards.
 
     Returns
     -------

@@ -68,7 +68,7 @@ def sparse_mirror_descent(
         Rate of the penalty, in place of its own.
     n : int, optional
         Rows of the whole data, needed for a stream: a row's share of the penalty is one nth. (The
-        source's rate, of the average loss, is ours over n.)
+        source's rate, of the average loss, is this one over n.)
     intercept : bool
         Add an unpenalised constant, moved by plain gradient steps.
     power : float, optional

@@ -63,7 +63,7 @@ def minibatches(
 
 
 class Stream:
-    """Minibatches of a table, or of someone else, with what the methods need to know of them."""
+    """Minibatches of a table or of a stream, with their checks and totals."""
 
     def __init__(self, X, y, family, penalty, n, intercept, size, passes, random_seed):
         batch_loss(family, np.zeros(1))  # is there such a family?

@@ -240,8 +240,8 @@ def test_room_to_the_boundary():
     y = np.array([1.0, 0.0, 1.0])
     conjugate = _conjugate(Logistic(y))
     alpha, step = np.array([0.5, -0.5, 0.25]), np.array([0.1, 0.2, -0.1])
-    assert conjugate.room(alpha, step) == pytest.approx(2.5)
-    assert np.isinf(conjugate.room(alpha, 0 * step))
+    assert conjugate.largest_step(alpha, step) == pytest.approx(2.5)
+    assert np.isinf(conjugate.largest_step(alpha, 0 * step))
 
 
 def test_proximal_maps_and_their_factors():

@@ -283,7 +283,7 @@ def test_bad_input(arguments, message):
         ({"intercept": "no"}, "`intercept` must be True or False, not 'no'"),
         ({"groups": 3}, "groups must be one integer label"),
         ({"penalty": L1}, "`penalty` must be an object such as"),
-        ({"start": np.zeros(3)}, "`start` must be what sparse_mode returned, not ndarray"),
+        ({"start": np.zeros(3)}, "`start` must be a result of sparse_mode, not ndarray"),
     ],
 )
 def test_arguments_of_the_wrong_type(arguments, message):
