@@ -6,8 +6,12 @@ coefficients  ~ spike and slab, Laplace or horseshoe, zero on the diagonal
 arc j -> i    = 1 where coefficients_ij is not zero (not negligible)
 """
 
+from typing import TYPE_CHECKING
+
 import pymc as pm
 import pytensor.tensor as pt
+
+from numpy.typing import ArrayLike
 
 from bayesstruct.core.recorded import record
 from bayesstruct.data.arguments import number
@@ -17,6 +21,9 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["gaussian_neighbourhoods"]
 
@@ -28,17 +35,17 @@ _DEFAULTS = {
 
 
 def gaussian_neighbourhoods(
-    data,
+    data: ArrayLike,
     *,
-    prior="spike_slab",
-    expected_neighbours=None,
-    inclusion=None,
-    slab=None,
-    slab_scale=None,
-    rate=None,
-    negligible=None,
-    noise_prior=(2.0, 1.0),
-):
+    prior: str = "spike_slab",
+    expected_neighbours: float | None = None,
+    inclusion: "ArrayLike | TensorVariable | None" = None,
+    slab: str | None = None,
+    slab_scale: float | None = None,
+    rate: float | None = None,
+    negligible: float | None = None,
+    noise_prior: tuple[float, float] = (2.0, 1.0),
+) -> pm.Model:
     r"""Learn which columns of a table predict each of its columns, one regression each.
 
     This is a dependency network: p regressions that are fitted independently of each other. There

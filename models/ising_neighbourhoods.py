@@ -6,8 +6,12 @@ coefficients            ~ spike and slab, Laplace or horseshoe, zero on the diag
 arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
+
+from numpy.typing import ArrayLike
 
 from bayesstruct.core.recorded import record
 from bayesstruct.data.arguments import number
@@ -21,6 +25,9 @@ from bayesstruct.neighbourhoods.model_parts import (
     refuse_missing,
 )
 
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["ising_neighbourhoods"]
 
 _REMEDY = "use pairwise_mrf, which takes any number of states, or cut these columns in two"
@@ -32,17 +39,17 @@ _DEFAULTS = {
 
 
 def ising_neighbourhoods(
-    data,
+    data: ArrayLike,
     *,
-    prior="spike_slab",
-    expected_neighbours=None,
-    inclusion=None,
-    slab=None,
-    slab_scale=None,
-    rate=None,
-    negligible=None,
-    intercept_scale=2.5,
-):
+    prior: str = "spike_slab",
+    expected_neighbours: float | None = None,
+    inclusion: "ArrayLike | TensorVariable | None" = None,
+    slab: str | None = None,
+    slab_scale: float | None = None,
+    rate: float | None = None,
+    negligible: float | None = None,
+    intercept_scale: float = 2.5,
+) -> pm.Model:
     r"""Learn which columns of a binary table predict each of its columns, one regression each.
 
     This is a dependency network: p logistic regressions that are fitted independently of each

@@ -1,5 +1,7 @@
 """Parts of the neighbourhood models: the prior of the coefficients and the arcs of a draw."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -11,6 +13,11 @@ from bayesstruct.graphs.records import ArcEnds, ArcPrior
 from bayesstruct.sparse.model_parts import horseshoe_prior
 from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+    from bayesstruct.data.table import Table
 
 __all__ = ["check_neighbour_options", "neighbour_coefficients", "refuse_missing"]
 
@@ -25,7 +32,7 @@ _OPTIONS = {
 }
 
 
-def refuse_missing(table, joint_model):
+def refuse_missing(table: "Table", joint_model: str) -> None:
     """Raise for missing values: the response of one regression is a predictor of the others."""
     columns = [
         name for name, gap in zip(table.names, table.missing.any(axis=0), strict=True) if gap
@@ -38,7 +45,7 @@ def refuse_missing(table, joint_model):
         )
 
 
-def check_neighbour_options(prior, **given):
+def check_neighbour_options(prior: str, **given) -> dict:
     """Check options of a prior, and raise for those that regressions do not have.
 
     Parameters
@@ -60,7 +67,9 @@ def check_neighbour_options(prior, **given):
     return given
 
 
-def neighbour_coefficients(table, prior, options, *, deviation):
+def neighbour_coefficients(
+    table: "Table", prior: str, options: dict, *, deviation: float
+) -> "TensorVariable":
     """Add the coefficients of all regressions, and the arcs that they make, to the model.
 
     Parameters

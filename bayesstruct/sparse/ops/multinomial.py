@@ -1,5 +1,7 @@
 """The mode of a sparse multinomial regression as a PyTensor operation."""
 
+from typing import TYPE_CHECKING
+
 import pytensor.tensor as pt
 
 from pytensor.graph.basic import Apply
@@ -9,14 +11,24 @@ from bayesstruct.data.arguments import truth, whole_number
 from bayesstruct.sparse.ops.multinomial_modes import mode_cotangents, modes
 from bayesstruct.sparse.ops.sparse import ModeOp, arrange, for_columns, real
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorLike
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["SparseMultinomial", "sparse_multinomial"]
 
 _TITLE = "sparse_multinomial"
 
 
 def sparse_multinomial(
-    X, y, rate, *, grouped: bool = False, intercept: bool = False, max_iter: int = 200
-):
+    X: "TensorLike",
+    y: "TensorLike",
+    rate: "TensorLike",
+    *,
+    grouped: bool = False,
+    intercept: bool = False,
+    max_iter: int = 200,
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a multinomial regression's coefficients under a sparse prior.
 
     .. math::

@@ -137,7 +137,9 @@ class _Regression:
             H[np.ix_(at, at)] += size / self.k
 
 
-def modes(X, Y, rates, intercept, grouped, max_iter):
+def modes(
+    X: np.ndarray, Y: np.ndarray, rates: np.ndarray, intercept: bool, grouped: bool, max_iter: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Solve for each table of counts and its rates; NaN where input is invalid.
 
     Parameters
@@ -264,7 +266,17 @@ def _least_norm(regression, rows):
     return np.where((regression.rates == 0)[:, None], rows - middle[:, None], rows)
 
 
-def mode_cotangents(X, Y, rates, W, b, W_bar, b_bar, intercept, grouped):
+def mode_cotangents(
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
+    W_bar: np.ndarray,
+    b_bar: np.ndarray,
+    intercept: bool,
+    grouped: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Cotangents of designs, counts and rates from those of coefficients and intercepts.
 
     With :math:`v = H^+ \bar w` on the support, :math:`q_i = V' x_i + v_b`, probabilities

@@ -11,6 +11,8 @@ of ones in X for an intercept), a cotangent :math:`\bar w` of the mode gives, fo
     \bar X_A = -(\ell'(z) v' + D q w_A').
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -21,7 +23,7 @@ from pytensor.tensor.blockwise import Blockwise
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.data.arguments import number, numbers, table_numbers, truth, whole_number
 from bayesstruct.sparse.solvers.designs import as_design
-from bayesstruct.sparse.solvers.losses import Gaussian, Logistic
+from bayesstruct.sparse.solvers.losses import Gaussian, Logistic, Loss
 from bayesstruct.sparse.solvers.proximal_newton import (
     Certifier,
     GramCache,
@@ -29,13 +31,25 @@ from bayesstruct.sparse.solvers.proximal_newton import (
     proximal_newton,
 )
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorLike
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["Lasso", "SparseLogistic", "lasso", "sparse_logistic"]
 
 _FOUND = 1e-6  # duality gap, relative to the loss at zero, beyond which a point is not a mode
 _POLISH = 20  # maximum number of Newton steps on the final signs
 
 
-def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: int = 200):
+def lasso(
+    X: "TensorLike",
+    y: "TensorLike",
+    rate: "TensorLike",
+    *,
+    intercept: bool = False,
+    tol: float = 1e-14,
+    max_iter: int = 200,
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a Gaussian regression's coefficients under a Laplace prior.
 
     .. math:: \min_{w, b} \; \tfrac12 \|y - X w - b\|^2 + \sum_j \lambda_j |w_j|
@@ -100,8 +114,14 @@ def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: 
 
 
 def sparse_logistic(
-    X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: int = 200
-):
+    X: "TensorLike",
+    y: "TensorLike",
+    rate: "TensorLike",
+    *,
+    intercept: bool = False,
+    tol: float = 1e-14,
+    max_iter: int = 200,
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a logistic regression's coefficients under a Laplace prior.
 
     .. math::
@@ -142,7 +162,7 @@ def _modes(op, X, y, rate):
     return arrange(op, op.title, X, y, rate)
 
 
-def for_columns(rate, X, title):
+def for_columns(rate: "TensorVariable", X: "TensorVariable", title: str) -> "TensorVariable":
     """Return one rate for each column of X.
 
     Raises
@@ -158,7 +178,14 @@ def for_columns(rate, X, title):
     return rate
 
 
-def arrange(op, title, X, y, rate, core=1):
+def arrange(
+    op: "ModeOp",
+    title: str,
+    X: "TensorVariable",
+    y: "TensorVariable",
+    rate: "TensorVariable",
+    core: int = 1,
+) -> "TensorVariable | list[TensorVariable]":
     """Apply to batches: responses to one design in one call, designs one after the other.
 
     Parameters
@@ -215,7 +242,7 @@ def _rows(batch):
     return count
 
 
-def real(x, name, title):
+def real(x: "TensorLike", name: str, title: str) -> "TensorVariable":
     """Return a real tensor in double precision; columns of tables and lists of numbers are converted.
 
     Raises
@@ -253,7 +280,15 @@ def _values(x, name):
     return values
 
 
-def modes(loss, X, Y, rates, intercept, tol, max_iter):
+def modes(
+    loss: type[Loss],
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+) -> tuple[np.ndarray, np.ndarray]:
     """Solve for each row of responses and of rates; NaN where input is invalid.
 
     Parameters
@@ -329,7 +364,7 @@ def _curvature(loss, z):
     return None if loss.quadratic else loss.curvature(z)
 
 
-def newton_solve(H, g):
+def newton_solve(H: np.ndarray, g: np.ndarray) -> np.ndarray:
     """Solve a positive definite system; NaN if it is not numerically."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -343,7 +378,17 @@ def newton_solve(H, g):
     return cho_solve(factor, g, check_finite=False)
 
 
-def mode_cotangents(loss, X, Y, rates, W, b, W_bar, b_bar, intercept):
+def mode_cotangents(
+    loss: type[Loss],
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
+    W_bar: np.ndarray,
+    b_bar: np.ndarray,
+    intercept: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cotangents of designs, responses and rates from those of coefficients and intercepts."""
     V, Q = np.zeros(W.shape), np.zeros(Y.shape)
     derivative, weighted = np.zeros(Y.shape), np.zeros(Y.shape)
@@ -371,7 +416,9 @@ def mode_cotangents(loss, X, Y, rates, W, b, W_bar, b_bar, intercept):
     return design_cotangent(X, derivative, V, weighted, W), Q, -V * np.sign(W)
 
 
-def design_cotangent(X, derivative, V, weighted, W):
+def design_cotangent(
+    X: np.ndarray, derivative: np.ndarray, V: np.ndarray, weighted: np.ndarray, W: np.ndarray
+) -> np.ndarray:
     """Return ``-(derivative' V + weighted' W)``, in the columns where V or W are not zero."""
     X_bar = np.zeros(X.shape)
     used = np.flatnonzero(((V != 0) | (W != 0)).any(axis=0))  # true for NaN

@@ -11,11 +11,14 @@ Hessian H of the objective on A, a cotangent :math:`\bar w` gives, for
     \bar X_A = -(\ell'(z) v' + D q w_A').
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytensor.tensor as pt
 
+from numpy.typing import ArrayLike
 from pytensor.graph.basic import Apply
 
 from bayesstruct.core.ops import InterpretedOp
@@ -29,6 +32,10 @@ from bayesstruct.sparse.solvers.groups import group_problem
 from bayesstruct.sparse.solvers.losses import Gaussian, Logistic
 from bayesstruct.sparse.solvers.proximal_newton import Certifier, GramCache, proximal_newton
 from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorLike
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["GroupMode", "group_lasso", "tree_lasso"]
 
@@ -44,16 +51,16 @@ _POLISH = 50
 
 
 def group_lasso(
-    X,
-    y,
-    groups,
-    rate,
+    X: "TensorLike",
+    y: "TensorLike",
+    groups: ArrayLike | Sequence[ArrayLike],
+    rate: "TensorLike",
     *,
-    weights=None,
+    weights: ArrayLike | None = None,
     family: str = "gaussian",
     intercept: bool = False,
     max_iter: int = 200,
-):
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a regression's coefficients under the group-Laplace prior.
 
     .. math:: \min_{w, b} \; L(X w + b) + \lambda \sum_A a_A \|w_A\|_2
@@ -117,17 +124,17 @@ def group_lasso(
 
 
 def tree_lasso(
-    X,
-    y,
-    groups,
-    rate,
+    X: "TensorLike",
+    y: "TensorLike",
+    groups: Sequence[ArrayLike] | None,
+    rate: "TensorLike",
     *,
-    parents=None,
-    weights=None,
+    parents: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     family: str = "gaussian",
     intercept: bool = False,
     max_evaluations: int = 10_000,
-):
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a regression's coefficients under the prior of nested groups.
 
     .. math:: \min_{w, b} \; L(X w + b) + \lambda \sum_g a_g \|w_g\|_2
@@ -340,7 +347,15 @@ class _Regression:
         return np.sqrt(np.add.reduceat(w[self.flat] ** 2, self.starts))
 
 
-def modes(structure, family, X, Y, rates, intercept, max_iter):
+def modes(
+    structure: Structure,
+    family: str,
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    intercept: bool,
+    max_iter: int,
+) -> tuple[np.ndarray, np.ndarray]:
     """Solve for each row of responses and rates; NaN where input is invalid.
 
     Returns
@@ -367,7 +382,18 @@ def modes(structure, family, X, Y, rates, intercept, max_iter):
     return W, b
 
 
-def mode_cotangents(structure, family, intercept, X, Y, rates, W, b, W_bar, b_bar):
+def mode_cotangents(
+    structure: Structure,
+    family: str,
+    intercept: bool,
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
+    W_bar: np.ndarray,
+    b_bar: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cotangents of designs, responses and rates from those of coefficients and intercepts."""
     V, Q, rates_bar = np.zeros(W.shape), np.zeros(Y.shape), np.zeros(rates.shape)
     derivative, weighted = np.zeros(Y.shape), np.zeros(Y.shape)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -263,7 +264,7 @@ class TreeGroups:
         return cls(order.astype(np.int32), start, len(owner), above, first, nodes, deep)
 
 
-def listed(name: str, groups):
+def listed(name: str, groups: ArrayLike | Sequence[ArrayLike]) -> Sequence:
     """Return groups as something with a length and places; columns of a table as arrays.
 
     Raises
@@ -281,7 +282,7 @@ def listed(name: str, groups):
     return groups
 
 
-def norm_name(norm, known: Sequence) -> object:
+def norm_name(norm: Any, known: Sequence) -> object:
     """Return the norm as one of ``known`` (2, infinity or a name).
 
     Raises
@@ -297,7 +298,7 @@ def norm_name(norm, known: Sequence) -> object:
     raise ValueError(nearest("norm", norm, [str(name) for name in known]))
 
 
-def check_rate(name: str, rate) -> float:
+def check_rate(name: str, rate: Any) -> float:
     """Return a rate as a float.
 
     Raises

@@ -1,5 +1,7 @@
 """Regularised horseshoe: little shrinkage of a few large coefficients, strong of all others."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -7,6 +9,10 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant
 
 from bayesstruct.data.arguments import number, numbers
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorLike
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["RegularizedHorseshoe"]
 
@@ -118,7 +124,12 @@ class RegularizedHorseshoe:
         return pm.Deterministic(name, z * tau * shrunk, dims=dims)
 
 
-def expected_scale(expected_nonzero, size, n, sigma=1.0):
+def expected_scale(
+    expected_nonzero: float,
+    size: "int | TensorVariable",
+    n: "int | TensorVariable",
+    sigma: "TensorLike" = 1.0,
+) -> "TensorVariable":
     r"""Return :math:`\tau_0 = \frac{p_0}{p - p_0} \frac{\sigma}{\sqrt n}`.
 
     Parameters

@@ -1,5 +1,8 @@
 """Indicators of the coefficients that a spike-and-slab prior leaves in a model."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import pymc as pm
 import pytensor.tensor as pt
 
@@ -7,10 +10,15 @@ from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["included"]
 
 
-def included(name, coefficients, *, dims=None):
+def included(
+    name: str, coefficients: "TensorVariable", *, dims: str | Sequence[str] | None = None
+) -> "TensorVariable":
     """Add indicators of the coefficients that are not zero to the model.
 
     Parameters

@@ -4,6 +4,7 @@ Which coordinates belong together is a constant and travels on the Op; rates are
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -17,6 +18,9 @@ from pytensor.tensor.random.op import RandomVariable
 from bayesstruct.core.ops import KernelRV, SolverOp
 from bayesstruct.core.tensors import draw_batch
 from bayesstruct.sparse.penalties.structure import Structure
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = [
     "NormRV",
@@ -69,13 +73,15 @@ class NormRV(KernelRV):
         return draw_batch(core, rng, self.ndims_params, params, size, (self.structure.size,))
 
 
-def zero(rv, size, *rates):
+def zero(
+    rv: "TensorVariable", size: "TensorVariable | None", *rates: "TensorVariable"
+) -> "TensorVariable":
     """Return the mode."""
     shape = rv.shape if rv_size_is_none(size) else (*size, rv.shape[-1])
     return pt.zeros(shape)
 
 
-def refuse_constant(name, value, *, zero=False):
+def refuse_constant(name: str, value: "TensorVariable", *, zero: bool = False) -> None:
     """Raise at once for a constant rate that is not positive."""
     if not isinstance(value, Constant):
         return
@@ -86,7 +92,7 @@ def refuse_constant(name, value, *, zero=False):
         raise ValueError(f"`{name}` {bound}, and finite; it is {rates}")
 
 
-def check_length(shape, size):
+def check_length(shape: Any, size: int) -> None:
     """Refuse a ``shape``, or that of ``dims``, whose last entry is another than the number of coefficients.
 
     Raises
@@ -105,7 +111,9 @@ def check_length(shape, size):
         )
 
 
-def norms(value, members: Sequence[np.ndarray], maximum: bool):
+def norms(
+    value: "TensorVariable", members: Sequence[np.ndarray], maximum: bool
+) -> "TensorVariable":
     """Norm of each group of coordinates in the last dimension; the gradient at zero is zero.
 
     Groups of similar sizes are gathered together, filled up with a zero coordinate: the graph grows
@@ -142,7 +150,7 @@ def _norm(block, maximum):
     return pt.switch(none, np.float64(0.0), root)
 
 
-def nuclear_norms(value, structure: Structure):
+def nuclear_norms(value: "TensorVariable", structure: Structure) -> "TensorVariable":
     """Nuclear norm of each group of coordinates in the last dimension.
 
     Parameters
@@ -265,7 +273,7 @@ class NuclearCurvature(NuclearOp):
         return call
 
 
-def last_dimension(rates, count, name):
+def last_dimension(rates: "TensorVariable", count: int, name: str) -> "TensorVariable":
     """Return rates as (..., count): one number stands for all groups.
 
     Raises

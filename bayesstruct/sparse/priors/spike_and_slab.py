@@ -14,6 +14,8 @@ refuses to be differentiated in ``w`` (in every other variable it can be), which
 step that draws these coefficients is :class:`bayesstruct.steps.SpikeSlabRegression`.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -30,6 +32,9 @@ from pytensor.tensor.random.utils import normalize_size_param
 from bayesstruct.core.ops import SolverOp
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import is_number
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = [
     "AWAY",
@@ -155,7 +160,7 @@ class NoGradient(SolverOp):
 no_gradient = NoGradient()
 
 
-def log_probability(probability):
+def log_probability(probability: "TensorVariable") -> "TensorVariable":
     """Logarithm that gives minus infinity at zero without a warning or a NaN gradient."""
     positive = pt.gt(probability, 0.0)
     return pt.switch(positive, pt.log(pt.switch(positive, probability, 1.0)), -np.inf)

@@ -7,8 +7,12 @@ variable, which is tabulated on a logarithmic grid from the leaves to the root.
 
 from collections import Counter
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesstruct.sparse.penalties.structure import Structure
 
 __all__ = ["log_constant"]
 
@@ -17,7 +21,7 @@ _LOW = -28.0  # in log u: the rest is relatively less than 1e-12
 
 
 @lru_cache(maxsize=256)
-def log_constant(structure) -> float:
+def log_constant(structure: "Structure") -> float:
     """Log of the integral of exp(-penalty) at rate 1, to about 1e-8 times the number of coefficients.
 
     Parameters

@@ -311,7 +311,13 @@ def _noise(point):
 
 
 def descend(
-    objective: Objective, descent: Descent, start: Point, *, tol: float, recent: int, steps=np.inf
+    objective: Objective,
+    descent: Descent,
+    start: Point,
+    *,
+    tol: float,
+    recent: int,
+    steps: float = np.inf,
 ) -> tuple[Point, float, int]:
     """Follow a method until the residual is small, or nothing more can be gained.
 

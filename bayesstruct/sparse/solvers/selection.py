@@ -136,7 +136,7 @@ def cross_validate(
     folds: int = 5,
     tol: float = 1e-6,
     max_iter: int = MAX_ITER,
-    random_seed=None,
+    random_seed: int | np.random.Generator | None = None,
 ) -> CrossValidation:
     """Choose a rate by the loss on rows that were left out.
 
@@ -256,7 +256,7 @@ def stability_selection(
     resamples: int = 100,
     tol: float = 1e-4,
     max_iter: int = MAX_ITER,
-    random_seed=None,
+    random_seed: int | np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how often each coefficient is selected on random halves of the rows.
 

@@ -214,7 +214,7 @@ def sparse_path(
     return solutions
 
 
-def rates_of(rates) -> np.ndarray:
+def rates_of(rates: ArrayLike) -> np.ndarray:
     """Return the rates of a path as an array.
 
     Raises
