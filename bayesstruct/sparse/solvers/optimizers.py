@@ -1,6 +1,6 @@
-"""General optimisers: for an objective or a table of your own, under a sparse penalty or over a convex set.
+"""General optimisers of an objective or a regression under a sparse penalty or over a convex set.
 
-For a smooth function that you can evaluate with its gradient:
+For any smooth function with a gradient:
 
 - `projected_scaled_subgradient`, for an l1 penalty;
 - `soft_threshold`, for any penalty with a proximal map;
