@@ -11,7 +11,8 @@ of ones in X for an intercept), a cotangent :math:`\bar w` of the mode gives, fo
     \bar X_A = -(\ell'(z) v' + D q w_A').
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -23,7 +24,7 @@ from pytensor.tensor.blockwise import Blockwise
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.data.arguments import number, numbers, table_numbers, truth, whole_number
 from bayesstruct.sparse.solvers.designs import as_design
-from bayesstruct.sparse.solvers.losses import Gaussian, Logistic, Loss
+from bayesstruct.sparse.solvers.losses import Gaussian, Logistic
 from bayesstruct.sparse.solvers.proximal_newton import (
     Certifier,
     GramCache,
@@ -179,7 +180,7 @@ def for_columns(rate: "TensorVariable", X: "TensorVariable", title: str) -> "Ten
 
 
 def arrange(
-    op: "ModeOp",
+    op: Any,
     title: str,
     X: "TensorVariable",
     y: "TensorVariable",
@@ -214,7 +215,8 @@ def arrange(
     _check_lengths(title, X, y, rate, core)
     if X.type.ndim > 2:
         inner = (slice(None),) * core
-        w, b = Blockwise(op)(X, y[(..., None, *inner)], rate[..., None, :])
+        stacked: Any = Blockwise(op)
+        w, b = stacked(X, y[(..., None, *inner)], rate[..., None, :])
         w, b = w[(..., 0, *inner)], b[(..., 0, *inner[1:])]
     else:
         own = tuple(y.shape[i] for i in range(-core, 0))
@@ -281,7 +283,7 @@ def _values(x, name):
 
 
 def modes(
-    loss: type[Loss],
+    loss: Callable[[np.ndarray], Any],
     X: np.ndarray,
     Y: np.ndarray,
     rates: np.ndarray,
@@ -321,8 +323,9 @@ def modes(
         except ValueError:  # unpenalised columns separate the labels
             continue
         start = certifier.null
-        args = {"start": start, "tol": tol, "max_iter": max_iter, "cache": cache}
-        state = proximal_newton(problem, certifier, **args)
+        state = proximal_newton(
+            problem, certifier, start=start, tol=tol, max_iter=max_iter, cache=cache
+        )
         if state.gap <= _FOUND * certifier.null_objective:
             w = _polish(problem, state.w)
             W[k], b[k] = w[: len(rates[k])], w[-1] if intercept else 0.0
@@ -379,7 +382,7 @@ def newton_solve(H: np.ndarray, g: np.ndarray) -> np.ndarray:
 
 
 def mode_cotangents(
-    loss: type[Loss],
+    loss: Callable[[np.ndarray], Any],
     X: np.ndarray,
     Y: np.ndarray,
     rates: np.ndarray,
@@ -455,9 +458,9 @@ class _SparseMode(ModeOp):
 
     __props__ = ("intercept", "tol", "max_iter")
     gufunc_signature = "(n,p),(k,n),(k,p)->(k,p),(k)"
-    loss = None
-    title = None
-    derivative = None
+    loss: Any = None
+    title: Any = None
+    derivative: Any = None
 
     def __init__(self, intercept=False, tol=1e-14, max_iter=200):
         self.intercept = truth("intercept", intercept)
@@ -489,7 +492,7 @@ class _SparsePullback(InterpretedOp):
 
     __props__ = ("intercept",)
     gufunc_signature = "(n,p),(k,n),(k,p),(k,p),(k),(k,p),(k)->(n,p),(k,n),(k,p)"
-    loss = None
+    loss: Any = None
 
     def __init__(self, intercept=False):
         self.intercept = bool(intercept)

@@ -83,11 +83,11 @@ class Penalty(ABC):
             Leave coordinates without penalty aside; otherwise the result is infinite if one of
             them is not zero.
         """
-        g = self._vector("g", g)
-        free = ~self.penalised(len(g))
-        if not ignore_unpenalised and (g[free] != 0).any():
+        gradient = self._vector("g", g)
+        free = ~self.penalised(len(gradient))
+        if not ignore_unpenalised and (gradient[free] != 0).any():
             return np.inf
-        return 0.0 if free.all() else float(self._dual(np.where(free, 0.0, g)))
+        return 0.0 if free.all() else float(self._dual(np.where(free, 0.0, gradient)))
 
     def rate_max(self, g: ArrayLike) -> float:
         """Return the smallest rate at which zero is optimal.
@@ -114,8 +114,7 @@ class Penalty(ABC):
         w, g : (size,) array_like
             Coefficients and gradient of the loss.
         """
-        w, g = self._vector("w", w), self._vector("g", g)
-        return -self._nearest(w, -g)
+        return -self._nearest(self._vector("w", w), -self._vector("g", g))
 
     def residual(self, w: ArrayLike, g: ArrayLike) -> float:
         r"""Return how far :math:`-g` is from :math:`\partial \Omega(w)`; 0 at the optimum.
@@ -123,10 +122,10 @@ class Penalty(ABC):
         The largest dual norm, over the groups, of `pseudo_gradient`: in units of the gradient, and
         to be compared with the rate.
         """
-        w, g = self._vector("w", w), self._vector("g", g)
-        if not np.isfinite(self._value(w)):
+        x, gradient = self._vector("w", w), self._vector("g", g)
+        if not np.isfinite(self._value(x)):
             return np.inf
-        return float(self._size_of_gradient(-self._nearest(w, -g)))
+        return float(self._size_of_gradient(-self._nearest(x, -gradient)))
 
     def directional_derivative(self, w: ArrayLike, d: ArrayLike) -> float:
         r"""Return :math:`\lim_{t \downarrow 0} (\Omega(w + t d) - \Omega(w)) / t`."""

@@ -90,12 +90,12 @@ class Groups:
         """
         if isinstance(groups, Groups):
             return groups
-        groups = listed("groups", groups)
-        if len(groups) == 0:
+        given = listed("groups", groups)
+        if len(given) == 0:
             raise ValueError("groups is empty; give one label for each coordinate.")
-        if np.ndim(groups[0]) == 0:
-            return cls._of_labels(np.asarray(groups), size)
-        arrays = [_indices(k, group) for k, group in enumerate(groups)]
+        if np.ndim(given[0]) == 0:
+            return cls._of_labels(np.asarray(given), size)
+        arrays = [_indices(k, group) for k, group in enumerate(given)]
         size = _total(arrays, size)
         order = np.concatenate(arrays)
         seen = np.bincount(order, minlength=size)
@@ -264,7 +264,7 @@ class TreeGroups:
         return cls(order.astype(np.int32), start, len(owner), above, first, nodes, deep)
 
 
-def listed(name: str, groups: ArrayLike | Sequence[ArrayLike]) -> Sequence:
+def listed(name: str, groups: ArrayLike | Sequence[ArrayLike]) -> Any:
     """Return groups as something with a length and places; columns of a table as arrays.
 
     Raises

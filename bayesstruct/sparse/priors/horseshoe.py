@@ -1,6 +1,6 @@
 """Regularised horseshoe: little shrinkage of a few large coefficients, strong of all others."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -11,7 +11,6 @@ from pytensor.graph.basic import Constant
 from bayesstruct.data.arguments import number, numbers
 
 if TYPE_CHECKING:
-    from pytensor.tensor import TensorLike
     from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["RegularizedHorseshoe"]
@@ -124,12 +123,7 @@ class RegularizedHorseshoe:
         return pm.Deterministic(name, z * tau * shrunk, dims=dims)
 
 
-def expected_scale(
-    expected_nonzero: float,
-    size: "int | TensorVariable",
-    n: "int | TensorVariable",
-    sigma: "TensorLike" = 1.0,
-) -> "TensorVariable":
+def expected_scale(expected_nonzero: Any, size: Any, n: Any, sigma: Any = 1.0) -> "TensorVariable":
     r"""Return :math:`\tau_0 = \frac{p_0}{p - p_0} \frac{\sigma}{\sqrt n}`.
 
     Parameters

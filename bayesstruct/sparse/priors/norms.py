@@ -36,7 +36,7 @@ __all__ = [
 class NormRV(KernelRV):
     """A random variable with a `Structure`, drawn by a compiled kernel."""
 
-    __props__ = (*RandomVariable.__props__, "structure")
+    __props__: Any = (*RandomVariable.__props__, "structure")
 
     def __init__(self, *args, structure=None, **kwargs):
         self.structure = structure
@@ -73,9 +73,7 @@ class NormRV(KernelRV):
         return draw_batch(core, rng, self.ndims_params, params, size, (self.structure.size,))
 
 
-def zero(
-    rv: "TensorVariable", size: "TensorVariable | None", *rates: "TensorVariable"
-) -> "TensorVariable":
+def zero(rv: "TensorVariable", size: Any, *rates: "TensorVariable") -> "TensorVariable":
     """Return the mode."""
     shape = rv.shape if rv_size_is_none(size) else (*size, rv.shape[-1])
     return pt.zeros(shape)
@@ -128,7 +126,8 @@ def norms(
         at = np.flatnonzero(widths == width)
         index = np.full((len(at), width), -1)
         for row, g in zip(index, at, strict=True):
-            row[: len(members[g])] = members[g]
+            group = members[int(g)]
+            row[: len(group)] = group
         flat = pt.as_tensor(index.ravel())
         block = pt.take(filled, pt.switch(pt.lt(flat, 0), p, flat), axis=-1)
         block = block.reshape((*batch, len(at), int(width)))
@@ -166,7 +165,8 @@ def nuclear_norms(value: "TensorVariable", structure: Structure) -> "TensorVaria
     """
     batch = tuple(value.shape[k] for k in range(value.type.ndim - 1))
     rows = value.reshape((-1, structure.size))
-    return NuclearNorms(structure)(rows)[0].reshape((*batch, len(structure.members)))
+    of_rows: Any = NuclearNorms(structure)(rows)
+    return of_rows[0].reshape((*batch, len(structure.members)))
 
 
 class NuclearOp(SolverOp):

@@ -7,7 +7,7 @@ variable, which is tabulated on a logarithmic grid from the leaves to the root.
 
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,10 @@ def log_constant(structure: "Structure") -> float:
     own = np.diff(start)
     table = _Maximum if structure.maximum else _Euclidean
     rules = table(weights, int(own.sum()))
-    children = [[] for _ in weights]
-    functions, number, total = [], {}, 0.0
+    children: list[list[int]] = [[] for _ in weights]
+    functions: list[Any] = []
+    number: dict[tuple, int] = {}
+    total = 0.0
     for g, (a, up) in enumerate(zip(weights.tolist(), parent.tolist(), strict=True)):
         key = (a, int(own[g]), tuple(sorted(children[g])))
         if key not in number:  # equal subtrees are frequent

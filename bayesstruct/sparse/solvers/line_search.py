@@ -190,7 +190,8 @@ class SpectralStep:
     """
 
     def __init__(self, first: float | None = None):
-        self._first, self._step = first, None
+        self._first = first
+        self._step: float | None = None
 
     def next(self, point: Point) -> float:
         """Return the step to try from a point."""

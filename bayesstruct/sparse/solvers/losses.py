@@ -26,7 +26,7 @@ class Loss(ABC):
     #: Whether the curvature is the same at every point, so that Gram matrices can be kept.
     quadratic = False
     #: Labels of the responses in the order of their codes, if they are labels.
-    classes = None
+    classes: np.ndarray | None = None
     #: Lower bound of the value: tolerances are relative to the excess over it.
     least = 0.0
 
@@ -346,14 +346,15 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
 
     if not isinstance(family, str) or family not in _MAKERS:
         raise ValueError(nearest("family", family, _MAKERS))
-    y, names = _responses(y)
-    if y.ndim != 1:
+    responses, names = _responses(y)
+    if responses.ndim != 1:
         raise ValueError(
-            f"`y` must be one column of responses, a list or array of them; it has shape {y.shape}"
+            "`y` must be one column of responses, a list or array of them; it has shape "
+            f"{responses.shape}"
         )
-    if not len(y):
+    if not len(responses):
         raise ValueError("`y` is empty; give a response for each row of `X`")
-    loss = _MAKERS[family](y)
+    loss = _MAKERS[family](responses)
     if names is None or loss.classes is None:
         return loss
     return replace(loss, classes=names[loss.classes])

@@ -8,13 +8,13 @@ groups through their constrained form.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from numpy.typing import ArrayLike
 
 from bayesstruct.data.names import nearest
-from bayesstruct.sparse.penalties.base import Penalty
 from bayesstruct.sparse.penalties.group import Group
 from bayesstruct.sparse.penalties.l1 import L1
 from bayesstruct.sparse.solvers.lbfgs import LimitedMemory
@@ -308,7 +308,7 @@ def cone_mode(
     z = np.concatenate([x, cones.norms(x)])
     if quasi_newton:
         settings = {"memory": 20, "inner_iterations": 100} | options
-        descent = _QuasiNewton(cones.project, len(z), residual=residual, **settings)
+        descent: _Projection = _QuasiNewton(cones.project, len(z), residual=residual, **settings)
     else:
         descent = _Spectral(cones.project, residual, **options)
     objective = Objective(joint, None, max_evaluations)
@@ -344,7 +344,7 @@ class NormCones:
         self.size, self.rates, self.blocks = size, rates, blocks
 
     @classmethod
-    def of(cls, penalty: Penalty, size: int):
+    def of(cls, penalty: Any, size: int):
         """Make the cones of a penalty, without the groups that it leaves free."""
         if isinstance(penalty, L1) and not penalty.nonnegative:
             up, _ = penalty.rates(size)

@@ -10,6 +10,7 @@ quadratic loss needs one such step, and its Gram matrices are kept along a path.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -144,7 +145,7 @@ def coefficients_of(design: Design, penalty: Penalty) -> int:
 
 def nearest_to_entering(ratio: np.ndarray, size: int, near: float = NEAR) -> np.ndarray:
     """Return all of infinite ratio, and at most ``size`` more of the largest ones above ``near``."""
-    count = min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > near))
+    count = int(min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > near)))
     index = np.argpartition(-ratio, max(count - 1, 0))[:count]
     return index[ratio[index] > near]
 
@@ -193,7 +194,7 @@ class Certifier:
         Gradient of the loss there: its size gives the largest useful rate.
     """
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Any):
         design, loss = problem.design, problem.loss
         free = np.flatnonzero(problem.free)
         self.null = np.zeros(design.p)
@@ -207,7 +208,7 @@ class Certifier:
         self.null_gradient = design.tdot(derivative)
         self._null_alpha = -derivative
 
-    def gap(self, problem: Problem, w, objective, derivative, gradient) -> float:
+    def gap(self, problem: Any, w, objective, derivative, gradient) -> float:
         """Objective minus the best dual value at hand; infinite if none was found."""
         alpha, products = -derivative, -gradient
         if self.U is not None:
@@ -270,7 +271,7 @@ class GramCache:
     problem: Problem
     _place: dict = field(default_factory=dict)
     _blocks: list = field(default_factory=list)
-    _gram: np.ndarray | None = None
+    _gram: Any = None
 
     def take(self, index: np.ndarray) -> np.ndarray:
         """Gram matrix of the columns ``index``."""
@@ -344,7 +345,7 @@ def proximal_newton(
     size = _FIRST_SIZE_QUADRATIC if loss.quadratic else _first_size(design)
     inner = _INNER_QUADRATIC if loss.quadratic else _INNER
     stuck = 0
-    best = None
+    best: Any = None
     for iteration in range(1, max_iter + 1):
         z = design.dot(w)
         derivative = loss.derivative(z)
@@ -363,7 +364,7 @@ def proximal_newton(
             break
         if stuck >= _PATIENCE:
             return replace(best, stalled=True)
-        size = max(size, np.count_nonzero(w))
+        size = max(size, int(np.count_nonzero(w)))
         working = problem.working_set(w, gradient, size, near if iteration == 1 else NEAR)
         _minimise_on(problem, cache, working, w, z, inner * problem.residual(w, gradient))
     return best

@@ -1,6 +1,7 @@
 """Posterior modes of regressions under sparse priors: one entry point, and paths over the rate."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -363,7 +364,7 @@ class _Newton:
         self.p = self.design.p - self.design.extra
         k = self.loss.shape[1:]  # categories of a multinomial
         self.shape = (self.p // k[0], *k) if k else (self.p,)
-        self.last = None
+        self.last: Any = None
 
     @property
     def rate_max(self) -> float:

@@ -1,6 +1,7 @@
 """Stochastic mirror descent made sparse (SMIDAS): one row at a time."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,10 @@ def sparse_mirror_descent(
         X, y, family, l1_penalty(penalty, rate), n, intercept, _ROWS, passes, random_seed
     )
     constant = np.zeros(2 if stream.intercept else 0)
-    theta = w = total = up = None
+    theta: Any = None
+    w: Any = None
+    total: Any = None
+    up: Any = None
     loss, rows = 0.0, 0
     for block, responses in stream:
         if w is None:

@@ -26,8 +26,8 @@ __all__ = [
 
 
 def minibatches(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: Any,
+    y: Any,
     *,
     size: int = 32,
     passes: int = 1,

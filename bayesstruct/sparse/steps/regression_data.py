@@ -30,7 +30,8 @@ class RegressionData:
         if not np.isfinite(rows).all():
             raise ValueError(_NOT_FINITE)
         self.columns = np.ascontiguousarray(rows.T)
-        self.gram = self.squares = None
+        self.gram: np.ndarray | None = None
+        self.squares: np.ndarray | None = None
         if not logistic and p <= GRAM_LIMIT:
             self.gram = self.columns @ rows
             self.diagonal = self.gram.diagonal().copy()

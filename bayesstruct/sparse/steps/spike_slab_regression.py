@@ -6,6 +6,8 @@ are independent given everything else, and are drawn one after the other from th
 they share.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
 from pymc.step_methods.compound import Competence
@@ -59,7 +61,7 @@ class SpikeSlabRegression(GibbsStep):
 
     name = "spike_slab_regression"
     default_blocked = False
-    stats_dtypes_shapes = {"n_active": (int, []), "expected_active": (float, [])}
+    stats_dtypes_shapes: ClassVar[dict] = {"n_active": (int, []), "expected_active": (float, [])}
 
     def prepare(self, model, drawn, *, swaps=SWAPS):
         """Recognise the regression of one variable."""
