@@ -13,7 +13,6 @@ import pytensor.tensor as pt
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.core.recorded import record
 from bayesstruct.data.arguments import number
 from bayesstruct.data.table import Table
 from bayesstruct.neighbourhoods.model_parts import (
@@ -21,6 +20,7 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
+from bayesstruct.neighbourhoods.reading import TableUnits
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
@@ -148,8 +148,7 @@ def gaussian_neighbourhoods(
         noise_variance = pm.InverseGamma("noise_variance", *_positive(noise_prior), dims="node")
         mean = intercept + z @ coefficients.T
         pm.Normal("x", mean, pt.sqrt(noise_variance), observed=z, dims=("observation", "node"))
-        record("location", table.location, dims="node")
-        record("scale", table.scale, dims="node")
+        TableUnits(table.location, table.scale).record()
     return model
 
 

@@ -13,7 +13,6 @@ import pymc as pm
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.core.recorded import record
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
 from bayesstruct.data.intake import read_columns
@@ -24,6 +23,7 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
+from bayesstruct.neighbourhoods.reading import TableUnits
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
@@ -153,8 +153,7 @@ def ising_neighbourhoods(
         log_odds = intercept + centred @ coefficients.T
         observed = x.astype("int64")
         pm.Bernoulli("x", logit_p=log_odds, observed=observed, dims=("observation", "node"))
-        record("location", table.location, dims="node")
-        record("scale", table.scale, dims="node")
+        TableUnits(table.location, table.scale).record()
     return model
 
 

@@ -1,20 +1,37 @@
 """Dependency networks: the undirected graph read from their arcs."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.graphs.arcs import blocks
 from bayesstruct.graphs.estimators import RESOLUTION
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.reading import read_arcs
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, Visited
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["symmetrize"]
+__all__ = ["TableUnits", "symmetrize"]
 
 RULES = ("and", "or", "average")
+
+
+@dataclass(frozen=True)
+class TableUnits(Recorded):
+    """Linear map from the columns of the model to those of the table.
+
+    Attributes
+    ----------
+    location, scale : (p,) ndarray, optional
+        A value of the model times the scale, plus the location, is one of the table.
+    """
+
+    location: np.ndarray | None = constant("location", "node", optional=True)
+    scale: np.ndarray | None = constant("scale", "node", optional=True)
 
 
 def symmetrize(idata: "xr.DataTree", rule: str = "and") -> "xr.DataTree":
@@ -119,7 +136,7 @@ def symmetrize(idata: "xr.DataTree", rule: str = "and") -> "xr.DataTree":
     over = "pair"
     if len(kept) < len(i):
         coords["visited_pair"] = np.array(labels)[kept]
-        constants["visited_index"] = ("visited_pair", kept)
+        constants |= Visited(kept).variables()
         over = "visited_pair"
     draws = {"edge": ((*sample, "pair"), edge), "weight": ((*sample, over), weight)}
     here = {name: coords[name] for name in ("node", "pair", "visited_pair") if name in coords}
@@ -191,18 +208,10 @@ def _constants(posterior, there, back, i, j, rule):
         edge_prior = np.broadcast_to(edge_prior, len(i)).copy()
     else:
         edge_prior, _ = _combine(one, other, rule)
-    out = {
-        "edge_source": ("pair", i),
-        "edge_target": ("pair", j),
-        "edge_prior": ("pair", edge_prior),
-    }
+    recorded = [EdgeEnds(i, j), EdgePrior(edge_prior), TableUnits.read(posterior.constants)]
     if posterior.independent:
         probability = posterior.probability
-        present, absent = _combine(probability[there], probability[back], rule)
-        out |= {"edge_present": ("pair", present), "edge_absent": ("pair", absent)}
-        if posterior.estimator.name == "rao-blackwell":
-            out["edge_resolution"] = RESOLUTION
-    for name in ("location", "scale"):
-        if name in posterior.constants:
-            out[name] = ("node", posterior.constants[name].values)
-    return out
+        smallest = RESOLUTION if posterior.estimator.name == "rao-blackwell" else None
+        products = _combine(probability[there], probability[back], rule)
+        recorded.append(EdgeProducts(*products, smallest))
+    return {name: value for one in recorded for name, value in one.variables().items()}

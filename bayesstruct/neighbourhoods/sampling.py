@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.arguments import generator, whole_number
+from bayesstruct.graphs.records import Visited
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -428,8 +429,7 @@ class _Gather:
         stats = {"n_active": (("chain", "draw"), self.arc.sum(axis=2, dtype="int64"))}
         constants = _group(model, "constants")
         if self.job.keep > 0:
-            visited = np.concatenate(self.visited)
-            constants = constants.assign(visited_index=("visited_pair", visited))
+            constants = constants.assign(Visited(np.concatenate(self.visited)).variables())
         posterior = xr.Dataset(posterior, coords)
         posterior.attrs |= {
             "inference_library": "bayesstruct",
