@@ -25,23 +25,13 @@ from bayesstruct.precision.solvers.graphical_spike_slab import (
     SpikeSlabSolution,
     graphical_spike_slab,
 )
-from bayesstruct.sparse.solvers.dual_augmented import dal
-from bayesstruct.sparse.solvers.projected import cone_mode, pqn, spg
-from bayesstruct.sparse.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
+from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,
     cross_validate,
     stability_selection,
 )
-from bayesstruct.sparse.solvers.soft_threshold import bbst, qnst
 from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, sparse_path
-from bayesstruct.sparse.solvers.stochastic import (
-    adagrad_dual_averaging,
-    adagrad_mirror_descent,
-    minibatches,
-    smidas,
-    stochastic_coordinate_descent,
-)
 
 __all__ = [
     "BPMeans",
@@ -55,17 +45,12 @@ __all__ = [
     "Solution",
     "SparseSolution",
     "SpikeSlabSolution",
-    "adagrad_dual_averaging",
-    "adagrad_mirror_descent",
     "bayesian_information_criterion",
-    "bbst",
     "blanket_candidates",
     "bp_means",
     "candidate_parents",
-    "cone_mode",
     "cross_validate",
     "dag_search",
-    "dal",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",
@@ -73,24 +58,15 @@ __all__ = [
     "k2",
     "known_order",
     "latent_features",
-    "minibatches",
     "mmpc_candidates",
     "neighbourhood_modes",
     "optimal_dag",
-    "owl_qn",
+    "optimizers",
     "pairwise_mrf",
     "pairwise_mrf_path",
     "pairwise_rate_max",
-    "pqn",
-    "pss_as",
-    "pss_gb",
-    "pss_sp",
-    "qnst",
     "search_tables",
-    "smidas",
     "sparse_mode",
     "sparse_path",
-    "spg",
     "stability_selection",
-    "stochastic_coordinate_descent",
 ]

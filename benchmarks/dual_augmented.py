@@ -21,7 +21,11 @@ import numpy as np
 
 from bayesstruct.penalties import L1, Group
 from bayesstruct.sparse.solvers.designs import as_design
-from bayesstruct.sparse.solvers.dual_augmented import dal, dual_augmented_steps, l1_problem
+from bayesstruct.sparse.solvers.dual_augmented import (
+    dual_augmented_lagrangian,
+    dual_augmented_steps,
+    l1_problem,
+)
 from bayesstruct.sparse.solvers.losses import loss_for
 from bayesstruct.sparse.solvers.sparse import sparse_mode
 
@@ -56,7 +60,7 @@ def follow(A, y, rate, eta):
 def compare(A, y, penalty, intercept, name):
     options = {"family": "logistic", "penalty": penalty, "intercept": intercept}
     began = time.perf_counter()
-    one = dal(A, y, tol=TOL, **options)
+    one = dual_augmented_lagrangian(A, y, tol=TOL, **options)
     middle = time.perf_counter()
     scale = one.objective / np.log(2) / len(y)  # sparse_mode's tolerance is relative to the null
     two = sparse_mode(A, y, tol=TOL * scale, **options)

@@ -19,6 +19,7 @@ import warnings
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,8 @@ import numpy as np
 from bayesstruct.penalties import L1, Group
 from bayesstruct.sparse.solvers.line_search import active_set
 from bayesstruct.sparse.solvers.projected import cone_mode
-from bayesstruct.sparse.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
-from bayesstruct.sparse.solvers.soft_threshold import bbst, qnst
+from bayesstruct.sparse.solvers.scaled_subgradient import projected_scaled_subgradient
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "cyto_discretized.mat"
 GAPS = (1.0, 1e-2, 1e-4)
@@ -153,41 +154,23 @@ class Trace:
         return int(reached[0]) + 1 if len(reached) else None
 
 
-def pss_gb_10(*args, **options):
-    return pss_gb(*args, memory=10, **options)
-
-
-def spg_cone(*args, **options):
-    return cone_mode(*args, method="spg", **options)
-
-
-def pqn_10(*args, **options):
-    return cone_mode(*args, inner_iterations=10, **options)
-
-
-def qnst_10(*args, **options):
-    return qnst(*args, inner_iterations=10, **options)
-
-
-def active_pss_gb(*args, **options):
-    return active_set(pss_gb, *args, **options)
-
-
+SPG = partial(cone_mode, method="spectral_projected_gradient")
+BBST = partial(soft_threshold, step="barzilai_borwein")
 L1_METHODS = {
-    "PSSgb": pss_gb,
-    "PSSgb, 10 pairs": pss_gb_10,
-    "PSSsp": pss_sp,
-    "PSSas": pss_as,
-    "OWL-QN": owl_qn,
-    "QNST10": qnst_10,
-    "QNST100": qnst,
-    "PQN10": pqn_10,
+    "PSSgb": projected_scaled_subgradient,
+    "PSSgb, 10 pairs": partial(projected_scaled_subgradient, memory=10),
+    "PSSsp": partial(projected_scaled_subgradient, variant="sign_projection"),
+    "PSSas": partial(projected_scaled_subgradient, variant="active_set"),
+    "OWL-QN": partial(projected_scaled_subgradient, variant="orthant_wise"),
+    "QNST10": partial(soft_threshold, inner_iterations=10),
+    "QNST100": soft_threshold,
+    "PQN10": partial(cone_mode, inner_iterations=10),
     "PQN100": cone_mode,
-    "BBST": bbst,
-    "SPG": spg_cone,
-    "active set, PSSgb": active_pss_gb,
+    "BBST": BBST,
+    "SPG": SPG,
+    "active set, PSSgb": partial(active_set, projected_scaled_subgradient),
 }
-GROUP_METHODS = {"QNST100": qnst, "PQN100": cone_mode, "BBST": bbst, "SPG": spg_cone}
+GROUP_METHODS = {"QNST100": soft_threshold, "PQN100": cone_mode, "BBST": BBST, "SPG": SPG}
 
 
 def race(field, rate, methods, starts, *, minimum=None, tol, max_evaluations):
@@ -232,7 +215,9 @@ def ising(states):
     for rate, (minimum, edges) in ISING.items():
         print(f"  rate {rate:g}: reference {minimum} with {edges} of 55 edges")
         if warm is None:
-            found = pss_gb(field.value_and_gradient, cold, field.penalty(rate))
+            found = projected_scaled_subgradient(
+                field.value_and_gradient, cold, field.penalty(rate)
+            )
             warm = found.coefficients
             print(
                 f"    {'PSSgb':20}{found.objective:16.6f}{field.edges(warm):7d}{found.gap:10.1e}"

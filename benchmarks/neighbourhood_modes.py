@@ -17,9 +17,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "neighbourhoods"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from test_neighbourhoods import ising_table, random_couplings
+from tools.ising_tables import ising_table, random_couplings
 
 from bayesstruct.solvers import neighbourhood_modes
 

@@ -69,8 +69,10 @@ def ising(p, degree, n):
     simulation = bs.simulate.ising(n, graph=graph, random_seed=1)
     bs.sample_neighbourhoods(
         bs.models.ising_neighbourhoods(simulation.data.iloc[:, :6]),
-        draws=5, tune=5, progressbar=False,
-    )  # fmt: skip
+        draws=5,
+        tune=5,
+        progressbar=False,
+    )
     model = bs.models.ising_neighbourhoods(simulation.data)
     idata, seconds = timed(model, draws=500, tune=200, chains=2)
     print(

@@ -285,8 +285,10 @@ def structured():
             seconds.append(time.process_time() - start)
         general._rows_together = blocks
         size = np.count_nonzero(found.coefficients)
-        print(f"\n{name}: {size} coefficients, working sets {seconds[0]:.2f} s, all {seconds[1]:.2f} s",
-              flush=True)  # fmt: skip
+        print(
+            f"\n{name}: {size} coefficients, working sets {seconds[0]:.2f} s, all {seconds[1]:.2f} s",
+            flush=True,
+        )
 
 
 def grouped(limit):

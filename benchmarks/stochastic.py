@@ -16,13 +16,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from bayesstruct.sparse.solvers.sparse import sparse_mode
-from bayesstruct.sparse.solvers.stochastic import (
+from bayesstruct.sparse.solvers.optimizers import (
     adagrad_dual_averaging,
     adagrad_mirror_descent,
-    smidas,
+    sparse_mirror_descent,
     stochastic_coordinate_descent,
 )
+from bayesstruct.sparse.solvers.sparse import sparse_mode
 
 STEPS = (10, 50, 200, 1000, 4000)
 SEEDS = range(20)
@@ -81,10 +81,12 @@ def larger_table():
         "AdaGrad dual, average": lambda **o: adagrad_dual_averaging(
             X, y, passes=5, average=True, **o
         ),
-        "SMIDAS": lambda **o: smidas(X, y, step=0.003, passes=5, **o),
-        "SMIDAS, power 2": lambda **o: smidas(X, y, step=0.003, power=2, passes=5, **o),
+        "SMIDAS": lambda **o: sparse_mirror_descent(X, y, step=0.003, passes=5, **o),
+        "SMIDAS, power 2": lambda **o: sparse_mirror_descent(
+            X, y, step=0.003, power=2, passes=5, **o
+        ),
     }
-    smidas(X[:10], y[:10], step=0.003, **options)  # compiles
+    sparse_mirror_descent(X[:10], y[:10], step=0.003, **options)  # compiles
     print(f"{'':24s}    error       gap  zeros (of {np.sum(best.coefficients == 0)})  seconds")
     for name, method in methods.items():
         began = time.perf_counter()

@@ -6,10 +6,13 @@ coefficients  ~ spike and slab, Laplace or horseshoe, zero on the diagonal
 arc j -> i    = 1 where coefficients_ij is not zero (not negligible)
 """
 
+from typing import TYPE_CHECKING
+
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.recorded import record
+from numpy.typing import ArrayLike
+
 from bayesstruct.data.arguments import number
 from bayesstruct.data.table import Table
 from bayesstruct.neighbourhoods.model_parts import (
@@ -17,6 +20,10 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
+from bayesstruct.neighbourhoods.reading import TableUnits
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["gaussian_neighbourhoods"]
 
@@ -28,17 +35,17 @@ _DEFAULTS = {
 
 
 def gaussian_neighbourhoods(
-    data,
+    data: ArrayLike,
     *,
-    prior="spike_slab",
-    expected_neighbours=None,
-    inclusion=None,
-    slab=None,
-    slab_scale=None,
-    rate=None,
-    negligible=None,
-    noise_prior=(2.0, 1.0),
-):
+    prior: str = "spike_slab",
+    expected_neighbours: float | None = None,
+    inclusion: "ArrayLike | TensorVariable | None" = None,
+    slab: str | None = None,
+    slab_scale: float | None = None,
+    rate: float | None = None,
+    negligible: float | None = None,
+    noise_prior: tuple[float, float] = (2.0, 1.0),
+) -> pm.Model:
     r"""Learn which columns of a table predict each of its columns, one regression each.
 
     This is a dependency network: p regressions that are fitted independently of each other. There
@@ -51,25 +58,25 @@ def gaussian_neighbourhoods(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, p) table of numbers without missing cells. Fewer rows than columns are fine.
+        (n, p) table of numbers without missing values. Fewer rows than columns are fine.
     prior : {"spike_slab", "laplace", "horseshoe"}
         ``"spike_slab"`` gives each arc a probability. The others only shrink, and an arc is then a
-        coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) all alike,
-        ``"horseshoe"`` little where the coefficient is large; its global scale is common to all
+        coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) shrinks all by the same
+        amount, ``"horseshoe"`` large coefficients little; its global scale is common to all
         regressions, which therefore are not quite independent.
     expected_neighbours : float, optional
         Prior expected number of predictors of a column (spike and slab, horseshoe). By default 3, or
-        half of the other columns if that is less: were it to grow with p, so would the number of
-        wrong arcs.
+        half of the other columns if that is less; a number that grows with p would let the number
+        of wrong arcs grow too.
     inclusion : float, (p, p) array_like or DataFrame, or ``pm.Beta.dist``, optional
         Instead of it, the prior probability of an arc; a matrix, with responses as its rows, gives
         one to each, 0 forbids and 1 requires it; from a beta distribution each regression draws its
         own (Scott and Berger 2010).
     slab : {"normal", "laplace"}, optional
-        Law of a coefficient that is not zero; normal by default.
+        Distribution of a coefficient that is not zero; normal by default.
     slab_scale : float, optional
-        Its standard deviation (normal) or scale (Laplace), 0.5 by default: what one standard
-        deviation of a predictor does, in standard deviations of the response. For the horseshoe
+        Its standard deviation (normal) or scale (Laplace), 0.5 by default: the effect
+        of one standard deviation of a predictor, in standard deviations of the response. For the horseshoe
         the scale of the largest coefficients, 1.
     rate : float, optional
         Rate of the Laplace prior, 5 by default. In the notation of the lasso,
@@ -78,8 +85,8 @@ def gaussian_neighbourhoods(
     negligible : float, optional
         Absolute coefficient up to which there is no arc (Laplace, horseshoe), 0.1 by default.
     noise_prior : pair of float, default (2, 1)
-        Shape and scale of the inverse gamma law of the noise variances. The default is worth four
-        observations of variance 1/2; its mean is 1, the variance of a standardised column, and its
+        Shape and scale of the inverse gamma distribution of the noise variances. The default carries
+        the information of four observations of variance 1/2; its mean is 1, the variance of a standardised column, and its
         central 90 % reach from 0.2 to 2.8.
 
     Returns
@@ -100,8 +107,8 @@ def gaussian_neighbourhoods(
     -----
     If the columns are jointly normal with precision matrix J, the coefficients are
     :math:`-J_{ij} / J_{ii}` and the noise variances :math:`1 / J_{ii}`: arcs in both directions, or
-    none, for each pair. ``pm.compute_log_likelihood`` gives the log density of each cell given the
-    rest of its row; ``az.loo`` leaves out cells.
+    none, for each pair. ``pm.compute_log_likelihood`` gives the log density of each value given the
+    rest of its row; ``az.loo`` leaves out single values.
 
     References
     ----------
@@ -141,13 +148,12 @@ def gaussian_neighbourhoods(
         noise_variance = pm.InverseGamma("noise_variance", *_positive(noise_prior), dims="node")
         mean = intercept + z @ coefficients.T
         pm.Normal("x", mean, pt.sqrt(noise_variance), observed=z, dims=("observation", "node"))
-        record("location", table.location, dims="node")
-        record("scale", table.scale, dims="node")
+        TableUnits(table.location, table.scale).record()
     return model
 
 
 def _positive(noise_prior):
-    """Shape and scale of the law of the noise variances, checked."""
+    """Check the shape and scale of the prior of the noise variances."""
     try:
         shape, scale = (number("noise_prior", value, above=0) for value in noise_prior)
     except (TypeError, ValueError):

@@ -20,7 +20,7 @@ from bayesstruct.fields.model_parts import (
     observe_states,
     record_field,
 )
-from bayesstruct.neighbourhoods.model_parts import horseshoe_prior
+from bayesstruct.sparse.model_parts import horseshoe_prior
 from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
 from bayesstruct.sparse.priors.included import included
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab

@@ -6,10 +6,13 @@ coefficients            ~ spike and slab, Laplace or horseshoe, zero on the diag
 arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.recorded import record
+from numpy.typing import ArrayLike
+
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
 from bayesstruct.data.intake import read_columns
@@ -20,6 +23,10 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
+from bayesstruct.neighbourhoods.reading import TableUnits
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["ising_neighbourhoods"]
 
@@ -32,17 +39,17 @@ _DEFAULTS = {
 
 
 def ising_neighbourhoods(
-    data,
+    data: ArrayLike,
     *,
-    prior="spike_slab",
-    expected_neighbours=None,
-    inclusion=None,
-    slab=None,
-    slab_scale=None,
-    rate=None,
-    negligible=None,
-    intercept_scale=2.5,
-):
+    prior: str = "spike_slab",
+    expected_neighbours: float | None = None,
+    inclusion: "ArrayLike | TensorVariable | None" = None,
+    slab: str | None = None,
+    slab_scale: float | None = None,
+    rate: float | None = None,
+    negligible: float | None = None,
+    intercept_scale: float = 2.5,
+) -> pm.Model:
     r"""Learn which columns of a binary table predict each of its columns, one regression each.
 
     This is a dependency network: p logistic regressions that are fitted independently of each
@@ -55,13 +62,13 @@ def ising_neighbourhoods(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, p) table without missing cells; each column has two values (numbers, text, categories,
+        (n, p) table without missing values; each column has two values (numbers, text, categories,
         booleans), of which the second in order counts as 1. Numbers in a table that holds text or
         categories must be whole.
     prior : {"spike_slab", "laplace", "horseshoe"}
         ``"spike_slab"`` gives each arc a probability. The others only shrink, and an arc is then a
-        coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) all alike,
-        ``"horseshoe"`` little where the coefficient is large; its global scale is common to all
+        coefficient beyond `negligible`: ``"laplace"`` (the Bayesian lasso) shrinks all by the same
+        amount, ``"horseshoe"`` large coefficients little; its global scale is common to all
         regressions, which therefore are not quite independent.
     expected_neighbours : float, optional
         Prior expected number of predictors of a column (spike and slab, horseshoe). By default 3, or
@@ -71,7 +78,7 @@ def ising_neighbourhoods(
         one to each, 0 forbids and 1 requires it; from a beta distribution each regression draws its
         own.
     slab : {"normal", "laplace"}, optional
-        Law of a coefficient that is not zero; normal by default.
+        Distribution of a coefficient that is not zero; normal by default.
     slab_scale : float, optional
         Its standard deviation (normal) or scale (Laplace), 1 by default, a log odds ratio. For the
         horseshoe the scale of the largest coefficients, 1.
@@ -146,8 +153,7 @@ def ising_neighbourhoods(
         log_odds = intercept + centred @ coefficients.T
         observed = x.astype("int64")
         pm.Bernoulli("x", logit_p=log_odds, observed=observed, dims=("observation", "node"))
-        record("location", table.location, dims="node")
-        record("scale", table.scale, dims="node")
+        TableUnits(table.location, table.scale).record()
     return model
 
 

@@ -67,6 +67,15 @@ class Recorded:
     array([1., 2.])
     """
 
+    def variables(self) -> dict[str, tuple]:
+        """Return dimensions and values of the constants that are not None, for an ``xarray.Dataset``."""
+        given = ((one.metadata, getattr(self, one.name)) for one in _constants(self))
+        return {
+            known["name"]: (known["dims"] or (), value)
+            for known, value in given
+            if value is not None
+        }
+
     def record(self) -> None:
         """Keep the constants that are not None in every result of the model in context."""
         for one in _constants(self):

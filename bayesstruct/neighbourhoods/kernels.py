@@ -1,6 +1,6 @@
 r"""Markov chains of one regression of a neighbourhood model, from the first sweep to the last.
 
-A sweep draws, each from its conditional law: the variances of a Laplace slab; indicators and
+A sweep draws, each from its conditional distribution: the variances of a Laplace slab; indicators and
 coefficients together (:mod:`bayesstruct.sparse.kernels.spike_slab_regression`; for 0/1 responses
 :mod:`bayesstruct.sparse.kernels.polya_gamma`); the intercept; the variance of the noise; the inclusion
 probability if it has a beta prior. With :math:`r = y - b - X w` and k of m free predictors active,
@@ -62,16 +62,28 @@ def _draw_share(rng, w, beta, free, log_odds):
 
 @kernel
 def gaussian_chain(
-    rng, w, noise, products, sums, prior, laplace, beta, noise_prior, intercept_prior,
-    swaps, tune, out, inclusion,
-):  # fmt: skip
+    rng,
+    w,
+    noise,
+    products,
+    sums,
+    prior,
+    laplace,
+    beta,
+    noise_prior,
+    intercept_prior,
+    swaps,
+    tune,
+    out,
+    inclusion,
+):
     """Run one chain of a Gaussian regression.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     w : (p,) float64, changed in place
-        Start; what is not zero is active.
+        Start; predictors with nonzero entries are active.
     noise : float
         Start of the variance of the noise.
     products : tuple of (p, p), (p,), (p,), (p,) float64
@@ -86,7 +98,7 @@ def gaussian_chain(
     beta : (2,) or (0,) float64
         Prior of the inclusion probability of predictors with finite log odds, if it is drawn.
     noise_prior : tuple of float
-        Shape and scale of the inverse gamma law.
+        Shape and scale of the inverse gamma distribution.
     intercept_prior : tuple of float
         Mean and standard deviation.
     swaps, tune : int
@@ -116,9 +128,7 @@ def gaussian_chain(
         if required:
             required_sweep(rng, w, added, gram, score, sd, slab, log_odds)
         else:
-            gaussian_sweep(
-                rng, w, added, gram, diagonal, score, sd, slab, log_odds, swaps
-            )  # fmt: skip
+            gaussian_sweep(rng, w, added, gram, diagonal, score, sd, slab, log_odds, swaps)
         rest = sum_y
         for j in range(p):
             rest -= total[j] * w[j]
@@ -154,7 +164,7 @@ def logistic_chain(
     response : (n,) float64
         0 or 1.
     offset : (n,) float64
-        What the linear predictor is when all of ``w`` is zero.
+        Linear predictor when all of ``w`` is zero.
     prior : tuple of (p + 1,), (p + 1,) float64
         Scales and log odds, those of the intercept, whose prior is normal, at the end.
     out : tuple of (draws, p), (draws,), (draws,) float64, written
@@ -175,9 +185,7 @@ def logistic_chain(
         if required:
             required_logistic_sweep(rng, w, added, columns, response, offset, slab, log_odds)
         else:
-            logistic_sweep(
-                rng, w, added, columns, squares, response, offset, slab, log_odds, swaps
-            )  # fmt: skip
+            logistic_sweep(rng, w, added, columns, squares, response, offset, slab, log_odds, swaps)
         if beta.shape[0] > 0:
             share = _draw_share(rng, w, beta, free, log_odds)
         if t >= 0:

@@ -1,4 +1,6 @@
-"""What the neighbourhood models share: the prior of the coefficients, and arcs read from them."""
+"""Parts of the neighbourhood models: the prior of the coefficients and the arcs of a draw."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
@@ -8,10 +10,16 @@ from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.options import check_options
 from bayesstruct.graphs.records import ArcEnds, ArcPrior
+from bayesstruct.sparse.model_parts import horseshoe_prior
 from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 
-__all__ = ["check_neighbour_options", "horseshoe_prior", "neighbour_coefficients", "refuse_missing"]
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+    from bayesstruct.data.table import Table
+
+__all__ = ["check_neighbour_options", "neighbour_coefficients", "refuse_missing"]
 
 _MATRIX = ("node", "node_")
 _SLABS = ("laplace", "normal")  # those that regressions are drawn with exactly
@@ -24,21 +32,21 @@ _OPTIONS = {
 }
 
 
-def refuse_missing(table, joint_model):
-    """Raise for missing cells: the response of one regression is a predictor of the others."""
+def refuse_missing(table: "Table", joint_model: str) -> None:
+    """Raise for missing values: the response of one regression is a predictor of the others."""
     columns = [
         name for name, gap in zip(table.names, table.missing.any(axis=0), strict=True) if gap
     ]
     if columns:
         raise TableError(
-            f"{column_list(columns)}: cells are missing, and regressions of columns on one another "
+            f"{column_list(columns)}: values are missing, and regressions of columns on one another "
             "cannot impute them; drop these rows (data.dropna()) or columns, or use "
             f"{joint_model}, which imputes"
         )
 
 
-def check_neighbour_options(prior, **given):
-    """Refuse what `check_options` does, and options that regressions do not have.
+def check_neighbour_options(prior: str, **given) -> dict:
+    """Check options of a prior, and raise for those that regressions do not have.
 
     Parameters
     ----------
@@ -59,7 +67,9 @@ def check_neighbour_options(prior, **given):
     return given
 
 
-def neighbour_coefficients(table, prior, options, *, deviation):
+def neighbour_coefficients(
+    table: "Table", prior: str, options: dict, *, deviation: float
+) -> "TensorVariable":
     """Add the coefficients of all regressions, and the arcs that they make, to the model.
 
     Parameters
@@ -69,7 +79,7 @@ def neighbour_coefficients(table, prior, options, *, deviation):
     options : dict
         See `check_neighbour_options`; with ``slab_scale``, ``rate`` and ``negligible`` where they belong.
     deviation : float
-        Standard deviation of the noise that the horseshoe reckons with.
+        Standard deviation of the noise that scales the horseshoe.
 
     Returns
     -------
@@ -141,7 +151,7 @@ def _inclusion_matrix(names, given):
         values = np.asarray(given, float)
     except (TypeError, ValueError):
         raise TableError(
-            f"`inclusion` is no number ({given!r:.60}); give a number between 0 and 1, a {p} x {p} "
+            f"`inclusion` is not a number ({given!r:.60}); give a number between 0 and 1, a {p} x {p} "
             "matrix, or pm.Beta.dist(1, 1) to have it learned for each regression"
         ) from None
     if values.shape not in ((), (p, p)):
@@ -175,18 +185,6 @@ def _horseshoe(table, options, deviation):
     size = table.p * (table.p - 1)
     marginal, both = horseshoe_prior(size, table.n, expected, scale, deviation, negligible)
     return coefficients, marginal, both, negligible
-
-
-def horseshoe_prior(size, n, expected, scale, deviation, negligible, draws=400_000):
-    """Prior probability that one of `size` coefficients, and that two, exceed `negligible`."""
-    rng = np.random.default_rng(0)
-    tau = expected / (size - expected) * deviation / np.sqrt(n)
-    tau = tau * np.abs(rng.standard_cauchy((draws, 1)))
-    c2 = 2.0 * scale**2 / rng.standard_gamma(2.0, (draws, 1))
-    local = np.abs(rng.standard_cauchy((draws, 2)))
-    w = rng.standard_normal((draws, 2)) * tau * local / np.sqrt(1.0 + (tau * local) ** 2 / c2)
-    beyond = np.abs(w) > negligible
-    return float(beyond.mean()), float(beyond.all(axis=1).mean())
 
 
 _PRIORS = {"spike_slab": _spike_slab, "laplace": _laplace, "horseshoe": _horseshoe}

@@ -1,11 +1,17 @@
 """Posterior mode of a neighbourhood model with the Laplace prior, one regression at a time."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.sparse.solvers.losses import Logistic
+
+if TYPE_CHECKING:
+    from pymc import Model
+
+    from bayesstruct.neighbourhoods.recognition import Neighbourhoods
 
 __all__ = ["LassoMode", "lasso_of", "neighbourhood_mode"]
 
@@ -44,12 +50,12 @@ class LassoMode(ModeSolver):
         return lasso_of(model)
 
     def solve(self, model, part, tol, max_rounds) -> Mode:
-        """Solve one regression after the other."""
+        """Solve the regressions one after the other."""
         point, change = neighbourhood_mode(model, part, tol, max_rounds)
         return Mode(point, change <= tol, max_rounds, change)
 
 
-def lasso_of(model):
+def lasso_of(model: "Model") -> "Neighbourhoods | None":
     """Return the regressions of a neighbourhood model with the Laplace prior, otherwise None."""
     from bayesstruct.core.recognition import NotRecognized
     from bayesstruct.neighbourhoods.recognition import recognize_neighbourhoods
@@ -61,7 +67,9 @@ def lasso_of(model):
     return spec if spec.laplace and np.isin(spec.inclusion, (0.0, 1.0)).all() else None
 
 
-def neighbourhood_mode(model, spec, tol, max_rounds) -> tuple[dict, float]:
+def neighbourhood_mode(
+    model: "Model", spec: "Neighbourhoods", tol: float, max_rounds: int
+) -> tuple[dict, float]:
     r"""Mode of every regression, on the natural scale, as a point of the model.
 
     Coefficients (by the solver), intercept and noise variance are maximised in turn,

@@ -1,29 +1,46 @@
 """Dependency networks: the undirected graph read from their arcs."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import blocks
 from bayesstruct.graphs.posteriors.estimators import RESOLUTION
 from bayesstruct.graphs.posteriors.reading import read_arcs
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, Visited
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["symmetrize"]
+__all__ = ["TableUnits", "symmetrize"]
 
 RULES = ("and", "or", "average")
 
 
-def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
+@dataclass(frozen=True)
+class TableUnits(Recorded):
+    """Linear map from the columns of the model to those of the table.
+
+    Attributes
+    ----------
+    location, scale : (p,) ndarray, optional
+        A value of the model times the scale, plus the location, is one of the table.
+    """
+
+    location: np.ndarray | None = constant("location", "node", optional=True)
+    scale: np.ndarray | None = constant("scale", "node", optional=True)
+
+
+def symmetrize(idata: "xr.DataTree", rule: str = "and") -> "xr.DataTree":
     r"""Read an undirected graph from the arcs of a neighbourhood model.
 
     A neighbourhood model is a dependency network, p regressions fitted independently of each
-    other, and **not a joint posterior over undirected graphs**: what comes out is a summary of the
+    other, and **not a joint posterior over undirected graphs**: the result summarises the
     regressions by a rule [1]_ [2]_, and its probabilities are those that the rule holds for the arcs.
-    They are no probabilities of edges in a joint model such as
+    They are not probabilities of edges in a joint model such as
     :func:`bayesstruct.models.gaussian_graphical`.
 
     Parameters
@@ -32,8 +49,8 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
         Result of :func:`bayesstruct.sample_neighbourhoods` or ``pm.sample()``.
     rule : {"and", "or", "average"}
         ``"and"`` joins two columns when each predicts the other, ``"or"`` when one of them does.
-        ``"average"`` has the mean of the two probabilities, as if one of the two regressions
-        were asked at random.
+        ``"average"`` takes the mean of the two probabilities, as if one of the two regressions
+        were chosen at random.
 
     Returns
     -------
@@ -41,7 +58,7 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
         With ``edge`` and ``weight`` over ``pair``, so that :func:`~bayesstruct.edge_table`,
         :func:`~bayesstruct.median_graph`, :func:`~bayesstruct.compare`,
         :func:`~bayesstruct.plot_graph` and all others work as for an undirected model. ``weight`` is
-        the mean of what the two regressions say: of the couplings for binary columns, of the
+        the mean over the two regressions: of the couplings for binary columns, of the
         partial correlations :math:`w_{ij} \sqrt{v_j / v_i}` and :math:`w_{ji} \sqrt{v_i / v_j}`,
         with the noise variances v, for Gaussian ones. Under a spike-and-slab prior it is 0 in
         draws without the edge (rules "and" and "or"). Replicated tables and log likelihoods are
@@ -61,19 +78,19 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
         P(\mathrm{AND}) = p_{ij} p_{ji}, \qquad
         P(\mathrm{OR}) = 1 - (1 - p_{ij}) (1 - p_{ji})
 
-    exactly. These products are what ``edge_table`` and its likes report (``attrs["estimator"]`` is
+    exactly. ``edge_table`` and the other readers report these products (``attrs["estimator"]`` is
     "product"), with the Rao-Blackwell estimates of :math:`p_{ij}` where the result has them: the
     error is smaller than that of the frequency of ``edge``. The two agree up to Monte Carlo error.
     A draw of ``edge`` combines draws of the same number, which for independent regressions is as
     good as any other combination. Regressions with the horseshoe prior share its global scale;
-    there the frequency of the joint draws is used. In the draws of ``"average"`` a coin, the same
-    ones for each call, says which of the two regressions is asked.
+    there the frequency of the joint draws is used. In the draws of ``"average"`` one of the two
+    regressions is chosen at random, with the same random numbers in each call.
 
-    The two regressions of a pair look at the same rows, and these rules count them as if they were
-    two samples. ``weight``, the mean of two draws that are independent given the table, therefore
-    spreads less than either: where both say the same, its intervals are narrower than those of a
+    The two regressions of a pair use the same rows, and these rules count them as if they were two
+    samples. ``weight``, the mean of two draws that are independent given the table, therefore
+    spreads less than either: where both agree, its intervals are narrower than those of a
     joint model by up to :math:`1 / \sqrt 2`. Bayes factors of ``"and"`` and ``"or"`` compare the
-    rule's probabilities with what the same rule makes of the prior; for ``"and"`` they can exceed
+    rule's probabilities with those that the same rule gives under the prior; for ``"and"`` they can exceed
     those of both arcs.
 
     References
@@ -96,14 +113,17 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
     posterior = read_arcs(idata)
     if posterior.acyclic:
         raise ValueError(
-            "This result is that of a Bayesian network, whose arcs are one graph and not two "
+            "This is the result of a Bayesian network, whose arcs are one graph and not two "
             "regressions of each pair: read it with bs.arc_table, bs.median_graph or bs.cpdag."
         )
     i, j = np.triu_indices(len(posterior.variables), 1)
     there, back = posterior.position[j, i], posterior.position[i, j]
     edge = _edges(posterior, there, back, rule)
-    labels = [f"{a} -- {b}" for k, a in enumerate(posterior.variables)
-              for b in posterior.variables[k + 1 :]]  # fmt: skip
+    labels = [
+        f"{a} -- {b}"
+        for k, a in enumerate(posterior.variables)
+        for b in posterior.variables[k + 1 :]
+    ]
     coords = {
         "chain": posterior.draws["chain"].values,
         "draw": posterior.draws["draw"].values,
@@ -116,7 +136,7 @@ def symmetrize(idata, rule: str = "and") -> "xr.DataTree":
     over = "pair"
     if len(kept) < len(i):
         coords["visited_pair"] = np.array(labels)[kept]
-        constants["visited_index"] = ("visited_pair", kept)
+        constants |= Visited(kept).variables()
         over = "visited_pair"
     draws = {"edge": ((*sample, "pair"), edge), "weight": ((*sample, over), weight)}
     here = {name: coords[name] for name in ("node", "pair", "visited_pair") if name in coords}
@@ -151,7 +171,7 @@ def _edges(posterior, there, back, rule):
 
 
 def _weights(posterior, there, back, edge, rule):
-    """Mean of what the two regressions say about the pair."""
+    """Mean of the two weights of a pair, one from each regression."""
     weight = np.empty(edge.shape, posterior.draws["weight"].dtype)
     i, j = posterior.source[there], posterior.target[there]
     root = None
@@ -179,7 +199,7 @@ def _combine(one, other, rule):
 
 
 def _constants(posterior, there, back, i, j, rule):
-    """Constants that the posterior is read with."""
+    """Constants for the readers of the undirected posterior."""
     prior = posterior.prior
     one, other = prior[there], prior[back]
     if posterior.recorded.both is not None:
@@ -188,18 +208,10 @@ def _constants(posterior, there, back, i, j, rule):
         edge_prior = np.broadcast_to(edge_prior, len(i)).copy()
     else:
         edge_prior, _ = _combine(one, other, rule)
-    out = {
-        "edge_source": ("pair", i),
-        "edge_target": ("pair", j),
-        "edge_prior": ("pair", edge_prior),
-    }
+    recorded = [EdgeEnds(i, j), EdgePrior(edge_prior), TableUnits.read(posterior.constants)]
     if posterior.independent:
         probability = posterior.probability
-        present, absent = _combine(probability[there], probability[back], rule)
-        out |= {"edge_present": ("pair", present), "edge_absent": ("pair", absent)}
-        if posterior.estimator.name == "rao-blackwell":
-            out["edge_resolution"] = RESOLUTION
-    for name in ("location", "scale"):
-        if name in posterior.constants:
-            out[name] = ("node", posterior.constants[name].values)
-    return out
+        smallest = RESOLUTION if posterior.estimator.name == "rao-blackwell" else None
+        products = _combine(probability[there], probability[back], rule)
+        recorded.append(EdgeProducts(*products, smallest))
+    return {name: value for one in recorded for name, value in one.variables().items()}

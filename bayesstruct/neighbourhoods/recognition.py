@@ -1,6 +1,7 @@
-"""Recognise a neighbourhood model: independent regressions whose every conditional law is known."""
+"""Recognise neighbourhood models: independent regressions with known conditional distributions."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from pytensor.tensor.random.basic import BetaRV, InvGammaRV, NormalRV
 from bayesstruct.core.recognition import NotRecognized, children_of, is_elemwise, is_op, parameters
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.sparse.priors.spike_and_slab import LaplaceSpikeAndSlabRV, SpikeAndSlabRV
-from bayesstruct.sparse.steps.spike_slab_regression import recognize_regression
+from bayesstruct.sparse.recognition import recognize_regression
+
+if TYPE_CHECKING:
+    from pymc import Model
 
 __all__ = ["Neighbourhoods", "recognize_neighbourhoods"]
 
@@ -34,9 +38,9 @@ class Neighbourhoods:
     intercept : tuple of (q,) array
         Mean and standard deviation.
     noise : tuple of (q,) array, or None
-        Shape and scale of the inverse gamma law; None for logistic regressions.
+        Shape and scale of the inverse gamma distribution; None for logistic regressions.
     share : tuple of (q,) array, or None
-        The two shapes of the beta law of the inclusion probability.
+        The two shapes of the beta distribution of the inclusion probability.
     """
 
     names: dict
@@ -59,7 +63,7 @@ class Neighbourhoods:
         return self.noise is None
 
 
-def recognize_neighbourhoods(model) -> Neighbourhoods:
+def recognize_neighbourhoods(model: "Model") -> Neighbourhoods:
     """Read a neighbourhood model from its graph.
 
     Parameters
@@ -73,11 +77,13 @@ def recognize_neighbourhoods(model) -> Neighbourhoods:
     Raises
     ------
     NotRecognized
-        Says what does not belong to a model of independent regressions with conjugate priors.
+        If the model is not one of independent regressions with conjugate priors; says why.
     """
     matrices = [v for v in model.free_RVs if is_op(v, SpikeAndSlabRV) and v.type.ndim == 2]
     if len(matrices) != 1:
-        raise NotRecognized("it has no matrix of coefficients with the SpikeAndSlab prior")
+        raise NotRecognized(
+            "it does not have one matrix of coefficients with the SpikeAndSlab prior"
+        )
     coefficients = matrices[0]
     part = recognize_regression(model, coefficients)
     if part.response is None:
@@ -96,8 +102,9 @@ def recognize_neighbourhoods(model) -> Neighbourhoods:
         beta, mask = _product_with_data(inclusion)
         found["share"] = _named(model, beta, BetaRV, "the inclusion probability", coefficients)
         _check_axis(beta, 0, "the inclusion probability")
-    if extra := [v.name for v in [*model.basic_RVs, *model.potentials] if v not in
-                 {*found.values(), part.response}]:  # fmt: skip
+    known = {*found.values(), part.response}
+    extra = [v.name for v in (*model.basic_RVs, *model.potentials) if v not in known]
+    if extra:
         raise NotRecognized(f"{', '.join(map(repr, extra))} does not belong to the regressions")
     design, response = _value(part.design), _value(model.rvs_to_values[part.response])
     shape = (response.shape[1], design.shape[1])
@@ -108,7 +115,7 @@ def recognize_neighbourhoods(model) -> Neighbourhoods:
         if not np.isin(mask, (0.0, 1.0)).all():
             raise NotRecognized("its inclusion probabilities are multiples of a random one")
         probability = np.where(mask == 1.0, 0.5, 0.0)
-    laws = {name: _law(rv, shape[0]) for name, rv in found.items() if name != "coefficients"}
+    given = {name: _prior(rv, shape[0]) for name, rv in found.items() if name != "coefficients"}
     return Neighbourhoods(
         names={name: rv.name for name, rv in found.items()},
         design=np.asarray(design, float),
@@ -116,9 +123,9 @@ def recognize_neighbourhoods(model) -> Neighbourhoods:
         laplace=is_op(coefficients, LaplaceSpikeAndSlabRV),
         scale=np.broadcast_to(_value(scale), shape) * 1.0,
         inclusion=np.array(probability, float),
-        intercept=laws["intercept"],
-        noise=laws.get("noise"),
-        share=laws.get("share"),
+        intercept=given["intercept"],
+        noise=given.get("noise"),
+        share=given.get("share"),
     )
 
 
@@ -141,7 +148,7 @@ def _check_axis(tensor, axis, what):
 
 
 def _named(model, tensor, kind, what, child):
-    """Return the free variable that a tensor is, one for each regression and used only there."""
+    """Return the free variable behind a tensor, one for each regression and used only there."""
     rv = _unpadded(tensor)
     known = rv is not None and rv in model.free_RVs and is_op(rv, kind) and rv.type.ndim == 1
     if not known:
@@ -164,7 +171,7 @@ def _product_with_data(inclusion):
     raise NotRecognized("the inclusion probabilities are not a random one for each regression")
 
 
-def _law(rv, count):
+def _prior(rv, count):
     """Return the parameters of a variable, one for each regression."""
     return tuple(np.broadcast_to(_value(v), (count,)) * 1.0 for v in parameters(rv))
 

@@ -4,32 +4,40 @@ import logging
 import os
 import time
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.data.arguments import generator, whole_number
+from bayesstruct.graphs.records import Visited
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from pymc import Model
 
 __all__ = ["sample_neighbourhoods"]
 
 _log = logging.getLogger("bayesstruct")
 
-SWAPS = 10  # as in bayesstruct.steps.spike_slab_regression
+SWAPS = 10  # as in bayesstruct.sparse.steps.spike_slab_regression
 FULL = 2**29  # bytes of coefficients and weights up to which all their draws are kept
 VISITED = 0.01  # share of the draws in which an arc must be, for its weights to be kept beyond that
 
 
 def sample_neighbourhoods(
-    model=None,
+    model: "Model | None" = None,
     *,
-    draws=1000,
-    tune=500,
-    chains=2,
-    cores=None,
-    random_seed=None,
-    progressbar=True,
-):
+    draws: int = 1000,
+    tune: int = 500,
+    chains: int = 2,
+    cores: int | None = None,
+    random_seed: int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None = None,
+    progressbar: bool = True,
+) -> "xr.DataTree":
     """Draw from the posterior of a neighbourhood model, one regression after the other.
 
     The posterior is that of ``pm.sample()``; but since the p regressions are independent, each is
@@ -48,9 +56,9 @@ def sample_neighbourhoods(
     chains : int, default 2
         Each starts at a draw of the indicators and the noise from their prior.
     cores : int, optional
-        Threads; by default as many as there are processors. Not looked at inside
+        Threads; by default as many as there are processors. Ignored inside
         ``joblib.parallel_config``.
-    random_seed : int, sequence of int or Generator, optional
+    random_seed : int, sequence of int, SeedSequence or Generator, optional
     progressbar : bool
 
     Returns
@@ -71,12 +79,12 @@ def sample_neighbourhoods(
     Raises
     ------
     ValueError
-        If the model is not one of independent regressions that can be drawn exactly; the message
-        says why, and that ``pm.sample()`` is the way.
+        If the model is not one of independent regressions that can be drawn exactly; says why, and
+        recommends ``pm.sample()``.
 
     Notes
     -----
-    The work goes through ``joblib.Parallel``, so that its configuration decides where it is done:
+    The work goes through ``joblib.Parallel``, whose configuration decides where it is done:
 
     .. code-block:: python
 
@@ -124,7 +132,7 @@ def sample_neighbourhoods(
 
 @dataclass(frozen=True)
 class _Job:
-    """What all regressions have in common, besides the data."""
+    """Settings that all regressions share."""
 
     draws: int
     tune: int
@@ -136,7 +144,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Node:
-    """Draws of one regression, as small as they get on their way from a worker.
+    """Draws of one regression, compressed for the way from a worker.
 
     Attributes
     ----------
@@ -163,7 +171,7 @@ class _Node:
 
 
 def _read(model):
-    """Read the model, or say why not."""
+    """Recognise the model, or raise with the reason."""
     from bayesstruct.core.recognition import NotRecognized
     from bayesstruct.neighbourhoods.recognition import recognize_neighbourhoods
 
@@ -206,7 +214,7 @@ def _seed_sequence(random_seed) -> np.random.SeedSequence:
     try:
         return np.random.SeedSequence(random_seed)
     except (TypeError, ValueError):
-        generator(random_seed)  # says what is wanted
+        generator(random_seed)  # raises with the remedy
         raise
 
 
@@ -277,7 +285,7 @@ def _regression(i, seed, job, parent, scale, log_odds, hyper, *data) -> _Node:
     scale, odds = np.array(scale[i]), np.array(log_odds[i])
     beta = np.empty(0) if share is None else np.array([share[0][i], share[1][i]])
     chain = _logistic if noise is None else _gaussian
-    law = (intercept[0][i], intercept[1][i], *(() if noise is None else (noise[0][i], noise[1][i])))
+    scalar_priors = [float(v[i]) for v in (*intercept, *(() if noise is None else noise))]
     values = np.empty((job.chains, job.draws, p))
     scalars = np.zeros((3, job.chains, job.draws))
     probability = np.zeros((job.chains, p))
@@ -285,37 +293,61 @@ def _regression(i, seed, job, parent, scale, log_odds, hyper, *data) -> _Node:
         rng = np.random.default_rng(child)
         start = np.where(rng.random(p) < 1.0 / (1.0 + np.exp(-odds)), 1.0, 0.0)
         out = (values[c], *scalars[:, c])
-        probability[c] = chain(i, rng, start, law, (scale, odds), laplace, beta, job, out, data)
+        probability[c] = chain(
+            i, rng, start, scalar_priors, (scale, odds), laplace, beta, job, out, data
+        )
     return _packed(values, scalars, probability / job.draws, job)
 
 
-def _gaussian(i, rng, start, law, prior, laplace, beta, job, out, data):
+def _gaussian(i, rng, start, scalar_priors, prior, laplace, beta, job, out, data):
     from bayesstruct.neighbourhoods.kernels import gaussian_chain
 
     gram, cross, total, sums, n = data
     inclusion = np.zeros(len(start))
-    mean, sd, shape, rate = map(float, law)
+    mean, sd, shape, rate = scalar_priors
     noise = rate / rng.standard_gamma(shape)
     gaussian_chain(
-        rng, start, noise, (gram, gram.diagonal().copy(), total, cross[i]),
-        (float(n), float(sums[0, i]), float(sums[1, i])), prior, laplace, beta,
-        (shape, rate), (mean, sd), job.swaps, job.tune, out, inclusion,
-    )  # fmt: skip
+        rng,
+        start,
+        noise,
+        (gram, gram.diagonal().copy(), total, cross[i]),
+        (float(n), float(sums[0, i]), float(sums[1, i])),
+        prior,
+        laplace,
+        beta,
+        (shape, rate),
+        (mean, sd),
+        job.swaps,
+        job.tune,
+        out,
+        inclusion,
+    )
     return inclusion
 
 
-def _logistic(i, rng, start, law, prior, laplace, beta, job, out, data):
+def _logistic(i, rng, start, scalar_priors, prior, laplace, beta, job, out, data):
     from bayesstruct.neighbourhoods.kernels import logistic_chain
 
     columns, squares, response = data
-    mean, sd = map(float, law)
+    mean, sd = scalar_priors
     start, inclusion = np.append(start, 1.0), np.zeros(len(start) + 1)
-    start *= 1e-3 * np.append(prior[0], sd)  # what is not zero is active; the values count a little
+    start *= 1e-3 * np.append(prior[0], sd)  # nonzero entries are active; the values matter little
     prior = (np.append(prior[0], sd), np.append(prior[1], np.inf))
     logistic_chain(
-        rng, start, columns, squares, response[i], np.full(columns.shape[1], mean), prior,
-        laplace, beta, job.swaps, job.tune, (out[0], out[1], out[3]), inclusion,
-    )  # fmt: skip
+        rng,
+        start,
+        columns,
+        squares,
+        response[i],
+        np.full(columns.shape[1], mean),
+        prior,
+        laplace,
+        beta,
+        job.swaps,
+        job.tune,
+        (out[0], out[1], out[3]),
+        inclusion,
+    )
     out[1][:] += mean
     return inclusion[:-1]
 
@@ -352,7 +384,7 @@ def _single_thread():
 
 
 class _Gather:
-    """The results of all regressions on their way into a DataTree."""
+    """Collects the results of all regressions for a DataTree."""
 
     def __init__(self, spec, job):
         self.spec, self.job = spec, job
@@ -367,7 +399,7 @@ class _Gather:
         self.visited = []
 
     def add(self, i, node):
-        """Take the draws of one regression."""
+        """Add the draws of one regression."""
         p, job = self.spec.shape[0], self.job
         others = np.arange(p) != i
         here = slice(i * (p - 1), (i + 1) * (p - 1))
@@ -385,7 +417,7 @@ class _Gather:
             self.weight.append(node.values)
 
     def tree(self, model, seconds):
-        """Put everything under its name."""
+        """Return the groups with their variables and coordinates."""
         import xarray as xr
 
         from bayesstruct import __version__
@@ -397,8 +429,7 @@ class _Gather:
         stats = {"n_active": (("chain", "draw"), self.arc.sum(axis=2, dtype="int64"))}
         constants = _group(model, "constants")
         if self.job.keep > 0:
-            visited = np.concatenate(self.visited)
-            constants = constants.assign(visited_index=("visited_pair", visited))
+            constants = constants.assign(Visited(np.concatenate(self.visited)).variables())
         posterior = xr.Dataset(posterior, coords)
         posterior.attrs |= {
             "inference_library": "bayesstruct",

@@ -86,7 +86,7 @@ def neighbourhood_modes(
     tol : float
         Largest duality gap of each, relative to its loss without predictors.
     max_iter : int
-        Most looks at the table for each.
+        Maximum number of passes over the table for each.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def neighbourhood_modes(
     Notes
     -----
     The regressions share the table, and their Gram matrix if the family is Gaussian. Other sources
-    average the loss over rows: their :math:`\lambda` is ours over n (Wainwright), or over n / 2
+    average the loss over rows: their :math:`\lambda` is this rate over n (Wainwright), or over n / 2
     (Meinshausen and Buhlmann write the mean of squares).
 
     References
@@ -120,7 +120,7 @@ def neighbourhood_modes(
     design = as_design(X, intercept=True)
     p = design.p - 1
     if p < 2:
-        raise ValueError("a neighbourhood needs at least two columns, the table has one")
+        raise ValueError("neighbourhoods need at least two columns, the table has one")
     rates = numbers("`rate`", rate, flags=False)
     if rates.shape not in {(), (p,)} or not (np.isfinite(rates).all() and (rates > 0).all()):
         raise ValueError(
@@ -130,7 +130,7 @@ def neighbourhood_modes(
     tol, max_iter = number("tol", tol, least=0), whole_number("max_iter", max_iter, 1)
     if family == "multinomial":
         raise ValueError(
-            "columns of labels have no one coefficient each; use bs.models.pairwise_mrf"
+            "a column of labels has more than one coefficient; use bs.models.pairwise_mrf"
         )
     coefficients, intercepts, gaps = np.zeros((p, p)), np.zeros(p), np.zeros(p)
     iterations, converged, cache = 0, True, None

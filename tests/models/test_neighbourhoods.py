@@ -105,7 +105,9 @@ def test_predictive_draws(fitted):
     x = drawn["posterior_predictive"]["x"]
     assert x.dims == ("chain", "draw", "observation", "node")
     if family == "ising":
-        np.testing.assert_allclose(x.mean(("chain", "draw", "observation")), frame(family).mean(), atol=0.08)  # fmt: skip
+        np.testing.assert_allclose(
+            x.mean(("chain", "draw", "observation")), frame(family).mean(), atol=0.08
+        )
     else:
         np.testing.assert_allclose(x.mean(("chain", "draw", "observation")), 0.0, atol=0.08)
         np.testing.assert_allclose(x.std(("chain", "draw", "observation")), 1.0, atol=0.2)
@@ -166,7 +168,11 @@ def test_a_beta_prior_is_drawn_by_each_regression():
 def test_steps(family):
     with MODELS[family](frame(family)) as model:
         _, selected = assign_step_methods(model)
-    names = {step.__name__: {model.values_to_rvs[v].name for v in vs} for step, vs in selected.items() if vs}  # fmt: skip
+    names = {
+        step.__name__: {model.values_to_rvs[v].name for v in vs}
+        for step, vs in selected.items()
+        if vs
+    }
     rest = {"intercept", "noise_variance"} if family == "gaussian" else {"intercept"}
     assert names == {"SpikeSlabRegression": {"coefficients"}, "NUTS": rest}
     with MODELS[family](frame(family), prior="horseshoe") as model:
@@ -177,9 +183,7 @@ def test_steps(family):
 @pytest.mark.compiled
 def test_the_horseshoe_finds_the_strong_arcs():
     with gaussian_neighbourhoods(frame(), prior="horseshoe"):
-        idata = pm.sample(
-            150, tune=300, nuts_sampler="pymc", target_accept=0.9, **QUIET
-        )  # fmt: skip
+        idata = pm.sample(150, tune=300, nuts_sampler="pymc", target_accept=0.9, **QUIET)
     table = bs.arc_table(idata)
     assert {*table["source"][:2], *table["target"][:2]} == {"mood", "sleep"}
     edges = bs.symmetrize(idata, "and")
@@ -225,7 +229,7 @@ def changed(family="gaussian", **columns):
 
 GAPS = frame().mask(np.eye(40, 4, dtype=bool)[:, [1, 0, 3, 2]] & np.array([1, 0, 1, 0], bool))
 BAD_TABLES = {
-    "missing": ("gaussian", GAPS, ["'mood' and 'worry'", "cells are missing", "dropna"]),
+    "missing": ("gaussian", GAPS, ["'mood' and 'worry'", "values are missing", "dropna"]),
     "missing, binary": (
         "ising",
         frame("ising").where(np.arange(160).reshape(40, 4) > 3),
@@ -241,7 +245,7 @@ BAD_TABLES = {
     "missing text": (
         "ising",
         changed("ising", mood=np.array(["low", "high", None, "low"] * 10, dtype=object)),
-        ["'mood'", "cells are missing"],
+        ["'mood'", "values are missing"],
     ),
     "three values": (
         "ising",
@@ -285,7 +289,7 @@ BAD_OPTIONS = {
     "must be below 3": {"expected_neighbours": 3.0},
     "not between 0 and 1": {"inclusion": 1.5},
     "has shape (3, 3)": {"inclusion": np.full((3, 3), 0.5)},
-    "`inclusion` is no number": {"inclusion": "many"},
+    "`inclusion` is not a number": {"inclusion": "many"},
 }
 
 
@@ -340,9 +344,12 @@ def test_couplings_of_an_ising_model_are_recovered():
 def test_neighbourhoods_of_a_gaussian_graph_are_recovered():
     simulation = bs.simulate.gaussian_graphical(3_000, 10, graph="band", random_seed=2)
     idata = bs.sample_neighbourhoods(
-        gaussian_neighbourhoods(simulation.data), draws=200, tune=100, progressbar=False,
+        gaussian_neighbourhoods(simulation.data),
+        draws=200,
+        tune=100,
+        progressbar=False,
         random_seed=1,
-    )  # fmt: skip
+    )
     scale = simulation.data.std().values
     J = simulation.precision.values
     W = -J / np.diag(J)[:, None] * scale[None, :] / scale[:, None]

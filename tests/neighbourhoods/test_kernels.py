@@ -1,4 +1,4 @@
-"""Draws of coefficients that are all required, against their normal law."""
+"""Draws of coefficients that are all required, against their normal distribution."""
 
 import numpy as np
 import pytest

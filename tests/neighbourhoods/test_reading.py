@@ -52,9 +52,16 @@ def test_arc_table():
     idata = result()
     table = bs.arc_table(idata)
     assert list(table.columns) == [
-        "source", "target", "probability", "bayes_factor", "mean", "hdi_low", "hdi_high", "ess",
+        "source",
+        "target",
+        "probability",
+        "bayes_factor",
+        "mean",
+        "hdi_low",
+        "hdi_high",
+        "ess",
         "r_hat",
-    ]  # fmt: skip
+    ]
     assert table["probability"].is_monotonic_decreasing
     assert tuple(table.loc[0, ["source", "target"]]) == ("b", "c")
     row = table.set_index(["source", "target"]).loc[("a", "c")]

@@ -41,7 +41,7 @@ def ising(**kwargs):
 
 
 def gaussian_regression(X, y, *, inclusion, slab, shape, rate, grid=400):
-    """Exact law of the subsets, and mean of the noise variance; intercept standard normal."""
+    """Exact distribution of the subsets, and mean of the noise variance; intercept standard normal."""
     states = binary_states(X.shape[1])
     logs = np.empty((len(states), grid))
     t = np.linspace(-5.0, 4.0, grid)  # log of the variance
@@ -85,25 +85,25 @@ def test_a_gaussian_regression_against_enumeration():
 
 @pytest.fixture(scope="module")
 def logistic():
-    """A model of 0/1 columns, and the exact law of the neighbours of the third one."""
+    """A model of 0/1 columns, and the exact distribution of the neighbours of the third one."""
     x = (table(60) > 0) * 1.0
     model = bs.models.ising_neighbourhoods(x, inclusion=0.4, slab_scale=0.9, intercept_scale=1.5)
     others = [0, 1, 3, 4]
     centred = x[:, others] - x[:, others].mean(axis=0)
     design = np.column_stack([centred, np.ones(60)])  # the intercept is always in
-    law = logistic_subsets(
+    distribution = logistic_subsets(
         design,
         x[:, 2],
         inclusion=np.array([0.4] * 4 + [1.0]),
         slab=np.array([0.81] * 4 + [2.25]),
         offset=0.0,
     )
-    return model, law
+    return model, distribution
 
 
-def check_logistic(model, law, **options):
-    """Hold the draws of the third column's neighbours against their exact law."""
-    states, exact, errors = law
+def check_logistic(model, distribution, **options):
+    """Hold the draws of the third column's neighbours against their exact distribution."""
+    states, exact, errors = distribution
     idata = bs.sample_neighbourhoods(model, **options, **QUIET)
     arcs = idata["posterior"]["arc"].values[..., 8:12].astype(int)
     arcs = np.concatenate([arcs, np.ones_like(arcs[..., :1])], axis=-1)
@@ -160,7 +160,7 @@ def test_pm_sample_has_the_same_posterior(case):
     with model:
         theirs = pm.sample(
             1_200, tune=500, chains=2, cores=1, nuts_sampler="pymc", quiet=True, **QUIET
-        )["posterior"]  # fmt: skip
+        )["posterior"]
     assert set(mine.data_vars) == set(theirs.data_vars)
     scores = []
     for name in mine.data_vars:
@@ -432,10 +432,10 @@ def test_a_mode_starts_chains():
         mode = bs.find_MAP()
         idata = pm.sample(
             3, tune=2, chains=1, cores=1, initvals=mode, nuts_sampler="pymc", quiet=True, **QUIET
-        )  # fmt: skip
+        )
     assert np.isfinite(idata.posterior["coefficients"]).all()
 
 
 def test_spike_and_slab_coefficients_are_said_to_have_no_mode():
-    with pytest.raises(ValueError, match=r"'coefficients'.*no mode worth the name.*median_graph"):
+    with pytest.raises(ValueError, match=r"'coefficients'.*density has no mode.*median_graph"):
         bs.find_MAP(bs.models.gaussian_neighbourhoods(table()[:, :2]))

@@ -267,7 +267,7 @@ class FieldEvidence:
     def _kinked_mode(self, x, at, scale, tol):
         """Mode under Laplace slabs, by projected scaled sub-gradients."""
         from bayesstruct.sparse.penalties.l1 import L1
-        from bayesstruct.sparse.solvers.scaled_subgradient import pss_gb_steps
+        from bayesstruct.sparse.solvers.scaled_subgradient import scaled_subgradient_steps
 
         def loss(y):
             full = np.zeros_like(x)
@@ -277,7 +277,7 @@ class FieldEvidence:
 
         rates = np.concatenate([np.zeros(self.biases), 1.0 / scale])
         residual = max(tol, 1e-12) * self.likelihood.n
-        found = pss_gb_steps(
+        found = scaled_subgradient_steps(
             loss, x[at], L1(1.0, weights=rates), tol=residual, max_evaluations=5000
         )
         x[at] = found.coefficients

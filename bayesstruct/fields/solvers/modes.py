@@ -24,8 +24,8 @@ from bayesstruct.fields.solvers.likelihoods import likelihood_for, null_bias
 from bayesstruct.sparse.penalties.group import Group
 from bayesstruct.sparse.penalties.l1 import L1
 from bayesstruct.sparse.penalties.norms import Euclidean, Maximum, Nuclear
-from bayesstruct.sparse.solvers.scaled_subgradient import pss_gb_steps
-from bayesstruct.sparse.solvers.soft_threshold import qnst_steps
+from bayesstruct.sparse.solvers.scaled_subgradient import scaled_subgradient_steps
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
 
 if TYPE_CHECKING:
     import networkx
@@ -175,8 +175,8 @@ def pairwise_mrf(
 
     Notes
     -----
-    One weight to a pair, or norm 1: projected scaled sub-gradients (`pss_gb`); other norms:
-    quasi-Newton soft-threshold steps (`qnst`). At the mode the expected number of rows in each state
+    One weight to a pair, or norm 1: projected scaled sub-gradients; other norms:
+    quasi-Newton soft-threshold steps. At the mode the expected number of rows in each state
     of each variable is the observed one. With full potentials and a norm of groups, the rows and
     columns of each table sum to zero; under norm 1 the tables are not unique, the distribution is.
 
@@ -433,7 +433,7 @@ class _Problem:
     def _descend(self, theta, edges, rate, limit, evaluations):
         """Mode over these edges, the others being absent, and how many evaluations it took."""
         part, at = self._part(edges)
-        solver = pss_gb_steps if self.norm == 1 else qnst_steps
+        solver = scaled_subgradient_steps if self.norm == 1 else soft_threshold_steps
         # No warning from here: `solve` judges the residual over all edges.
         found = solver(
             part,

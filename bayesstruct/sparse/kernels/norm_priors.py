@@ -83,7 +83,7 @@ def draw_sparse_l2(rng, rate, group_rates, order, start, size):
 def draw_sparse_linf(rng, rate, group_rates, order, start, size):
     """Draw groups under an l1 norm with ``rate`` and maximum norms with ``group_rates``.
 
-    Given the bound t, the coordinates are Laplace laws cut off at t; and
+    Given the bound t, the coordinates are Laplace variables truncated at t; and
     ``1 - exp(-rate * t)`` is Beta(d + 1, group rate / rate).
     """
     w = np.zeros(size)

@@ -93,10 +93,10 @@ def draw_group_nuclear(rng, rates, order, start, size, shapes):
 
     With W = S Q, S positive definite and Q of orthonormal rows (uniform, and independent of S), the
     density of S is proportional to :math:`\det(S)^{n-k} e^{-\lambda \mathrm{tr} S} \prod_{i<j}
-    (s_i + s_j)` in its eigenvalues s: a Wishart law of 2 n - k + 1 degrees of freedom times a product
-    that is largest, given the trace, at equal eigenvalues. So a Wishart matrix is drawn and accepted
-    with the probability of the product over its bound; for k at most 2 the product is constant. The
-    norm, which is the trace, is Gamma(k n) and independent of the rest.
+    (s_i + s_j)` in its eigenvalues s: a Wishart density of 2 n - k + 1 degrees of freedom times a
+    product that is largest, given the trace, at equal eigenvalues. So a Wishart matrix is drawn and
+    accepted with the probability of the product over its bound; for k at most 2 the product is
+    constant. The norm, which is the trace, is Gamma(k n) and independent of the rest.
 
     Where acceptance is expected to be rarer than one in 150 (k above 7, unless n is large too), the
     singular values are those of such a Wishart matrix after ``SWEEPS + SWEEPS_VALUE * k`` of
@@ -254,7 +254,7 @@ def _no_columns(B):
 
 @numpy_kernel
 def _draw_wishart(rng, dof, S, L):
-    """Draw S = L L' from a Wishart law by the factor of Bartlett (1933); return its trace."""
+    """Draw S = L L' from a Wishart distribution by the factor of Bartlett (1933); return its trace."""
     trace = 0.0
     for i in range(len(L)):
         for j in range(len(L)):
@@ -374,7 +374,7 @@ def _curve(Z, Q, values, R, A):
     """Turn R into the R for which Z' R is the Hessian at Z' diag(values) Q times the old R.
 
     The derivative of the polar factor Z' Q: with A = Z R Q', rows of Q turn by the antisymmetric
-    (A_ij - A_ji) / (s_i + s_j), and what of Z R lies outside of the span of Q is divided by s_i.
+    (A_ij - A_ji) / (s_i + s_j), and the part of Z R outside of the span of Q is divided by s_i.
     """
     k, n = R.shape
     for c in range(n):
@@ -400,7 +400,7 @@ def _curve(Z, Q, values, R, A):
 
 @numpy_kernel
 def _memory(shapes):
-    """Room for the (k, k), (k, n) and (k,) arrays of any group."""
+    """Memory for the (k, k), (k, n) and (k,) arrays of any group."""
     square, block, side = 1, 1, 1
     for g in range(len(shapes)):
         k, n = min(shapes[g, 0], shapes[g, 1]), max(shapes[g, 0], shapes[g, 1])

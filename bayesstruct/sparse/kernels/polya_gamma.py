@@ -10,7 +10,7 @@ linear predictor (Polson, Scott and Windle 2013, theorem 1):
 
 Given the :math:`\omega_i`, indicators and coefficients are those of a regression with weights
 :math:`\omega_i`, see :func:`bayesstruct.sparse.kernels.spike_slab_regression.weighted_sweep`; the
-indicators are drawn with the coefficients summed out.
+indicators are drawn with the coefficients integrated out.
 
 The draw is exact. :math:`PG(1, z)` is a quarter of the exponentially tilted Jacobi variable
 :math:`J^*(1, |z|/2)`, whose density is an alternating series :math:`\sum_n (-1)^n a_n(x)` that
@@ -56,7 +56,7 @@ def _right_share(z):
 
 @kernel
 def _truncated_inverse_gaussian(rng, z):
-    """Draw from the inverse-Gaussian law with mean 1/z and shape 1, given that it is below t."""
+    """Draw an inverse-Gaussian variable of mean 1/z and shape 1, given that it is below t."""
     if z * _CUT < 1.0:
         # The mean is above the cut: propose z = 0 (a truncated Levy variable), then tilt.
         while True:
@@ -91,7 +91,7 @@ def _coefficient(n, x):
 
 @kernel
 def draw_polya_gamma(rng, z):
-    """Draw from the Polya-Gamma law PG(1, z), exactly.
+    """Draw from the Polya-Gamma distribution PG(1, z), exactly.
 
     Parameters
     ----------

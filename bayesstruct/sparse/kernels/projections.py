@@ -99,7 +99,7 @@ def weighted_level(values, weights, offset, index):
     Parameters
     ----------
     values, weights : (p,) numpy.ndarray
-        :math:`m_i` and :math:`a_i`, not negative; entries of zero weight take no part.
+        :math:`m_i` and :math:`a_i`, not negative; entries of zero weight are ignored.
     offset : float
         Positive, and less than :math:`\sum_i a_i m_i`.
     index : (p,) numpy.ndarray of int

@@ -3,7 +3,7 @@ r"""Proximal maps :math:`\arg\min_w \tfrac12 \|w - v\|^2 + \lambda \|w\|` of the
 Rows of C-contiguous float64 arrays (n, p) are mapped one by one into ``out``, which may be the
 input. Groups need not be contiguous: group g holds the coordinates ``order[start[g]:start[g + 1]]``,
 its threshold (rate times weight times step) is ``threshold[g]``, and coordinates in no group are
-copied. What is thresholded away is exactly zero.
+copied. Coordinates that are thresholded away are exactly zero.
 """
 
 import math

@@ -11,13 +11,13 @@ __all__ = ["sweep_groups"]
 def _bounds(Q, start, bound):
     """Largest absolute row sum of each diagonal block: a bound of its eigenvalues."""
     for g in range(len(bound)):
-        most = 0.0
+        largest = 0.0
         for i in range(start[g], start[g + 1]):
             total = 0.0
             for j in range(start[g], start[g + 1]):
                 total += abs(Q[i, j])
-            most = max(most, total)
-        bound[g] = most
+            largest = max(largest, total)
+        bound[g] = largest
 
 
 @fused_kernel
@@ -38,7 +38,7 @@ def sweep_groups(Q, v, u, start, rate, passes, tol):
     rate : (groups,) array
         Rates, zero for a group without penalty.
     passes : int
-        Most passes.
+        Maximum number of passes.
     tol : float
         Stop when no step of a group changes its gradient by more than this in a full pass.
 

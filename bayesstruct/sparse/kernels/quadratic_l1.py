@@ -63,7 +63,7 @@ def sweep(Q, v, u, up, down, passes, tol):
     up, down : (k,) arrays
         Rates of positive and of negative values, non-negative.
     passes : int
-        Most passes.
+        Maximum number of passes.
     tol : float
         Stop when no coordinate changes its gradient by more than this in a full pass.
 

@@ -8,7 +8,7 @@ The model is, given the noise and everything else that enters the mean,
     \gamma_j \sim \mathrm{Bernoulli}(\pi_j), \qquad
     w_j \mid \gamma_j = 1 \sim N(0, v_j), \qquad w_j = 0 \text{ if } \gamma_j = 0 .
 
-A Dirac spike cannot be left by moving ``w_j``: the coefficients are summed out. Write
+A Dirac spike cannot be left by moving ``w_j``: the coefficients are integrated out. Write
 :math:`G = X' \Omega X`, :math:`b = X' \Omega y`, ``D`` for the diagonal matrix of the ridges
 :math:`\delta_j = \sigma^2 / v_j` and :math:`A = G_{\gamma\gamma} + D_{\gamma\gamma}`. With
 
@@ -17,8 +17,8 @@ A Dirac spike cannot be left by moving ``w_j``: the coefficients are summed out.
     h_j = G_{jj} - G_{j\gamma} A^{-1} G_{\gamma j}, \qquad
     r_j = b_j - G_{j\gamma} A^{-1} b_\gamma
 
-(the part of column ``j`` that the active ones leave, and its product with what they leave of
-``y``), the odds of ``j`` in against ``j`` out, all other indicators as they are, are
+(the part of column ``j`` that the active columns do not explain, and its product with the part of
+``y`` that they do not explain), the odds of ``j`` in against ``j`` out, all other indicators as they are, are
 
 .. math::
 
@@ -69,7 +69,7 @@ _REBUILD = 100  # changes of an indicator after which h, r and the factor are co
 
 
 class _Search(NamedTuple):
-    """Arrays of a sweep: what is given, and the quantities that follow the indicators."""
+    """Arrays of a sweep: its input, and the quantities that follow the indicators."""
 
     rows: np.ndarray  # (m, p), rows of G that are known
     slot: np.ndarray  # (p,), where row j of G is in `rows`, or -1
@@ -108,24 +108,38 @@ def _chance(log_odds, h, r, ridge, variance):
 
 @inner
 def _reserve(s):
-    """Return the arrays with room for one more active predictor and one more row."""
+    """Return arrays that can hold one more active predictor and one more row."""
     k, known = s.counts[0], s.counts[1]
     members, factor, half, solve, rows = s.members, s.factor, s.half, s.solve, s.rows
     p = s.slot.shape[0]
     if k == members.shape[0]:
-        room = min(p, 2 * k + 1)
-        members, half, solve = np.empty(room, np.int64), np.empty(room), np.empty(room)
+        capacity = min(p, 2 * k + 1)
+        members, half, solve = np.empty(capacity, np.int64), np.empty(capacity), np.empty(capacity)
         members[:k] = s.members[:k]
         half[:k] = s.half[:k]
-        factor = np.empty((room, room))
+        factor = np.empty((capacity, capacity))
         factor[:k, :k] = s.factor[:k, :k]
     if known == rows.shape[0] and known < p:
         rows = np.empty((min(p, 2 * known + 1), p))
         rows[:known] = s.rows[:known]
     return _Search(
-        rows, s.slot, s.diagonal, s.score, s.columns, s.weights, s.ridge, s.counts,
-        members, s.place, factor, half, solve, s.left, s.pull, s.push,
-    )  # fmt: skip
+        rows,
+        s.slot,
+        s.diagonal,
+        s.score,
+        s.columns,
+        s.weights,
+        s.ridge,
+        s.counts,
+        members,
+        s.place,
+        factor,
+        half,
+        solve,
+        s.left,
+        s.pull,
+        s.push,
+    )
 
 
 @inner
@@ -231,7 +245,7 @@ def _open(s, q):
 
 @fused_kernel
 def _delete(factor, half, members, place, q, k):
-    """Take row q out of the factor and rotate what is left back to a triangle."""
+    """Take row q out of the factor and rotate the rest back to a triangle."""
     place[members[q]] = -1
     for i in range(q, k - 1):
         members[i] = members[i + 1]
@@ -401,15 +415,28 @@ def _sweep(rng, s, coefficients, inclusion, log_odds, variance, swaps):
 def _search(rows, slot, diagonal, score, columns, weights, ridge, active, known):
     """Arrays of a sweep that begins at these active predictors."""
     p, k = slot.shape[0], active.shape[0]
-    room = min(p, 2 * k + 16)
-    members, place = np.empty(room, np.int64), np.full(p, -1)
+    capacity = min(p, 2 * k + 16)
+    members, place = np.empty(capacity, np.int64), np.full(p, -1)
     members[:k] = active
     counts = np.array([k, known, 0])
     return _Search(
-        rows, slot, diagonal, score, columns, weights, ridge, counts, members, place,
-        np.empty((room, room)), np.empty(room), np.empty(room),
-        np.empty(p), np.empty(p), np.empty(p),
-    )  # fmt: skip
+        rows,
+        slot,
+        diagonal,
+        score,
+        columns,
+        weights,
+        ridge,
+        counts,
+        members,
+        place,
+        np.empty((capacity, capacity)),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(p),
+        np.empty(p),
+        np.empty(p),
+    )
 
 
 @kernel
@@ -428,7 +455,7 @@ def gaussian_sweep(
     coefficients : (p,) float64, changed in place
         Exactly zero where a predictor is not active.
     inclusion : (p,) float64, changed in place
-        The conditional probability of each indicator, its coefficient summed out, is added here.
+        The conditional probability of each indicator, its coefficient integrated out, is added here.
     gram : (p, p) float64, C-contiguous
         ``X' X``.
     diagonal : (p,) float64
@@ -442,14 +469,21 @@ def gaussian_sweep(
     log_odds : (p,) float64
         Prior log odds; ``-inf`` forbids and ``inf`` requires a predictor.
     swaps : int
-        Active predictors whose identity is drawn anew.
+        Maximum number of active predictors whose identity is drawn anew.
     """
     p = gram.shape[0]
     variance = noise * noise
     s = _search(
-        gram, np.arange(p), diagonal, score, np.empty((p, 0)), np.empty(0),
-        variance / slab, np.nonzero(coefficients)[0], p,
-    )  # fmt: skip
+        gram,
+        np.arange(p),
+        diagonal,
+        score,
+        np.empty((p, 0)),
+        np.empty(0),
+        variance / slab,
+        np.nonzero(coefficients)[0],
+        p,
+    )
     _sweep(rng, s, coefficients, inclusion, log_odds, variance, swaps)
 
 
@@ -488,9 +522,16 @@ def weighted_sweep(
     product = np.dot(scaled, columns.T)  # one pass over the table
     rows[:k] = product[:k]
     s = _search(
-        rows, slot, np.dot(squares, weights), product[k], columns, weights,
-        1.0 / slab, active, k,
-    )  # fmt: skip
+        rows,
+        slot,
+        np.dot(squares, weights),
+        product[k],
+        columns,
+        weights,
+        1.0 / slab,
+        active,
+        k,
+    )
     _sweep(rng, s, coefficients, inclusion, log_odds, 1.0, swaps)
 
 

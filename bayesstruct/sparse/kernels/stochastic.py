@@ -1,4 +1,4 @@
-"""Steps of stochastic methods that look at one column, or one row, of a table at a time."""
+"""Steps of stochastic methods, which read one column, or one row, of a table at a time."""
 
 import math
 

@@ -111,7 +111,7 @@ def _lower(heap, t, key, links):
 
 @numpy_kernel
 def _heap_of_group(row, g, order, start, heap, key, links):
-    """Push what a group holds itself on a list of heaps; return the list and its sum."""
+    """Push the coordinates of a group, without inner groups, on a list of heaps; return it and their sum."""
     total = 0.0
     for k in range(start[g], start[g + 1]):
         x = abs(row[order[k]])
@@ -155,7 +155,7 @@ def tree_linf(v, order, start, parent, threshold, out, cap, mass, key, links, he
     r"""Proximal map for maximum norms in O(p log p) whatever the depth; algorithm 2.
 
     Each group clips its entries at the level at which they lose its threshold in total. The entries
-    below that level are not looked at: the groups hand a heap of their distinct values to their
+    below that level are not visited: the groups hand a heap of their distinct values to their
     parents, and the clipped ones become a single value with a count. A second pass from the root
     clips every coordinate at the least of the levels above it.
 

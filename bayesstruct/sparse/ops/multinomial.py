@@ -1,5 +1,7 @@
 """The mode of a sparse multinomial regression as a PyTensor operation."""
 
+from typing import TYPE_CHECKING
+
 import pytensor.tensor as pt
 
 from pytensor.graph.basic import Apply
@@ -9,14 +11,24 @@ from bayesstruct.data.arguments import truth, whole_number
 from bayesstruct.sparse.ops.multinomial_modes import mode_cotangents, modes
 from bayesstruct.sparse.ops.sparse import ModeOp, arrange, for_columns, real
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorLike
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["SparseMultinomial", "sparse_multinomial"]
 
 _TITLE = "sparse_multinomial"
 
 
 def sparse_multinomial(
-    X, y, rate, *, grouped: bool = False, intercept: bool = False, max_iter: int = 200
-):
+    X: "TensorLike",
+    y: "TensorLike",
+    rate: "TensorLike",
+    *,
+    grouped: bool = False,
+    intercept: bool = False,
+    max_iter: int = 200,
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a multinomial regression's coefficients under a sparse prior.
 
     .. math::
@@ -24,8 +36,8 @@ def sparse_multinomial(
         \min_{W, b} \; \sum_i \Big( t_i \log \sum_c e^{z_{ic}} - \sum_c y_{ic} z_{ic} \Big)
         + \sum_j \lambda_j \|w_j\|, \qquad Z = X W + 1 b', \quad t_i = \sum_c y_{ic}
 
-    Every category has coefficients of its own, none is the reference, and so a name given to a
-    category has no bearing on what is found.
+    Every category has coefficients of its own, none is the reference, so the mode
+    does not depend on the names of the categories.
 
     Parameters
     ----------
@@ -33,8 +45,8 @@ def sparse_multinomial(
         Predictors.
     y : tensor_like, shape (..., n, k)
         Counts of the k categories in each row, not negative: for labels ``codes`` from 0 to k - 1
-        that is ``np.eye(k)[codes]``. Probabilities of labels will do, and weights of rows times
-        either. Leading dimensions are batches.
+        that is ``np.eye(k)[codes]``. Probabilities of labels are allowed, and either times
+        weights of rows. Leading dimensions are batches.
     rate : tensor_like
         :math:`\lambda`: a number, or shape (..., p), one for each predictor. Zero leaves the
         coefficients of a predictor without penalty, infinity keeps it out.
@@ -44,7 +56,7 @@ def sparse_multinomial(
     intercept : bool
         Add an unpenalised constant for each category, and return them too.
     max_iter : int
-        Most looks at all columns.
+        Maximum number of passes over all columns.
 
     Returns
     -------

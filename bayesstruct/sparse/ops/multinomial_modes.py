@@ -37,7 +37,7 @@ _EXACT = 1e-12  # residual, relative to the largest gradient at zero, at which t
 _GOOD = 1e-8  # at which it is accepted in the end
 _FIRST_SIZE = 128
 _MAX_NEWTON = 20
-_STUCK = 4  # looks at all columns without progress after which rounding is to blame
+_STUCK = 4  # passes over all columns without progress, after which rounding is the limit
 _RIDGE = 1e-10  # of the largest curvature: steps do not wander where the objective is flat
 _SEPARATED = 1e-9  # curvature of a row below which the unpenalised columns separate the categories
 
@@ -69,7 +69,7 @@ class _Regression:
         return self.Y.shape[1]
 
     def penalty(self):
-        """Rates and what follows from them, with this as their loss."""
+        """Return the problem of the rates, with this as its loss."""
         size = self.X.shape[1] * self.k
         if self.grouped:
             start = np.arange(0, size + 1, self.k)
@@ -137,7 +137,9 @@ class _Regression:
             H[np.ix_(at, at)] += size / self.k
 
 
-def modes(X, Y, rates, intercept, grouped, max_iter):
+def modes(
+    X: np.ndarray, Y: np.ndarray, rates: np.ndarray, intercept: bool, grouped: bool, max_iter: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Solve for each table of counts and its rates; NaN where input is invalid.
 
     Parameters
@@ -180,7 +182,7 @@ def _regression(X, Y, rates, intercept, grouped):
 def _solve(regression, max_iter):
     """Rows of the mode of least norm, or None.
 
-    Proximal Newton steps on working sets, as `bayesstruct.solvers.proximal_newton`.
+    Proximal Newton steps on working sets, as `bayesstruct.sparse.solvers.proximal_newton.proximal_newton`.
     """
     X, k, penalty = regression.X, regression.k, regression.penalty()
     w = np.zeros(X.shape[1] * k)
@@ -238,7 +240,7 @@ def _descend(regression, part, index, w, tol):
 
 
 def _separated(regression, rows):
-    """Whether coefficients without a rate run away: the loss has no curvature left for them."""
+    """Whether coefficients without a rate diverge: the loss has no curvature left for them."""
     from scipy.linalg import orth
 
     free = regression.rates == 0
@@ -264,7 +266,17 @@ def _least_norm(regression, rows):
     return np.where((regression.rates == 0)[:, None], rows - middle[:, None], rows)
 
 
-def mode_cotangents(X, Y, rates, W, b, W_bar, b_bar, intercept, grouped):
+def mode_cotangents(
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
+    W_bar: np.ndarray,
+    b_bar: np.ndarray,
+    intercept: bool,
+    grouped: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Cotangents of designs, counts and rates from those of coefficients and intercepts.
 
     With :math:`v = H^+ \bar w` on the support, :math:`q_i = V' x_i + v_b`, probabilities

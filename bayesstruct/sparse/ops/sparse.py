@@ -11,6 +11,9 @@ of ones in X for an intercept), a cotangent :math:`\bar w` of the mode gives, fo
     \bar X_A = -(\ell'(z) v' + D q w_A').
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -29,13 +32,25 @@ from bayesstruct.sparse.solvers.proximal_newton import (
     proximal_newton,
 )
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorLike
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["Lasso", "SparseLogistic", "lasso", "sparse_logistic"]
 
-_FOUND = 1e-6  # duality gap, relative to the loss at zero, beyond which a point is no mode
-_POLISH = 20  # most Newton steps on the final signs
+_FOUND = 1e-6  # duality gap, relative to the loss at zero, beyond which a point is not a mode
+_POLISH = 20  # maximum number of Newton steps on the final signs
 
 
-def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: int = 200):
+def lasso(
+    X: "TensorLike",
+    y: "TensorLike",
+    rate: "TensorLike",
+    *,
+    intercept: bool = False,
+    tol: float = 1e-14,
+    max_iter: int = 200,
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a Gaussian regression's coefficients under a Laplace prior.
 
     .. math:: \min_{w, b} \; \tfrac12 \|y - X w - b\|^2 + \sum_j \lambda_j |w_j|
@@ -55,9 +70,9 @@ def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: 
         Add an unpenalised constant b, and return it too.
     tol : float
         Duality gap relative to the loss without penalised coefficients at which the active set is
-        taken as final; Newton steps on it follow, down to rounding.
+        taken as final; Newton steps on it follow, to machine precision.
     max_iter : int
-        Most looks at all columns.
+        Maximum number of passes over all columns.
 
     Returns
     -------
@@ -100,8 +115,14 @@ def lasso(X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: 
 
 
 def sparse_logistic(
-    X, y, rate, *, intercept: bool = False, tol: float = 1e-14, max_iter: int = 200
-):
+    X: "TensorLike",
+    y: "TensorLike",
+    rate: "TensorLike",
+    *,
+    intercept: bool = False,
+    tol: float = 1e-14,
+    max_iter: int = 200,
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a logistic regression's coefficients under a Laplace prior.
 
     .. math::
@@ -142,7 +163,7 @@ def _modes(op, X, y, rate):
     return arrange(op, op.title, X, y, rate)
 
 
-def for_columns(rate, X, title):
+def for_columns(rate: "TensorVariable", X: "TensorVariable", title: str) -> "TensorVariable":
     """Return one rate for each column of X.
 
     Raises
@@ -158,7 +179,14 @@ def for_columns(rate, X, title):
     return rate
 
 
-def arrange(op, title, X, y, rate, core=1):
+def arrange(
+    op: Any,
+    title: str,
+    X: "TensorVariable",
+    y: "TensorVariable",
+    rate: "TensorVariable",
+    core: int = 1,
+) -> "TensorVariable | list[TensorVariable]":
     """Apply to batches: responses to one design in one call, designs one after the other.
 
     Parameters
@@ -187,7 +215,8 @@ def arrange(op, title, X, y, rate, core=1):
     _check_lengths(title, X, y, rate, core)
     if X.type.ndim > 2:
         inner = (slice(None),) * core
-        w, b = Blockwise(op)(X, y[(..., None, *inner)], rate[..., None, :])
+        stacked: Any = Blockwise(op)
+        w, b = stacked(X, y[(..., None, *inner)], rate[..., None, :])
         w, b = w[(..., 0, *inner)], b[(..., 0, *inner[1:])]
     else:
         own = tuple(y.shape[i] for i in range(-core, 0))
@@ -215,7 +244,7 @@ def _rows(batch):
     return count
 
 
-def real(x, name, title):
+def real(x: "TensorLike", name: str, title: str) -> "TensorVariable":
     """Return a real tensor in double precision; columns of tables and lists of numbers are converted.
 
     Raises
@@ -238,7 +267,7 @@ def _symbolic(x):
 
 
 def _values(x, name):
-    """Values of what is no tensor; missing ones are refused where NaN is not what was written."""
+    """Values of an input that is not a tensor; missing values of tables are refused."""
     if hasattr(x, "toarray"):
         raise TypeError(f"{name} is a sparse matrix; give its toarray()")
     labels = getattr(x, "columns", None)
@@ -253,7 +282,15 @@ def _values(x, name):
     return values
 
 
-def modes(loss, X, Y, rates, intercept, tol, max_iter):
+def modes(
+    loss: Callable[[np.ndarray], Any],
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+) -> tuple[np.ndarray, np.ndarray]:
     """Solve for each row of responses and of rates; NaN where input is invalid.
 
     Parameters
@@ -286,8 +323,9 @@ def modes(loss, X, Y, rates, intercept, tol, max_iter):
         except ValueError:  # unpenalised columns separate the labels
             continue
         start = certifier.null
-        args = {"start": start, "tol": tol, "max_iter": max_iter, "cache": cache}
-        state = proximal_newton(problem, certifier, **args)
+        state = proximal_newton(
+            problem, certifier, start=start, tol=tol, max_iter=max_iter, cache=cache
+        )
         if state.gap <= _FOUND * certifier.null_objective:
             w = _polish(problem, state.w)
             W[k], b[k] = w[: len(rates[k])], w[-1] if intercept else 0.0
@@ -329,7 +367,7 @@ def _curvature(loss, z):
     return None if loss.quadratic else loss.curvature(z)
 
 
-def newton_solve(H, g):
+def newton_solve(H: np.ndarray, g: np.ndarray) -> np.ndarray:
     """Solve a positive definite system; NaN if it is not numerically."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -343,7 +381,17 @@ def newton_solve(H, g):
     return cho_solve(factor, g, check_finite=False)
 
 
-def mode_cotangents(loss, X, Y, rates, W, b, W_bar, b_bar, intercept):
+def mode_cotangents(
+    loss: Callable[[np.ndarray], Any],
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
+    W_bar: np.ndarray,
+    b_bar: np.ndarray,
+    intercept: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cotangents of designs, responses and rates from those of coefficients and intercepts."""
     V, Q = np.zeros(W.shape), np.zeros(Y.shape)
     derivative, weighted = np.zeros(Y.shape), np.zeros(Y.shape)
@@ -371,7 +419,9 @@ def mode_cotangents(loss, X, Y, rates, W, b, W_bar, b_bar, intercept):
     return design_cotangent(X, derivative, V, weighted, W), Q, -V * np.sign(W)
 
 
-def design_cotangent(X, derivative, V, weighted, W):
+def design_cotangent(
+    X: np.ndarray, derivative: np.ndarray, V: np.ndarray, weighted: np.ndarray, W: np.ndarray
+) -> np.ndarray:
     """Return ``-(derivative' V + weighted' W)``, in the columns where V or W are not zero."""
     X_bar = np.zeros(X.shape)
     used = np.flatnonzero(((V != 0) | (W != 0)).any(axis=0))  # true for NaN
@@ -408,9 +458,9 @@ class _SparseMode(ModeOp):
 
     __props__ = ("intercept", "tol", "max_iter")
     gufunc_signature = "(n,p),(k,n),(k,p)->(k,p),(k)"
-    loss = None
-    title = None
-    derivative = None
+    loss: Any = None
+    title: Any = None
+    derivative: Any = None
 
     def __init__(self, intercept=False, tol=1e-14, max_iter=200):
         self.intercept = truth("intercept", intercept)
@@ -442,7 +492,7 @@ class _SparsePullback(InterpretedOp):
 
     __props__ = ("intercept",)
     gufunc_signature = "(n,p),(k,n),(k,p),(k,p),(k),(k,p),(k)->(n,p),(k,n),(k,p)"
-    loss = None
+    loss: Any = None
 
     def __init__(self, intercept=False):
         self.intercept = bool(intercept)

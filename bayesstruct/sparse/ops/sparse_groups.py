@@ -11,11 +11,14 @@ Hessian H of the objective on A, a cotangent :math:`\bar w` gives, for
     \bar X_A = -(\ell'(z) v' + D q w_A').
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytensor.tensor as pt
 
+from numpy.typing import ArrayLike
 from pytensor.graph.basic import Apply
 
 from bayesstruct.core.ops import InterpretedOp
@@ -28,7 +31,11 @@ from bayesstruct.sparse.solvers.designs import as_design
 from bayesstruct.sparse.solvers.groups import group_problem
 from bayesstruct.sparse.solvers.losses import Gaussian, Logistic
 from bayesstruct.sparse.solvers.proximal_newton import Certifier, GramCache, proximal_newton
-from bayesstruct.sparse.solvers.soft_threshold import bbst_steps
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorLike
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["GroupMode", "group_lasso", "tree_lasso"]
 
@@ -44,16 +51,16 @@ _POLISH = 50
 
 
 def group_lasso(
-    X,
-    y,
-    groups,
-    rate,
+    X: "TensorLike",
+    y: "TensorLike",
+    groups: ArrayLike | Sequence[ArrayLike],
+    rate: "TensorLike",
     *,
-    weights=None,
+    weights: ArrayLike | None = None,
     family: str = "gaussian",
     intercept: bool = False,
     max_iter: int = 200,
-):
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a regression's coefficients under the group-Laplace prior.
 
     .. math:: \min_{w, b} \; L(X w + b) + \lambda \sum_A a_A \|w_A\|_2
@@ -65,7 +72,7 @@ def group_lasso(
     y : tensor_like, shape (..., n)
         Responses: numbers of unit noise variance, or labels 0 and 1 (or probabilities).
     groups : (p,) array_like of int, or list of array_like of int
-        As in :class:`bayesstruct.penalties.Group`; coefficients in none are without penalty.
+        As in :class:`bayesstruct.penalties.Group`; coefficients in no group are without penalty.
     rate : tensor_like
         :math:`\lambda`: a number, or shape (..., groups), one for each in the order of the labels;
         finite.
@@ -76,7 +83,7 @@ def group_lasso(
     intercept : bool
         Add an unpenalised constant b, and return it too.
     max_iter : int
-        Most looks at all columns.
+        Maximum number of passes over all columns.
 
     Returns
     -------
@@ -117,17 +124,17 @@ def group_lasso(
 
 
 def tree_lasso(
-    X,
-    y,
-    groups,
-    rate,
+    X: "TensorLike",
+    y: "TensorLike",
+    groups: Sequence[ArrayLike] | None,
+    rate: "TensorLike",
     *,
-    parents=None,
-    weights=None,
+    parents: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     family: str = "gaussian",
     intercept: bool = False,
     max_evaluations: int = 10_000,
-):
+) -> "TensorVariable | list[TensorVariable]":
     r"""Mode of a regression's coefficients under the prior of nested groups.
 
     .. math:: \min_{w, b} \; L(X w + b) + \lambda \sum_g a_g \|w_g\|_2
@@ -145,7 +152,7 @@ def tree_lasso(
     weights : (groups,) array_like, optional
         :math:`a_g`, constants, 1 by default.
     max_evaluations : int
-        Most evaluations of the loss in each of the four rounds of descent.
+        Maximum number of evaluations of the loss in each of the four rounds of descent.
 
     Returns
     -------
@@ -160,7 +167,7 @@ def tree_lasso(
     Notes
     -----
     Derivatives are as those of `group_lasso`. Descent by Barzilai-Borwein soft-threshold steps
-    (:func:`bayesstruct.sparse.solvers.soft_threshold.bbst`), finished by Newton steps on the support.
+    (:func:`bayesstruct.solvers.optimizers.soft_threshold`), finished by Newton steps on the support.
 
     References
     ----------
@@ -191,13 +198,13 @@ def _modes(penalty, title, X, y, rate, family, intercept, max_iter):
     rates = pt.full((len(used),), rate) if rate.type.ndim == 0 else rate
     if rate.type.ndim > 0 and isinstance(penalty, Tree):
         raise TypeError(
-            "tree_lasso takes one rate; put what differs between groups into `weights`."
+            "tree_lasso takes one rate; put rates that differ between groups into `weights`."
         )
     return arrange(op, title, X, y, rates * used)
 
 
 class _Regression:
-    """One design, and what evaluations of the loss of several responses share."""
+    """One design, and the products that the losses of several responses share."""
 
     def __init__(self, X, structure, family, intercept):
         self.p, self.intercept = X.shape[1], intercept
@@ -267,8 +274,8 @@ class _Regression:
 
     def _descend(self, objective, penalty, start, tol, max_evaluations):
         """Barzilai-Borwein soft-threshold steps until a residual is at most ``tol``."""
-        options = {"tol": tol, "max_evaluations": max_evaluations}
-        return bbst_steps(objective, start, penalty, **options).coefficients
+        options = {"step": "barzilai_borwein", "tol": tol, "max_evaluations": max_evaluations}
+        return soft_threshold_steps(objective, start, penalty, **options).coefficients
 
     def _newton(self, loss, rates, start, tol, max_iter):
         """Proximal Newton steps until a gap is at most ``tol``, relatively; None if there is no mode."""
@@ -340,7 +347,15 @@ class _Regression:
         return np.sqrt(np.add.reduceat(w[self.flat] ** 2, self.starts))
 
 
-def modes(structure, family, X, Y, rates, intercept, max_iter):
+def modes(
+    structure: Structure,
+    family: str,
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    intercept: bool,
+    max_iter: int,
+) -> tuple[np.ndarray, np.ndarray]:
     """Solve for each row of responses and rates; NaN where input is invalid.
 
     Returns
@@ -367,7 +382,18 @@ def modes(structure, family, X, Y, rates, intercept, max_iter):
     return W, b
 
 
-def mode_cotangents(structure, family, intercept, X, Y, rates, W, b, W_bar, b_bar):
+def mode_cotangents(
+    structure: Structure,
+    family: str,
+    intercept: bool,
+    X: np.ndarray,
+    Y: np.ndarray,
+    rates: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
+    W_bar: np.ndarray,
+    b_bar: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cotangents of designs, responses and rates from those of coefficients and intercepts."""
     V, Q, rates_bar = np.zeros(W.shape), np.zeros(Y.shape), np.zeros(rates.shape)
     derivative, weighted = np.zeros(Y.shape), np.zeros(Y.shape)

@@ -1,4 +1,4 @@
-"""What solvers, Ops and priors may ask of a penalty."""
+"""Base class of penalties: the interface that solvers, Ops and priors use."""
 
 import copy
 import math
@@ -31,7 +31,7 @@ class Penalty(ABC):
     rate : float
         Not negative; 0 is no penalty.
     size : int or None
-        Number of coefficients, None if any number will do.
+        Number of coefficients, None if any number is allowed.
     """
 
     rate: float
@@ -61,7 +61,7 @@ class Penalty(ABC):
         Returns
         -------
         (..., size) numpy.ndarray
-            What the penalty removes is exactly zero.
+            Coordinates that the penalty removes are exactly zero.
         """
         step = check_rate("step", step)
         v = numbers("v", v)
@@ -78,16 +78,16 @@ class Penalty(ABC):
         Parameters
         ----------
         g : (size,) array_like
-            A gradient, say.
+            For example a gradient.
         ignore_unpenalised : bool
             Leave coordinates without penalty aside; otherwise the result is infinite if one of
             them is not zero.
         """
-        g = self._vector("g", g)
-        free = ~self.penalised(len(g))
-        if not ignore_unpenalised and (g[free] != 0).any():
+        gradient = self._vector("g", g)
+        free = ~self.penalised(len(gradient))
+        if not ignore_unpenalised and (gradient[free] != 0).any():
             return np.inf
-        return 0.0 if free.all() else float(self._dual(np.where(free, 0.0, g)))
+        return 0.0 if free.all() else float(self._dual(np.where(free, 0.0, gradient)))
 
     def rate_max(self, g: ArrayLike) -> float:
         """Return the smallest rate at which zero is optimal.
@@ -114,8 +114,7 @@ class Penalty(ABC):
         w, g : (size,) array_like
             Coefficients and gradient of the loss.
         """
-        w, g = self._vector("w", w), self._vector("g", g)
-        return -self._nearest(w, -g)
+        return -self._nearest(self._vector("w", w), -self._vector("g", g))
 
     def residual(self, w: ArrayLike, g: ArrayLike) -> float:
         r"""Return how far :math:`-g` is from :math:`\partial \Omega(w)`; 0 at the optimum.
@@ -123,10 +122,10 @@ class Penalty(ABC):
         The largest dual norm, over the groups, of `pseudo_gradient`: in units of the gradient, and
         to be compared with the rate.
         """
-        w, g = self._vector("w", w), self._vector("g", g)
-        if not np.isfinite(self._value(w)):
+        x, gradient = self._vector("w", w), self._vector("g", g)
+        if not np.isfinite(self._value(x)):
             return np.inf
-        return float(self._size_of_gradient(-self._nearest(w, -g)))
+        return float(self._size_of_gradient(-self._nearest(x, -gradient)))
 
     def directional_derivative(self, w: ArrayLike, d: ArrayLike) -> float:
         r"""Return :math:`\lim_{t \downarrow 0} (\Omega(w + t d) - \Omega(w)) / t`."""
@@ -148,7 +147,7 @@ class Penalty(ABC):
         Parameters
         ----------
         size : int, optional
-            Number of coefficients, where the penalty does not know it.
+            Number of coefficients, where the penalty does not fix it.
 
         Raises
         ------
@@ -190,7 +189,7 @@ class Penalty(ABC):
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates that may move when the data move a little.
 
-        Exact zeros of the penalty's own making are off; coordinates without penalty are on.
+        False for exact zeros that the penalty makes, true for coordinates without penalty.
         """
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """Norms of disjoint groups of coefficients."""
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -56,34 +56,37 @@ class Group(Penalty):
     """
 
     rate: float
-    groups: Groups | ArrayLike | Sequence[ArrayLike]
+    groups: Any
     _: KW_ONLY
-    norm: object = 2
-    weights: ArrayLike | None = None
-    shapes: ArrayLike | None = None
+    norm: Any = 2
+    weights: Any = None
+    shapes: Any = None
     size: int | None = None
+    _used: Groups = field(init=False)
+    _weights: np.ndarray = field(init=False)
+    _norm: Any = field(init=False)
 
     def __post_init__(self):
         rate, groups = check_rate("rate", self.rate), Groups.of(self.groups, self.size)
         weights = check_weights(self.weights, groups.count, "groups")
-        name = norm_name(self.norm, [2, np.inf, "nuclear"])
-        if name != "nuclear" and self.shapes is not None:
+        kind = norm_name(self.norm, [2, np.inf, "nuclear"])
+        if kind != "nuclear" and self.shapes is not None:
             raise ValueError("shapes is for norm='nuclear' only.")
         used = groups.keep(weights > 0)
-        shapes = _shapes(self.shapes, groups) if name == "nuclear" else None
+        shapes = _shapes(self.shapes, groups) if kind == "nuclear" else None
         fields = {
             "rate": rate,
             "groups": groups,
-            "norm": name,
+            "norm": kind,
             "weights": weights,
             "shapes": shapes,
             "size": groups.size,
             "_used": used,
             "_weights": weights[weights > 0],
-            "_norm": _norm(name, shapes, weights > 0),
+            "_norm": _norm(kind, shapes, weights > 0),
         }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def penalised(self, size: int | None = None) -> np.ndarray:
         """Return a mask of the coordinates in groups of positive weight."""
@@ -101,10 +104,10 @@ class Group(Penalty):
 
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates in groups that are not zero, or without penalty."""
-        w = self._vector("w", w)
+        x = self._vector("w", w)
         if self.rate == 0 or not self._used.count:
-            return np.ones(len(w), dtype=bool)
-        on = np.logical_or.reduceat(w[self._used.order] != 0, self._used.start[:-1])
+            return np.ones(len(x), dtype=bool)
+        on = np.logical_or.reduceat(x[self._used.order] != 0, self._used.start[:-1])
         return self._used.spread(on, fill=True)
 
     def _gather(self, *vectors):

@@ -2,7 +2,8 @@
 
 import math
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,9 @@ class L1(Penalty):
 
     rate: float
     _: KW_ONLY
-    weights: ArrayLike | None = None
+    weights: Any = None
     nonnegative: bool = False
+    size: Any = field(init=False)
 
     def __post_init__(self):
         object.__setattr__(self, "rate", check_rate("rate", self.rate))
@@ -49,11 +51,8 @@ class L1(Penalty):
         if self.weights is not None:
             weights = check_weights(self.weights, np.size(self.weights), "coordinates")
             object.__setattr__(self, "weights", weights)
-
-    @property
-    def size(self) -> int | None:
-        """Number of coefficients, None without weights."""
-        return None if self.weights is None else len(self.weights)
+        size = None if self.weights is None else len(self.weights)
+        object.__setattr__(self, "size", size)
 
     def penalised(self, size: int | None = None) -> np.ndarray:
         """Return a mask of the coordinates of positive weight."""
@@ -70,12 +69,12 @@ class L1(Penalty):
 
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of non-zero coordinates and of those without penalty."""
-        w = self._vector("w", w)
+        x = self._vector("w", w)
         if self.rate == 0 and not self.nonnegative:
-            return np.ones(len(w), dtype=bool)
+            return np.ones(len(x), dtype=bool)
         if self.nonnegative:
-            return w != 0
-        return (w != 0) | ~self.penalised(len(w))
+            return x != 0
+        return (x != 0) | ~self.penalised(len(x))
 
     def rates(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rates of positive and of negative values; infinite ones forbid them."""

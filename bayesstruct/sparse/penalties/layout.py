@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -89,12 +90,12 @@ class Groups:
         """
         if isinstance(groups, Groups):
             return groups
-        groups = listed("groups", groups)
-        if len(groups) == 0:
+        given = listed("groups", groups)
+        if len(given) == 0:
             raise ValueError("groups is empty; give one label for each coordinate.")
-        if np.ndim(groups[0]) == 0:
-            return cls._of_labels(np.asarray(groups), size)
-        arrays = [_indices(k, group) for k, group in enumerate(groups)]
+        if np.ndim(given[0]) == 0:
+            return cls._of_labels(np.asarray(given), size)
+        arrays = [_indices(k, group) for k, group in enumerate(given)]
         size = _total(arrays, size)
         order = np.concatenate(arrays)
         seen = np.bincount(order, minlength=size)
@@ -154,9 +155,9 @@ class TreeGroups:
         """Count the coordinates of each group, with those of the groups inside it."""
         return self.start[1:] - self.first
 
-    def labels(self, most: int) -> np.ndarray:
-        """Return the largest group of at most so many coordinates; what is in none is alone."""
-        small = self.sizes() <= most
+    def labels(self, max_size: int) -> np.ndarray:
+        """Return the largest group of at most `max_size` coordinates; a label of its own without one."""
+        small = self.sizes() <= max_size
         top = np.where(small, np.arange(len(self.parent)), -1)
         for g in range(len(self.parent) - 1, -1, -1):  # from the roots
             up = self.parent[g]
@@ -201,7 +202,7 @@ class TreeGroups:
         size = _total(arrays, size)
         owner = np.full(size, -1)
         parent = np.full(len(arrays), -1)
-        # From the largest: what is inside a group has one owner so far, its parent.
+        # From the largest: coordinates inside a group have one owner so far, its parent.
         for g in sorted(range(len(arrays)), key=lambda k: -len(arrays[k])):
             around = owner[arrays[g]]
             if (around != around[0]).any():
@@ -263,7 +264,7 @@ class TreeGroups:
         return cls(order.astype(np.int32), start, len(owner), above, first, nodes, deep)
 
 
-def listed(name: str, groups):
+def listed(name: str, groups: ArrayLike | Sequence[ArrayLike]) -> Any:
     """Return groups as something with a length and places; columns of a table as arrays.
 
     Raises
@@ -281,7 +282,7 @@ def listed(name: str, groups):
     return groups
 
 
-def norm_name(norm, known: Sequence) -> object:
+def norm_name(norm: Any, known: Sequence) -> object:
     """Return the norm as one of ``known`` (2, infinity or a name).
 
     Raises
@@ -297,7 +298,7 @@ def norm_name(norm, known: Sequence) -> object:
     raise ValueError(nearest("norm", norm, [str(name) for name in known]))
 
 
-def check_rate(name: str, rate) -> float:
+def check_rate(name: str, rate: Any) -> float:
     """Return a rate as a float.
 
     Raises

@@ -1,8 +1,7 @@
 """The l1 norm and a norm of groups together."""
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -54,30 +53,32 @@ class SparseGroup(Penalty):
     """
 
     rate: float
-    groups: Groups | ArrayLike | Sequence[ArrayLike]
+    groups: Any
     _: KW_ONLY
     group_rate: float
-    norm: object = 2
-    weights: ArrayLike | None = None
+    norm: Any = 2
+    weights: Any = None
     size: int | None = None
+    _norm: Any = field(init=False)
+    _member: np.ndarray = field(init=False)
 
     def __post_init__(self):
         groups = Groups.of(self.groups, self.size)
         if groups.count == 0:
             raise ValueError("No coordinate is in a group: all labels are -1.")
-        name = norm_name(self.norm, [2, np.inf])
+        norm = norm_name(self.norm, [2, np.inf])
         fields = {
             "rate": check_rate("rate", self.rate),
             "group_rate": check_rate("group_rate", self.group_rate),
             "groups": groups,
-            "norm": name,
+            "norm": norm,
             "weights": check_weights(self.weights, groups.count, "groups"),
             "size": groups.size,
-            "_norm": Euclidean() if name == 2 else Maximum(),
+            "_norm": Euclidean() if norm == 2 else Maximum(),
             "_member": groups.spread(np.ones(groups.count, dtype=bool), fill=False),
         }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def with_rate(self, rate: float) -> Self:
         """Return the penalty with both rates scaled, so that ``rate`` is the one of the l1 norm.
@@ -121,11 +122,11 @@ class SparseGroup(Penalty):
 
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates that are not zero, nor zeroed by a norm."""
-        w = self._vector("w", w)
+        x = self._vector("w", w)
         start = self.groups.start[:-1]
-        on = np.logical_or.reduceat(w[self.groups.order] != 0, start)
+        on = np.logical_or.reduceat(x[self.groups.order] != 0, start)
         free = self.groups.spread(on | (self._group_rates == 0), fill=True)
-        return free & ((w != 0) | ~self._member | (self.rate == 0))
+        return free & ((x != 0) | ~self._member | (self.rate == 0))
 
     @property
     def _group_rates(self):

@@ -3,10 +3,12 @@
 import hashlib
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from bayesstruct.sparse.penalties.base import Penalty
+from bayesstruct.sparse.penalties.group import Group
+from bayesstruct.sparse.penalties.sparse_group import SparseGroup
 from bayesstruct.sparse.penalties.tree import Tree
 
 __all__ = ["Structure"]
@@ -26,7 +28,7 @@ class Structure:
         Order and starts of disjoint groups; for trees the weights, order, starts and parents.
     """
 
-    penalty: Penalty
+    penalty: Any
     members: tuple
     arrays: tuple
 
@@ -39,8 +41,8 @@ class Structure:
         object.__setattr__(self, "key", digest.hexdigest())
 
     @classmethod
-    def of(cls, penalty: Penalty) -> "Structure":
-        """Read it off a penalty."""
+    def of(cls, penalty: Group | SparseGroup | Tree) -> "Structure":
+        """Make the structure of a penalty."""
         groups = penalty.groups
         if not isinstance(penalty, Tree):
             return cls(penalty, tuple(groups.arrays()), (groups.order, groups.start))

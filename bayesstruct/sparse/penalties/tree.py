@@ -1,8 +1,7 @@
 """Norms of nested groups of coefficients."""
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,9 +35,9 @@ class Tree(Penalty):
     groups : list of array_like of int
         The coordinates of each group, in any order. Those in no group are without penalty.
     norm : {2, numpy.inf}
-        Euclidean or maximum norm, for which one pass is exact.
+        Euclidean or maximum norm, for both of which one pass is exact.
     weights : (groups,) array_like, optional
-        :math:`a_g`, 1 by default; a group of weight 0 is as good as absent.
+        :math:`a_g`, 1 by default; a group of weight 0 is ignored.
     size : int, optional
         Number of coordinates, where the groups do not reach the last one.
 
@@ -71,14 +70,16 @@ class Tree(Penalty):
     """
 
     rate: float
-    groups: TreeGroups | Sequence[ArrayLike]
+    groups: Any
     _: KW_ONLY
-    norm: object = 2
-    weights: ArrayLike | None = None
-    size: int | None = None
+    norm: Any = 2
+    weights: Any = None
+    size: Any = None
+    _weights: np.ndarray = field(init=False)
+    _norm: Any = field(init=False)
 
     def __post_init__(self):
-        rate, name = check_rate("rate", self.rate), norm_name(self.norm, [2, np.inf])
+        rate, norm = check_rate("rate", self.rate), norm_name(self.norm, [2, np.inf])
         groups, weights = self.groups, self.weights
         if not isinstance(groups, TreeGroups):
             groups = listed("groups", groups)
@@ -87,14 +88,14 @@ class Tree(Penalty):
         fields = {
             "rate": rate,
             "groups": groups,
-            "norm": name,
+            "norm": norm,
             "weights": weights,
             "size": groups.size,
             "_weights": weights[groups.given],
-            "_norm": _tree_norm(name, groups.deep),
+            "_norm": _tree_norm(norm, groups.deep),
         }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_parents(
@@ -139,10 +140,10 @@ class Tree(Penalty):
 
     def support(self, w: ArrayLike) -> np.ndarray:
         """Return a mask of the coordinates all of whose groups are not zero."""
-        w = self._vector("w", w)
-        mask = np.ones(len(w), dtype=bool)
+        x = self._vector("w", w)
+        mask = np.ones(len(x), dtype=bool)
         if self.rate > 0:
-            on = self._maxima(np.abs(w)) > 0
+            on = self._maxima(np.abs(x)) > 0
             mask[self.groups.order] = np.repeat(on, np.diff(self.groups.start))
         return mask
 
@@ -207,7 +208,7 @@ def _tree_norm(name, deep):
 
 
 class _TreeEuclidean:
-    """Questions about the l2 norm of nested groups; vectors are in the order of the tree."""
+    """Operations on the l2 norm of nested groups; vectors are in the order of the tree."""
 
     name = 2
 
@@ -245,7 +246,7 @@ class _TreeEuclidean:
 
 
 class _TreeMaximum:
-    """Questions about the maximum norm of nested groups."""
+    """Operations on the maximum norm of nested groups."""
 
     name = np.inf
 

@@ -139,7 +139,7 @@ class GroupLaplace(Continuous):
     weights : (groups,) array_like, optional
         Positive constants that multiply the rates, such as :math:`\sqrt{d_A}`.
     shapes : (rows, columns), or (groups, 2) array_like of int
-        Of the groups as matrices, whose coefficients are in C order in the group; for the nuclear
+        Shapes of the groups as matrices, whose coefficients are in C order in the group; for the nuclear
         norm only.
     **kwargs
         ``dims``, ``shape`` (whose last entry is p; earlier ones make independent copies), ...
@@ -162,7 +162,7 @@ class GroupLaplace(Continuous):
     :math:`\prod_{i<j} k (s_i + s_j) / 2 \sum_l s_l` in its eigenvalues, and Q is uniform. At n = k of
     2, 3, ..., 7 that accepts 1, 0.7, 0.35, 0.14, 0.04 and 0.008 of the proposals, and more for larger
     n. Where less than one in 150 or so is expected, the singular values come from slice sampling,
-    started afresh for each draw at those of such a Wishart matrix: 50 sweeps and five for each
+    restarted for each draw at those of such a Wishart matrix: 50 sweeps and five for each
     singular value. Averages over draws stop changing after ten sweeps, or one for each singular
     value (matrices of up to 30 x 30).
 
@@ -252,7 +252,7 @@ class SparseGroupLaplace(Continuous):
     weights : (groups,) array_like, optional
         :math:`a_A`, constants, 1 by default; a group of weight 0 has the l1 norm only.
     **kwargs
-        ``dims``, ``shape`` and the like.
+        ``dims``, ``shape`` and other arguments of PyMC distributions.
 
     Raises
     ------
@@ -261,8 +261,8 @@ class SparseGroupLaplace(Continuous):
 
     Notes
     -----
-    The constant depends on the ratio of the rates and is part of the density, so both may be random
-    on their own. For the maximum norm it is a beta function; for the Euclidean norm a smooth
+    The constant depends on the ratio of the rates and is part of the density, so each may be
+    random. For the maximum norm it is a beta function; for the Euclidean norm a smooth
     one-dimensional integral, by the trapezoidal rule on a logarithmic scale with some hundred nodes
     (tested to a relative error of 1e-10 up to groups of 1,000).
 

@@ -87,12 +87,12 @@ class GroupSpikeAndSlab(Continuous):
         Label 0, 1, ... of the group of each coefficient.
     slab : {"normal", "laplace", "cauchy"}
     **kwargs
-        ``dims`` and the like.
+        ``dims`` and other arguments of PyMC distributions.
 
     Raises
     ------
     ValueError
-        If labels do not fit or the slab is unknown.
+        If the labels are not 0, 1, ... or the slab is unknown.
 
     References
     ----------

@@ -1,4 +1,6 @@
-"""The regularised horseshoe: nearly no shrinkage of a few coefficients, strong of the others."""
+"""Regularised horseshoe: little shrinkage of a few large coefficients, strong of all others."""
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -8,11 +10,14 @@ from pytensor.graph.basic import Constant
 
 from bayesstruct.data.arguments import number, numbers
 
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["RegularizedHorseshoe"]
 
 
 class RegularizedHorseshoe:
-    r"""Regularised horseshoe prior, set by the number of coefficients that you expect to matter.
+    r"""Regularised horseshoe prior, scaled by the number of coefficients that are expected to matter.
 
     .. math::
 
@@ -23,7 +28,7 @@ class RegularizedHorseshoe:
         \tau_0 = \frac{p_0}{p - p_0} \frac{\sigma}{\sqrt n}, \qquad
         c^2 \sim \mathrm{InvGamma}\Bigl(\frac\nu2, \frac{\nu s^2}2\Bigr)
 
-    Coefficients that are far from zero have a Student-t law with :math:`\nu` degrees of freedom and
+    Coefficients that are far from zero have a Student-t distribution with :math:`\nu` degrees of freedom and
     scale :math:`s`, the slab; with columns of unit variance and noise :math:`\sigma`, the expected
     effective number of coefficients that are not shrunk away is :math:`p_0` when
     :math:`\tau = \tau_0`.
@@ -48,11 +53,11 @@ class RegularizedHorseshoe:
     slab_df : tensor_like of float, default 4
         :math:`\nu`.
     tau_df, local_df : float, default 1
-        Degrees of freedom of the half-t laws of :math:`\tau` and :math:`\lambda_j`; 1 is the
-        half-Cauchy law. 3 for :math:`\lambda_j` removes divergences at the price of less sparsity.
+        Degrees of freedom of the half-t distributions of :math:`\tau` and :math:`\lambda_j`; 1 is
+        the half-Cauchy distribution. 3 for :math:`\lambda_j` removes divergences at the price of less sparsity.
     dims : str or sequence of str, optional
     shape : int or sequence of int or tensor, optional
-        One of the two is needed.
+        Either `dims` or `shape` is needed.
 
     Returns
     -------
@@ -62,13 +67,13 @@ class RegularizedHorseshoe:
     Raises
     ------
     ValueError
-        If neither ``dims`` nor ``shape`` is given, or a constant is out of range or no number.
+        If neither ``dims`` nor ``shape`` is given, or a constant is out of range or not a number.
     TypeError
         If ``expected_nonzero`` or ``n`` is not one number.
 
     Notes
     -----
-    A mode is of no use here: the density of ``name`` is infinite at zero. Some texts write
+    The mode is meaningless: the density of ``name`` is infinite at zero. Some texts write
     :math:`\tau_0` with the standard deviation of the response in place of :math:`\sigma`.
 
     References
@@ -118,7 +123,7 @@ class RegularizedHorseshoe:
         return pm.Deterministic(name, z * tau * shrunk, dims=dims)
 
 
-def expected_scale(expected_nonzero, size, n, sigma=1.0):
+def expected_scale(expected_nonzero: Any, size: Any, n: Any, sigma: Any = 1.0) -> "TensorVariable":
     r"""Return :math:`\tau_0 = \frac{p_0}{p - p_0} \frac{\sigma}{\sqrt n}`.
 
     Parameters
@@ -135,7 +140,7 @@ def expected_scale(expected_nonzero, size, n, sigma=1.0):
     Raises
     ------
     ValueError
-        If a constant is out of range or no number.
+        If a constant is out of range or not a number.
     TypeError
         If ``expected_nonzero`` or ``n`` is not one number.
     """
@@ -154,7 +159,7 @@ def expected_scale(expected_nonzero, size, n, sigma=1.0):
 
 
 def _constant(value):
-    """Return the value of a constant tensor; leave all else alone."""
+    """Return the value of a constant tensor; return anything else unchanged."""
     return value.data if isinstance(value, Constant) else value
 
 
@@ -170,7 +175,7 @@ def _positive(name, value):
 
 
 def _present(size):
-    """Return a size as it is at present, infinite where it depends on something unknown."""
+    """Return a size as it is at present, infinite if it depends on an unknown."""
     if not hasattr(size, "owner"):
         return size
     from pytensor.graph.traversal import explicit_graph_inputs

@@ -1,5 +1,8 @@
 """Indicators of the coefficients that a spike-and-slab prior leaves in a model."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import pymc as pm
 import pytensor.tensor as pt
 
@@ -7,11 +10,16 @@ from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
 __all__ = ["included"]
 
 
-def included(name, coefficients, *, dims=None):
-    """Add to the model which coefficients are not zero.
+def included(
+    name: str, coefficients: "TensorVariable", *, dims: str | Sequence[str] | None = None
+) -> "TensorVariable":
+    """Add indicators of the coefficients that are not zero to the model.
 
     Parameters
     ----------
@@ -29,7 +37,7 @@ def included(name, coefficients, *, dims=None):
     Raises
     ------
     TypeError
-        If no such prior is behind the coefficients: others are never exactly zero.
+        If the coefficients have another prior: they are never exactly zero then.
     """
     kinds = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
     parents = random_ancestors(pt.as_tensor_variable(coefficients))
@@ -37,8 +45,8 @@ def included(name, coefficients, *, dims=None):
         parents = [coefficients]
     if not any(isinstance(parent.owner.op, kinds) for parent in parents):
         raise TypeError(
-            f"`coefficients` of {name!r} must have a SpikeAndSlab prior, those of others are never "
-            "exactly zero; for these say what is negligible, "
+            f"`coefficients` of {name!r} must have a SpikeAndSlab prior, those with other priors are "
+            "never exactly zero; for these choose a threshold, "
             f"pm.Deterministic({name!r}, pt.abs(w) > 0.1)"
         )
     return pm.Deterministic(name, pt.neq(coefficients, 0.0).astype("int64"), dims=dims)

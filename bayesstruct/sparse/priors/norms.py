@@ -1,9 +1,10 @@
-r"""What the priors of norms share: :math:`p(w) \propto e^{-\Omega(w)}` with a penalty's structure.
+r"""Base of the priors of norms, :math:`p(w) \propto e^{-\Omega(w)}` with a penalty's structure.
 
 Which coordinates belong together is a constant and travels on the Op; rates are parameters.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -17,6 +18,9 @@ from pytensor.tensor.random.op import RandomVariable
 from bayesstruct.core.ops import KernelRV, SolverOp
 from bayesstruct.core.tensors import draw_batch
 from bayesstruct.sparse.penalties.structure import Structure
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = [
     "NormRV",
@@ -32,7 +36,7 @@ __all__ = [
 class NormRV(KernelRV):
     """A random variable with a `Structure`, drawn by a compiled kernel."""
 
-    __props__ = (*RandomVariable.__props__, "structure")
+    __props__: Any = (*RandomVariable.__props__, "structure")
 
     def __init__(self, *args, structure=None, **kwargs):
         self.structure = structure
@@ -53,7 +57,7 @@ class NormRV(KernelRV):
         raise NotImplementedError
 
     def tail(self):
-        """Return what the compiled function takes after the generator and the rates."""
+        """Return the arguments of the compiled function after the generator and the rates."""
         return (*self.structure.arrays, self.structure.size)
 
     def rng_fn(self, rng, *args):
@@ -69,13 +73,13 @@ class NormRV(KernelRV):
         return draw_batch(core, rng, self.ndims_params, params, size, (self.structure.size,))
 
 
-def zero(rv, size, *rates):
+def zero(rv: "TensorVariable", size: Any, *rates: "TensorVariable") -> "TensorVariable":
     """Return the mode."""
     shape = rv.shape if rv_size_is_none(size) else (*size, rv.shape[-1])
     return pt.zeros(shape)
 
 
-def refuse_constant(name, value, *, zero=False):
+def refuse_constant(name: str, value: "TensorVariable", *, zero: bool = False) -> None:
     """Raise at once for a constant rate that is not positive."""
     if not isinstance(value, Constant):
         return
@@ -86,7 +90,7 @@ def refuse_constant(name, value, *, zero=False):
         raise ValueError(f"`{name}` {bound}, and finite; it is {rates}")
 
 
-def check_length(shape, size):
+def check_length(shape: Any, size: int) -> None:
     """Refuse a ``shape``, or that of ``dims``, whose last entry is another than the number of coefficients.
 
     Raises
@@ -105,7 +109,9 @@ def check_length(shape, size):
         )
 
 
-def norms(value, members: Sequence[np.ndarray], maximum: bool):
+def norms(
+    value: "TensorVariable", members: Sequence[np.ndarray], maximum: bool
+) -> "TensorVariable":
     """Norm of each group of coordinates in the last dimension; the gradient at zero is zero.
 
     Groups of similar sizes are gathered together, filled up with a zero coordinate: the graph grows
@@ -120,7 +126,8 @@ def norms(value, members: Sequence[np.ndarray], maximum: bool):
         at = np.flatnonzero(widths == width)
         index = np.full((len(at), width), -1)
         for row, g in zip(index, at, strict=True):
-            row[: len(members[g])] = members[g]
+            group = members[int(g)]
+            row[: len(group)] = group
         flat = pt.as_tensor(index.ravel())
         block = pt.take(filled, pt.switch(pt.lt(flat, 0), p, flat), axis=-1)
         block = block.reshape((*batch, len(at), int(width)))
@@ -137,12 +144,12 @@ def _norm(block, maximum):
     if block.type.shape[-1] == 1:
         return pt.abs(block[..., 0])
     square = pt.sum(pt.square(block), axis=-1)
-    none = pt.eq(square, 0.0)  # so that what is no number stays none
+    none = pt.eq(square, 0.0)  # so that NaN stays NaN
     root = pt.sqrt(pt.switch(none, np.float64(1.0), square))
     return pt.switch(none, np.float64(0.0), root)
 
 
-def nuclear_norms(value, structure: Structure):
+def nuclear_norms(value: "TensorVariable", structure: Structure) -> "TensorVariable":
     """Nuclear norm of each group of coordinates in the last dimension.
 
     Parameters
@@ -158,7 +165,8 @@ def nuclear_norms(value, structure: Structure):
     """
     batch = tuple(value.shape[k] for k in range(value.type.ndim - 1))
     rows = value.reshape((-1, structure.size))
-    return NuclearNorms(structure)(rows)[0].reshape((*batch, len(structure.members)))
+    of_rows: Any = NuclearNorms(structure)(rows)
+    return of_rows[0].reshape((*batch, len(structure.members)))
 
 
 class NuclearOp(SolverOp):
@@ -265,7 +273,7 @@ class NuclearCurvature(NuclearOp):
         return call
 
 
-def last_dimension(rates, count, name):
+def last_dimension(rates: "TensorVariable", count: int, name: str) -> "TensorVariable":
     """Return rates as (..., count): one number stands for all groups.
 
     Raises

@@ -1,7 +1,7 @@
 r"""Priors of coefficients with exact zeros.
 
-Each coefficient is zero with probability :math:`1 - \pi` and drawn from a continuous law, the slab,
-otherwise. The law has an atom, so its density is taken with respect to the sum of Lebesgue measure
+Each coefficient is zero with probability :math:`1 - \pi` and drawn from a continuous distribution, the
+slab, otherwise. This mixture has an atom, so its density is taken with respect to the sum of Lebesgue measure
 and a unit mass at zero:
 
 .. math::
@@ -13,6 +13,8 @@ samplers that move by small steps never reach zero again once they have left it.
 refuses to be differentiated in ``w`` (in every other variable it can be), which keeps NUTS away; the
 step that draws these coefficients is :class:`bayesstruct.steps.SpikeSlabRegression`.
 """
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
@@ -30,6 +32,9 @@ from pytensor.tensor.random.utils import normalize_size_param
 from bayesstruct.core.ops import SolverOp
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import is_number
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
 
 __all__ = [
     "AWAY",
@@ -155,14 +160,14 @@ class NoGradient(SolverOp):
 no_gradient = NoGradient()
 
 
-def log_probability(probability):
+def log_probability(probability: "TensorVariable") -> "TensorVariable":
     """Logarithm that gives minus infinity at zero without a warning or a NaN gradient."""
     positive = pt.gt(probability, 0.0)
     return pt.switch(positive, pt.log(pt.switch(positive, probability, 1.0)), -np.inf)
 
 
 class _Mixture(Continuous):
-    """What the two slabs share."""
+    """Base of the distributions, one for each slab."""
 
     @classmethod
     def dist(cls, inclusion=0.5, slab_scale=1.0, **kwargs):
@@ -186,7 +191,7 @@ class _Mixture(Continuous):
 
 
 def _check_shapes(inclusion, slab_scale, shape):
-    """Refuse parameters that do not go with each other or with a shape, as far as these are known."""
+    """Refuse parameters that cannot be broadcast together or to a shape, as far as these are known."""
     shapes = {"inclusion": inclusion.type.shape, "slab_scale": slab_scale.type.shape}
     known = {name: dims for name, dims in shapes.items() if None not in dims}
     _broadcast_or_refuse(known)
@@ -224,13 +229,13 @@ def _broadcast_or_refuse(shapes):
 def _misfit(shapes):
     text = " and ".join(f"`{name}` {dims}" for name, dims in shapes.items())
     return ValueError(
-        f"shapes that do not fit: {text}; give one number, or one for each coefficient"
+        f"the shapes {text} do not match; give one number, or one for each coefficient"
     )
 
 
 def _logp(value, inclusion, slab_scale, log_slab):
     """Log density with respect to Lebesgue measure plus a unit mass at zero."""
-    # Without an atom zero is a value like any other: the mode of a Laplace law, for one.
+    # Without an atom zero is a value like any other: for example the mode of a Laplace distribution.
     zero = pt.and_(pt.eq(value, 0.0), pt.lt(inclusion, 1.0))
     logp = pt.switch(zero, log_probability(1.0 - inclusion), log_probability(inclusion) + log_slab)
     return check_parameters(
@@ -313,8 +318,9 @@ class SpikeAndSlab:
     coefficients of a regression, ``X @ w`` plus anything else in the mean of a ``pm.Normal`` or the
     logit of a ``pm.Bernoulli`` (normal and Laplace slabs), by
     :class:`bayesstruct.steps.PairwiseSpikeSlab` when they are the weights of a
-    :class:`bayesstruct.PairwiseMRF`, and says why when they are neither. A sampler that is named by hand
-    (``pm.Metropolis``, ``pm.Slice``, ``pm.sample_smc``) is not stopped, and is wrong.
+    :class:`bayesstruct.PairwiseMRF`, and raises an error with the reason when they are neither. A sampler that is
+    named by hand (``pm.Metropolis``, ``pm.Slice``, ``pm.sample_smc``) is not refused, and its draws
+    are wrong.
 
     Parameters
     ----------
@@ -330,7 +336,7 @@ class SpikeAndSlab:
         :math:`\log(1 + w^2 / s^2)`.
     slab : {"normal", "laplace", "cauchy"}
     **kwargs
-        ``shape``, ``dims`` and the like.
+        ``shape``, ``dims`` and other arguments of PyMC distributions.
 
     Raises
     ------

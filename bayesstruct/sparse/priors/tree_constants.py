@@ -7,17 +7,21 @@ variable, which is tabulated on a logarithmic grid from the leaves to the root.
 
 from collections import Counter
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesstruct.sparse.penalties.structure import Structure
 
 __all__ = ["log_constant"]
 
 _LOG_2, _LOG_2_PI = np.log(2.0), np.log(2.0 * np.pi)
-_LOW = -28.0  # in log u: what is left out is relatively less than 1e-12
+_LOW = -28.0  # in log u: the rest is relatively less than 1e-12
 
 
 @lru_cache(maxsize=256)
-def log_constant(structure) -> float:
+def log_constant(structure: "Structure") -> float:
     """Log of the integral of exp(-penalty) at rate 1, to about 1e-8 times the number of coefficients.
 
     Parameters
@@ -29,8 +33,10 @@ def log_constant(structure) -> float:
     own = np.diff(start)
     table = _Maximum if structure.maximum else _Euclidean
     rules = table(weights, int(own.sum()))
-    children = [[] for _ in weights]
-    functions, number, total = [], {}, 0.0
+    children: list[list[int]] = [[] for _ in weights]
+    functions: list[Any] = []
+    number: dict[tuple, int] = {}
+    total = 0.0
     for g, (a, up) in enumerate(zip(weights.tolist(), parent.tolist(), strict=True)):
         key = (a, int(own[g]), tuple(sorted(children[g])))
         if key not in number:  # equal subtrees are frequent

@@ -68,9 +68,9 @@ class TreeLaplace(Continuous):
     norm : {2, numpy.inf}
         Norm of a group.
     weights : (groups,) array_like, optional
-        :math:`a_g`, constants, 1 by default; a group of weight 0 is as good as absent.
+        :math:`a_g`, constants, 1 by default; a group of weight 0 is ignored.
     **kwargs
-        ``dims``, ``shape`` (whose last entry is p) and the like.
+        ``dims``, ``shape`` (whose last entry is p) and other arguments of PyMC distributions.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class TreeLaplace(Continuous):
     1e-8 for each coefficient. It does not depend on the rate.
 
     Draws come from a Gibbs sampler for the mixture that makes up the norms (of squares for the
-    Euclidean, of bounds for the maximum norm), started afresh for every draw and run for a fixed
+    Euclidean, of bounds for the maximum norm), restarted for every draw and run for a fixed
     number of sweeps; the value of the penalty, Gamma(p, rate), is drawn exactly. Averages over draws
     stop changing after some ten sweeps for the Euclidean and at most two for each coefficient for the
     maximum norm (trees of up to 60 coefficients); 100, respectively 100 and ten for each

@@ -50,7 +50,7 @@ def adagrad_mirror_descent(
     The mode under independent Laplace priors of rates :math:`\lambda_j`, to the accuracy of
     stochastic steps: a few per cent. Each coefficient has a step of its own, which shrinks with the
     gradients that it has seen, so rare predictors learn as fast as common ones. Use it for streams
-    and for tables on disk; with sparse minibatches a step costs what their entries cost. The last
+    and for tables on disk; the cost of a step on a sparse minibatch is proportional to its entries. The last
     iterate is as noisy as the last steps are long, ten per cent of the loss at worst in
     ``benchmarks/stochastic.py``: average, or use `adagrad_dual_averaging`, which has exact zeros.
 
@@ -83,7 +83,7 @@ def adagrad_mirror_descent(
     passes : int
         Times that a table is read, each in a new random order.
     average : bool
-        Return the average of the iterates: what the regret bound is about, and not sparse.
+        Return the average of the iterates, to which the regret bound applies; it is not sparse.
     tol : float
         A table's solution counts as converged if its gap is at most this times the loss without
         penalised coefficients. No warning is given otherwise.
@@ -113,11 +113,11 @@ def adagrad_mirror_descent(
     A stream of four minibatches of 50 rows:
 
     >>> import numpy as np
-    >>> from bayesstruct.solvers.stochastic import adagrad_mirror_descent
+    >>> from bayesstruct.solvers import optimizers
     >>> rng = np.random.default_rng(1)
     >>> tables = (rng.standard_normal((50, 3)) for _ in range(4))
     >>> batches = ((X, X @ [1.0, 0.0, -1.0]) for X in tables)
-    >>> found = adagrad_mirror_descent(batches, rate=1.0, n=200, intercept=False)
+    >>> found = optimizers.adagrad_mirror_descent(batches, rate=1.0, n=200, intercept=False)
     >>> found.iterations, found.gap
     (4, inf)
     """
@@ -166,8 +166,8 @@ def adagrad_dual_averaging(
     step : float
         About the largest coefficient expected.
     delta : float
-        Added to the norm of the gradients of each coefficient. The regret bound wants the largest
-        gradient; the source's experiments take it small, as the default is.
+        Added to the norm of the gradients of each coefficient. The regret bound needs the largest
+        gradient; the experiments of the source use small values, as the default here.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def adagrad_dual_averaging(
 
 
 class _Adaptive(ABC):
-    """What AdaGrad's two updates with diagonal matrices share."""
+    """Base of AdaGrad's two updates with diagonal matrices."""
 
     def __init__(self, size, *, step, rates=0.0, delta=0.0, low=-np.inf, high=np.inf):
         self.step, self.rates, self.low, self.high = (
@@ -224,7 +224,7 @@ class _Adaptive(ABC):
         self.time += 1
 
     def _prepare(self, index):
-        """Do what is overdue, before the norms of the gradients change."""
+        """Apply pending updates, before the norms of the gradients change."""
 
     @abstractmethod
     def _step(self, gradient, index): ...

@@ -120,7 +120,7 @@ class _Block:
 
     @property
     def T(self):
-        """What multiplies from the other side."""
+        """Return the transpose, to be multiplied with a vector."""
         return _Transposed(self)
 
     def factored(self, weights, derivative):

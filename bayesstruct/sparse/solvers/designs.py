@@ -182,27 +182,34 @@ def as_design(X: ArrayLike | Design, *, intercept: bool) -> Design:
     from scipy import sparse
 
     if sparse.issparse(X):
-        if X.ndim != 2 or 0 in X.shape:
-            raise ValueError(f"the sparse design matrix has shape {X.shape}; give rows and columns")
-        X = sparse.csc_array(X)
-        numbers("the entries of the design matrix", X.data[:1])
-        X = X.astype(float, copy=False)
-        finite = np.isfinite(X.data.sum()) or np.isfinite(X.data)  # a sum may overflow without that
-        bad = np.flatnonzero(~np.atleast_1d(finite))
-        if len(bad):
-            column = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            raise ValueError(
-                f"column {column} of the sparse design matrix holds values that are not finite; "
-                "leave out or impute those rows"
-            )
-        return _Sparse(X, intercept)
-    X, names = _dense(X)
-    for j in np.flatnonzero(~np.isfinite(X.sum(axis=0))):
-        if not np.isfinite(X[:, j]).all():  # a sum may overflow without that
+        return _Sparse(_columns(X), intercept)
+    dense, names = _dense(X)
+    for j in np.flatnonzero(~np.isfinite(dense.sum(axis=0))):
+        if not np.isfinite(dense[:, j]).all():  # a sum may overflow without that
             raise ValueError(
                 f"column {names[j]!r} has missing or infinite values; leave out or impute those rows"
             )
-    return _Dense(X, intercept, names)
+    return _Dense(dense, intercept, names)
+
+
+def _columns(X):
+    """Check a sparse matrix and compress its columns."""
+    from scipy import sparse
+
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"the sparse design matrix has shape {X.shape}; give rows and columns")
+    X = sparse.csc_array(X)
+    numbers("the entries of the design matrix", X.data[:1])
+    X = X.astype(float, copy=False)
+    finite = np.isfinite(X.data.sum()) or np.isfinite(X.data)  # a sum may overflow without that
+    bad = np.flatnonzero(~np.atleast_1d(finite))
+    if len(bad):
+        column = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        raise ValueError(
+            f"column {column} of the sparse design matrix holds values that are not finite; "
+            "leave out or impute those rows"
+        )
+    return X
 
 
 def centred(design: Design) -> tuple[Design, np.ndarray | None]:
@@ -223,7 +230,7 @@ def centred(design: Design) -> tuple[Design, np.ndarray | None]:
     design : Design
         The same one if there is nothing to do.
     means : (p,) numpy.ndarray or None
-        What was subtracted, without an entry for the constant; None if nothing was.
+        Means that were subtracted, without an entry for the constant; None if none were.
     """
     X = design.X
     if not design.intercept:

@@ -3,8 +3,8 @@ r"""Dual augmented Lagrangian steps: few, costly ones, for tables with far more 
 .. math:: \min_w \; L(A w) + \Omega(w)
 
 Proximal point steps with a proximity :math:`\eta_t` that doubles. Each step is the minimum of a
-smooth function of one dual variable for each row, found by Newton's method, which looks at the
-columns that are not zero and solves systems as large as the number of rows.
+smooth function of one dual variable for each row, found by Newton's method, which uses the
+columns with nonzero coefficients and solves systems as large as the number of rows.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from bayesstruct.sparse.solvers.losses import Gaussian, Logistic, Loss, loss_for
 from bayesstruct.sparse.solvers.proximal_newton import Certifier, Problem, l1_problem
 from bayesstruct.sparse.solvers.sparse import SparseSolution, check_start
 
-__all__ = ["Step", "dal", "dual_augmented_steps"]
+__all__ = ["Step", "dual_augmented_lagrangian", "dual_augmented_steps"]
 
 _GROWTH = 2.0  # of the proximity
 _FREE_GROWTH = 40.0  # of that of unpenalised coefficients whose constraint does not improve
@@ -41,7 +41,7 @@ _LEAST_SHARE = 1e-250  # of a label: its logarithm and its inverse are numbers
 _TO_BOUNDARY = 0.99  # of the way to the end of the dual function's domain
 
 
-def dal(
+def dual_augmented_lagrangian(
     X: ArrayLike | Design,
     y: ArrayLike,
     *,
@@ -87,7 +87,7 @@ def dal(
     tol : float
         Stop when the duality gap is at most this times the objective.
     max_iter : int
-        Most outer steps.
+        Maximum number of outer steps.
     newton : {"cholesky", "cg"}, optional
         How Newton's systems, (n, n), are solved: factorised, by default up to 4,000 rows, or by
         conjugate gradients with a diagonal preconditioner.
@@ -129,8 +129,10 @@ def dal(
     --------
     >>> import numpy as np
     >>> from bayesstruct.penalties import L1
-    >>> from bayesstruct.solvers.dual_augmented import dal
-    >>> found = dal(np.eye(3), [3.0, 0.2, -2.0], penalty=L1(1.0), intercept=False, tol=1e-12)
+    >>> from bayesstruct.solvers import optimizers
+    >>> found = optimizers.dual_augmented_lagrangian(
+    ...     np.eye(3), [3.0, 0.2, -2.0], penalty=L1(1.0), intercept=False, tol=1e-12
+    ... )
     >>> found.coefficients.round(6)
     array([ 2.,  0., -1.])
     """
@@ -184,7 +186,7 @@ def dal(
         method="dual augmented Lagrangian",
         gradient=gradient[:p],
     )
-    solution.warn_unless_converged("dal", "Raise `max_iter` or `tol`.")
+    solution.warn_unless_converged("dual_augmented_lagrangian", "Raise `max_iter` or `tol`.")
     return solution
 
 
@@ -241,7 +243,7 @@ def dual_augmented_steps(
     certifier : Certifier, optional
         For the problem.
     newton : {"cholesky", "cg"}, optional
-        As in `dal`.
+        As in `dual_augmented_lagrangian`.
 
     Yields
     ------
@@ -276,11 +278,14 @@ def _problem(design, loss, penalty):
     if not isinstance(penalty, Penalty):
         raise TypeError(f"`penalty` must be L1(rate) or Group(rate, groups), not {penalty!r:.60}")
     if penalty.rate == 0:
-        raise ValueError("the rate is 0; `dal` needs a penalty")
+        raise ValueError("the rate is 0; `dual_augmented_lagrangian` needs a penalty")
     if isinstance(penalty, Group) and penalty.norm == 2:
         return group_problem(design, loss, penalty)
     if not isinstance(penalty, L1):
-        raise ValueError(f"`dal` takes L1 or Group under the Euclidean norm, not {penalty!r}")
+        raise ValueError(
+            "`dual_augmented_lagrangian` takes L1 or Group under the Euclidean norm, not "
+            f"{penalty!r}"
+        )
     return l1_problem(design, loss, penalty)
 
 
@@ -343,7 +348,7 @@ class _Inner:
     def _search(self, alpha, products, step, decrease, value):
         along = self.design.tdot(step)
         noise = _rounding(value, alpha)
-        t = min(1.0, _TO_BOUNDARY * self.conjugate.room(alpha, step))
+        t = min(1.0, _TO_BOUNDARY * self.conjugate.largest_step(alpha, step))
         for _ in range(_MAX_BACKTRACKS):
             a, b = alpha + t * step, products + t * along
             q, new, after = self._at(a, b)
@@ -354,7 +359,7 @@ class _Inner:
 
 
 def _rounding(value, alpha):
-    """Differences of values below it decide nothing."""
+    """Size of differences of values that are due to rounding."""
     return 1e-15 * max(abs(value), float(len(alpha)))
 
 
@@ -385,8 +390,8 @@ class _Conjugate(ABC):
         """Return a point near this one inside of the domain."""
         return alpha
 
-    def room(self, alpha, step):
-        """How many times a step fits into the domain."""
+    def largest_step(self, alpha, step):
+        """Largest multiple of a step that stays in the domain."""
         return np.inf
 
 
@@ -433,7 +438,7 @@ class _LogisticConjugate(_Conjugate):
     def interior(self, alpha):
         return self.sign * np.clip(self.sign * alpha, 1e-12, 1.0 - 1e-12)
 
-    def room(self, alpha, step):
+    def largest_step(self, alpha, step):
         u, d = self.sign * alpha, self.sign * step
         left = np.where(d < 0, u, 1.0 - u)
         size = np.abs(d)
@@ -445,7 +450,9 @@ def _conjugate(loss):
     for kind, conjugate in ((Gaussian, _GaussianConjugate), (Logistic, _LogisticConjugate)):
         if isinstance(loss, kind):
             return conjugate(loss.y)
-    raise ValueError(f"`dal` takes Gaussian and logistic losses, not {type(loss).__name__}")
+    raise ValueError(
+        f"`dual_augmented_lagrangian` takes Gaussian and logistic losses, not {type(loss).__name__}"
+    )
 
 
 def _proximal(problem):

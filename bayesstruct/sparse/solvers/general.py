@@ -1,4 +1,4 @@
-r"""Regressions under any penalty with a proximal map, whatever the loss.
+r"""Regressions with any loss, under any penalty with a proximal map.
 
 .. math:: \min_{W, b} \; L(X W + 1 b') + \Omega(W)
 
@@ -6,7 +6,7 @@ Quasi-Newton soft-threshold steps see the loss through its value and gradient on
 design the columns of a working set: groups that are in the model, and those that want to enter it
 most, which is where the least subgradient is largest. The dual function of the loss and the dual
 norm of the penalty, over all columns, certify the result, as in
-`bayesstruct.solvers.proximal_newton`; a loss without one is stopped by its optimality conditions.
+`bayesstruct.sparse.solvers.proximal_newton`; a loss without one is stopped by its optimality conditions.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ import numpy as np
 from bayesstruct.sparse.penalties.base import Penalty
 from bayesstruct.sparse.solvers.designs import Design
 from bayesstruct.sparse.solvers.losses import Custom, Loss
-from bayesstruct.sparse.solvers.soft_threshold import qnst_steps
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
 
 __all__ = ["GeneralRegression", "GeneralState"]
 
-_FIRST_TOL = 1e-3  # of the rate: residual at which a gap is first looked at
+_FIRST_TOL = 1e-3  # of the rate: residual at which a gap is first computed
 _LAST_TOL = 1e-12
 _LOOSE = 0.1  # of the residual over all columns, while working sets grow
 _TIGHTER = 0.03  # of the last residual, when they no longer do
@@ -157,7 +157,7 @@ class GeneralRegression:
             Largest gap, relative to the loss without penalised coefficients; where no gap is
             known, largest residual relative to the rate at which all coefficients vanish.
         max_iter : int
-            Most evaluations of the loss.
+            Maximum number of evaluations of the loss.
         """
         extra = self.k if self.design.intercept else 0
         wrapped = _WithIntercepts(penalty, self.p * self.k, extra)
@@ -300,7 +300,7 @@ class _WorkingSet:
         self.on = np.zeros(len(self.rows), dtype=bool)
 
     def grow(self, x: np.ndarray, gradient: np.ndarray) -> bool:
-        """Let in what is not zero or free, and what pulls most; return whether any was new."""
+        """Add nonzero and free coefficients, and the largest violations; return whether any was new."""
         inside = self._of_blocks(self.penalty.support(x)) > 0
         on = self.on | inside
         pull = self._of_blocks(np.abs(self.penalty.pseudo_gradient(x, gradient)))
@@ -322,7 +322,7 @@ class _WorkingSet:
             index = (rows[:, None] * self.k + np.arange(self.k)).ravel()
             at = np.append(index, at[self.p * self.k :])
             design, penalty = design.restricted(rows), penalty.restricted(index)
-        found = qnst_steps(
+        found = soft_threshold_steps(
             lambda v: self.regression.value_and_gradient_of(design, v),
             x[at],
             penalty,

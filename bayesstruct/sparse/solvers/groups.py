@@ -63,7 +63,7 @@ class GroupProblem:
         return GroupProblem(self.design, self.loss, np.arange(len(index)), start, self.rate[kept])
 
     def dual_ratio(self, products: np.ndarray) -> float:
-        """How far inner products of columns and a dual point are out of bounds: at most 1 is in."""
+        """Largest ratio of products of columns with a dual point to their bounds; feasible up to 1."""
         bound = self.rate > 0
         return (self._norms(products)[bound] / self.rate[bound]).max(initial=0.0)
 
@@ -142,7 +142,7 @@ class GroupProblem:
 
 
 def group_problem(design: Design, loss: Loss, penalty: Group) -> GroupProblem:
-    """Return the problem of a group penalty, with a group of rate zero for what it leaves free."""
+    """Return the problem of a group penalty, with groups of rate zero for unpenalised coefficients."""
     coefficients_of(design, penalty)
     groups = penalty.groups
     free = np.setdiff1d(np.arange(design.p), groups.order)

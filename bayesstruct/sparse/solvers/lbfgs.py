@@ -46,7 +46,7 @@ class LimitedMemory:
     size : int
         Number of coordinates p.
     memory : int
-        Most pairs that are kept, m.
+        Maximum number of pairs that are kept, m.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-r"""What line-search methods for expensive objectives share.
+r"""Line searches of the methods for expensive objectives.
 
 .. math:: \min_x F(x) = L(x) + \Omega(x)
 
@@ -95,24 +95,28 @@ class Objective:
         Takes (p,) coefficients, returns a float and the (p,) gradient. The value may be infinite or
         NaN outside of its domain, from where line searches turn back, but not at the start.
     penalty : Penalty or None
-        What is added to it.
+        Penalty that is added to it.
     max_evaluations : int
-        Most calls.
+        Maximum number of calls.
     """
 
     def __init__(self, value_and_gradient: Callable, penalty: Penalty | None, max_evaluations: int):
-        self._call, self.penalty, self._most = value_and_gradient, penalty, max_evaluations
+        self._call, self.penalty, self._max_evaluations = (
+            value_and_gradient,
+            penalty,
+            max_evaluations,
+        )
         self.evaluations = 0
 
     @property
     def exhausted(self) -> bool:
         """Whether no call is left."""
-        return self.evaluations >= self._most
+        return self.evaluations >= self._max_evaluations
 
     def __call__(self, x: np.ndarray) -> Point:
         """Evaluate a point; outside of the domain its value is infinite."""
         self.evaluations += 1
-        value, gradient = self._call(x.copy())  # the callable may keep or change what it gets
+        value, gradient = self._call(x.copy())  # the callable may keep or change its argument
         value = float(value)
         if not np.isfinite(value):
             return Point(x, value, np.full(len(x), np.nan))
@@ -145,7 +149,7 @@ class Objective:
 
 
 class Descent(ABC):
-    """Where to look for the next point; the state of a method between evaluations."""
+    """Path on which the next point is sought; the state of a method between evaluations."""
 
     @abstractmethod
     def residual(self, point: Point) -> float:
@@ -167,7 +171,7 @@ class Descent(ABC):
         """Take note of an accepted step."""
 
     def forget(self) -> bool:
-        """Drop what was learned; return whether there was anything."""
+        """Drop the learned curvature; return whether there was any."""
         return False
 
 
@@ -186,7 +190,8 @@ class SpectralStep:
     """
 
     def __init__(self, first: float | None = None):
-        self._first, self._step = first, None
+        self._first = first
+        self._step: float | None = None
 
     def next(self, point: Point) -> float:
         """Return the step to try from a point."""
@@ -255,7 +260,7 @@ def backtrack(
     Parameters
     ----------
     objective : Objective
-        What is to decrease.
+        Objective to decrease.
     descent : Descent
         The path.
     point : Point
@@ -307,17 +312,23 @@ def _noise(point):
 
 
 def descend(
-    objective: Objective, descent: Descent, start: Point, *, tol: float, recent: int, steps=np.inf
+    objective: Objective,
+    descent: Descent,
+    start: Point,
+    *,
+    tol: float,
+    recent: int,
+    steps: float = np.inf,
 ) -> tuple[Point, float, int]:
     """Follow a method until the residual is small, or nothing more can be gained.
 
-    That is when no step is accepted, not even after the method forgot what it learned, or when
+    That is when no step is accepted, not even after the method forgot its curvature, or when
     neither value nor residual has become better in the last 100 evaluations.
 
     Parameters
     ----------
     objective, descent
-        What to minimise, and how.
+        Objective and method.
     start : Point
         Where to begin.
     tol : float
@@ -325,7 +336,7 @@ def descend(
     recent : int
         Values that a step may go back to: 1 for a decrease in each step.
     steps : int
-        Most steps.
+        Maximum number of steps.
 
     Returns
     -------
@@ -369,7 +380,7 @@ def solve(
 
 
 def check_start(start: ArrayLike, penalty: Penalty | None = None) -> np.ndarray:
-    """Return the start as a vector of its own, or raise a `ValueError` that says what is wrong."""
+    """Return the start as a vector of its own, or raise a `ValueError` with the reason."""
     x = np.array(start, dtype=np.float64)
     if x.ndim != 1 or not len(x):
         raise ValueError(f"`start` must be a vector, it has shape {x.shape}")
@@ -394,14 +405,15 @@ def active_set(
 ) -> SmoothSolution:
     r"""Solve on growing working sets of coefficients, until the rest is optimal at zero.
 
-    The working set is what is not zero at the last solution and what violates its optimality
-    condition there; when the solution on it is optimal for all coefficients, it is the mode. Worth
+    The working set has the coefficients that are not zero at the last solution and those that violate
+    their optimality condition there; when the solution on it is optimal for all coefficients, it is the mode. Worth
     while where an objective is cheaper with many coefficients at zero.
 
     Parameters
     ----------
     method : callable
-        `pss_gb`, `owl_qn`, `bbst`, `qnst`, `cone_mode`, or what has their signature.
+        `projected_scaled_subgradient`, `soft_threshold`, `cone_mode`, or another function with
+        their signature.
     value_and_gradient, start, penalty, max_evaluations
         As in `method`.
     restrict : callable, optional
@@ -442,7 +454,7 @@ def active_set(
         spent = whole.evaluations + used
         on = penalty.support(point.x) | (penalty.pseudo_gradient(point.x, point.gradient) != 0)
         grown = (on & ~tried).any()
-        # One evaluation is kept for the look at all coefficients.
+        # One evaluation is kept for the check of all coefficients.
         stuck = not grown and inner_tol <= tol
         if residual <= tol or stuck or spent + 1 >= max_evaluations:
             break

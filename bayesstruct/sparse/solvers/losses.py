@@ -26,8 +26,8 @@ class Loss(ABC):
     #: Whether the curvature is the same at every point, so that Gram matrices can be kept.
     quadratic = False
     #: Labels of the responses in the order of their codes, if they are labels.
-    classes = None
-    #: Bound that the value is nowhere below: tolerances are relative to what is above it.
+    classes: np.ndarray | None = None
+    #: Lower bound of the value: tolerances are relative to the excess over it.
     least = 0.0
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Loss(ABC):
     def kinds(self) -> tuple[np.ndarray, list[str]] | None:
         """Codes of the responses of which a constant needs some of each kind, and their names.
 
-        Responses of code -1 are not needed. None if any responses will do.
+        Responses of code -1 are not needed. None if any responses are allowed.
         """
         return None
 
@@ -129,7 +129,7 @@ class Logistic(_ResponseLoss):
     Attributes
     ----------
     classes : (2,) numpy.ndarray, optional
-        What 0 and 1 stand for.
+        Labels of 0 and 1.
     """
 
     classes: np.ndarray | None = None
@@ -231,7 +231,7 @@ class Multinomial(Loss):
     indicators : (n, k) numpy.ndarray
         One row for each observation with a single 1 at its category.
     classes : (k,) numpy.ndarray, optional
-        What the categories are called.
+        Names of the categories.
     """
 
     indicators: np.ndarray
@@ -304,11 +304,11 @@ class Custom(Loss):
         return (self.rows,)
 
     def value(self, z):
-        """First part of the user's answer."""
+        """Return the value given by the callable."""
         return float(self.value_and_gradient(z)[0])
 
     def derivative(self, z):
-        """Second part of the user's answer."""
+        """Return the derivative given by the callable."""
         return np.asarray(self.value_and_gradient(z)[1], dtype=float)
 
 
@@ -338,7 +338,7 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
     Raises
     ------
     ValueError
-        If the responses do not fit the family; the message says what it needs.
+        If the responses do not fit the family; the message says which responses it needs.
     """
     if isinstance(family, Loss):
         return family
@@ -346,14 +346,15 @@ def loss_for(family: str | Loss, y: ArrayLike) -> Loss:
 
     if not isinstance(family, str) or family not in _MAKERS:
         raise ValueError(nearest("family", family, _MAKERS))
-    y, names = _responses(y)
-    if y.ndim != 1:
+    responses, names = _responses(y)
+    if responses.ndim != 1:
         raise ValueError(
-            f"`y` must be one column of responses, a list or array of them; it has shape {y.shape}"
+            "`y` must be one column of responses, a list or array of them; it has shape "
+            f"{responses.shape}"
         )
-    if not len(y):
+    if not len(responses):
         raise ValueError("`y` is empty; give a response for each row of `X`")
-    loss = _MAKERS[family](y)
+    loss = _MAKERS[family](responses)
     if names is None or loss.classes is None:
         return loss
     return replace(loss, classes=names[loss.classes])

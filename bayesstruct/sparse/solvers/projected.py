@@ -2,17 +2,19 @@ r"""Projected methods: a smooth function over a convex set that is known by its 
 
 .. math:: \min_x \; L(x) \quad \text{subject to } x \in C
 
-`spg` projects gradient steps; `pqn` minimises limited-memory quadratics over the set, with fewer
-evaluations. `cone_mode` solves penalties of groups through their constrained form.
+`spectral_projected_gradient` projects gradient steps; `projected_quasi_newton` minimises
+limited-memory quadratics over the set, with fewer evaluations. `cone_mode` solves penalties of
+groups through their constrained form.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.sparse.penalties.base import Penalty
+from bayesstruct.data.names import nearest
 from bayesstruct.sparse.penalties.group import Group
 from bayesstruct.sparse.penalties.l1 import L1
 from bayesstruct.sparse.solvers.lbfgs import LimitedMemory
@@ -28,14 +30,15 @@ from bayesstruct.sparse.solvers.line_search import (
     solve,
 )
 
-__all__ = ["cone_mode", "pqn", "spg"]
+__all__ = ["NormCones", "cone_mode", "projected_quasi_newton", "spectral_projected_gradient"]
 
 _RECENT = 10  # values that a non-monotone search may go back to
 _INNER_TOL = 0.05  # of the present residual
+_METHODS = ("projected_quasi_newton", "spectral_projected_gradient")
 
 
 class _Projection(Descent):
-    """What the two methods share."""
+    """Base of the two methods."""
 
     def __init__(self, project: Callable, residual: Callable | None = None):
         self.project, self._residual = project, residual
@@ -111,7 +114,7 @@ class _QuasiNewton(_Projection):
         return any_pairs
 
 
-def spg(
+def spectral_projected_gradient(
     value_and_gradient: Callable,
     start: ArrayLike,
     project: Callable,
@@ -139,7 +142,7 @@ def spg(
     tol : float
         Stop when no coordinate of :math:`x - P_C(x - \nabla L(x))` exceeds this.
     max_evaluations : int
-        Most calls of ``value_and_gradient``.
+        Maximum number of calls of ``value_and_gradient``.
 
     Returns
     -------
@@ -170,18 +173,21 @@ def spg(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesstruct.solvers.projected import spg
+    >>> from bayesstruct.solvers import optimizers
     >>> center = np.array([3.0, -0.5])
     >>> half_squares = lambda x: (0.5 * ((x - center) ** 2).sum(), x - center)
-    >>> spg(half_squares, np.zeros(2), lambda x: np.clip(x, 0.0, 1.0)).coefficients
+    >>> unit_box = lambda x: np.clip(x, 0.0, 1.0)
+    >>> optimizers.spectral_projected_gradient(half_squares, np.zeros(2), unit_box).coefficients
     array([1., 0.])
     """
     solution = _over(project, _Spectral(project), value_and_gradient, start, tol, max_evaluations)
-    solution.warn_unless_converged("spg", "Raise `max_evaluations` or `tol`.")
+    solution.warn_unless_converged(
+        "spectral_projected_gradient", "Raise `max_evaluations` or `tol`."
+    )
     return solution
 
 
-def pqn(
+def projected_quasi_newton(
     value_and_gradient: Callable,
     start: ArrayLike,
     project: Callable,
@@ -196,22 +202,22 @@ def pqn(
     .. math:: \min_x \; L(x) \quad \text{subject to } x \in C
 
     Each step goes towards the minimum over C of a quadratic with a limited-memory matrix, found
-    approximately by `spg`. The mode of :math:`e^{-L(x)}` under the uniform prior on C.
+    approximately by `spectral_projected_gradient`. The mode of :math:`e^{-L(x)}` under the uniform prior on C.
 
     Parameters
     ----------
     value_and_gradient, start, project, tol, max_evaluations
-        As in `spg`.
+        As in `spectral_projected_gradient`.
     memory : int
         Pairs kept by the limited-memory matrix. The source has 10; 20 save a sixth of the
         evaluations in `benchmarks/expensive_objectives.py`.
     inner_iterations : int
-        Most steps on a quadratic; they take O(m p) and a projection, and no evaluation.
+        Maximum number of steps on a quadratic; they take O(m p) and a projection, and no evaluation.
 
     Returns
     -------
     SmoothSolution
-        As `spg`, which has the same errors and warnings.
+        As `spectral_projected_gradient`, which has the same errors and warnings.
 
     Notes
     -----
@@ -225,7 +231,7 @@ def pqn(
     size = np.size(start)
     descent = _QuasiNewton(project, size, memory, inner_iterations)
     solution = _over(project, descent, value_and_gradient, start, tol, max_evaluations, recent=1)
-    solution.warn_unless_converged("pqn", "Raise `max_evaluations` or `tol`.")
+    solution.warn_unless_converged("projected_quasi_newton", "Raise `max_evaluations` or `tol`.")
     return solution
 
 
@@ -243,7 +249,7 @@ def cone_mode(
     start: ArrayLike,
     penalty: L1 | Group,
     *,
-    method: str = "pqn",
+    method: str = "projected_quasi_newton",
     tol: float = 1e-5,
     max_evaluations: int = 1000,
     **options,
@@ -260,18 +266,19 @@ def cone_mode(
     Parameters
     ----------
     value_and_gradient, start, tol, max_evaluations
-        As in `bayesstruct.sparse.solvers.soft_threshold.bbst`.
+        As in `bayesstruct.solvers.optimizers.soft_threshold`.
     penalty : L1 or Group
-        With the Euclidean, maximum or nuclear norm. `bbst` and `qnst` take the other penalties.
-    method : {"pqn", "spg"}
-        `pqn` or `spg`.
+        With the Euclidean, maximum or nuclear norm. `soft_threshold` takes the other penalties.
+    method : {"projected_quasi_newton", "spectral_projected_gradient"}
+        Name of the function of this module that minimises over the cones.
     **options
-        Go to `pqn`: ``memory``, ``inner_iterations``.
+        Of `projected_quasi_newton`: ``memory``, ``inner_iterations``.
 
     Returns
     -------
     SmoothSolution
-        As `bbst`, which has the same errors and warnings; the residual is that of the penalty.
+        As `soft_threshold`, which has the same errors and warnings; the residual is that of the
+        penalty.
 
     Raises
     ------
@@ -282,12 +289,11 @@ def cone_mode(
     ----------
     Schmidt (2010), equation (3.2), section 3.1.1 and appendix B.2.
     """
-    from bayesstruct.data.names import nearest
-
-    if method not in {"pqn", "spg"}:
-        raise ValueError(nearest("method", method, ["pqn", "spg"]))
+    if method not in _METHODS:
+        raise ValueError(nearest("method", method, _METHODS))
+    quasi_newton = method == "projected_quasi_newton"
     x = check_start(start, penalty)
-    cones = _Cones.of(penalty, len(x))
+    cones = NormCones.of(penalty, len(x))
     rates = cones.rates
 
     smooth = Objective(value_and_gradient, None, max_evaluations)
@@ -300,13 +306,13 @@ def cone_mode(
         return penalty.residual(z[: len(x)], gradient[: len(x)])
 
     z = np.concatenate([x, cones.norms(x)])
-    if method == "pqn":
+    if quasi_newton:
         settings = {"memory": 20, "inner_iterations": 100} | options
-        descent = _QuasiNewton(cones.project, len(z), residual=residual, **settings)
+        descent: _Projection = _QuasiNewton(cones.project, len(z), residual=residual, **settings)
     else:
         descent = _Spectral(cones.project, residual, **options)
     objective = Objective(joint, None, max_evaluations)
-    found = solve(objective, descent, z, tol=tol, recent=1 if method == "pqn" else _RECENT)
+    found = solve(objective, descent, z, tol=tol, recent=1 if quasi_newton else _RECENT)
     x, heights = found.coefficients[: len(x)], found.coefficients[len(x) :]
     solution = SmoothSolution(
         objective=found.objective - float(rates @ heights) + penalty.value(x),
@@ -320,7 +326,7 @@ def cone_mode(
     return solution
 
 
-class _Cones:
+class NormCones:
     """Cones of the norms of disjoint groups; heights follow the coefficients in one vector.
 
     Parameters
@@ -338,7 +344,7 @@ class _Cones:
         self.size, self.rates, self.blocks = size, rates, blocks
 
     @classmethod
-    def of(cls, penalty: Penalty, size: int):
+    def of(cls, penalty: Any, size: int):
         """Make the cones of a penalty, without the groups that it leaves free."""
         if isinstance(penalty, L1) and not penalty.nonnegative:
             up, _ = penalty.rates(size)
@@ -352,7 +358,7 @@ class _Cones:
         else:
             raise TypeError(
                 "cone_mode is for L1 and Group penalties without bounds, not for "
-                f"{type(penalty).__name__} as given; use qnst or bbst"
+                f"{type(penalty).__name__} as given; use soft_threshold"
             )
         keys = [len(g) for g in groups] if shapes is None else [tuple(s) for s in shapes.tolist()]
         blocks = []

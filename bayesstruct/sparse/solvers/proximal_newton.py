@@ -2,7 +2,7 @@ r"""Proximal Newton steps on working sets: the fast solver for separable absolut
 
 .. math:: \min_w \; L(X w) + \sum_j up_j\, w_j^+ + down_j\, w_j^-
 
-Each outer iteration looks at all columns once: it certifies the point by a duality gap, and picks
+Each outer iteration passes over all columns once: it certifies the point by a duality gap, and picks
 the columns nearest to violating their optimality condition. On those columns the loss is replaced
 by its quadratic model, whose minimum is found exactly, by coordinate descent on the Gram matrix
 finished by Newton steps on the present signs; a line search keeps the objective falling. A
@@ -10,6 +10,7 @@ quadratic loss needs one such step, and its Gram matrices are kept along a path.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,12 +35,12 @@ __all__ = [
 
 _FIRST_SIZE = 128  # columns that may enter at once, or as many as are in
 _FIRST_SIZE_QUADRATIC = (
-    256  # a Gram matrix is made once: two looks fewer in benchmarks/sparse_modes.py
+    256  # a Gram matrix is made once: two passes fewer in benchmarks/sparse_modes.py
 )
-_FIRST_SHARE = 64  # of sparse columns one in so many: dearer is a look at all of them
+_FIRST_SHARE = 64  # of sparse columns one in so many: a pass over all of them costs more
 NEAR = 0.95  # of its bound: gradients below it stay out of the working set
 _MAX_NEWTON = 20
-_PATIENCE = 5  # looks without a lower objective or gap: rounding is reached
+_PATIENCE = 5  # passes without a lower objective or gap: rounding is reached
 # Residual at which a working set is left, relative to the one over all columns: the first is for
 # quadratic losses, where one model is solved; Newton steps solve theirs to `_MODEL` of the residual.
 _INNER_QUADRATIC, _INNER = 0.03, 0.1
@@ -87,7 +88,7 @@ class Problem:
         return Problem(self.design, self.loss, self.up[index], self.down[index])
 
     def dual_ratio(self, products: np.ndarray) -> float:
-        """How far inner products of columns and a dual point are out of bounds: at most 1 is in."""
+        """Largest ratio of products of columns with a dual point to their bounds; feasible up to 1."""
         return self._ratios(-products)[~self.free].max(initial=0.0)
 
     def residual(self, v: np.ndarray, u: np.ndarray) -> float:
@@ -143,15 +144,15 @@ def coefficients_of(design: Design, penalty: Penalty) -> int:
 
 
 def nearest_to_entering(ratio: np.ndarray, size: int, near: float = NEAR) -> np.ndarray:
-    """Everything of infinite ratio, and at most ``size`` more of the largest ones above ``near``."""
-    count = min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > near))
+    """Return all of infinite ratio, and at most ``size`` more of the largest ones above ``near``."""
+    count = int(min(np.count_nonzero(np.isinf(ratio)) + size, np.count_nonzero(ratio > near)))
     index = np.argpartition(-ratio, max(count - 1, 0))[:count]
     return index[ratio[index] > near]
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a solver stands.
+    """State of a solver after an iteration.
 
     Attributes
     ----------
@@ -162,7 +163,7 @@ class State:
     gradient : (p,) numpy.ndarray
         Gradient of the loss.
     iterations : int
-        Looks at all columns so far.
+        Passes over all columns so far.
     stalled : bool
         Whether rounding kept the gap from falling further.
     """
@@ -193,7 +194,7 @@ class Certifier:
         Gradient of the loss there: its size gives the largest useful rate.
     """
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Any):
         design, loss = problem.design, problem.loss
         free = np.flatnonzero(problem.free)
         self.null = np.zeros(design.p)
@@ -207,7 +208,7 @@ class Certifier:
         self.null_gradient = design.tdot(derivative)
         self._null_alpha = -derivative
 
-    def gap(self, problem: Problem, w, objective, derivative, gradient) -> float:
+    def gap(self, problem: Any, w, objective, derivative, gradient) -> float:
         """Objective minus the best dual value at hand; infinite if none was found."""
         alpha, products = -derivative, -gradient
         if self.U is not None:
@@ -259,7 +260,7 @@ def _basis(A):
 
 @dataclass(eq=False)
 class GramCache:
-    """Columns that were looked at, and their Gram matrix if the loss is quadratic.
+    """Columns of earlier working sets, and their Gram matrix if the loss is quadratic.
 
     Attributes
     ----------
@@ -270,7 +271,7 @@ class GramCache:
     problem: Problem
     _place: dict = field(default_factory=dict)
     _blocks: list = field(default_factory=list)
-    _gram: np.ndarray | None = None
+    _gram: Any = None
 
     def take(self, index: np.ndarray) -> np.ndarray:
         """Gram matrix of the columns ``index``."""
@@ -316,7 +317,7 @@ def proximal_newton(
     Parameters
     ----------
     problem : Problem
-        What to minimise.
+        Loss and penalty to minimise.
     certifier : Certifier
         For its loss and its unpenalised columns.
     start : (p,) numpy.ndarray
@@ -324,14 +325,14 @@ def proximal_newton(
     tol : float
         Stop when the duality gap is at most this times the loss without penalised columns.
     max_iter : int
-        Most looks at all columns.
+        Maximum number of passes over all columns.
     cache : GramCache, optional
         Kept between calls with the same design.
     gradient : (p,) numpy.ndarray, optional
-        Gradient of the loss at ``start``, if it is known: that saves the first look.
+        Gradient of the loss at ``start``, if it is known: that saves the first pass.
     near : float
         Share of its bound above which a gradient lets its column into the first working set; the
-        others are not forgotten, since all columns are looked at afterwards.
+        others are not forgotten, since all columns are checked afterwards.
 
     Returns
     -------
@@ -344,7 +345,7 @@ def proximal_newton(
     size = _FIRST_SIZE_QUADRATIC if loss.quadratic else _first_size(design)
     inner = _INNER_QUADRATIC if loss.quadratic else _INNER
     stuck = 0
-    best = None
+    best: Any = None
     for iteration in range(1, max_iter + 1):
         z = design.dot(w)
         derivative = loss.derivative(z)
@@ -363,7 +364,7 @@ def proximal_newton(
             break
         if stuck >= _PATIENCE:
             return replace(best, stalled=True)
-        size = max(size, np.count_nonzero(w))
+        size = max(size, int(np.count_nonzero(w)))
         working = problem.working_set(w, gradient, size, near if iteration == 1 else NEAR)
         _minimise_on(problem, cache, working, w, z, inner * problem.residual(w, gradient))
     return best

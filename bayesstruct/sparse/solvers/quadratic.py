@@ -1,5 +1,7 @@
 """Quadratic models of a loss on some columns, and their minimum under absolute values."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 __all__ = ["ColumnModel", "GramModel", "minimise_quadratic"]
@@ -84,7 +86,14 @@ class ColumnModel:
         self.r += self.B[:, S] @ step
 
 
-def minimise_quadratic(model, w, up, down, tol, residual):
+def minimise_quadratic(
+    model: GramModel | ColumnModel,
+    w: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    tol: float,
+    residual: Callable[[np.ndarray, np.ndarray], float],
+) -> np.ndarray:
     r"""Minimise a quadratic model plus absolute values at their rates, from ``w``.
 
     Passes of coordinate descent find the signs; Newton steps on them finish, however badly the

@@ -13,6 +13,7 @@ import numpy as np
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.data.names import nearest
 from bayesstruct.sparse.penalties.l1 import L1
 from bayesstruct.sparse.solvers.lbfgs import LimitedMemory
 from bayesstruct.sparse.solvers.line_search import (
@@ -23,7 +24,7 @@ from bayesstruct.sparse.solvers.line_search import (
     solve,
 )
 
-__all__ = ["owl_qn", "pss_as", "pss_gb", "pss_gb_steps", "pss_sp"]
+__all__ = ["projected_scaled_subgradient", "scaled_subgradient_steps"]
 
 
 class _ScaledSubgradient(Descent):
@@ -81,24 +82,32 @@ class _ScaledSubgradient(Descent):
 
 
 class _GafniBertsekas(_ScaledSubgradient):
+    """Quasi-Newton steps where the objective is smooth, steepest descent elsewhere."""
+
     def direction(self, x, slope):
         on = self.working(x)
         return np.where(on, -self.memory.solve(slope, on), -slope / self.memory.scale)
 
 
 class _OrthantWise(_ScaledSubgradient):
+    """Quasi-Newton steps without the parts that would not descend."""
+
     def direction(self, x, slope):
         d = -self.memory.solve(slope)
         return np.where(d * slope < 0, d, 0.0)
 
 
 class _SignProjection(_ScaledSubgradient):
+    """Quasi-Newton steps without the parts at zero that would not descend."""
+
     def direction(self, x, slope):
         d = -self.memory.solve(slope)
         return np.where(self.working(x) | (d * slope < 0), d, 0.0)
 
 
 class _ActiveSet(_ScaledSubgradient):
+    """Quasi-Newton steps on as many coordinates at zero as descend together."""
+
     def direction(self, x, slope):
         on = self.working(x)
         order = np.argsort(-np.abs(slope[~on]), kind="stable")
@@ -120,32 +129,29 @@ class _ActiveSet(_ScaledSubgradient):
         return d
 
 
-def _run(name, method, value_and_gradient, start, penalty, tol, max_evaluations, memory):
-    if not isinstance(penalty, L1):
-        raise TypeError(
-            f"{name} is for L1 penalties, not for {type(penalty).__name__}; use qnst or bbst"
-        )
-    x = check_start(start, penalty)
-    objective = Objective(value_and_gradient, penalty, max_evaluations)
-    descent = method(penalty, len(x), memory, tol)
-    return solve(objective, descent, x, tol=tol, recent=1)
+_VARIANTS = {
+    "gafni_bertsekas": _GafniBertsekas,
+    "active_set": _ActiveSet,
+    "sign_projection": _SignProjection,
+    "orthant_wise": _OrthantWise,
+}
 
 
-def pss_gb(
+def projected_scaled_subgradient(
     value_and_gradient: Callable,
     start: ArrayLike,
     penalty: L1,
     *,
+    variant: str = "gafni_bertsekas",
     tol: float = 1e-5,
     max_evaluations: int = 1000,
     memory: int = 20,
 ) -> SmoothSolution:
-    r"""Mode under Laplace priors by projected scaled sub-gradients, Gafni-Bertsekas variant.
+    r"""Mode under Laplace priors by projected scaled sub-gradients.
 
     .. math:: \min_x \; L(x) + \sum_i \lambda_i |x_i|
 
-    Quasi-Newton steps on the coefficients that are not zero or without penalty, steepest descent on
-    the others. The mode of :math:`e^{-L(x)}` with independent priors
+    The mode of :math:`e^{-L(x)}` with independent priors
     :math:`x_i \sim \mathrm{Laplace}(0, 1 / \lambda_i)`, flat where :math:`\lambda_i = 0`. The
     method of choice for expensive :math:`L` and an l1 penalty.
 
@@ -158,10 +164,19 @@ def pss_gb(
         Where to begin; the mode at another rate is a warm start.
     penalty : L1
         Rates of the coefficients, in units of the summed loss.
+    variant : {"gafni_bertsekas", "active_set", "sign_projection", "orthant_wise"}
+        Direction of a step. ``"gafni_bertsekas"`` (PSSgb in the source): quasi-Newton for the
+        coefficients that are not zero or without penalty, steepest descent for the others.
+        ``"active_set"`` (PSSas): the quasi-Newton step includes as many of the coefficients at
+        zero, those with the largest pseudo-gradient first, as move downhill in it; the others rest.
+        The number is found by bisection, in O(m p log p). ``"sign_projection"`` (PSSsp):
+        quasi-Newton for all coefficients; those at zero stay there where the step would not
+        descend. ``"orthant_wise"`` (OWL-QN): quasi-Newton for all coefficients; the parts that
+        would not descend are set to zero.
     tol : float
         Stop when the pseudo-gradient is at most this in every coordinate.
     max_evaluations : int
-        Most calls of ``value_and_gradient``.
+        Maximum number of calls of ``value_and_gradient``.
     memory : int
         Pairs kept by the limited-memory matrix. The source has 10; 20 save a sixth of the
         evaluations in `benchmarks/expensive_objectives.py`.
@@ -176,7 +191,8 @@ def pss_gb(
     TypeError
         If the penalty is not an l1 norm.
     ValueError
-        If the start does not fit, or value or gradient are not finite there.
+        If the variant is unknown, the start does not fit, or value or gradient are not finite
+        there.
 
     Warns
     -----
@@ -186,178 +202,77 @@ def pss_gb(
     Notes
     -----
     Changes to the source: coefficients without penalty are not projected on their orthant, so that
-    without any penalty this is L-BFGS; the scale :math:`\sigma = y^\top y / y^\top s` is that of
-    the Hessian, not of its inverse; the first step is :math:`\min(1, 1/\|g\|_1)`; the step is
-    :math:`x - \alpha H^{-1} g`; values that differ by rounding are compared by their slopes.
+    without any penalty this is L-BFGS (except for ``"orthant_wise"``); the scale
+    :math:`\sigma = y^\top y / y^\top s` is that of the Hessian, not of its inverse; the first step
+    is :math:`\min(1, 1/\|g\|_1)`; the step is :math:`x - \alpha H^{-1} g`; values that differ by
+    rounding are compared by their slopes.
+
+    A coefficient descends when :math:`d_i \tilde\nabla_i f < 0`; the source has the sign reversed
+    in three variants. If the active set can take in no coefficient and those in it are optimal, the
+    first one is let in on its own, as in the source's algorithm 3. The matrix of
+    ``"orthant_wise"`` is made of differences of pseudo-gradients, as in the thesis, not of
+    gradients, as in the original [2]_; its searches start at a step of 1: the thesis's quadratic
+    guess took 184 evaluations where this takes 151, in `benchmarks/expensive_objectives.py`.
 
     References
     ----------
-    Schmidt, M. (2010). Graphical model structure learning with l1-regularization. PhD thesis,
-    University of British Columbia, section 2.3.1, algorithms 1 and 4.
+    .. [1] Schmidt, M. (2010). Graphical model structure learning with l1-regularization. PhD
+       thesis, University of British Columbia: sections 2.3.1 (algorithms 1 and 4), 2.3.2, 2.3.3
+       (algorithm 5) and 2.2.1 (algorithm 2).
+    .. [2] Andrew, G., Gao, J. (2007). Scalable training of l1-regularized log-linear models. ICML
+       24, 33-40.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bayesstruct.penalties import L1
-    >>> from bayesstruct.solvers.scaled_subgradient import pss_gb
+    >>> from bayesstruct.solvers import optimizers
     >>> center = np.array([3.0, -0.5, 2.0])
     >>> half_squares = lambda x: (0.5 * ((x - center) ** 2).sum(), x - center)
-    >>> pss_gb(half_squares, np.zeros(3), L1(1.0)).coefficients.round(4)
+    >>> found = optimizers.projected_scaled_subgradient(half_squares, np.zeros(3), L1(1.0))
+    >>> found.coefficients.round(4)
     array([2., 0., 1.])
     """
-    solution = pss_gb_steps(
+    solution = scaled_subgradient_steps(
         value_and_gradient,
         start,
         penalty,
+        variant=variant,
         tol=tol,
         max_evaluations=max_evaluations,
         memory=memory,
     )
-    solution.warn_unless_converged("pss_gb", "Raise `max_evaluations` or `tol`.")
+    solution.warn_unless_converged(
+        "projected_scaled_subgradient", "Raise `max_evaluations` or `tol`."
+    )
     return solution
 
 
-def pss_gb_steps(
+def scaled_subgradient_steps(
     value_and_gradient: Callable,
     start: ArrayLike,
     penalty: L1,
     *,
+    variant: str = "gafni_bertsekas",
     tol: float,
     max_evaluations: int,
     memory: int = 20,
 ) -> SmoothSolution:
-    """Return what `pss_gb` does, without its warning: for solvers that judge the result themselves.
+    """Minimise without a warning, for solvers that judge the result themselves.
 
     Parameters
     ----------
-    value_and_gradient, start, penalty, tol, max_evaluations, memory
-        As in `pss_gb`.
+    value_and_gradient, start, penalty, variant, tol, max_evaluations, memory
+        As in `projected_scaled_subgradient`.
     """
-    return _run(
-        "pss_gb", _GafniBertsekas, value_and_gradient, start, penalty, tol, max_evaluations, memory
-    )
-
-
-def pss_sp(
-    value_and_gradient: Callable,
-    start: ArrayLike,
-    penalty: L1,
-    *,
-    tol: float = 1e-5,
-    max_evaluations: int = 1000,
-    memory: int = 20,
-) -> SmoothSolution:
-    r"""Mode under Laplace priors by projected scaled sub-gradients, sign-projection variant.
-
-    As `pss_gb`, but quasi-Newton steps on all coefficients; those at zero stay there where the step
-    would not descend.
-
-    Parameters
-    ----------
-    value_and_gradient, start, penalty, tol, max_evaluations, memory
-        As in `pss_gb`.
-
-    Returns
-    -------
-    SmoothSolution
-        As `pss_gb`, which has the same errors and warnings.
-
-    Notes
-    -----
-    Descent directions are those with :math:`d_i \tilde\nabla_i f < 0`; the source has the sign
-    reversed.
-
-    References
-    ----------
-    Schmidt (2010), section 2.3.2.
-    """
-    solution = _run(
-        "pss_sp", _SignProjection, value_and_gradient, start, penalty, tol, max_evaluations, memory
-    )
-    solution.warn_unless_converged("pss_sp", "Raise `max_evaluations` or `tol`.")
-    return solution
-
-
-def pss_as(
-    value_and_gradient: Callable,
-    start: ArrayLike,
-    penalty: L1,
-    *,
-    tol: float = 1e-5,
-    max_evaluations: int = 1000,
-    memory: int = 20,
-) -> SmoothSolution:
-    r"""Mode under Laplace priors by projected scaled sub-gradients, active-set variant.
-
-    As `pss_gb`, but the quasi-Newton step includes as many of the coefficients at zero, those with
-    the largest pseudo-gradient first, as move downhill in it; the others rest. The number is found
-    by bisection, in O(m p log p).
-
-    Parameters
-    ----------
-    value_and_gradient, start, penalty, tol, max_evaluations, memory
-        As in `pss_gb`.
-
-    Returns
-    -------
-    SmoothSolution
-        As `pss_gb`, which has the same errors and warnings.
-
-    Notes
-    -----
-    A coefficient moves downhill when the signs of :math:`d_i` and :math:`-\tilde\nabla_i f` agree;
-    the source compares with :math:`+\tilde\nabla_i f`. If no number will do and the others are
-    optimal, the first coefficient is let in on its own, as in the source's algorithm 3.
-
-    References
-    ----------
-    Schmidt (2010), section 2.3.3, algorithm 5.
-    """
-    solution = _run(
-        "pss_as", _ActiveSet, value_and_gradient, start, penalty, tol, max_evaluations, memory
-    )
-    solution.warn_unless_converged("pss_as", "Raise `max_evaluations` or `tol`.")
-    return solution
-
-
-def owl_qn(
-    value_and_gradient: Callable,
-    start: ArrayLike,
-    penalty: L1,
-    *,
-    tol: float = 1e-5,
-    max_evaluations: int = 1000,
-    memory: int = 20,
-) -> SmoothSolution:
-    r"""Mode under Laplace priors by orthant-wise quasi-Newton steps.
-
-    As `pss_gb`, but a quasi-Newton step on all coefficients at once, of which the parts that would
-    not descend are set to zero.
-
-    Parameters
-    ----------
-    value_and_gradient, start, penalty, tol, max_evaluations, memory
-        As in `pss_gb`.
-
-    Returns
-    -------
-    SmoothSolution
-        As `pss_gb`, which has the same errors and warnings.
-
-    Notes
-    -----
-    The matrix is made of differences of pseudo-gradients, as in the thesis, not of gradients, as in
-    the original. Kept are the parts with :math:`d_i \tilde\nabla_i f < 0`; the thesis has the sign
-    reversed. Searches start at a step of 1: the thesis's quadratic guess took 184 evaluations where
-    this takes 151, in `benchmarks/expensive_objectives.py`.
-
-    References
-    ----------
-    Andrew, G., Gao, J. (2007). Scalable training of l1-regularized log-linear models. ICML 24,
-    33-40. Schmidt (2010), section 2.2.1, algorithm 2.
-    """
-    solution = _run(
-        "owl_qn", _OrthantWise, value_and_gradient, start, penalty, tol, max_evaluations, memory
-    )
-    solution.warn_unless_converged("owl_qn", "Raise `max_evaluations` or `tol`.")
-    return solution
+    if variant not in _VARIANTS:
+        raise ValueError(nearest("variant", variant, _VARIANTS))
+    if not isinstance(penalty, L1):
+        raise TypeError(
+            "projected_scaled_subgradient is for L1 penalties, not for "
+            f"{type(penalty).__name__}; use soft_threshold"
+        )
+    x = check_start(start, penalty)
+    objective = Objective(value_and_gradient, penalty, max_evaluations)
+    descent = _VARIANTS[variant](penalty, len(x), memory, tol)
+    return solve(objective, descent, x, tol=tol, recent=1)

@@ -1,4 +1,4 @@
-"""Which rate? Information criteria, cross-validation and stability selection on a path."""
+"""Choice of a rate: information criteria, cross-validation and stability selection on a path."""
 
 import warnings
 
@@ -40,7 +40,7 @@ def bayesian_information_criterion(
     .. math:: 2\, \mathrm{NLL}(\hat w_S) + d \log n + 2 \gamma\, d \log p
 
     at the *unpenalised* maximum likelihood estimate on the support :math:`S` of each mode, with d
-    coefficients: the penalty filters, it does not shrink what is compared. A Gaussian likelihood
+    coefficients: the penalty selects the models and does not shrink the estimates that are compared. A Gaussian likelihood
     has its variance estimated.
 
     Parameters
@@ -48,7 +48,7 @@ def bayesian_information_criterion(
     X, y, family, intercept
         As in `bayesstruct.solvers.sparse_mode`, for which the path was made.
     path : list of SparseSolution
-        From `bayesstruct.solvers.sparse_path`; the supports are what counts.
+        From `bayesstruct.solvers.sparse_path`; only the supports are used.
     gamma : float, default 0
         0 is the BIC; 0.5 or 1 the extended one, for many more columns than rows.
 
@@ -136,7 +136,7 @@ def cross_validate(
     folds: int = 5,
     tol: float = 1e-6,
     max_iter: int = MAX_ITER,
-    random_seed=None,
+    random_seed: int | np.random.Generator | None = None,
 ) -> CrossValidation:
     """Choose a rate by the loss on rows that were left out.
 
@@ -150,7 +150,7 @@ def cross_validate(
         Parts of the rows, each left out once. Labels are spread evenly over them, and of counts the
         zeros.
     max_iter : int
-        Most iterations for each mode, see `bayesstruct.solvers.sparse_mode`.
+        Maximum number of iterations for each mode, see `bayesstruct.solvers.sparse_mode`.
     random_seed : int or numpy.random.Generator, optional
         For the assignment of rows to folds.
 
@@ -187,7 +187,7 @@ def cross_validate(
 
 
 class _Options(NamedTuple):
-    """What all folds share."""
+    """Options that all folds share."""
 
     penalty: Penalty
     rates: np.ndarray
@@ -256,7 +256,7 @@ def stability_selection(
     resamples: int = 100,
     tol: float = 1e-4,
     max_iter: int = MAX_ITER,
-    random_seed=None,
+    random_seed: int | np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how often each coefficient is selected on random halves of the rows.
 
@@ -272,7 +272,7 @@ def stability_selection(
         Halves, an even number. Labels are spread evenly over both of a pair, and of counts the
         zeros.
     max_iter : int
-        Most iterations for each mode, see `bayesstruct.solvers.sparse_mode`.
+        Maximum number of iterations for each mode, see `bayesstruct.solvers.sparse_mode`.
     random_seed : int or numpy.random.Generator, optional
         For the halves.
 
@@ -282,7 +282,7 @@ def stability_selection(
         Rates of the path.
     frequencies : (r, p) or (r, p, k) numpy.ndarray
         Share of the halves on which a coefficient is not zero, for each of the k categories of a
-        multinomial; its maximum over the rates is what is compared with a threshold such as 0.8.
+        multinomial; compare its maximum over the rates with a threshold such as 0.8.
 
     Raises
     ------
@@ -320,7 +320,7 @@ def _selected(X, loss, half, options):
 
 
 def _dealt(loss, design, count, rng):
-    """Deal the rows out at random, those of each label evenly.
+    """Assign the rows to parts at random, those of each label evenly.
 
     Of rows that do not come out even, the last of the first parts are of the commonest label.
     """

@@ -1,6 +1,7 @@
 """Posterior modes of regressions under sparse priors: one entry point, and paths over the rate."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -51,8 +52,8 @@ class SparseSolution(Solution):
 
     Notes
     -----
-    The ``gap`` is infinite for a loss of the user's own, whose dual function is not known: it
-    stops when its optimality conditions hold.
+    The ``gap`` is infinite for a custom loss, whose dual function is not known: the solver stops when
+    its optimality conditions hold.
     """
 
     coefficients: np.ndarray
@@ -84,7 +85,7 @@ def sparse_mode(
     Parameters
     ----------
     X : (n, p) array_like, DataFrame or scipy.sparse matrix
-        Predictors, used as they are: standardise first if one prior is to fit all.
+        Predictors, used as they are: standardise them first if one prior is to suit all.
     y : (n,) array_like
         Responses, see `bayesstruct.sparse.solvers.losses.loss_for`.
     family : {"gaussian", "logistic", "multinomial", "poisson", "huber"} or Loss
@@ -103,8 +104,8 @@ def sparse_mode(
         Stop when the duality gap is at most this times the loss of the model without penalised
         coefficients (Poisson: half its deviance).
     max_iter : int, optional
-        Most looks at the whole design matrix: 200 for proximal Newton steps, 20,000 for
-        quasi-Newton steps, which are many and cheap.
+        Maximum number of passes over the whole design matrix: 200 for proximal Newton steps, 20,000
+        for quasi-Newton steps, which are many and cheap.
     start : SparseSolution, optional
         Warm start, of the same problem at another rate.
 
@@ -116,7 +117,7 @@ def sparse_mode(
     Raises
     ------
     ValueError
-        If the table, the responses or the penalty cannot be used; the message says what to do.
+        If the table, the responses or the penalty cannot be used; the message names the remedy.
 
     Warns
     -----
@@ -175,7 +176,7 @@ def sparse_path(
     Parameters
     ----------
     X, y, family, penalty, intercept, tol, max_iter
-        As in `sparse_mode`; the penalty's own rate does not count.
+        As in `sparse_mode`; the rate of the penalty is ignored.
     rates : (k,) array_like, optional
         Rates, best in falling order. By default 30 from the smallest at which the mode is zero
         down to a hundredth of it.
@@ -188,7 +189,7 @@ def sparse_path(
     Notes
     -----
     Where working sets are used (see `sparse_mode`), the first one at each rate leaves out what the
-    strong rule discards. The rule may err, so all columns are looked at before a mode is accepted.
+    strong rule discards. The rule may err, so all columns are checked before a mode is accepted.
 
     References
     ----------
@@ -200,7 +201,7 @@ def sparse_path(
     penalty = _with_rate(penalty, 1.0)
     path = _problem(X, y, family, intercept, penalty)
     if rates is None:
-        # Where no coefficient would ever move, any rate will do.
+        # Where no coefficient would ever move, any rate serves.
         rates = (path.rate_max or 1.0) * np.geomspace(1.0, 0.01, 30)
     solutions, last = [], None
     for rate in rates_of(rates):
@@ -214,7 +215,7 @@ def sparse_path(
     return solutions
 
 
-def rates_of(rates) -> np.ndarray:
+def rates_of(rates: ArrayLike) -> np.ndarray:
     """Return the rates of a path as an array.
 
     Raises
@@ -233,7 +234,7 @@ def _advice(solution):
         return "Sums overflow: divide columns or responses of extreme size by a power of ten."
     if solution.stalled:
         return (
-            "It got no nearer: the accuracy of floating-point numbers is reached. Raise `tol` or the "
+            "It made no more progress: the accuracy of floating-point numbers is reached. Raise `tol` or the "
             "rate, and scale columns of extreme size."
         )
     return "Raise `max_iter` or `tol`."
@@ -250,12 +251,12 @@ def check_start(start: SparseSolution, shape: tuple) -> None:
     Raises
     ------
     TypeError
-        If it is no solution.
+        If it is not a solution.
     ValueError
         If its coefficients have another shape.
     """
     if not isinstance(start, SparseSolution):
-        raise TypeError(f"`start` must be what sparse_mode returned, not {type(start).__name__}")
+        raise TypeError(f"`start` must be a result of sparse_mode, not {type(start).__name__}")
     if start.coefficients.shape != shape:
         raise ValueError(
             f"`start` has coefficients of shape {start.coefficients.shape}, those of this problem "
@@ -308,7 +309,7 @@ def _refuse_overflow(loss):
         finite = np.isfinite(loss.value(np.zeros(loss.shape)))
     if not finite:
         raise ValueError(
-            "the responses are so large that their loss is no finite number; divide them and the rate "
+            "the responses are so large that their loss is not finite; divide them and the rate "
             "by a power of ten"
         )
 
@@ -363,7 +364,7 @@ class _Newton:
         self.p = self.design.p - self.design.extra
         k = self.loss.shape[1:]  # categories of a multinomial
         self.shape = (self.p // k[0], *k) if k else (self.p,)
-        self.last = None
+        self.last: Any = None
 
     @property
     def rate_max(self) -> float:

@@ -14,7 +14,7 @@ from bayesstruct.sparse.solvers.stochastic_streams import kernel_kind, l1_penalt
 __all__ = ["stochastic_coordinate_descent"]
 
 _CURVATURE = {"gaussian": 1.0, "logistic": 0.25}  # largest, of the loss of one row
-_CHECK = 5  # passes over the columns between two looks at the gap
+_CHECK = 5  # passes over the columns between two computations of the gap
 _PASSES = 1000
 
 
@@ -58,10 +58,10 @@ def stochastic_coordinate_descent(
         Bound on the curvature of the loss in a coordinate: from the squares of its column, or the
         source's, for predictors between -1 and 1, whose steps are shorter.
     tol : float, optional
-        Stop when the duality gap, looked at now and then, is at most this times the loss without
+        Stop when the duality gap, computed after every fifth pass, is at most this times the loss without
         penalised coefficients. None: take `max_steps` steps, without a warning.
     max_steps : int, optional
-        Most steps, 1,000 for each coordinate by default.
+        Maximum number of steps, 1,000 for each coordinate by default.
     start : SparseSolution, optional
         Warm start.
     random_seed : int or numpy.random.Generator, optional
@@ -84,7 +84,7 @@ def stochastic_coordinate_descent(
 
     Notes
     -----
-    In the source the loss is averaged, so that its rate is ours over n. Theorem 1, in our units:
+    In the source the loss is averaged, so that its rate is the rate here over n. Theorem 1, in the units used here:
     after T steps from :math:`w_0` the expected error is at most
     :math:`d\,[\tfrac12 \sum_j B_j (w^*_j - w_{0j})^2 + P(w_0)] / (T + 1)`, with d coordinates and
     their curvatures bounded by :math:`B_j`. The source has :math:`B_j = n \beta`; its algorithm for
@@ -101,8 +101,8 @@ def stochastic_coordinate_descent(
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesstruct.solvers.stochastic import stochastic_coordinate_descent
-    >>> found = stochastic_coordinate_descent(
+    >>> from bayesstruct.solvers import optimizers
+    >>> found = optimizers.stochastic_coordinate_descent(
     ...     np.eye(3), [3.0, 0.2, -2.0], rate=1.0, intercept=False, random_seed=1
     ... )
     >>> found.coefficients

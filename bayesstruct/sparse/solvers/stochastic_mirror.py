@@ -1,6 +1,7 @@
 """Stochastic mirror descent made sparse (SMIDAS): one row at a time."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,12 @@ from bayesstruct.sparse.solvers.stochastic_streams import (
     l1_penalty,
 )
 
-__all__ = ["smidas"]
+__all__ = ["sparse_mirror_descent"]
 
 _ROWS = 256  # read at once, though steps are single rows
 
 
-def smidas(
+def sparse_mirror_descent(
     X: ArrayLike | Design | Iterable[tuple[ArrayLike, ArrayLike]],
     y: ArrayLike | None = None,
     *,
@@ -68,7 +69,7 @@ def smidas(
         Rate of the penalty, in place of its own.
     n : int, optional
         Rows of the whole data, needed for a stream: a row's share of the penalty is one nth. (The
-        source's rate, of the average loss, is ours over n.)
+        source's rate, of the average loss, is this one over n.)
     intercept : bool
         Add an unpenalised constant, moved by plain gradient steps.
     power : float, optional
@@ -114,7 +115,10 @@ def smidas(
         X, y, family, l1_penalty(penalty, rate), n, intercept, _ROWS, passes, random_seed
     )
     constant = np.zeros(2 if stream.intercept else 0)
-    theta = w = total = up = None
+    theta: Any = None
+    w: Any = None
+    total: Any = None
+    up: Any = None
     loss, rows = 0.0, 0
     for block, responses in stream:
         if w is None:

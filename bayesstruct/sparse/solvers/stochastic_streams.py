@@ -1,6 +1,7 @@
 """Minibatches of tables that need not fit into memory, and what stochastic methods ask of them."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bayesstruct.sparse.penalties.l1 import L1
 from bayesstruct.sparse.solvers.designs import as_design
-from bayesstruct.sparse.solvers.losses import Logistic, loss_for
+from bayesstruct.sparse.solvers.losses import Logistic, Loss, loss_for
 from bayesstruct.sparse.solvers.sparse import SparseSolution
 from bayesstruct.sparse.solvers.stochastic_gaps import Judge
 
@@ -25,8 +26,8 @@ __all__ = [
 
 
 def minibatches(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: Any,
+    y: Any,
     *,
     size: int = 32,
     passes: int = 1,
@@ -63,7 +64,7 @@ def minibatches(
 
 
 class Stream:
-    """Minibatches of a table, or of someone else, with what the methods need to know of them."""
+    """Minibatches of a table or of a stream, with their checks and totals."""
 
     def __init__(self, X, y, family, penalty, n, intercept, size, passes, random_seed):
         batch_loss(family, np.zeros(1))  # is there such a family?
@@ -151,7 +152,7 @@ class Stream:
         return X, y
 
 
-def kernel_kind(family):
+def kernel_kind(family: str) -> int:
     """Code of a loss that the kernels know."""
     from bayesstruct.sparse.kernels import stochastic as kernels
 
@@ -161,7 +162,7 @@ def kernel_kind(family):
     return kinds[family]
 
 
-def batch_loss(family, y):
+def batch_loss(family: str, y: ArrayLike) -> Loss:
     """Loss of some rows, whose labels say nothing about those of the others."""
     if family not in {"gaussian", "logistic", "poisson", "huber"}:
         raise ValueError(
@@ -175,7 +176,7 @@ def batch_loss(family, y):
     return Logistic(y.astype(float))
 
 
-def l1_penalty(penalty, rate):
+def l1_penalty(penalty: L1 | None, rate: float | None) -> L1:
     """Return the penalty of a stochastic method, checked."""
     if penalty is None:
         if rate is None:
@@ -186,13 +187,13 @@ def l1_penalty(penalty, rate):
     return penalty if rate is None else penalty.with_rate(rate)
 
 
-def check_positive(name, value):
+def check_positive(name: str, value: float) -> None:
     """Raise a `ValueError` unless a number is positive and finite."""
     if not (np.isfinite(value) and value > 0):
         raise ValueError(f"`{name}` must be positive, it is {value}")
 
 
-def touched_columns(block, intercept):
+def touched_columns(block: Any, intercept: bool) -> tuple:
     """Coefficients that a minibatch says something about, and its columns for them."""
     from scipy import sparse
 
@@ -204,7 +205,7 @@ def touched_columns(block, intercept):
     return np.append(columns, block.shape[1]) if intercept else columns, smaller
 
 
-def compressed_rows(X):
+def compressed_rows(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return values, columns and starts of the rows of a table."""
     if hasattr(X, "indptr"):
         return X.data, X.indices, X.indptr

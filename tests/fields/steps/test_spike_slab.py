@@ -380,7 +380,7 @@ def test_what_is_not_recognised_is_said():
     with pm.Model():
         w = bs.SpikeAndSlab("w", shape=2, slab="cauchy")
         pm.Normal("y", np.eye(2) @ w, 1.0, observed=[0.0, 1.0])
-        with pytest.raises(ValueError, match="slab of 'w' is Cauchy's"):
+        with pytest.raises(ValueError, match="'w' has a Cauchy slab"):
             pm.sample(1, tune=0, chains=1, progressbar=False)
 
 

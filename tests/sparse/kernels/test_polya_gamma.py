@@ -1,4 +1,4 @@
-"""Polya-Gamma draws against their known law; logistic sweeps against all subsets."""
+"""Polya-Gamma draws against their known distribution; logistic sweeps against all subsets."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_laplace_transform(z, s):
 
 @pytest.mark.parametrize("z", [0.0, 0.7, 3.0, 3.2, 9.0])
 def test_distribution(z):
-    # The law is that of a sum of gamma variables (theorem 1); 300 terms and the mean of the rest,
+    # The distribution is that of a sum of gamma variables (theorem 1); 300 terms and the mean of the rest,
     # whose standard deviation is below 2e-5 where that of the sum is at least 0.01.
     rng, size = np.random.default_rng(2), 20_000
     weights = 1 / (2 * np.pi**2 * ((np.arange(1, 301) - 0.5) ** 2 + z * z / (4 * np.pi**2)))

@@ -45,13 +45,11 @@ def run(X, y, draws, *, noise=NOISE, inclusion=INCLUSION, swaps=4, weights=None,
     out = np.empty((draws, p))
     for t in range(draws):
         if weights is None:
-            kernel.gaussian_sweep(
-                rng, w, chance, gram, diagonal, score, noise, slab, odds, swaps
-            )  # fmt: skip
+            kernel.gaussian_sweep(rng, w, chance, gram, diagonal, score, noise, slab, odds, swaps)
         else:
             kernel.weighted_sweep(
                 rng, w, chance, columns, columns**2, weights, weights * y, slab, odds, swaps
-            )  # fmt: skip
+            )
         out[t] = w
     return out, chance / draws
 
@@ -192,9 +190,17 @@ def test_many_active_predictors():
     gram = X.T @ X
     for _ in range(30):
         kernel.gaussian_sweep(
-            rng, coefficients, chance, gram, gram.diagonal().copy(), X.T @ y, 0.3, np.ones(120),
-            np.zeros(120), 10,
-        )  # fmt: skip
+            rng,
+            coefficients,
+            chance,
+            gram,
+            gram.diagonal().copy(),
+            X.T @ y,
+            0.3,
+            np.ones(120),
+            np.zeros(120),
+            10,
+        )
     # The posterior standard deviation is about 0.3 / sqrt(180); five of them.
     np.testing.assert_allclose(coefficients, w, atol=5 * 0.3 / np.sqrt(180))
 
@@ -213,11 +219,11 @@ def test_variances_of_the_laplace_slab(size):
     draws, scale, N = np.empty(20_000), 0.7, 20_000
     kernel.draw_slab_variances(np.random.default_rng(1), np.full(N, size), np.full(N, scale), draws)
     # 1/v is inverse Gaussian with mean 1/(s |w|) and shape 1/s^2; SciPy's mu is mean / shape.
-    law = stats.invgauss(scale / size, scale=scale**-2)
+    distribution = stats.invgauss(scale / size, scale=scale**-2)
     if size < 1e-6:  # v is s^2 chi-square_1 in the limit
         assert stats.kstest(draws / scale**2, stats.chi2(1).cdf).pvalue > 1e-3
     else:
-        assert stats.kstest(1 / draws, law.cdf).pvalue > 1e-3
+        assert stats.kstest(1 / draws, distribution.cdf).pvalue > 1e-3
 
 
 def test_variances_of_zero_coefficients_make_the_laplace_prior():
@@ -269,7 +275,7 @@ def test_laplace_slab_of_two_coefficients_against_quadrature():
         kernel.draw_slab_variances(rng, w, scale, variances)
         kernel.gaussian_sweep(
             rng, w, chance, gram, gram.diagonal().copy(), X.T @ y, 1.0, variances, log_odds(q), 1
-        )  # fmt: skip
+        )
         draws[t] = w
     # The kink of the Laplace density at a grid point costs the trapezoid rule step^2 / 12 only.
     states = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])

@@ -19,9 +19,12 @@ class RandomTree:
 
     def __init__(self, rng, groups, p):
         self.parent = np.array(
-            [-1 if rng.random() < 0.1 or g == groups - 1 else rng.integers(g + 1, groups)
-             for g in range(groups)], np.int32
-        )  # fmt: skip
+            [
+                -1 if rng.random() < 0.1 or g == groups - 1 else rng.integers(g + 1, groups)
+                for g in range(groups)
+            ],
+            np.int32,
+        )
         owner = rng.integers(-1, groups, size=p)  # -1: in no group
         order = np.argsort(owner, kind="stable")
         self.order = order[owner[order] >= 0].astype(np.int32)

@@ -72,7 +72,7 @@ def test_the_density_integrates_to_one(kind, groups, norm):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", CASES)
 def test_the_density_integrates_to_one_in_many_dimensions(kind, norm):
-    # Importance sampling from independent Laplace laws.
+    # Importance sampling from independent Laplace distributions.
     rng = np.random.default_rng(1)
     scale = 1.2 if kind == "group" else 0.7
     w = rng.laplace(scale=scale, size=(400_000, 6))
@@ -133,8 +133,8 @@ def test_radii_and_directions(norm):
             rest = np.sort(direction, axis=1)[:, :-1]
             assert d == 1 or stats.kstest(rest.max(axis=1), stats.beta(d - 1, 1).cdf).pvalue > 1e-3
         elif d > 1:
-            law = stats.beta(0.5, 0.5 * (d - 1))
-            assert stats.kstest(direction[:, 0] ** 2, law.cdf).pvalue > 1e-3
+            distribution = stats.beta(0.5, 0.5 * (d - 1))
+            assert stats.kstest(direction[:, 0] ** 2, distribution.cdf).pvalue > 1e-3
         assert d == 1 or abs(np.corrcoef(radius, direction[:, 0])[0, 1]) < 0.03
         assert stats.binomtest(int((block[:, 0] > 0).sum()), len(w)).pvalue > 1e-3
 
@@ -143,7 +143,7 @@ def test_radii_and_directions(norm):
 @pytest.mark.parametrize("rates", [(0.7, 1.1), (5.0, 0.2), (0.05, 2.0)])
 def test_draws_of_sparse_groups(norm, rates):
     # Penalty and direction are independent, the penalty gamma; and by importance sampling from
-    # Laplace laws (two or three coefficients each), moments agree.
+    # Laplace distributions (two or three coefficients each), moments agree.
     rate, group_rate = rates
     dist = SparseGroupLaplace.dist(GROUPS, rate, group_rate=group_rate, norm=norm)
     make = SparseGroupLaplace.dist

@@ -57,11 +57,11 @@ def matrices(k, n, N, seed):
 
 def test_the_density_integrates_to_one_by_quadrature():
     # sqrt(2) W = [[p + r, t - q], [t + q, p - r]] is a rotation of the coordinates to two points of
-    # the plane, of radii a and b, and the nuclear norm is sqrt(2) max(a, b). The rate has a law too.
-    laws, mass = np.polynomial.laguerre.laggauss(12)
+    # the plane, of radii a and b, and the nuclear norm is sqrt(2) max(a, b). The rate is random too.
+    rates, mass = np.polynomial.laguerre.laggauss(12)
     radii, weight = np.polynomial.laguerre.laggauss(8)
     ratios, share = (x / 2 + y for x, y in zip(np.polynomial.legendre.leggauss(6), (0.5, 0.0)))
-    rate, x, u = (m.ravel() for m in np.meshgrid(laws, radii, ratios, indexing="ij"))
+    rate, x, u = (m.ravel() for m in np.meshgrid(rates, radii, ratios, indexing="ij"))
     area = np.einsum("i,j,k->ijk", mass, weight * np.exp(radii), share).ravel()
     turn = np.random.default_rng(1).uniform(0, 2 * np.pi, (2, len(x)))  # nothing depends on them
     a = x / (rate * np.sqrt(2))
@@ -78,7 +78,7 @@ def test_the_density_integrates_to_one_by_quadrature():
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3)])
 def test_the_density_integrates_to_one_by_importance_sampling(shape):
-    # A random rate, and independent Laplace laws half as wide again as the norm calls for.
+    # A random rate, and independent Laplace distributions half as wide again as the norm calls for.
     rng, N, d = np.random.default_rng(2), 200_000, np.prod(shape)
     rate = rng.gamma(3.0, size=(N, 1)) + 0.1
     w = rng.laplace(scale=1.5 / rate, size=(N, d))
@@ -165,9 +165,9 @@ def test_directions_of_draws_are_uniform(shape):
     U, s, V = np.linalg.svd(matrices(*shape, 1500, 9), full_matrices=False)
     assert stats.kstest(s.sum(axis=1), stats.gamma(np.prod(shape)).cdf).pvalue > 1e-3
     for vectors in (U[:, :, 0], U[:, :, -1], V[:, 0], V[:, -1]):
-        law = stats.beta(0.5, 0.5 * (vectors.shape[1] - 1))
+        distribution = stats.beta(0.5, 0.5 * (vectors.shape[1] - 1))
         for j in (0, -1):
-            assert stats.kstest(vectors[:, j] ** 2, law.cdf).pvalue > 1e-3
+            assert stats.kstest(vectors[:, j] ** 2, distribution.cdf).pvalue > 1e-3
     signs = np.sign(U[:, 0, 0] * V[:, 0, 0])  # a singular vector has no sign, a pair of them has
     assert stats.binomtest(int((signs > 0).sum()), len(signs)).pvalue > 1e-3
 
@@ -198,8 +198,8 @@ def test_draws_know_their_rates_and_order():
     w = pm.draw(dist, random_seed=10, mode="FAST_COMPILE")
     for g, shape in enumerate(SHAPES):
         s = np.linalg.svd(w[:, g == GROUPS].reshape(-1, *shape), compute_uv=False)
-        law = stats.gamma(np.prod(shape), scale=1 / rates[g])
-        assert stats.kstest(s.sum(axis=1), law.cdf).pvalue > 1e-3
+        distribution = stats.gamma(np.prod(shape), scale=1 / rates[g])
+        assert stats.kstest(s.sum(axis=1), distribution.cdf).pvalue > 1e-3
 
 
 def test_compiled_draws_are_the_same():

@@ -17,7 +17,7 @@ from bayesstruct.sparse.solvers.dual_augmented import (
     _conjugate,
     _Entries,
     _Groups,
-    dal,
+    dual_augmented_lagrangian,
     dual_augmented_steps,
 )
 from bayesstruct.sparse.solvers.groups import group_problem
@@ -63,7 +63,7 @@ PENALTIES = {
 def test_number_of_outer_steps(eta, expected, intercept):
     # The counts of the source's aggressive and conservative settings, in our inventory's run.
     A, y, top = instance()
-    found = dal(
+    found = dual_augmented_lagrangian(
         A, y, family="logistic", penalty=L1(0.01 * top), eta=eta, intercept=intercept, tol=1e-3
     )
     assert found.converged
@@ -119,7 +119,9 @@ def test_zero_from_half_of_the_largest_product(share, zero):
     # For labels -1 and 1; at 0.5 the products meet the bound to rounding.
     A, y, top = instance()
     rate = share * top * (1 + 1e-12)
-    found = dal(A, y, family="logistic", penalty=L1(rate), intercept=False, tol=1e-9)
+    found = dual_augmented_lagrangian(
+        A, y, family="logistic", penalty=L1(rate), intercept=False, tol=1e-9
+    )
     assert (not found.coefficients.any()) == zero
     largest = sparse_path(A, y, family="logistic", intercept=False, rates=None, tol=1.0)[0].rate
     np.testing.assert_allclose(largest, 0.5 * top, rtol=1e-12)
@@ -133,7 +135,9 @@ def test_agrees_with_sparse_mode(family, intercept, kind, newton):
     A, y, top = instance(4, m=60, n=150)
     y[:10] = 1.0  # unequal labels
     penalty = PENALTIES[kind](0.05 * top, 150)
-    found = dal(A, y, family=family, penalty=penalty, intercept=intercept, tol=1e-11, newton=newton)
+    found = dual_augmented_lagrangian(
+        A, y, family=family, penalty=penalty, intercept=intercept, tol=1e-11, newton=newton
+    )
     best = sparse_mode(A, y, family=family, penalty=penalty, intercept=intercept, tol=1e-12)
     np.testing.assert_allclose(found.objective, best.objective, rtol=1e-8)
     # The optimality conditions; their error is of the order of the square root of the gap.
@@ -150,16 +154,16 @@ def test_sparse_table_gives_the_same(kind, newton):
     A = sparse.random_array((50, 120), density=0.1, rng=rng, data_sampler=rng.standard_normal)
     y = np.asarray(A.sum(axis=1)) + rng.standard_normal(50)
     penalty = PENALTIES[kind](0.8, 120)
-    one = dal(A, y, penalty=penalty, tol=1e-11, newton=newton)
-    two = dal(A.toarray(), y, penalty=penalty, tol=1e-11)
+    one = dual_augmented_lagrangian(A, y, penalty=penalty, tol=1e-11, newton=newton)
+    two = dual_augmented_lagrangian(A.toarray(), y, penalty=penalty, tol=1e-11)
     np.testing.assert_allclose(one.objective, two.objective, rtol=1e-10)
     np.testing.assert_allclose(one.coefficients, two.coefficients, atol=1e-4)
 
 
 def test_one_group_of_each_is_the_l1_norm():
     A, y, top = instance(6, m=40, n=100)
-    one = dal(A, y, penalty=L1(0.1 * top), tol=1e-11)
-    two = dal(A, y, penalty=Group(0.1 * top, np.arange(100)), tol=1e-11)
+    one = dual_augmented_lagrangian(A, y, penalty=L1(0.1 * top), tol=1e-11)
+    two = dual_augmented_lagrangian(A, y, penalty=Group(0.1 * top, np.arange(100)), tol=1e-11)
     np.testing.assert_allclose(one.coefficients, two.coefficients, atol=1e-6)
 
 
@@ -167,7 +171,9 @@ def test_one_group_of_each_is_the_l1_norm():
 def test_any_admitted_dual_point_bounds_the_optimum(family):
     A, y, top = instance(7, m=40, n=100)
     loss, rate = loss_for(family, y), 0.1 * top
-    best = dal(A, y, family=family, penalty=L1(rate), intercept=False, tol=1e-11)
+    best = dual_augmented_lagrangian(
+        A, y, family=family, penalty=L1(rate), intercept=False, tol=1e-11
+    )
     rng = np.random.default_rng(0)
     for _ in range(50):
         alpha = rng.uniform(0, 1, 40) * y
@@ -180,7 +186,7 @@ def test_unpenalised_constant_far_from_zero():
     rng = np.random.default_rng(8)
     A = rng.standard_normal((40, 100))
     y = A[:, 0] + 1e4 + rng.standard_normal(40)
-    found = dal(A, y, penalty=L1(5.0), tol=1e-10)
+    found = dual_augmented_lagrangian(A, y, penalty=L1(5.0), tol=1e-10)
     best = sparse_mode(A, y, penalty=L1(5.0), tol=1e-12)
     np.testing.assert_allclose(found.objective, best.objective, rtol=1e-8)
     np.testing.assert_allclose(found.intercept, best.intercept, rtol=1e-9)
@@ -190,7 +196,7 @@ def test_alike_columns():
     rng = np.random.default_rng(9)
     A = rng.standard_normal((60, 1)) + 0.01 * rng.standard_normal((60, 300))
     y = A @ rng.standard_normal(300) + rng.standard_normal(60)
-    found = dal(A, y, penalty=L1(0.5), tol=1e-9)
+    found = dual_augmented_lagrangian(A, y, penalty=L1(0.5), tol=1e-9)
     best = sparse_mode(A, y, penalty=L1(0.5), tol=1e-11)
     np.testing.assert_allclose(found.objective, best.objective, rtol=1e-8)
 
@@ -198,15 +204,15 @@ def test_alike_columns():
 def test_warm_start():
     A, y, top = instance(10)
     options = {"family": "logistic", "penalty": L1(0.02 * top), "tol": 1e-6}
-    cold = dal(A, y, **options)
-    again = dal(A, y, start=cold, **options)
+    cold = dual_augmented_lagrangian(A, y, **options)
+    again = dual_augmented_lagrangian(A, y, start=cold, **options)
     assert again.iterations == 1 < cold.iterations
 
 
 def test_scales_of_table_and_rate():
     A, y, top = instance(11, m=40, n=100)
-    one = dal(A, y, penalty=L1(0.1 * top), tol=1e-11)
-    two = dal(8 * A, y, penalty=L1(0.8 * top), tol=1e-11, eta=1 / 8)
+    one = dual_augmented_lagrangian(A, y, penalty=L1(0.1 * top), tol=1e-11)
+    two = dual_augmented_lagrangian(8 * A, y, penalty=L1(0.8 * top), tol=1e-11, eta=1 / 8)
     np.testing.assert_allclose(one.coefficients, 8 * two.coefficients, atol=1e-6)
 
 
@@ -234,8 +240,8 @@ def test_room_to_the_boundary():
     y = np.array([1.0, 0.0, 1.0])
     conjugate = _conjugate(Logistic(y))
     alpha, step = np.array([0.5, -0.5, 0.25]), np.array([0.1, 0.2, -0.1])
-    assert conjugate.room(alpha, step) == pytest.approx(2.5)
-    assert np.isinf(conjugate.room(alpha, 0 * step))
+    assert conjugate.largest_step(alpha, step) == pytest.approx(2.5)
+    assert np.isinf(conjugate.largest_step(alpha, 0 * step))
 
 
 def test_proximal_maps_and_their_factors():
@@ -274,8 +280,12 @@ def test_newton_systems():
 
 def test_stopping_short_is_said():
     A, y, top = instance(15)
-    with pytest.warns(ConvergenceWarning, match="dal stopped after 2 iterations"):
-        found = dal(A, y, family="logistic", penalty=L1(0.01 * top), max_iter=2)
+    with pytest.warns(
+        ConvergenceWarning, match="dual_augmented_lagrangian stopped after 2 iterations"
+    ):
+        found = dual_augmented_lagrangian(
+            A, y, family="logistic", penalty=L1(0.01 * top), max_iter=2
+        )
     assert not found.converged and found.gap > 1e-3 * found.objective
 
 
@@ -284,7 +294,7 @@ def test_bad_types():
     for options in ({"penalty": 1.0}, {"eta": "a"}, {"tol": None}, {"max_iter": "5"}, {"start": 3}):
         (name,) = options
         with pytest.raises(TypeError, match=f"`{name}` must be"):
-            dal(A, y, **{"penalty": L1(1.0), **options})
+            dual_augmented_lagrangian(A, y, **{"penalty": L1(1.0), **options})
 
 
 def test_bad_input():
@@ -301,13 +311,13 @@ def test_bad_input():
         ({"penalty": Tree(1.0, [list(range(10))])}, "takes L1 or Group"),
     ]:
         with pytest.raises(ValueError, match=message):
-            dal(A, y, **options)
+            dual_augmented_lagrangian(A, y, **options)
     with pytest.raises(ValueError, match="20 rows"):
-        dal(A, y[:-1], penalty=L1(1.0))
+        dual_augmented_lagrangian(A, y[:-1], penalty=L1(1.0))
 
 
 def test_responses_of_zero():
-    found = dal(np.eye(4), np.zeros(4), penalty=L1(1.0), intercept=False)
+    found = dual_augmented_lagrangian(np.eye(4), np.zeros(4), penalty=L1(1.0), intercept=False)
     assert found.converged and found.objective == 0.0
 
 
@@ -325,8 +335,10 @@ def test_steps_without_a_certifier_go_on_at_rounding():
 def test_units_of_the_predictors_do_not_matter(family, scale):
     A, y, top = instance(18, m=40, n=100)
     penalty = L1(0.02 * top, weights=np.r_[0.0, np.ones(99)])
-    one = dal(A, y, family=family, penalty=penalty, tol=1e-9)
-    two = dal(scale * A, y, family=family, penalty=penalty.scaled(scale), tol=1e-9)
+    one = dual_augmented_lagrangian(A, y, family=family, penalty=penalty, tol=1e-9)
+    two = dual_augmented_lagrangian(
+        scale * A, y, family=family, penalty=penalty.scaled(scale), tol=1e-9
+    )
     assert one.iterations == two.iterations
     np.testing.assert_allclose(one.objective, two.objective, rtol=1e-9)
     np.testing.assert_allclose(one.coefficients, scale * two.coefficients, atol=1e-6)
@@ -336,7 +348,7 @@ def test_units_of_the_predictors_do_not_matter(family, scale):
 def test_columns_far_from_centred(family):
     A, y, top = instance(19, m=40, n=100)
     options = {"family": family, "penalty": L1(0.05 * top)}
-    found = dal(A + 10.0, y, tol=1e-9, **options)
+    found = dual_augmented_lagrangian(A + 10.0, y, tol=1e-9, **options)
     best = sparse_mode(A + 10.0, y, tol=1e-11, **options)
     np.testing.assert_allclose(found.objective, best.objective, rtol=1e-8)
 

@@ -6,11 +6,16 @@ import pytest
 from bayesstruct.core.solution import ConvergenceWarning
 from bayesstruct.penalties import L1, Group, SparseGroup
 from bayesstruct.sparse.solvers.line_search import active_set
-from bayesstruct.sparse.solvers.projected import _Cones, cone_mode, pqn, spg
-from bayesstruct.sparse.solvers.scaled_subgradient import pss_gb
-from bayesstruct.sparse.solvers.soft_threshold import qnst
+from bayesstruct.sparse.solvers.projected import (
+    NormCones,
+    cone_mode,
+    projected_quasi_newton,
+    spectral_projected_gradient,
+)
+from bayesstruct.sparse.solvers.scaled_subgradient import projected_scaled_subgradient
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold
 
-METHODS = [spg, pqn]
+METHODS = [spectral_projected_gradient, projected_quasi_newton]
 LABELS = [-1, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
 PENALTIES = {
     "l1": lambda r: L1(r, weights=[0] + [1] * 12),
@@ -116,8 +121,8 @@ def test_agrees_with_cvxpy(method, name):
 
 def test_without_bounds_projected_quasi_newton_is_lbfgs():
     loss = Logistic(3)
-    expected = pss_gb(loss, np.zeros(13), L1(0.0), tol=1e-8)
-    found = pqn(loss, np.zeros(13), lambda v: v, tol=1e-8, inner_iterations=1000)
+    expected = projected_scaled_subgradient(loss, np.zeros(13), L1(0.0), tol=1e-8)
+    found = projected_quasi_newton(loss, np.zeros(13), lambda v: v, tol=1e-8, inner_iterations=1000)
     np.testing.assert_allclose(found.coefficients, expected.coefficients, atol=1e-8)
     # Equal steps but for the accuracy of the inner minimum, 5 % of the residual.
     assert abs(found.evaluations - expected.evaluations) <= 3
@@ -132,13 +137,16 @@ def test_quasi_newton_needs_fewer_evaluations():
         r = A @ x - b
         return 0.5 * (r @ r), A.T @ r
 
-    fast, slow = (m(squares, np.zeros(30), l1_ball(5.0), tol=1e-4) for m in (pqn, spg))
+    fast, slow = (
+        m(squares, np.zeros(30), l1_ball(5.0), tol=1e-4)
+        for m in (projected_quasi_newton, spectral_projected_gradient)
+    )
     assert fast.objective == pytest.approx(slow.objective, rel=1e-9)
     assert fast.evaluations < 0.6 * slow.evaluations
 
 
 @pytest.mark.parametrize("name", PENALTIES)
-@pytest.mark.parametrize("method", ["pqn", "spg"])
+@pytest.mark.parametrize("method", ["projected_quasi_newton", "spectral_projected_gradient"])
 def test_cones_give_the_mode_under_the_penalty(method, name):
     loss, penalty = Logistic(5), PENALTIES[name](1.0)
     if name != "group":  # where a group is free, the largest rate is not known in closed form
@@ -151,7 +159,7 @@ def test_cones_give_the_mode_under_the_penalty(method, name):
     x, (value, gradient) = found.coefficients, loss(found.coefficients)
     assert found.gap == penalty.residual(x, gradient) <= 1e-6
     assert found.objective == pytest.approx(value + penalty.value(x), rel=1e-12)
-    expected = qnst(loss, np.zeros(13), penalty, tol=1e-7)
+    expected = soft_threshold(loss, np.zeros(13), penalty, tol=1e-7)
     np.testing.assert_allclose(x, expected.coefficients, atol=1e-6)
     np.testing.assert_array_equal(penalty.support(x), penalty.support(expected.coefficients))
     warm = cone_mode(loss, x, penalty, method=method, tol=1e-6)
@@ -162,7 +170,7 @@ def test_cones_give_the_mode_under_the_penalty(method, name):
 def test_projection_on_the_cones(name):
     """Feasible, and the rest lies in the polar cone: Moreau's conditions."""
     rng = np.random.default_rng(6)
-    cones = _Cones.of(PENALTIES[name](1.0), 13)
+    cones = NormCones.of(PENALTIES[name](1.0), 13)
     k = len(cones.rates)
     for _ in range(200):
         z = rng.standard_normal(13 + k) * rng.choice([0.1, 1.0, 10.0], 13 + k)
@@ -184,13 +192,13 @@ def test_projection_on_the_cones(name):
 def test_heights_are_the_norms_at_the_mode():
     """So the constrained objective is the penalised one, at exact zeros too."""
     loss, penalty = Logistic(7), PENALTIES["uneven"](4.0)
-    cones = _Cones.of(penalty, 13)
+    cones = NormCones.of(penalty, 13)
 
     def joint(z):
         value, gradient = loss(z[:13])
         return value + cones.rates @ z[13:], np.r_[gradient, cones.rates]
 
-    z = pqn(joint, np.zeros(17), cones.project, tol=1e-8).coefficients
+    z = projected_quasi_newton(joint, np.zeros(17), cones.project, tol=1e-8).coefficients
     np.testing.assert_allclose(z[13:], cones.norms(z[:13]), atol=1e-7)
     found = cone_mode(loss, np.zeros(13), penalty, tol=1e-7)
     np.testing.assert_allclose(z[:13], found.coefficients, atol=1e-6)
@@ -218,12 +226,12 @@ def test_cones_refuse_what_they_cannot_serve():
     def loss(x):
         return 0.5 * (x @ x), x
 
-    with pytest.raises(TypeError, match="not for SparseGroup as given; use qnst"):
+    with pytest.raises(TypeError, match="not for SparseGroup as given; use soft_threshold"):
         cone_mode(loss, np.zeros(3), SparseGroup(1.0, [0, 0, 1], group_rate=1.0))
-    with pytest.raises(TypeError, match="use qnst"):
+    with pytest.raises(TypeError, match="use soft_threshold"):
         cone_mode(loss, np.zeros(3), L1(1.0, nonnegative=True))
     with pytest.raises(ValueError, match="method"):
-        cone_mode(loss, np.zeros(3), L1(1.0), method="pnq")
+        cone_mode(loss, np.zeros(3), L1(1.0), method="quasi_newton")
     with pytest.raises(ValueError, match="`start` has 4 coefficients, the penalty has 3"):
         cone_mode(loss, np.zeros(4), Group(1.0, [0, 0, 1]))
     with pytest.raises(ValueError, match=r"gradient of shape \(2,\) for 3"):

@@ -2,6 +2,8 @@
 
 import importlib.util
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,10 +14,17 @@ from bayesstruct.penalties import L1, Group
 from bayesstruct.sparse.solvers import line_search
 from bayesstruct.sparse.solvers import scaled_subgradient as scaled
 from bayesstruct.sparse.solvers.line_search import active_set
-from bayesstruct.sparse.solvers.scaled_subgradient import owl_qn, pss_as, pss_gb, pss_sp
-from bayesstruct.sparse.solvers.soft_threshold import bbst, qnst
+from bayesstruct.sparse.solvers.scaled_subgradient import projected_scaled_subgradient
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold
 
-METHODS = [pss_gb, pss_sp, pss_as, owl_qn]
+METHODS = [
+    partial(projected_scaled_subgradient, variant=name)
+    for name in ("gafni_bertsekas", "sign_projection", "active_set", "orthant_wise")
+]
+for _method in METHODS:
+    _method.__name__ = _method.keywords["variant"]  # the tests' ids
+ORTHANT_WISE = METHODS[-1]
+BARZILAI_BORWEIN = partial(soft_threshold, step="barzilai_borwein")
 CYTO = ROOT.parent / "shared" / "data" / "cyto_discretized.mat"
 
 
@@ -104,7 +113,9 @@ def test_all_methods_reach_the_same_mode_from_anywhere(seed):
     loss = Logistic(seed)
     penalty = loss.penalty(0.1 * loss.rate_max()[1])
     starts = np.zeros(13), np.random.default_rng(seed).standard_normal(13)
-    found = [m(loss, s, penalty) for m in [*METHODS, bbst, qnst] for s in starts]
+    found = [
+        m(loss, s, penalty) for m in [*METHODS, BARZILAI_BORWEIN, soft_threshold] for s in starts
+    ]
     values = [f.objective for f in found]
     assert max(values) - min(values) < 1e-6
     assert len({tuple(f.coefficients != 0) for f in found}) == 1
@@ -145,10 +156,10 @@ def test_the_objective_falls_in_each_step_along_descent_directions(method, monke
 def test_without_penalty_it_is_lbfgs(method):
     """So all of them take the same steps, and reach the maximum likelihood."""
     loss = Logistic(3)
-    expected = pss_gb(loss, np.ones(13), L1(0.0), tol=1e-8)
+    expected = projected_scaled_subgradient(loss, np.ones(13), L1(0.0), tol=1e-8)
     found = method(loss, np.ones(13), L1(0.0), tol=1e-8)
     assert np.abs(loss(found.coefficients)[1]).max() < 1e-8
-    if method is not owl_qn:  # which drops coordinates that would not descend
+    if method is not ORTHANT_WISE:  # which drops coordinates that would not descend
         assert found.evaluations == expected.evaluations
         np.testing.assert_array_equal(found.coefficients, expected.coefficients)
 
@@ -263,7 +274,13 @@ def beyond(x):
         (nowhere, np.zeros(3), L1(1.0, weights=[1, 1]), ValueError, "has 3 coefficients, the pena"),
         (nowhere, np.zeros((3, 1)), L1(1.0), ValueError, "must be a vector"),
         (nowhere, [0.0, np.nan], L1(1.0), ValueError, "entry 1 is nan"),
-        (nowhere, np.zeros(3), Group(1.0, [0, 0, 1]), TypeError, "not for Group; use qnst"),
+        (
+            nowhere,
+            np.zeros(3),
+            Group(1.0, [0, 0, 1]),
+            TypeError,
+            "not for Group; use soft_threshold",
+        ),
     ],
 )
 @pytest.mark.parametrize("method", METHODS)
@@ -285,7 +302,9 @@ def test_says_when_evaluations_run_out_or_progress_stalls(method):
     assert stuck.evaluations < 200
 
 
-@pytest.mark.parametrize("method", [pss_gb, owl_qn, qnst, bbst])
+@pytest.mark.parametrize(
+    "method", [projected_scaled_subgradient, ORTHANT_WISE, soft_threshold, BARZILAI_BORWEIN]
+)
 def test_working_sets_reach_the_same_mode_through_restricted_functions(method):
     loss, seen = Logistic(10), []
     penalty = loss.penalty(0.4 * loss.rate_max()[1])
@@ -314,7 +333,9 @@ def test_working_sets_reach_the_same_mode_through_restricted_functions(method):
 def test_working_sets_keep_to_their_budget():
     loss = Logistic(10)
     with pytest.warns(ConvergenceWarning):
-        found = active_set(pss_gb, loss, np.zeros(13), loss.penalty(1.0), max_evaluations=8)
+        found = active_set(
+            projected_scaled_subgradient, loss, np.zeros(13), loss.penalty(1.0), max_evaluations=8
+        )
     assert not found.converged
     assert loss.calls == found.evaluations <= 8
 
@@ -328,7 +349,7 @@ def test_values_may_differ_by_rounding_only():
         value, gradient = loss(x)
         return value + 1e7, gradient
 
-    found = pss_gb(lifted, np.zeros(13), penalty, tol=1e-7)
+    found = projected_scaled_subgradient(lifted, np.zeros(13), penalty, tol=1e-7)
     assert_optimal(loss, penalty, found.coefficients, 1e-7)
 
 
@@ -342,11 +363,17 @@ def test_ising_model_of_the_proteins():
     assert np.abs(gradient[: field.nodes]).max() < 1e-6
     assert field.penalty(1.0).rate_max(gradient) == pytest.approx(1486.846111, abs=1e-5)
     cold = np.zeros(field.size)
-    first = pss_gb(field.value_and_gradient, cold, field.penalty(100.0), tol=1e-3)
+    first = projected_scaled_subgradient(
+        field.value_and_gradient, cold, field.penalty(100.0), tol=1e-3
+    )
     assert first.objective == pytest.approx(45495.866409, abs=2e-6)
     assert field.edges(first.coefficients) == 43
-    found = pss_gb(field.value_and_gradient, cold, field.penalty(50.0), tol=1e-3)
-    warm = pss_gb(field.value_and_gradient, first.coefficients, field.penalty(50.0), tol=1e-3)
+    found = projected_scaled_subgradient(
+        field.value_and_gradient, cold, field.penalty(50.0), tol=1e-3
+    )
+    warm = projected_scaled_subgradient(
+        field.value_and_gradient, first.coefficients, field.penalty(50.0), tol=1e-3
+    )
     for solution in (found, warm):
         assert solution.objective == pytest.approx(44650.208957, abs=2e-6)
         assert field.edges(solution.coefficients) == 46
@@ -361,7 +388,9 @@ def test_every_method_finds_the_ising_model_and_quasi_newton_needs_fewer_evaluat
     states = module.read_states(CYTO)
     field = module.PairwiseField(states if full else states[:, :6])
     penalty, needed = field.penalty(50.0), {}
-    reference = pss_gb(field.value_and_gradient, np.zeros(field.size), penalty, tol=1e-6)
+    reference = projected_scaled_subgradient(
+        field.value_and_gradient, np.zeros(field.size), penalty, tol=1e-6
+    )
     minimum, edges = reference.objective, field.edges(reference.coefficients)
     if full:
         assert minimum == pytest.approx(44650.208957, abs=2e-6)

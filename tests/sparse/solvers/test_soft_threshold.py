@@ -2,6 +2,8 @@
 
 import importlib.util
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,10 +14,14 @@ from bayesstruct.penalties import L1, Group, SparseGroup, Tree
 from bayesstruct.sparse.solvers import line_search
 from bayesstruct.sparse.solvers.line_search import Objective, active_set
 from bayesstruct.sparse.solvers.projected import cone_mode
-from bayesstruct.sparse.solvers.scaled_subgradient import pss_gb
-from bayesstruct.sparse.solvers.soft_threshold import bbst, qnst
+from bayesstruct.sparse.solvers.scaled_subgradient import projected_scaled_subgradient
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold
 
-METHODS = [bbst, qnst]
+BARZILAI_BORWEIN, QUASI_NEWTON = METHODS = [
+    partial(soft_threshold, step=name) for name in ("barzilai_borwein", "quasi_newton")
+]
+for _method in METHODS:
+    _method.__name__ = _method.keywords["step"]  # the tests' ids
 CYTO = ROOT.parent / "shared" / "data" / "cyto_discretized.mat"
 LABELS = [-1, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
 PENALTIES = {
@@ -92,7 +98,7 @@ def test_methods_agree_from_anywhere(name):
     loss, penalty = Logistic(1), PENALTIES[name](3.0)
     starts = np.zeros(13), np.abs(np.random.default_rng(1).standard_normal(13))
     found = [m(loss, s, penalty) for m in METHODS for s in starts]
-    found += [active_set(qnst, loss, s, penalty) for s in starts]
+    found += [active_set(QUASI_NEWTON, loss, s, penalty) for s in starts]
     values = [f.objective for f in found]
     assert max(values) - min(values) < 1e-6
     assert len({tuple(f.coefficients != 0) for f in found}) == 1
@@ -114,7 +120,7 @@ def test_zero_if_and_only_if_the_rate_is_large(method, name):
 def test_groups_of_one_are_the_l1_norm(method):
     loss = Logistic(3)
     rates = np.r_[0.0, np.tile([1.0, 2.0, 4.0], 4)]
-    expected = pss_gb(loss, np.zeros(13), L1(1.0, weights=rates), tol=1e-7)
+    expected = projected_scaled_subgradient(loss, np.zeros(13), L1(1.0, weights=rates), tol=1e-7)
     alone = Group(1.0, np.arange(13), weights=rates)
     found = method(loss, np.zeros(13), alone, tol=1e-7)
     assert found.objective == pytest.approx(expected.objective, abs=1e-9)
@@ -176,7 +182,9 @@ def test_quasi_newton_needs_fewer_evaluations():
         r = A @ x - b
         return 0.5 * (r @ r), A.T @ r
 
-    fast, slow = (m(squares, np.zeros(30), penalty, tol=1e-4) for m in (qnst, bbst))
+    fast, slow = (
+        m(squares, np.zeros(30), penalty, tol=1e-4) for m in (QUASI_NEWTON, BARZILAI_BORWEIN)
+    )
     assert fast.converged
     assert fast.evaluations < 0.6 * slow.evaluations
 
@@ -250,8 +258,8 @@ def test_objectives_may_keep_and_change_what_they_get():
         x[:] = np.nan
         return value, kept
 
-    found = qnst(rude, np.zeros(13), PENALTIES["group"](2.0))
-    expected = qnst(loss, np.zeros(13), PENALTIES["group"](2.0))
+    found = QUASI_NEWTON(rude, np.zeros(13), PENALTIES["group"](2.0))
+    expected = QUASI_NEWTON(loss, np.zeros(13), PENALTIES["group"](2.0))
     np.testing.assert_array_equal(found.coefficients, expected.coefficients)
     assert Objective(rude, None, 10)(np.zeros(13)).x.sum() == 0
 
@@ -265,7 +273,7 @@ def test_full_potentials_of_four_proteins(norm):
     shapes = [3, 3] if norm == "nuclear" else None
     penalty = Group(200.0, field.penalty(200.0).groups.arrays(), norm=norm, shapes=shapes)
     tables = []
-    for method in (qnst, cone_mode, bbst):
+    for method in (QUASI_NEWTON, cone_mode, BARZILAI_BORWEIN):
         found = method(field.value_and_gradient, np.zeros(field.size), penalty, tol=1e-3)
         assert found.converged
         tables.append(found)
@@ -288,7 +296,7 @@ def test_full_potentials_of_all_proteins(full):
     if not full:
         return
     values = []
-    for method in (qnst, cone_mode):
+    for method in (QUASI_NEWTON, cone_mode):
         found = method(
             field.value_and_gradient, np.zeros(field.size), field.penalty(100.0), tol=0.01
         )

@@ -19,7 +19,7 @@ from bayesstruct.sparse.solvers import general, quadratic
 from bayesstruct.sparse.solvers.categories import CategoryDesign
 from bayesstruct.sparse.solvers.designs import as_design
 from bayesstruct.sparse.solvers.losses import Custom, Huber, Logistic, Poisson, loss_for
-from bayesstruct.sparse.solvers.soft_threshold import qnst_steps
+from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
 
 FAMILIES = ("gaussian", "logistic", "poisson", "huber")
 
@@ -283,7 +283,7 @@ def test_bad_input(arguments, message):
         ({"intercept": "no"}, "`intercept` must be True or False, not 'no'"),
         ({"groups": 3}, "groups must be one integer label"),
         ({"penalty": L1}, "`penalty` must be an object such as"),
-        ({"start": np.zeros(3)}, "`start` must be what sparse_mode returned, not ndarray"),
+        ({"start": np.zeros(3)}, "`start` must be a result of sparse_mode, not ndarray"),
     ],
 )
 def test_arguments_of_the_wrong_type(arguments, message):
@@ -539,9 +539,9 @@ def test_working_sets_end_at_the_mode(kind, monkeypatch):
 
     def counted(value_and_gradient, x, *args, **kwargs):
         sizes.append(len(x))
-        return qnst_steps(value_and_gradient, x, *args, **kwargs)
+        return soft_threshold_steps(value_and_gradient, x, *args, **kwargs)
 
-    monkeypatch.setattr(general, "qnst_steps", counted)
+    monkeypatch.setattr(general, "soft_threshold_steps", counted)
     monkeypatch.setattr(general, "_FIRST_SIZE", 2)
     rows = SparseGroup(1.0, np.arange(60) // 6, group_rate=1.0)
     penalty = rows if kind == "multinomial" else SEPARATE[kind]

@@ -14,7 +14,7 @@ from tools.variable_selection import gaussian_subsets, logistic_subsets
 import bayesstruct as bs
 
 from bayesstruct.sparse.kernels import polya_gamma, spike_slab_regression
-from bayesstruct.sparse.steps.spike_slab_regression import Design
+from bayesstruct.sparse.steps.regression_data import RegressionData
 from bayesstruct.steps import SpikeSlabRegression
 
 pytestmark = pytest.mark.compiled  # thousands of steps, each of which evaluates a graph
@@ -79,7 +79,7 @@ def test_predictors_beyond_the_limit_of_the_gram_matrix(monkeypatch):
         w = bs.SpikeAndSlab("w", INCLUSION, SCALE, shape=P)
         pm.Normal("y", X @ w, 1.1, observed=y)
     a = chain(model, 30)
-    monkeypatch.setattr("bayesstruct.sparse.steps.spike_slab_regression.GRAM_LIMIT", 4)
+    monkeypatch.setattr("bayesstruct.sparse.steps.regression_data.GRAM_LIMIT", 4)
     np.testing.assert_allclose(chain(model, 30), a, rtol=1e-8)
 
 
@@ -90,7 +90,7 @@ class Joint:
     """Both simulators of one regression with random inclusion probability, scale and noise.
 
     The probabilities differ between coefficients: were they equal, a step that then exchanged
-    coefficients at will would leave the joint law as it is.
+    coefficients at will would leave the joint distribution as it is.
     """
 
     n, p = 6, 3
@@ -174,7 +174,7 @@ class Joint:
 @pytest.mark.calibration
 @pytest.mark.parametrize("slab", ["normal", "laplace"])
 @pytest.mark.parametrize("family", ["gaussian", "logistic"])
-def test_parameters_and_data_have_their_joint_law(family, slab, full):
+def test_parameters_and_data_have_their_joint_distribution(family, slab, full):
     z = Joint(family, slab).check(100_000 if full else 1_500)
     assert len(z) > 20
 
@@ -261,8 +261,9 @@ def test_means_that_are_recognised_are_read_correctly(family, mean):
     point = model.initial_point(1) | {"w": np.array([0.5, -1.0, 2.0])}
     step._load(point, 1, 3)
     *_, rest, _ = step.values(point)
-    value = model.compile_fn(model.replace_rvs_by_values([mu]), inputs=model.value_vars,
-                             on_unused_input="ignore")(point)[0]  # fmt: skip
+    value = model.compile_fn(
+        model.replace_rvs_by_values([mu]), inputs=model.value_vars, on_unused_input="ignore"
+    )(point)[0]
     np.testing.assert_allclose(step.design.columns.T @ point["w"] + rest, value, rtol=1e-6)
 
 
@@ -449,7 +450,7 @@ NOISES = {
     "one": lambda: pm.HalfNormal("noise"),
     "each column": lambda: pm.HalfNormal("noise", shape=2),
     "each row": lambda: pm.HalfNormal("noise", shape=(12, 1)),
-    "each cell": lambda: pm.HalfNormal("noise", shape=(12, 2)),
+    "each value": lambda: pm.HalfNormal("noise", shape=(12, 2)),
     "none": None,
 }
 
@@ -476,8 +477,9 @@ def test_each_row_of_a_matrix_is_drawn_as_a_vector(mean, noise):
     point = {k: rng.normal(size=np.shape(v)) for k, v in model.initial_point(1).items()}
     point["W"] = np.array([[0.5, 0.0, 2.0], [0.0, 0.0, 1.0]])
     outputs = [mu] if logistic else [mu, sigma]
-    values = model.compile_fn(model.replace_rvs_by_values(outputs), inputs=model.value_vars,
-                              on_unused_input="ignore")(point)  # fmt: skip
+    values = model.compile_fn(
+        model.replace_rvs_by_values(outputs), inputs=model.value_vars, on_unused_input="ignore"
+    )(point)
     rest = values[0] - ROWS @ point["W"].T * (-1 if mean == "rows" else 1)
     sd = np.ones((12, 2)) if logistic else np.broadcast_to(values[1], (12, 2))
     step.setup_chain(np.random.default_rng(3), 0, 1)
@@ -492,12 +494,13 @@ def test_each_row_of_a_matrix_is_drawn_as_a_vector(mean, noise):
     design = -ROWS if mean == "rows" else ROWS
     for i in range(2):
         w = point["W"][i].copy()
-        alone = Design(design, observed[:, i], logistic)
+        alone = RegressionData(design, observed[:, i], logistic)
         equal = noise in ("one", "each column")
         with np.errstate(divide="ignore"):
             odds = np.log(q[i]) - np.log1p(-q[i])
-        alone.sweep(other, w, np.zeros(3), rest[:, i], sd[:1, i] if equal else sd[:, i],
-                    slab[i], odds, 10)  # fmt: skip
+        alone.sweep(
+            other, w, np.zeros(3), rest[:, i], sd[:1, i] if equal else sd[:, i], slab[i], odds, 10
+        )
         np.testing.assert_allclose(drawn[i], w, rtol=1e-8)
     assert drawn[1, 1] == 0 != drawn[1, 2]
 
