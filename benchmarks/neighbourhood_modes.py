@@ -36,7 +36,7 @@ def modes(seed, p, n):
 
 modes(0, 10, 100)
 found, _, seconds = modes(0, 1000, 1000)
-print(f"p = 1000, n = 1000: {seconds:.1f} s, largest gap {found.gap:.1e} (wanted: 30 s)")
+print(f"p = 1000, n = 1000: {seconds:.1f} s, largest gap {found.gap:.1e} (goal: 30 s)")
 for seed in range(3):
     found, truth, seconds = modes(seed, 100, 5000)
     for rule in ("and", "or"):

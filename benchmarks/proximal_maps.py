@@ -4,7 +4,7 @@
 
 The tree is that of a wavelet transform: coefficient (i, j) has the four children (2i, 2j) to
 (2i + 1, 2j + 1), and each coefficient makes a group with all its descendants. The fastest of 50
-calls (what the machine does besides counts otherwise) on one core, arrays allocated beforehand, for
+calls (so that other work of the machine does not count) on one core, arrays allocated beforehand, for
 three shares of coefficients that survive. The promise is less than 10 ms for the trees; Jenatton et
 al. (2011, table 1) report the times on the right, on a computer of theirs. Group maps
 use 16,384 groups of 16, by rows of the image.
@@ -74,12 +74,12 @@ def main():
 
     print(f"{p} coefficients; milliseconds (share of coefficients that survive)")
     for name in ("tree l2", "tree linf", "its heaps", "tree l0", "l1", "group l2", "group linf"):
-        cells = []
+        columns = []
         for t in (0.1, 1.0, 10.0):
             run = call(name, t)
-            cells.append(f"{milliseconds(run):6.2f} ({np.count_nonzero(out) / p:5.1%})")
+            columns.append(f"{milliseconds(run):6.2f} ({np.count_nonzero(out) / p:5.1%})")
         paper = f"   paper {PAPER[name]:.1f} ms" if name in PAPER else ""
-        print(f"{name:11s}" + "  ".join(cells) + paper)
+        print(f"{name:11s}" + "  ".join(columns) + paper)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ Problems: dense n = 1,000, p = 5,000, columns correlated .6 with their neighbour
 sparse n = 10,000, p = 50,000, one entry in a hundred. No intercept. One rate, a tenth of the largest
 useful one, and a path of 30 from there down to a hundredth. Seconds are CPU seconds with one BLAS
 thread, compilation excluded. The group lasso has n = 2,000, 1,000 groups of 5, least squares. Every
-solver must reach a duality gap of 1e-6 times the loss at zero, computed by us from its coefficients;
+solver must reach a duality gap of 1e-6 times the loss at zero, computed here from its coefficients;
 each peer gets the loosest tolerance, over powers of ten, with which it does, and a process of its own
 that is ended after three times ``--limit`` seconds.
 
 Multinomial: n = 200, p = 100, four categories, with intercepts, one rate and the path, against saga.
 
-Structured penalties, n = 1,000, 1,000 groups of 5, are ours alone: on working sets of groups, and on all
+Structured penalties, n = 1,000, 1,000 groups of 5, have no peers: on working sets of groups, and on all
 coefficients at once.
 """
 
@@ -85,7 +85,7 @@ class Judge:
         return bound / self.certifier.null_objective
 
 
-def ours(X, y, family, rates, tol):
+def bayesstruct_path(X, y, family, rates, tol):
     from bayesstruct.solvers import sparse_path
 
     solutions = sparse_path(X, y, family=family, rates=rates, tol=tol, intercept=False)
@@ -189,7 +189,7 @@ def multinomial(limit):
         rates = shares * judge.rate_max
         timed(ours_by_category, data, "multinomial", rates[:1], judge, TARGET)
         seconds, gap = timed(ours_by_category, data, "multinomial", rates, judge, TARGET)
-        print(f"\nmultinomial, {name}: ours {seconds:.3f} s, gap {gap:.0e}", flush=True)
+        print(f"\nmultinomial, {name}: bayesstruct {seconds:.3f} s, gap {gap:.0e}", flush=True)
         given = saga_by_category, data, "multinomial", rates, judge, limit
         report("saga", limited(lambda given=given: loosest(*given), 3 * limit), seconds)
 
@@ -225,14 +225,14 @@ def loosest(solver, data, family, rates, judge, limit):
 
 
 def limited(call, seconds):
-    """Return what a call returns in a process of its own; why not, if it takes too long or dies."""
+    """Return the result of a call in a process of its own, or the reason if it takes too long or dies."""
     context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: theirs.send(call()))
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send(call()))
     child.start()
-    theirs.close()
+    sender.close()
     try:
-        return ours.recv() if ours.poll(seconds) else f"over {seconds:.0f} s of wall time"
+        return receiver.recv() if receiver.poll(seconds) else f"over {seconds:.0f} s of wall time"
     except EOFError:
         child.join()
         return f"died, exit code {child.exitcode}"
@@ -321,7 +321,7 @@ def grouped(limit):
         return bound / certifier.null_objective
 
     def by_celer(tol):
-        # celer weighs nothing by default: its groups have the same rate as ours.
+        # celer weighs nothing by default: its groups have the same rate as these.
         model = celer.GroupLasso(5, rate / 2000, tol=tol, fit_intercept=False)
         return model.fit(X, y).coef_
 
@@ -342,7 +342,7 @@ def grouped(limit):
 
     run(by_us, TARGET)
     seconds, bound = run(by_us, TARGET)
-    print(f"\ngroup lasso: ours {seconds:.3f} s, gap {bound:.0e}", flush=True)
+    print(f"\ngroup lasso: bayesstruct {seconds:.3f} s, gap {bound:.0e}", flush=True)
 
     def ladder(solver):
         run(solver, 1e-2)
@@ -383,9 +383,12 @@ def main():
             judge = Judge(*data, family)
             for name, shares in SHARES.items():
                 rates = shares * judge.rate_max
-                timed(ours, data, family, rates[:1], judge, TARGET)
-                seconds, gap = timed(ours, data, family, rates, judge, TARGET)
-                print(f"\n{kind} {family}, {name}: ours {seconds:.3f} s, gap {gap:.0e}", flush=True)
+                timed(bayesstruct_path, data, family, rates[:1], judge, TARGET)
+                seconds, gap = timed(bayesstruct_path, data, family, rates, judge, TARGET)
+                print(
+                    f"\n{kind} {family}, {name}: bayesstruct {seconds:.3f} s, gap {gap:.0e}",
+                    flush=True,
+                )
                 for peer, solver in peers.items():
                     if peer == "saga" and (family == "gaussian" or len(shares) > 1):
                         continue

@@ -1,4 +1,4 @@
-"""Modes of sparse regressions as Ops: what a mode costs, and what its derivative costs on top.
+"""Modes of sparse regressions as Ops: the time of a mode, and the additional time of its derivative.
 
 Median CPU time of compiled functions of random responses (milliseconds). "pullback" is
 the function of value and gradient in X, y and the rate, minus the mode alone. Run with

@@ -6,7 +6,7 @@ Tables have a sparse truth of ten predictors, and columns that follow an autoreg
 so that neighbours of a true predictor compete with it. The kernels are run alone; seconds are CPU
 seconds of one core with one BLAS thread. Effective draws are those of the predictors whose
 inclusion probability is between 0.05 and 0.95, from batch means over 40 batches; "pinned" counts the
-others, whose indicators (almost) never change. "regression" is the time of 200 + 500 sweeps, what a
+others, whose indicators (almost) never change. "regression" is the time of 200 + 500 sweeps, which a
 model of neighbourhoods needs for each variable.
 """
 

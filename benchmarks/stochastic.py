@@ -3,8 +3,8 @@
     uv run python benchmarks/stochastic.py            # seconds
 
 First, stochastic coordinate descent on 60 rows and 20 predictors between -1 and 1 with random
-labels, rate .01 for the average loss, so .6 for ours: mean over 20 runs of the error per row, and
-the bound of theorem 1 (Shalev-Shwartz and Tewari 2011). Our inventory's run of the source's
+labels, rate .01 for the average loss, .6 for the sum: mean over 20 runs of the error per row, and
+the bound of theorem 1 (Shalev-Shwartz and Tewari 2011). The inventory's run of the source's
 algorithm has .093, .047, .0066, 1.7e-5 and 8e-14. Then the other methods on 20,000 rows, errors
 relative to the loss without predictors.
 """

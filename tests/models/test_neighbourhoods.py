@@ -75,7 +75,7 @@ def test_an_arc_is_a_coefficient_that_is_not_negligible(fitted):
     np.testing.assert_array_equal(posterior["arc"], np.abs(posterior["weight"]) > cut)
 
 
-def test_log_likelihood_is_that_of_each_cell_given_its_row(fitted):
+def test_log_likelihood_is_that_of_each_value_given_its_row(fitted):
     family, _, model, idata = fitted
     with model:
         pm.compute_log_likelihood(idata, progressbar=False)

@@ -7,7 +7,7 @@ from bayesstruct.sparse.kernels.required import required_draw, required_sweep
 
 
 @pytest.mark.parametrize("slab", [[1.0, 0.3, 2.0], [1e-20, 0.5, 1e6]])
-def test_law_of_required_coefficients(slab):
+def test_distribution_of_required_coefficients(slab):
     rng = np.random.default_rng(0)
     X, slab = rng.normal(size=(10, 3)), np.array(slab)
     X[:, 1] += X[:, 0]

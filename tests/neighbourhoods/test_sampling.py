@@ -436,6 +436,6 @@ def test_a_mode_starts_chains():
     assert np.isfinite(idata.posterior["coefficients"]).all()
 
 
-def test_spike_and_slab_coefficients_are_said_to_have_no_mode():
+def test_spike_and_slab_coefficients_have_no_mode():
     with pytest.raises(ValueError, match=r"'coefficients'.*density has no mode.*median_graph"):
         bs.find_MAP(bs.models.gaussian_neighbourhoods(table()[:, :2]))

@@ -126,7 +126,7 @@ def test_groups_lie_anywhere_and_rows_are_separate(rng):
         v = v_before
 
 
-def test_what_is_removed_is_exactly_zero():
+def test_removed_coordinates_are_exactly_zero():
     v = np.array([0.1, -0.2, 0.1, 0.05])
     for name in NORMS:
         assert (NORMS[name][0](v, 10.0) == 0).all(), name

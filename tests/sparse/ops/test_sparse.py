@@ -328,13 +328,13 @@ def test_any_kind_of_table_gives_the_same_mode(convert):
         (lambda X, y: ops.lasso(X, y, 1.0, max_iter=0), "`max_iter` must be a whole number"),
     ],
 )
-def test_what_does_not_fit_is_named(call, message):
+def test_shapes_that_do_not_match_are_named(call, message):
     X, y, _ = problem("gaussian")
     with pytest.raises(ValueError, match=message):
         call(X, y)
 
 
-def test_what_is_of_the_wrong_type_is_named():
+def test_arguments_of_a_wrong_type_are_named():
     X, y, _ = problem("gaussian")
     with pytest.raises(TypeError, match="X is a sparse matrix; give its toarray"):
         ops.lasso(sparse.csc_array(X), y, 1.0)

@@ -53,7 +53,7 @@ def nuclear(x, group, shape):
     return cp.normNuc(cp.reshape(x[group], shape, order="C"))
 
 
-# The same penalties in cvxpy's words.
+# The same penalties as expressions of cvxpy.
 EXPRESSIONS = {
     "l1": lambda x: 0.7 * cp.norm1(x),
     "l1 weighted": lambda x: 0.7 * cp.norm1(cp.multiply([1, 0, 2, 0.5, 1, 1], x)),
@@ -423,7 +423,7 @@ def test_objects_do_not_change():
         (lambda: L1(1.0).prox([1.0], -1.0), "step must not be negative"),
     ],
 )
-def test_what_is_refused_is_refused_with_a_reason(make, message):
+def test_refusals_give_a_reason(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

@@ -373,7 +373,7 @@ def test_messages():
 
 
 @pytest.mark.parametrize("norm", [2, np.inf])
-def test_what_is_no_number_has_no_density(norm):
+def test_nan_has_no_density(norm):
     with pm.Model() as model:
         bs.GroupLaplace("w", [0, 0, 1], norm=norm)
         bs.TreeLaplace("v", [[0, 1], [1]], norm=norm)

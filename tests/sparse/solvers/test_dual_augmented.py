@@ -61,7 +61,7 @@ PENALTIES = {
 @pytest.mark.parametrize("eta, expected", [(1.0, 5), (0.01, 12)])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_number_of_outer_steps(eta, expected, intercept):
-    # The counts of the source's aggressive and conservative settings, in our inventory's run.
+    # The counts of the source's aggressive and conservative settings, in the inventory of the source.
     A, y, top = instance()
     found = dual_augmented_lagrangian(
         A, y, family="logistic", penalty=L1(0.01 * top), eta=eta, intercept=intercept, tol=1e-3
@@ -192,7 +192,7 @@ def test_unpenalised_constant_far_from_zero():
     np.testing.assert_allclose(found.intercept, best.intercept, rtol=1e-9)
 
 
-def test_alike_columns():
+def test_equal_columns():
     rng = np.random.default_rng(9)
     A = rng.standard_normal((60, 1)) + 0.01 * rng.standard_normal((60, 300))
     y = A @ rng.standard_normal(300) + rng.standard_normal(60)
@@ -236,7 +236,7 @@ def test_derivatives_of_the_conjugates(loss):
     assert conjugate.gamma <= conjugate.curvature(alpha).min() * (1 + 1e-12)
 
 
-def test_room_to_the_boundary():
+def test_largest_step_to_the_boundary():
     y = np.array([1.0, 0.0, 1.0])
     conjugate = _conjugate(Logistic(y))
     alpha, step = np.array([0.5, -0.5, 0.25]), np.array([0.1, 0.2, -0.1])
@@ -278,7 +278,7 @@ def test_newton_systems():
         assert np.linalg.norm(D * rough + F @ (F.T @ rough) - g) <= 1e-3 * np.linalg.norm(g)
 
 
-def test_stopping_short_is_said():
+def test_stopping_short_warns():
     A, y, top = instance(15)
     with pytest.warns(
         ConvergenceWarning, match="dual_augmented_lagrangian stopped after 2 iterations"

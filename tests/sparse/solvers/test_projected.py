@@ -222,7 +222,7 @@ def test_bad_input_is_refused_in_words(method):
         method(lambda x: (0.0, x), [0.0, 1.0, np.inf], np.abs)
 
 
-def test_cones_refuse_what_they_cannot_serve():
+def test_cones_refuse_other_penalties():
     def loss(x):
         return 0.5 * (x @ x), x
 

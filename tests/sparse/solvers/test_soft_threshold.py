@@ -250,7 +250,7 @@ def test_says_when_evaluations_run_out_or_progress_stalls(method):
     assert stuck.evaluations < 200
 
 
-def test_objectives_may_keep_and_change_what_they_get():
+def test_objectives_may_keep_and_change_their_argument():
     loss, kept = Logistic(10), np.empty(13)
 
     def rude(x):

@@ -40,7 +40,7 @@ def regression(seed, n=60, p=12, family="gaussian", correlation=0.5):
 
 
 def reference_loss(z, y, family):
-    """The loss in cvxpy's words."""
+    """The loss as an expression of cvxpy."""
     return {
         "gaussian": lambda: 0.5 * cp.sum_squares(y - z),
         "logistic": lambda: cp.sum(cp.logistic(z)) - y @ z,
@@ -74,7 +74,7 @@ def test_agrees_with_cvxpy(family, seed, share, nonnegative):
     assume(rate > 0)  # else no coefficient wants to be positive
     found = sparse_mode(X, y, family=family, penalty=penalty, rate=rate, tol=1e-11)
     expected = reference(X, y, family, *penalty.with_rate(rate).rates(X.shape[1]))
-    # The certified gap bounds our error; the rest is the reference's tolerance.
+    # The certified gap bounds the error; the rest is the reference's tolerance.
     np.testing.assert_allclose(found.objective, expected, rtol=1e-8, atol=1e-8)
     assert found.converged
     residual = penalty.with_rate(rate).residual(found.coefficients, found.gradient)
@@ -472,7 +472,7 @@ def grouped(kind, norm):
 
 
 def grouped_reference(kind, norm, w):
-    """The same penalty in cvxpy's words, at rate 1."""
+    """The same penalty as an expression of cvxpy, at rate 1."""
     if kind == "nuclear":
         return sum(cp.normNuc(cp.reshape(w[g], (2, 2), order="C")) for g in LISTS["nuclear"])
     total = sum(cp.norm(w[g], norm) for g in LISTS["tree" if kind == "tree" else "group"])

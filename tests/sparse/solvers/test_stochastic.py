@@ -131,7 +131,7 @@ def test_coordinate_descent_does_not_see_scales():
     np.testing.assert_allclose(one.coefficients, scale * two.coefficients, rtol=1e-9)
 
 
-def test_stopping_short_is_said():
+def test_stopping_short_warns():
     X, y = regression(5)
     with pytest.warns(ConvergenceWarning, match="stochastic_coordinate_descent stopped after 5"):
         found = stochastic_coordinate_descent(X, y, rate=1.0, max_steps=5)
@@ -526,7 +526,7 @@ def test_minibatches_are_each_row_once():
 # Bad input
 
 
-def test_divergence_is_said():
+def test_divergence_raises():
     X, y = regression(15)
     with pytest.raises(ValueError, match="diverge"):
         sparse_mirror_descent(1e3 * X, y, step=10.0, power=2, rate=1.0)
