@@ -7,7 +7,7 @@ import xarray as xr
 
 import bayesstruct as bs
 
-from bayesstruct.graphs import arcs
+from bayesstruct.graphs.posteriors import arcs
 from bayesstruct.graphs.traces import graph_distance
 
 NAMES = ["a", "b", "c"]
