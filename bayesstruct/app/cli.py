@@ -13,7 +13,7 @@ import typer
 
 from typer.core import TyperGroup
 
-from bayesstruct.app.catalogue import MODELS, PRIORS
+from bayesstruct.models.catalogue import MODELS
 
 __all__ = ["app", "main"]
 
@@ -21,6 +21,9 @@ __all__ = ["app", "main"]
 ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+#: Models that `learn` runs, and the priors that they have.
+LEARNED = {name: model for name, model in MODELS.items() if model.learn}
+PRIORS = tuple(dict.fromkeys(prior for model in LEARNED.values() for prior in model.priors))
 #: Options that may stand next to ``--resume``: they have no influence on the draws.
 WITH_RESUME = {"resume", "cores", "progress"}
 
@@ -86,15 +89,16 @@ def _options(
 
 @app.command()
 def models() -> None:
-    """List the models and which of them `learn` runs."""
+    """List the models and say which of them `learn` runs."""
     from rich.console import Console
     from rich.table import Column, Table
 
     table = Table(
-        Column("model", no_wrap=True), "for", "priors", "state", title="Models of bayesstruct"
+        Column("model", no_wrap=True), "for", "priors", "learn", title="Models of bayesstruct"
     )
-    for name, entry in MODELS.items():
-        table.add_row(name, entry.purpose, ", ".join(entry.priors), entry.state)
+    for name, model in MODELS.items():
+        learned = "yes" if model.learn else "Python only"
+        table.add_row(name, model.purpose, ", ".join(model.priors), learned)
     Console().print(table)
 
 
@@ -206,9 +210,11 @@ def _wrong_options(options: dict) -> str | None:
     model, prior = options["model"], options["prior"]
     if model not in MODELS:
         return nearest("model", model, MODELS)
-    ready = ", ".join(name for name, entry in MODELS.items() if entry.command)
-    if not MODELS[model].command:
-        return f"the model {model!r} is there in Python only, as bs.models.{model}; here: {ready}"
+    if model not in LEARNED:
+        return (
+            f"`bayesstruct learn` does not run the model {model!r}: use bs.models.{model} in Python, "
+            f"or one of {', '.join(LEARNED)}"
+        )
     if prior not in MODELS[model].priors:
         return nearest("prior", prior, MODELS[model].priors)
     return _wrong_number(
