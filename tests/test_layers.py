@@ -111,14 +111,14 @@ def test_no_module_imports_a_face():
     assert found | between == REGISTERS_STEPS
 
 
-def test_only_the_application_imports_the_top_level():
+def test_the_top_level_is_imported_for_the_version_alone():
     found = {
         name
         for name, imported in imports()
         if imported == "bayesstruct"
         or (module_of(imported) == "bayesstruct" and imported not in FOLDERS)
     }
-    assert found == {"bayesstruct.app.cli"}  # its version
+    assert found == {"bayesstruct.app.cli", "bayesstruct.neighbourhoods.sampling"}  # the version
 
 
 def test_names_are_imported_from_the_module_that_defines_them():
