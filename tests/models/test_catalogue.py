@@ -55,7 +55,7 @@ def test_the_exports_are_those_of_the_catalogue():
 
 def test_a_name_that_is_no_model_is_no_attribute():
     with pytest.raises(AttributeError, match="no attribute 'gaussian'"):
-        bs.models.gaussian  # noqa: B018
+        bs.models.gaussian
 
 
 @pytest.mark.parametrize("name", MODELS)
