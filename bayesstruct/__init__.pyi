@@ -3,6 +3,7 @@
 from . import data as data
 from . import distributions as distributions
 from . import exact as exact
+from . import extend as extend
 from . import models as models
 from . import ops as ops
 from . import penalties as penalties
