@@ -24,12 +24,12 @@ BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 #: Models that `learn` runs, and the priors that they have.
 LEARNED = {name: model for name, model in MODELS.items() if model.learn}
 PRIORS = tuple(dict.fromkeys(prior for model in LEARNED.values() for prior in model.priors))
-#: Options that may stand next to ``--resume``: they have no influence on the draws.
+#: Options that may be given with ``--resume``: they do not change the draws.
 WITH_RESUME = {"resume", "cores", "progress"}
 
 
 class OneLineErrors(TyperGroup):
-    """A command whose complaints are one line on stderr, without traceback or usage text."""
+    """A command that writes errors as one line on stderr, without traceback or usage text."""
 
     def main(self, *args, standalone_mode=True, **extra):
         """Run the command; exit with 2 on bad input, 130 on Ctrl-C."""
@@ -60,8 +60,8 @@ def main():
     app(prog_name="bayesstruct")
 
 
-def _complain(message: str) -> None:
-    """Write one line to stderr, whatever line breaks the message has."""
+def _complain(message: object) -> None:
+    """Write a message to stderr, on one line."""
     lines = [line.strip().removeprefix("- ").rstrip(".") for line in str(message).splitlines()]
     text = "; ".join(line for line in lines if line).replace(":; ", ": ")
     typer.echo(f"Error: {text}", err=True)
@@ -84,12 +84,12 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Hold the options of the command as a whole."""
+    """Options of the whole command."""
 
 
 @app.command()
 def models() -> None:
-    """List the models and say which of them `learn` runs."""
+    """List the models, and which of them `learn` runs."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -199,12 +199,12 @@ def _learn(table, out, options, resume, overwrite, running) -> int:
         _complain(f"interrupted{f' ({error})' if str(error) else ''}; {again}")
         return INTERRUPTED
     except (OSError, MemoryError, cli_learn.sampling_errors()) as error:
-        _complain(f"{str(error) or type(error).__name__}; what was saved is kept, {again}")
+        _complain(f"{str(error) or type(error).__name__}; saved draws are kept, {again}")
         return FAILED
 
 
 def _wrong_options(options: dict) -> str | None:
-    """Say what is wrong with names and numbers, before anything heavy is loaded."""
+    """Return an error message on names and numbers, or None; before heavy packages are loaded."""
     from bayesstruct.data.names import nearest
 
     model, prior = options["model"], options["prior"]
@@ -223,18 +223,18 @@ def _wrong_options(options: dict) -> str | None:
 
 
 def _wrong_number(name: str, value: float | None, below: float, owner: str, prior: str):
-    """Say what is wrong with an option of one prior that must be positive and below a bound."""
+    """Return an error message on an option of one prior, which must be positive and below a bound."""
     if value is None:
         return None
     if prior != owner:
-        return f"{name} belongs to --prior {owner}, not to {prior}: leave it out"
+        return f"{name} applies to --prior {owner}, not to {prior}: leave it out"
     if not 0 < value < below:
         return f"{name} must be between 0 and {below:g}, got {value:g}"
     return None
 
 
 def _surplus_options(context: typer.Context) -> str | None:
-    """Say which options would change a run that is continued."""
+    """Return an error message on options that would change a continued run, or None."""
     given = [
         f"--{name.replace('_', '-')}" if name != "table" else "the table"
         for name in context.params

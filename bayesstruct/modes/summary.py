@@ -124,7 +124,7 @@ def summary(idata: "xr.DataTree", **options) -> Summary:
 
 def _described() -> str:
     """List the tables and the kinds of results that they are of, for the docstring of `summary`."""
-    kinds = {}
+    kinds: dict[str, list[str]] = {}
     for reader in readers():
         kinds.setdefault(reader.table.__name__, []).append(reader.kind)
     return "\n".join(f"    - `bs.{name}` for {', '.join(k)}" for name, k in kinds.items())

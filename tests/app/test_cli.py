@@ -82,7 +82,7 @@ def test_all_results_are_written_and_agree(run):
 def test_the_report_says_what_was_asked_found_and_trusted(run):
     text = (run[0] / "report.md").read_text()
     for part in (
-        "80 observations of 4 variables; no missing cells",
+        "80 observations of 4 variables; no missing values",
         "nominal edge probability 0.5",
         "6 possible edges",
         "| a -- b | 1.000 | > ",
@@ -110,7 +110,7 @@ def test_notes_are_sentences_on_stderr(tmp_path):
     assert any("column 'c': binary" in note.lower() for note in notes)
     assert "Warning" not in result.stderr
     report = (tmp_path / "out" / "report.md").read_text()
-    assert "50 missing cells (15.6%), imputed" in report
+    assert "50 missing values (15.6%), imputed" in report
     assert "missing in column 'd'" in report
     assert "Wang, H. (2012)" in report
 
@@ -124,7 +124,7 @@ def test_one_is_not_many_and_boxes_are_said_once(tmp_path):
     assert result.exit_code == 0, result.stderr
     assert "1 chain of 60 draws" in result.stdout
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "1 missing cell (0.3%), imputed" in report
+    assert "1 missing value (0.3%), imputed" in report
     assert "1 chain of 60, after 1 warm-up iteration each" in report
     boxes = [line for line in result.stderr.splitlines() if "font" in line or "Glyph" in line]
     assert boxes == [f"Note: {cli_learn._GLYPHS}"]
@@ -392,7 +392,7 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
         (["--edge-probability", "nan"], ["--edge-probability", "between 0 and 1"]),
         (["--edge-probability", "0.2", "--prior", "laplace"], ["leave it out"]),
         (["--rate", "-1", "--prior", "laplace"], ["--rate must be between 0 and inf"]),
-        (["--rate", "2"], ["--rate belongs to --prior laplace"]),
+        (["--rate", "2"], ["--rate applies to --prior laplace"]),
         (["--encoding", "klingon"], ["no encoding 'klingon'", "utf-8"]),
         (["--log"], ["has no logarithm", "leave out --log"]),
         (["--priro", "laplace"], ["--priro"]),
