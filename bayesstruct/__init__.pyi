@@ -1,5 +1,7 @@
 """The public names of bayesstruct: the one list, read at run time and by type checkers."""
 
+__version__: str
+
 from . import data as data
 from . import distributions as distributions
 from . import exact as exact

@@ -235,10 +235,11 @@ def _wrong_number(name: str, value: float | None, below: float, owner: str, prio
 
 def _surplus_options(context: typer.Context) -> str | None:
     """Return an error message on options that would change a continued run, or None."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
     given = [
         f"--{name.replace('_', '-')}" if name != "table" else "the table"
-        for name in context.params
-        if name not in WITH_RESUME and context.get_parameter_source(name).name == "COMMANDLINE"
+        for name, source in sources.items()
+        if name not in WITH_RESUME and source is not None and source.name == "COMMANDLINE"
     ]
     if not given:
         return None

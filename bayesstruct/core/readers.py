@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["Reader", "reader_of", "readers", "register_summary", "variables"]
 
-_READERS = []
+_READERS: list["Reader"] = []
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,19 @@ class Reader:
     """
 
     kind: str
-    recognise: Callable
-    table: Callable
+    recognise: Callable[["xr.DataTree"], bool]
+    table: Callable[..., Any]
     others: tuple[str, ...] = ()
 
 
-def register_summary(kind, recognise, table, others=(), *, before=()) -> Reader:
+def register_summary(
+    kind: str,
+    recognise: Callable[["xr.DataTree"], bool],
+    table: Callable[..., Any],
+    others: tuple[str, ...] = (),
+    *,
+    before: str | tuple[str, ...] = (),
+) -> Reader:
     """Let ``bayesstruct.summary`` read results of a kind by a table.
 
     Parameters
@@ -69,11 +80,11 @@ def readers() -> tuple[Reader, ...]:
     return tuple(_READERS)
 
 
-def reader_of(idata) -> Reader | None:
+def reader_of(idata: "xr.DataTree") -> Reader | None:
     """Return the first reader that recognises a result, or None."""
     return next((reader for reader in _READERS if reader.recognise(idata)), None)
 
 
-def variables(idata, group: str = "posterior") -> set[str]:
+def variables(idata: "xr.DataTree", group: str = "posterior") -> set[str]:
     """Names of the variables in a group of a result, none if there is no such group."""
     return {str(name) for name in idata[group].data_vars} if group in idata.children else set()

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def number(
-    name: str, value: object, *, above: float | None = None, least: float | None = None
+    name: str, value: Any, *, above: float | None = None, least: float | None = None
 ) -> float:
     """Return a finite number as a float.
 
@@ -64,7 +64,7 @@ def number(
     return value
 
 
-def whole_number(name: str, value: object, least: int, most: int | None = None) -> int:
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return a whole number, of any numeric type, as an int.
 
     Raises
@@ -88,7 +88,7 @@ def whole_number(name: str, value: object, least: int, most: int | None = None) 
     return int(value)
 
 
-def probability(name: str, value: object) -> float:
+def probability(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1.
 
     Raises
@@ -101,7 +101,7 @@ def probability(name: str, value: object) -> float:
     return float(value)
 
 
-def truth(name: str, value: object) -> bool:
+def truth(name: str, value: Any) -> bool:
     """Return a truth value; the numbers 0 and 1 are accepted, text such as "no" is not.
 
     Raises

@@ -21,7 +21,9 @@ def check_same_rows(data: Any, covariates: Any) -> None:
         If both have an index and the indexes differ.
     """
     labels, others = getattr(data, "index", None), getattr(covariates, "index", None)
-    if not (hasattr(labels, "equals") and hasattr(others, "equals")):
+    if labels is None or others is None or not hasattr(labels, "equals"):
+        return
+    if not hasattr(others, "equals"):
         return
     if len(labels) == len(others) and not labels.equals(others):
         raise TableError(

@@ -77,8 +77,8 @@ def read_columns(data: Any, max_columns: int) -> Intake:
         raise TableError("A Series is one column; at least 2 are needed.")
     if isinstance(data, list | tuple):
         return _read_rows(data, max_columns)
-    if np.ma.isMaskedArray(data):
-        data = data.astype(float).filled(np.nan)
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(float), np.nan)
     if isinstance(data, np.ndarray):
         return _read_array(data, None, max_columns)
     raise TableError(f"A table is expected ({_ACCEPTED}), not {type(data).__name__}.")
@@ -94,10 +94,11 @@ def _read_xarray(data, max_columns: int) -> Intake:
 
 
 def _read_rows(rows, max_columns: int) -> Intake:
-    if len({len(row) if np.iterable(row) else -1 for row in rows}) > 1:
+    rows = [list(row) if np.iterable(row) else row for row in rows]
+    if len({len(row) if isinstance(row, list) else -1 for row in rows}) > 1:
         raise TableError("The rows of the list have different lengths: give each the same number.")
     # As objects, so that one text does not turn every number into text.
-    array = np.array([list(row) if np.iterable(row) else row for row in rows], dtype=object)
+    array = np.array(rows, dtype=object)
     if len(rows) == 0:
         array = array.reshape(0, 0)
     return _read_array(array, None, max_columns)

@@ -86,7 +86,7 @@ def _near(path: Path) -> str:
     if not path.parent.is_dir():
         return f" Neither does the folder {path.parent}: check the path."
     # By the names without their ends, which all tables of a folder share.
-    present = {}
+    present: dict[str, list[str]] = {}
     for entry in sorted(path.parent.iterdir()):
         if entry.is_file():
             present.setdefault(_stem(entry), []).append(entry.name)

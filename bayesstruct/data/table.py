@@ -27,7 +27,11 @@ class NamedColumns:
     """Base of tables with named columns: pairs, arcs and coordinates from `names` and the number of rows `n`."""
 
     names: tuple[str, ...]
-    n: int
+
+    @property
+    def n(self) -> int:
+        """Number of observations (rows)."""
+        raise NotImplementedError
 
     @property
     def p(self) -> int:

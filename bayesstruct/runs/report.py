@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import time
 
+from typing import Any
+
 from bayesstruct.runs.chains import Plan
 from bayesstruct.runs.checkpoint import ChainStore
 
@@ -31,7 +33,7 @@ class Report:
     def __init__(self, plan: Plan, model, *, callback=None, progressbar=True):
         self.plan, self.model, self.callback = plan, model, callback
         self.bar = _Bar(plan, progressbar) if progressbar else None
-        self._traces = {}
+        self._traces: dict[int, Any] = {}
 
     @property
     def wants_points(self) -> bool:

@@ -160,7 +160,7 @@ def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
     report.write(tmp_path, job, idata)
     text = (tmp_path / "report.md").read_text()
     assert "1 fixed beforehand" in text
-    assert "*not tested* (an empty cell in `edges.csv`): the edge was required or forbidden" in text
+    assert "*not tested* (empty in `edges.csv`): the edge was required or forbidden" in text
 
 
 def test_without_a_table_the_bundled_cells_are_used_as_logarithms(tmp_path):
@@ -348,7 +348,7 @@ BAD_TABLES = {
     "constant": (csv(b=7.0), "column 'b'", "constant", "remove"),
     "duplicate": (csv(d=lambda f: f["a"]), "'a' and 'd'", "duplicates", "keep one"),
     "strings": (csv(c="low"), "column 'c'", "text", "pandas.to_numeric"),
-    "dash": (csv(c=["1.5", "-"] * 40), "column 'c'", "example '-'", "leave a cell empty"),
+    "dash": (csv(c=["1.5", "-"] * 40), "column 'c'", "example '-'", "leave missing values empty"),
     "complex": (csv(c="1+2j"), "column 'c'", "1+2j", "leave"),
     "infinite": (csv(a=np.inf), "column 'a'", "infinite", "NaN"),
     "several": (csv(b=7.0, c="low"), "column 'b'", "column 'c'", "; "),
@@ -443,7 +443,7 @@ def test_the_predictive_check_tells_a_right_model_from_a_wrong_one():
     scale = np.sqrt(np.diag(precision))
     upper = np.triu_indices(4, 1)
     right = np.tile((-precision / np.outer(scale, scale))[upper], (200, 1))
-    assert check_correlations(frame, right, seed=0).inside == 6
-    wrong = check_correlations(frame, np.zeros_like(right), seed=0)
+    assert check_correlations(frame, right, random_seed=0).inside == 6
+    wrong = check_correlations(frame, np.zeros_like(right), random_seed=0)
     assert wrong.outside[0][:2] == ("a", "b")
     assert "of 6 observed correlations" in str(wrong)
