@@ -1,8 +1,11 @@
 """The public names of bayesstruct: the one list, read at run time and by type checkers."""
 
+__version__: str
+
 from . import data as data
 from . import distributions as distributions
 from . import exact as exact
+from . import extend as extend
 from . import models as models
 from . import ops as ops
 from . import penalties as penalties
@@ -33,6 +36,7 @@ from .distributions import TreeLaplace as TreeLaplace
 from .fields.modes.sandwich import sandwich as sandwich
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
+from .modes.summary import summary as summary
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .plots import plot_calibration as plot_calibration
 from .plots import plot_correlations as plot_correlations

@@ -1,41 +1,40 @@
-"""Models: one file for each structure-learning problem, each an ordinary ``pm.Model``."""
+"""Models: one file for each structure-learning problem, each an ordinary ``pm.Model``.
 
-import bayesstruct.steps  # noqa: F401  registers the step methods of these models
+The list of models is that of `catalogue`. A model is loaded when it is first used, and with it the step
+methods of all families, so that ``pm.sample`` assigns them.
+"""
 
-from bayesstruct.models.additive_clustering import additive_clustering
-from bayesstruct.models.bayesian_network import bayesian_network
-from bayesstruct.models.binary_matrix_factorization import binary_matrix_factorization
-from bayesstruct.models.dp_glm import dp_glm
-from bayesstruct.models.elimination_by_aspects import elimination_by_aspects
-from bayesstruct.models.gaussian_graphical import gaussian_graphical
-from bayesstruct.models.gaussian_neighbourhoods import gaussian_neighbourhoods
-from bayesstruct.models.hidden_causes import hidden_causes
-from bayesstruct.models.infinite_ica import infinite_ica
-from bayesstruct.models.ising import ising
-from bayesstruct.models.ising_neighbourhoods import ising_neighbourhoods
-from bayesstruct.models.latent_features import latent_features
-from bayesstruct.models.link_prediction import link_prediction
-from bayesstruct.models.markov_transitions import markov_transitions
-from bayesstruct.models.pairwise_mrf import pairwise_mrf
-from bayesstruct.models.protein_complexes import protein_complexes
-from bayesstruct.models.sparse_factor_analysis import sparse_factor_analysis
+import sys
 
-__all__ = [
-    "additive_clustering",
-    "bayesian_network",
-    "binary_matrix_factorization",
-    "dp_glm",
-    "elimination_by_aspects",
-    "gaussian_graphical",
-    "gaussian_neighbourhoods",
-    "hidden_causes",
-    "infinite_ica",
-    "ising",
-    "ising_neighbourhoods",
-    "latent_features",
-    "link_prediction",
-    "markov_transitions",
-    "pairwise_mrf",
-    "protein_complexes",
-    "sparse_factor_analysis",
-]
+from importlib import import_module
+from types import ModuleType
+
+from bayesstruct.models.catalogue import MODELS, catalogue
+
+__all__ = ["catalogue", *MODELS]  # noqa: PLE0604  all of them are strings
+
+
+class _Models(ModuleType):
+    """A package whose attributes are the functions of its modules, not the modules."""
+
+    def __getattr__(self, name):
+        if name not in MODELS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import bayesstruct.steps  # noqa: F401  registers the step methods
+
+        import_module(f"{__name__}.{name}")
+        return self.__dict__[name]
+
+    def __setattr__(self, name, value):
+        # An import, wherever it is, binds a module to its package under the name that its model has too.
+        if name in MODELS and isinstance(value, ModuleType):
+            import bayesstruct.steps  # noqa: F401  registers the step methods
+
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *__all__})
+
+
+sys.modules[__name__].__class__ = _Models

@@ -1,12 +1,18 @@
-"""Importing the package is quick: it loads little that PyMC does not load itself."""
+"""What an import loads, in a fresh process with nothing stubbed."""
 
 import json
 import subprocess
 import sys
 
+from pathlib import Path
+
 import pytest
 
 HEAVY = {"numba", "matplotlib", "arviz", "nutpie", "networkx", "narwhals", "joblib", "sklearn"}
+WITHOUT = {"pymc", "pytensor", "arviz", "arviz_base", "arviz_stats", "arviz_plots"}
+#: Chapters of the families that are mathematics.
+MATHEMATICS = ("kernels", "solvers", "exact", "penalties", "simulate", "data")
+PACKAGE = Path(__file__).parents[1] / "bayesstruct"
 
 
 def loaded_by(statement):
@@ -18,22 +24,62 @@ def loaded_by(statement):
     return {name.partition(".")[0] for name in json.loads(done.stdout)}
 
 
+def modules_of(chapter):
+    """Modules of a chapter of all families, or of the package `data`."""
+    roots = [path for path in PACKAGE.glob(f"*/{chapter}*") if path.stem == chapter]
+    roots += [PACKAGE / chapter] if (PACKAGE / chapter).is_dir() else []
+    files = [file for root in roots for file in (root.rglob("*.py") if root.is_dir() else [root])]
+    names = {
+        ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for file in files
+        if "tables" not in file.parts
+    }
+    return sorted(name.removesuffix(".__init__") for name in names)
+
+
 @pytest.fixture(scope="module")
 def by_pymc():
     return loaded_by("import pymc")
 
 
-def test_import_loads_no_heavy_package_that_pymc_does_not(by_pymc):
-    extra = loaded_by("import bayesstruct") - by_pymc
+def test_import_loads_neither_pymc_nor_another_heavy_package():
+    assert not loaded_by("import bayesstruct") & (HEAVY | WITHOUT | {"pandas", "scipy", "xarray"})
+
+
+def test_import_loads_no_heavy_package_after_pymc(by_pymc):
+    extra = loaded_by("import pymc, bayesstruct") - by_pymc
     assert not extra & HEAVY
 
 
-def test_the_command_line_loads_no_heavy_package_before_it_is_needed(by_pymc):
-    extra = loaded_by("import bayesstruct.app.cli") - by_pymc
-    assert not extra & HEAVY
+def test_the_command_line_loads_no_heavy_package_before_it_is_needed():
+    assert not loaded_by("import bayesstruct.app.cli") & (HEAVY | WITHOUT)
 
 
-def test_rooms_and_names_are_loaded_when_asked_for():
+@pytest.mark.parametrize("face", ["solvers", "penalties", "simulate", "exact", "data"])
+def test_mathematics_is_used_without_pymc(face):
+    program = f"import bayesstruct as bs; [getattr(bs.{face}, name) for name in bs.{face}.__all__]"
+    assert not loaded_by(program) & WITHOUT
+
+
+@pytest.mark.parametrize("chapter", MATHEMATICS)
+def test_no_module_of_a_chapter_of_mathematics_loads_pymc(chapter):
+    names = modules_of(chapter)
+    assert len(names) > 1
+    assert not loaded_by("; ".join(f"import {name}" for name in names)) & WITHOUT
+
+
+def test_the_check_knows_all_kernels():
+    names = modules_of("kernels")
+    assert "bayesstruct.networks.kernels.parent_tables" in names
+    assert "bayesstruct.series.kernels" in names
+    assert len(names) > 60
+
+
+def test_the_check_sees_what_is_loaded():
+    assert "pymc" in loaded_by("import bayesstruct.sparse.priors.spike_and_slab")
+
+
+def test_public_names_are_loaded_when_asked_for():
     import bayesstruct as bs
 
     assert {name for name in bs.__all__ if not hasattr(bs, name)} == set()

@@ -1,15 +1,43 @@
-"""What import-linter cannot see, because it looks for packages by their folders.
+"""Rules about imports and files that import-linter cannot see.
 
 ``bayesstruct.models`` lives in the folder ``models``: there import-linter checks what it imports,
-here is checked who imports it. The other rooms are held by the contracts in ``pyproject.toml``.
+here is checked who imports it. The other layers are held by the contracts in ``pyproject.toml``.
 """
 
 import ast
+import tomllib
 
+from functools import cache
 from pathlib import Path
 
+import bayesstruct as bs
+
 ROOT = Path(__file__).parents[1]
-ABOVE_MODELS = {"__main__", "cli", "cli_learn", "__init__"}  # __init__ only when asked for a name
+FOLDERS = {"bayesstruct": ROOT / "bayesstruct", "bayesstruct.models": ROOT / "models"}
+#: Modules directly below ``bayesstruct`` re-export names for users; no module of the package uses them.
+FACES = {
+    f"bayesstruct.{path.stem}"
+    for path in (ROOT / "bayesstruct").glob("*.py")
+    if not path.stem.startswith("__")
+}
+#: Whoever uses a distribution or a model needs the step methods, which this face registers.
+REGISTERS_STEPS = {
+    ("bayesstruct.distributions", "bayesstruct.steps"),
+    ("bayesstruct.models", "bayesstruct.steps"),
+}
+MAX_FILES, MAX_LINES, MAX_CHAIN = 25, 600, 12
+
+
+@cache
+def modules():
+    """Every module of the package and its models, by full name."""
+    found = {}
+    for package, folder in FOLDERS.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            found[".".join((package, *parts))] = path
+    return found
 
 
 def imported_names(source):
@@ -21,25 +49,194 @@ def imported_names(source):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def importers(name):
-    """Return the files of the package that import a module or something in it."""
-    files = sorted((ROOT / "bayesstruct").rglob("*.py"))
+@cache
+def imports():
+    """Pairs of a module and the full name of what it imports from this package."""
     return {
-        path.relative_to(ROOT / "bayesstruct").with_suffix("").as_posix()
-        for path in files
-        if any(f"{found}.".startswith(f"{name}.") for found in imported_names(path.read_text()))
+        (name, imported)
+        for name, path in modules().items()
+        for imported in imported_names(path.read_text(encoding="utf-8"))
+        if f"{imported}.".startswith(("bayesstruct.", "models."))
     }
 
 
-def test_only_what_a_person_runs_imports_models():
-    assert importers("bayesstruct.models") <= ABOVE_MODELS
+def is_within(name, package):
+    """Whether a full name is a package or something in it."""
+    return f"{name}.".startswith(f"{package}.")
+
+
+def importers(package):
+    """Modules outside of a package that import it or something in it."""
+    return {
+        name for name, imported in imports() if is_within(imported, package) and name != package
+    }
+
+
+def module_of(imported):
+    """The module that an imported name is, or is defined in."""
+    return imported if imported in modules() else imported.rpartition(".")[0]
+
+
+# ---- who imports whom ------------------------------------------------------------------------
+
+
+def test_only_the_application_imports_models():
+    outside = {
+        name
+        for name in importers("bayesstruct.models")
+        if not is_within(name, "bayesstruct.models")
+    }
+    assert outside == {"bayesstruct.app.cli", "bayesstruct.app.learn"}
 
 
 def test_models_are_imported_by_their_installed_name():
     assert importers("models") == set()
 
 
+def test_no_module_imports_a_face():
+    found = {
+        (name, face)
+        for name, imported in imports()
+        if name not in FACES
+        for face in FACES
+        if is_within(imported, face)
+    }
+    between = {
+        (name, face)
+        for name, imported in imports()
+        if name in FACES
+        for face in FACES - {name}
+        if is_within(imported, face)
+    }
+    assert found | between == REGISTERS_STEPS
+
+
+def test_the_top_level_is_imported_for_the_version_alone():
+    found = {
+        name
+        for name, imported in imports()
+        if imported == "bayesstruct"
+        or (module_of(imported) == "bayesstruct" and imported not in FOLDERS)
+    }
+    assert found == {"bayesstruct.app.cli", "bayesstruct.neighbourhoods.sampling"}  # the version
+
+
+def test_names_are_imported_from_the_module_that_defines_them():
+    packages = {name for name, path in modules().items() if path.stem == "__init__"}
+    found = {
+        (name, imported)
+        for name, imported in imports()
+        if imported not in modules()
+        and module_of(imported) in packages - {"bayesstruct", "bayesstruct.models"}
+        and name not in FACES
+        and not is_within(imported, name)
+    }
+    assert found == set()
+
+
+def test_no_private_name_is_imported():
+    found = {
+        (name, imported)
+        for name, imported in imports()
+        if any(
+            part.startswith("_") and not part.startswith("__") for part in imported.split(".")[1:]
+        )
+    }
+    assert found == set()
+
+
+def private_attributes(source):
+    """Yield private names that a source file reads from modules of this package."""
+    tree, known = ast.parse(source), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = getattr(node, "module", None)
+            for alias in node.names:
+                full = f"{module}.{alias.name}" if module else alias.name
+                if full in modules():
+                    known.add(alias.asname or alias.name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in known:
+            if node.attr.startswith("_") and not node.attr.startswith("__"):
+                yield ast.unparse(node)
+
+
+def test_no_private_name_of_another_module_is_read():
+    found = {
+        (name, attribute)
+        for name, path in modules().items()
+        for attribute in private_attributes(path.read_text(encoding="utf-8"))
+    }
+    assert found == set()
+
+
+def package_of(name):
+    """Package directly below ``bayesstruct`` that a module belongs to, or None."""
+    parts = name.split(".")
+    if len(parts) == 1 or f"bayesstruct.{parts[1]}" in FACES:
+        return None
+    return parts[1]
+
+
+@cache
+def longest_chain(package, above=()):
+    """Longest chain of packages of which each imports the next, from this one down."""
+    if package in above:
+        raise AssertionError(f"{' -> '.join((*above, package))} import one another in a circle")
+    below = {
+        package_of(module_of(imported))
+        for name, imported in imports()
+        if package_of(name) == package
+    }
+    chains = [longest_chain(other, (*above, package)) for other in below - {None, package}]
+    return (package, *max(chains, key=len, default=()))
+
+
+def test_the_longest_chain_of_packages_is_short_and_has_no_circle():
+    packages = {package_of(name) for name in modules()} - {None}
+    chain = max((longest_chain(package) for package in packages), key=len)
+    assert len(chain) <= MAX_CHAIN, " -> ".join(chain)
+    assert chain[-2:] == ("core", "data")
+
+
+# ---- files -----------------------------------------------------------------------------------
+
+
+def test_no_folder_has_many_files():
+    counts = {}
+    for path in modules().values():
+        counts[path.parent] = counts.get(path.parent, 0) + 1
+    assert {folder: n for folder, n in counts.items() if n > MAX_FILES} == {}
+
+
+def test_no_file_is_long():
+    lengths = {
+        name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()
+    }
+    assert {name: n for name, n in lengths.items() if n > MAX_LINES} == {}
+
+
+def test_the_version_stands_in_one_place():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert bs.__version__ == version
+    holders = [p for p in modules().values() if f'"{version}"' in p.read_text(encoding="utf-8")]
+    assert holders == []
+
+
+# ---- the checks see what they look for ---------------------------------------------------------
+
+
 def test_the_check_finds_imports():
     source = "from bayesstruct import models\nimport bayesstruct.precision.model_parts as p"
     assert [*imported_names(source)] == ["bayesstruct.models", "bayesstruct.precision.model_parts"]
-    assert "cli_learn" in importers("bayesstruct.models")
+    assert "bayesstruct.modes.find_map" in importers("bayesstruct.core.modes")
+
+
+def test_the_check_finds_private_names():
+    source = "from bayesstruct.core import modes\nmodes._SOLVERS, modes.register_mode, other._x"
+    assert [*private_attributes(source)] == ["modes._SOLVERS"]
+
+
+def test_the_check_finds_chains():
+    assert longest_chain("data") == ("data",)
+    assert longest_chain("runs")[0] == "runs"

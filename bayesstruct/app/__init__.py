@@ -1,1 +1,1 @@
-"""What a person runs: the catalogue of models, the command line, and its reports."""
+"""The command line and its reports."""

@@ -13,7 +13,7 @@ import typer
 
 from typer.core import TyperGroup
 
-from bayesstruct.app.catalogue import MODELS, PRIORS
+from bayesstruct.models.catalogue import MODELS
 
 __all__ = ["app", "main"]
 
@@ -21,12 +21,15 @@ __all__ = ["app", "main"]
 ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
-#: Options that may stand next to ``--resume``: they have no influence on the draws.
+#: Models that `learn` runs, and the priors that they have.
+LEARNED = {name: model for name, model in MODELS.items() if model.learn}
+PRIORS = tuple(dict.fromkeys(prior for model in LEARNED.values() for prior in model.priors))
+#: Options that may be given with ``--resume``: they do not change the draws.
 WITH_RESUME = {"resume", "cores", "progress"}
 
 
 class OneLineErrors(TyperGroup):
-    """A command whose complaints are one line on stderr, without traceback or usage text."""
+    """A command that writes errors as one line on stderr, without traceback or usage text."""
 
     def main(self, *args, standalone_mode=True, **extra):
         """Run the command; exit with 2 on bad input, 130 on Ctrl-C."""
@@ -57,8 +60,8 @@ def main():
     app(prog_name="bayesstruct")
 
 
-def _complain(message: str) -> None:
-    """Write one line to stderr, whatever line breaks the message has."""
+def _complain(message: object) -> None:
+    """Write a message to stderr, on one line."""
     lines = [line.strip().removeprefix("- ").rstrip(".") for line in str(message).splitlines()]
     text = "; ".join(line for line in lines if line).replace(":; ", ": ")
     typer.echo(f"Error: {text}", err=True)
@@ -81,20 +84,21 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Hold the options of the command as a whole."""
+    """Options of the whole command."""
 
 
 @app.command()
 def models() -> None:
-    """List the models and which of them `learn` runs."""
+    """List the models, and which of them `learn` runs."""
     from rich.console import Console
     from rich.table import Column, Table
 
     table = Table(
-        Column("model", no_wrap=True), "for", "priors", "state", title="Models of bayesstruct"
+        Column("model", no_wrap=True), "for", "priors", "learn", title="Models of bayesstruct"
     )
-    for name, entry in MODELS.items():
-        table.add_row(name, entry.purpose, ", ".join(entry.priors), entry.state)
+    for name, model in MODELS.items():
+        learned = "yes" if model.learn else "Python only"
+        table.add_row(name, model.purpose, ", ".join(model.priors), learned)
     Console().print(table)
 
 
@@ -195,20 +199,22 @@ def _learn(table, out, options, resume, overwrite, running) -> int:
         _complain(f"interrupted{f' ({error})' if str(error) else ''}; {again}")
         return INTERRUPTED
     except (OSError, MemoryError, cli_learn.sampling_errors()) as error:
-        _complain(f"{str(error) or type(error).__name__}; what was saved is kept, {again}")
+        _complain(f"{str(error) or type(error).__name__}; saved draws are kept, {again}")
         return FAILED
 
 
 def _wrong_options(options: dict) -> str | None:
-    """Say what is wrong with names and numbers, before anything heavy is loaded."""
+    """Return an error message on names and numbers, or None; before heavy packages are loaded."""
     from bayesstruct.data.names import nearest
 
     model, prior = options["model"], options["prior"]
     if model not in MODELS:
         return nearest("model", model, MODELS)
-    ready = ", ".join(name for name, entry in MODELS.items() if entry.command)
-    if not MODELS[model].command:
-        return f"the model {model!r} is there in Python only, as bs.models.{model}; here: {ready}"
+    if model not in LEARNED:
+        return (
+            f"`bayesstruct learn` does not run the model {model!r}: use bs.models.{model} in Python, "
+            f"or one of {', '.join(LEARNED)}"
+        )
     if prior not in MODELS[model].priors:
         return nearest("prior", prior, MODELS[model].priors)
     return _wrong_number(
@@ -217,22 +223,23 @@ def _wrong_options(options: dict) -> str | None:
 
 
 def _wrong_number(name: str, value: float | None, below: float, owner: str, prior: str):
-    """Say what is wrong with an option of one prior that must be positive and below a bound."""
+    """Return an error message on an option of one prior, which must be positive and below a bound."""
     if value is None:
         return None
     if prior != owner:
-        return f"{name} belongs to --prior {owner}, not to {prior}: leave it out"
+        return f"{name} applies to --prior {owner}, not to {prior}: leave it out"
     if not 0 < value < below:
         return f"{name} must be between 0 and {below:g}, got {value:g}"
     return None
 
 
 def _surplus_options(context: typer.Context) -> str | None:
-    """Say which options would change a run that is continued."""
+    """Return an error message on options that would change a continued run, or None."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
     given = [
         f"--{name.replace('_', '-')}" if name != "table" else "the table"
-        for name in context.params
-        if name not in WITH_RESUME and context.get_parameter_source(name).name == "COMMANDLINE"
+        for name, source in sources.items()
+        if name not in WITH_RESUME and source is not None and source.name == "COMMANDLINE"
     ]
     if not given:
         return None

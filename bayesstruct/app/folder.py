@@ -23,17 +23,17 @@ __all__ = ["InputError", "Job", "finished", "prepare", "read", "write"]
 FORMAT = 1
 SETTINGS, TABLE, RUN = "settings.json", "table.npz", "run"
 RESULTS = ("posterior.nc", "edges.csv", "graph.graphml", "graph.png", "report.md")
-#: What decides about the draws; two runs that agree in it (and in the table) are the same.
+#: Settings that determine the draws; two runs with the same ones, and the same table, are the same.
 DECISIVE = ("model", "prior", "draws", "tune", "chains", "seed", "edge_probability", "rate")
 
 
 class InputError(ValueError):
-    """What the user asked for cannot be done; the message says why and what to do."""
+    """Raised if a request of the user cannot be met; the message has the reason and the remedy."""
 
 
 @dataclass
 class Job:
-    """What was asked for.
+    """Settings and table of a run.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Job:
 
 
 def prepare(folder: Path, job: Job, *, overwrite: bool) -> bool:
-    """Make the folder ready for a new run, or find out that it holds just this one, finished.
+    """Prepare the folder for a new run, unless it holds the same run, finished.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def prepare(folder: Path, job: Job, *, overwrite: bool) -> bool:
     Raises
     ------
     InputError
-        If the folder holds something that would be lost.
+        If the folder holds files that would be lost.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: give the name of a folder to --out")
@@ -116,12 +116,12 @@ def write(folder: Path, job: Job) -> None:
 
 
 def read(folder: Path) -> Job:
-    """Read what a folder was asked for.
+    """Read settings and table of the run in a folder.
 
     Raises
     ------
     InputError
-        If it holds no run of ours, or a damaged one.
+        If the folder holds no run, or a damaged one.
     """
     import pandas as pd
 
@@ -164,7 +164,7 @@ def finished(folder: Path, job: Job) -> bool:
 
 
 def _delete(folder: Path) -> None:
-    """Delete what a run of ours wrote, and nothing else."""
+    """Delete the files of an earlier run, and no others."""
     if (folder / RUN / "run.json").exists() or (folder / SETTINGS).exists():
         shutil.rmtree(folder / RUN, ignore_errors=True)
     for name in (SETTINGS, TABLE, *RESULTS):

@@ -1,4 +1,4 @@
-"""`bayesstruct learn`: take in a table, draw from the posterior, write the results."""
+"""`bayesstruct learn`: read a table, draw from the posterior, write the results."""
 
 import contextlib
 import re
@@ -21,7 +21,7 @@ from bayesstruct.data.table import Table, TableError, TableWarning
 __all__ = ["InputError", "begin", "run", "sampling_errors"]
 
 BUNDLED = "sachs (bundled)"
-# matplotlib says this for each character, each time that it looks at it.
+# matplotlib warns of each character, each time that it draws it.
 _MISSING_GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
 _GLYPHS = (
     "some characters of the column names are not in the font of graph.png, which shows boxes for "
@@ -32,7 +32,7 @@ MAX_STORED_MATRIX = 100
 
 
 def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -> None:
-    """Check the table and lay out the folder of a run.
+    """Check the table and create the folder of a run.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     Raises
     ------
     TableError, InputError
-        In one sentence, what is wrong and what to do.
+        With the problem and the remedy in one sentence.
     """
     notes: list[str] = []
     with _notes_to(notes):
@@ -67,7 +67,7 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     for note in notes:
         _say(f"Note: {note}")
     if not cli_folder.prepare(folder, job, overwrite=overwrite):
-        _say(f"Note: {folder} holds just this run, finished: its draws are used again")
+        _say(f"Note: {folder} holds this run, finished: its draws are used again")
         return
     if options["seed"] is None:
         job.options["seed"] = secrets.randbits(31)
@@ -75,12 +75,12 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
 
 
 def run(folder: Path, *, cores: int | None = None, show: bool = True) -> bool:
-    """Draw what is still to be drawn, and write the results.
+    """Draw the remaining draws of a run, and write the results.
 
     Parameters
     ----------
     folder : Path
-        Laid out by `begin`.
+        Created by `begin`.
     cores : int, optional
         Worker processes.
     show : bool
@@ -89,7 +89,7 @@ def run(folder: Path, *, cores: int | None = None, show: bool = True) -> bool:
     Returns
     -------
     bool
-        Whether the run was interrupted before its end. What there is was written all the same.
+        Whether the run was interrupted before its end. Results of the draws so far are written.
     """
     from threadpoolctl import threadpool_limits
 
@@ -199,7 +199,7 @@ def _say(text: str) -> None:
 
 @contextlib.contextmanager
 def _notes_to(notes: list[str], *, show: bool = False):
-    """Collect the remarks of the package on the table; with `show`, print all others of its own."""
+    """Collect the warnings about the table; with `show`, print the other warnings of the package."""
 
     def take(message, category, *unused, **also_unused):
         text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else str(message)

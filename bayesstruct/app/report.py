@@ -1,4 +1,4 @@
-"""What a run found, as files: draws, edge table, graph, picture, and a page to read."""
+"""Files with the results of a run: draws, edge table, graph, figure, and a page to read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ __all__ = ["Summary", "console_table", "write"]
 
 @dataclass(frozen=True)
 class Summary:
-    """What is said about a run.
+    """Summary of a run.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Summary:
 
     @property
     def converged(self) -> bool:
-        """Whether every quantity has."""
+        """Whether every quantity has converged."""
         return self.check.ok
 
     @property
@@ -72,11 +72,11 @@ def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
     ----------
     folder : Path
     job : Job
-        What was asked for.
+        Settings and table.
     idata : DataTree
-        What was drawn.
+        Draws.
     partial : bool
-        The run was interrupted.
+        Whether the run was interrupted.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def _summarise(job, idata) -> Summary:
         prior=idata["constant_data"]["edge_prior"].values,
         check=check(idata),
         correlations=check_correlations(
-            job.frame, weights.reshape(-1, weights.shape[-1]), seed=job.options["seed"]
+            job.frame, weights.reshape(-1, weights.shape[-1]), random_seed=job.options["seed"]
         ),
         sizes=dict(idata["posterior"]["edge"].sizes),
     )

@@ -14,12 +14,12 @@ __all__ = ["CorrelationCheck", "check_correlations"]
 
 LEVEL = 0.95
 MAX_TABLES, MIN_TABLES = 400, 50
-BUDGET = 1e8  # cells of all replicated tables
+BUDGET = 1e8  # values in all replicated tables
 
 
 @dataclass(frozen=True)
 class CorrelationCheck:
-    """How many observed correlations the model predicts.
+    """Share of the observed correlations that lie inside their predictive intervals.
 
     Attributes
     ----------
@@ -41,8 +41,10 @@ class CorrelationCheck:
         )
 
 
-def check_correlations(frame: "pd.DataFrame", weights: np.ndarray, *, seed: int):
-    r"""Compare the correlations of a table with those of tables that the model makes.
+def check_correlations(
+    frame: "pd.DataFrame", weights: np.ndarray, *, random_seed: int
+) -> CorrelationCheck:
+    r"""Compare the correlations of a table with those of replicated tables.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def check_correlations(frame: "pd.DataFrame", weights: np.ndarray, *, seed: int)
         (n, p), NaN where missing.
     weights : ndarray
         (draws, p (p - 1) / 2) partial correlations, upper triangle row by row.
-    seed : int
+    random_seed : int
 
     Returns
     -------
@@ -58,16 +60,16 @@ def check_correlations(frame: "pd.DataFrame", weights: np.ndarray, *, seed: int)
 
     Notes
     -----
-    Correlations do not depend on means and scales, so the partial correlations say all: with unit
+    Correlations do not depend on means and scales, so the partial correlations determine them: with unit
     diagonal and :math:`-w_{jk}` beside it, :math:`M` is the precision matrix up to scales. The
-    replicated tables have the size and the missing cells of the observed one.
+    replicated tables have the size and the missing values of the observed one.
     """
     values = frame.to_numpy(dtype="float64")
     n, p = values.shape
     upper = np.triu_indices(p, 1)
     missing = np.isnan(values)
     observed = correlations(values)[upper]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_seed)
     count = int(np.clip(BUDGET // (n * p), MIN_TABLES, MAX_TABLES))
     chosen = np.linspace(0, len(weights) - 1, min(count, len(weights))).astype(int)
     replicated = np.array([_replicate(rng, weights[i], n, p, missing) for i in chosen])

@@ -1,4 +1,4 @@
-"""The page `report.md`: what was asked, what was found, whether it can be trusted, and how to go on."""
+"""The page `report.md`: settings, results, convergence and fit, and how to repeat or continue the run."""
 
 import shlex
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["STRONG", "edge_rows", "page"]
 
 STRONG = 10  # Bayes factor from which an edge counts as found, or below 1 / STRONG as excluded
-LARGEST = 6  # no Bayes factor is written beyond 10 to its power: nothing depends on the rest
+LARGEST = 6  # Bayes factors are written up to 10 to this power: larger ones are not reliable
 SHOWN = 20  # edges in the report
 _NOT_TESTED = (
-    "*not tested* (an empty cell in `edges.csv`): the edge was required or forbidden, so there were no "
-    "odds that the data could change. "
+    "*not tested* (empty in `edges.csv`): the edge was required or forbidden, so the data could not "
+    "change its odds. "
 )
 _PAPERS = {
     "spike_slab": "Wang, H. (2015). Scaling it up: stochastic search structure learning in "
@@ -41,7 +41,7 @@ def page(folder: Path, job: "Job", summary: "Summary", partial: bool) -> str:
     lines = [
         "# Structure of " + Path(job.options["source"]).name,
         "",
-        *(["**Interrupted before its end: the numbers rest on fewer draws.**", ""] * partial),
+        *(["**Interrupted before its end: the numbers are based on fewer draws.**", ""] * partial),
         *_asked(job, summary),
         *_results(summary),
         *_trust(job, summary),
@@ -53,7 +53,7 @@ def page(folder: Path, job: "Job", summary: "Summary", partial: bool) -> str:
 def _asked(job, summary) -> list[str]:
     options, (n, p) = job.options, job.frame.shape
     missing = int(job.frame.isna().to_numpy().sum())
-    cells = f"{count(missing, 'missing cell')} ({missing / (n * p):.1%}), imputed inside the model"
+    cells = f"{count(missing, 'missing value')} ({missing / (n * p):.1%}), imputed inside the model"
     low, high = summary.prior.min(), summary.prior.max()
     implied = f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
     nominal = options["edge_probability"] or 0.5
@@ -63,7 +63,7 @@ def _asked(job, summary) -> list[str]:
         "",
         f"- Table: {options['source']}, {count(n, 'observation')} of {p} variables"
         f"{', logarithms taken' if options['log'] else ''}; "
-        f"{cells if missing else 'no missing cells'}.",
+        f"{cells if missing else 'no missing values'}.",
         f"- Model: `{options['model']}`: which variables depend on each other, given all others?",
         f"- Prior: `{options['prior']}`, {spike}which leaves each edge a prior probability of "
         f"{implied}. Bayes factors are relative to it.",
@@ -79,7 +79,7 @@ def _results(summary) -> list[str]:
     return [
         "## What was found",
         "",
-        summary.headlines[0] + " *Undecided* is not *absent*: the data do not say.",
+        summary.headlines[0] + " *Undecided* does not mean *absent*: the data do not decide.",
         "",
         "![Network](graph.png)",
         "",
@@ -88,7 +88,7 @@ def _results(summary) -> list[str]:
         f"The {len(rows)} most probable of {len(summary.edges)} possible edges; all are in "
         "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
         "the data changed the odds of that; `>` and `<` mark bounds: the draws cannot tell the "
-        f"probability from 1 (from 0), or the value is beyond 1e{LARGEST}, where it rests on the shape "
+        f"probability from 1 (from 0), or the value is beyond 1e{LARGEST}, where it depends on the shape "
         f"of the prior. {_NOT_TESTED if summary.fixed else ''}*Weight*: partial correlation, posterior "
         "mean.",
         "",
@@ -122,11 +122,11 @@ def _again(folder, job) -> list[str]:
     versions = ", ".join(f"{name} {number}" for name, number in options["versions"].items())
     papers = [_PAPERS[options["prior"]]] + [_SACHS] * options["source"].startswith("sachs (")
     return [
-        "## Again, and further",
+        "## Repeat and continue",
         "",
         "```bash",
         f"{_command(options)} --out again/   # the same draws",
-        f"bayesstruct learn --resume {folder}   # after an interruption, or to write this page anew",
+        f"bayesstruct learn --resume {folder}   # after an interruption, or to write this page again",
         "```",
         "",
         f"Seed {options['seed']}; {versions}.",

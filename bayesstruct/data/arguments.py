@@ -1,4 +1,6 @@
-"""One way to check the arguments of functions: a number, a whole number, an array of numbers."""
+"""Checks of the arguments of functions: numbers, whole numbers, probabilities, arrays, seeds."""
+
+from typing import Any
 
 import numpy as np
 
@@ -24,17 +26,19 @@ __all__ = [
 ]
 
 
-def number(name: str, value, *, above: float | None = None, least: float | None = None) -> float:
+def number(
+    name: str, value: Any, *, above: float | None = None, least: float | None = None
+) -> float:
     """Return a finite number as a float.
 
     Parameters
     ----------
     name : str
-        What the caller calls it, for the message.
+        Name of the argument, for the message.
     value : object
-        What the user gave.
+        Value that the user gave.
     above, least : float, optional
-        A bound that it has to exceed, and one that it may reach.
+        Lower bounds: exclusive, and inclusive.
 
     Raises
     ------
@@ -60,7 +64,7 @@ def number(name: str, value, *, above: float | None = None, least: float | None 
     return value
 
 
-def whole_number(name: str, value, least: int, most: int | None = None) -> int:
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return a whole number, of any numeric type, as an int.
 
     Raises
@@ -84,7 +88,7 @@ def whole_number(name: str, value, least: int, most: int | None = None) -> int:
     return int(value)
 
 
-def probability(name: str, value) -> float:
+def probability(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1.
 
     Raises
@@ -97,8 +101,8 @@ def probability(name: str, value) -> float:
     return float(value)
 
 
-def truth(name: str, value) -> bool:
-    """Return a truth value; the numbers 0 and 1 are fine, text such as "no" is not.
+def truth(name: str, value: Any) -> bool:
+    """Return a truth value; the numbers 0 and 1 are accepted, text such as "no" is not.
 
     Raises
     ------
@@ -110,8 +114,8 @@ def truth(name: str, value) -> bool:
     raise TypeError(f"`{name}` must be True or False, not {_shown(value)}")
 
 
-def generator(random_seed) -> np.random.Generator:
-    """Return a generator of random numbers from a seed, or the one that was given.
+def generator(random_seed: Any) -> np.random.Generator:
+    """Return a generator of random numbers: from a seed, or the generator that was given.
 
     Raises
     ------
@@ -127,7 +131,7 @@ def generator(random_seed) -> np.random.Generator:
         ) from error
 
 
-def is_number(value) -> bool:
+def is_number(value: object) -> bool:
     """Return whether a value is one real number; truth values are not."""
     if isinstance(value, bool | np.bool_ | str | bytes) or value is None:
         return False
@@ -138,24 +142,24 @@ def is_number(value) -> bool:
     return array.ndim == 0 and array.dtype.kind in "iuf"
 
 
-def is_missing(value) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN, or pandas' missing value."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
-def numbers(name: str, values, *, flags: bool = True) -> np.ndarray:
+def numbers(name: str, values: Any, *, flags: bool = True) -> np.ndarray:
     """Return real numbers as an array of floats; missing ones in a list or table are NaN.
 
     Parameters
     ----------
     name : str
-        What the caller calls them, for the message.
+        Name of the argument, for the message.
     values : array_like
-        What the user gave.
+        Values that the user gave.
     flags : bool
-        Whether truth values will do, as 0 and 1.
+        Whether truth values are accepted, as 0 and 1.
 
     Raises
     ------
@@ -177,8 +181,8 @@ def numbers(name: str, values, *, flags: bool = True) -> np.ndarray:
     return array.astype(np.float64, copy=False)
 
 
-def table_numbers(frame) -> np.ndarray:
-    """Return the values of a pandas or polars table as floats, missing cells as NaN.
+def table_numbers(frame: Any) -> np.ndarray:
+    """Return the values of a pandas or polars table as floats, missing values as NaN.
 
     Raises
     ------
@@ -217,7 +221,7 @@ def _float(name, value):
 
 
 def _shown(value):
-    """Say in a few words what a value is."""
+    """Describe a value in a few words."""
     shape = getattr(value, "shape", None)
     if shape or isinstance(value, list | tuple):
         return f"{type(value).__name__} of shape {shape or (len(value),)}"

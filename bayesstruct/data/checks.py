@@ -1,7 +1,7 @@
-"""The checks that a table of continuous variables goes through, one per function.
+"""Checks of tables, one per function.
 
-A ``problem`` is a sentence for a `TableError`, a ``remark`` one for a `TableWarning`; each names
-the columns and says what to do. Columns are checked together, so that all is reported at once.
+A ``problem`` is a sentence for a `TableError`, a ``remark`` is one for a `TableWarning`; each names
+the columns and the remedy. All columns are checked, so that one message reports all problems.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ from bayesstruct.data.intake import Intake
 __all__ = [
     "ARROW",
     "MAX_EDGES",
-    "MAX_MISSING_CELLS",
     "MAX_MISSING_COLUMN",
+    "MAX_MISSING_VALUES",
     "SEPARATOR",
     "dependent_columns",
     "duplicates",
@@ -33,11 +33,11 @@ __all__ = [
 SEPARATOR = " -- "
 #: Between source and target in the label of an arc.
 ARROW = " -> "
-#: The longest edge vector that is served; 1,000 draws of it take 2 GB.
+#: Largest number of possible edges; 1,000 draws of so many take 2 GB.
 MAX_EDGES = 2_000_000
-#: Above this share of missing cells the table is served with a warning.
-MAX_MISSING_CELLS = 0.2
-#: Above this share of missing values in one column the table is served with a warning.
+#: Share of missing values above which a table is used with a warning.
+MAX_MISSING_VALUES = 0.2
+#: Share of missing values in one column above which a table is used with a warning.
 MAX_MISSING_COLUMN = 0.5
 #: Residual variance, as a share of its variance, below which a column adds nothing to others.
 COLLINEAR = 1e-10
@@ -47,8 +47,8 @@ ROUNDING = 1e-12
 BY_CHANCE = 1e-6
 
 _REFUSALS = {
-    "text": "text (for example {example!r}): leave a cell empty if it is missing, convert text that "
-    "is numeric with pandas.to_numeric, otherwise leave the column out or use a model for discrete "
+    "text": "text (for example {example!r}): leave missing values empty, convert text that is "
+    "numeric with pandas.to_numeric, otherwise leave the column out or use a model for discrete "
     "variables",
     "category": "categories (for example {example!r}): leave them out, or use a model for discrete "
     "variables",
@@ -62,19 +62,19 @@ _REFUSALS = {
 
 
 def max_columns() -> int:
-    """Return the number of columns whose pairs still fit into `MAX_EDGES`."""
+    """Return the largest number of columns that have at most `MAX_EDGES` pairs."""
     return int((1 + np.sqrt(1 + 8 * MAX_EDGES)) // 2)
 
 
 def shape_problems(intake: Intake) -> list[str]:
-    """Say what is wrong with the size and the names, before any value is looked at."""
+    """List what is wrong with the size and the names of a table, before its values are read."""
     names, n, p = intake.names, len(intake.values), len(intake.names)
     if p == 0:
         return ["the table is empty, it has no column: pass at least 2 columns and 2 rows"]
     if p > max_columns():
         return [
             f"the table has {p:,} columns, which means {p * (p - 1) // 2:,} possible edges; at "
-            f"most {MAX_EDGES:,} edges ({max_columns():,} columns) are served: select columns "
+            f"most {MAX_EDGES:,} edges ({max_columns():,} columns) are supported: select columns "
             "(for example those that vary most) or learn one block of variables at a time"
         ]
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -91,7 +91,7 @@ def shape_problems(intake: Intake) -> list[str]:
 
 
 def _ambiguous_pairs(names: list[str]) -> list[str]:
-    """Two pairs can only have one label when a name has the separator, or the core of it, in it."""
+    """Two pairs have the same label only if the name of a column contains the separator."""
     suspects = [name for name in names if SEPARATOR.strip() in name]
     if not suspects:
         return []
@@ -107,7 +107,7 @@ def _ambiguous_pairs(names: list[str]) -> list[str]:
 
 
 def value_problems(intake: Intake) -> list[str]:
-    """Say what is wrong with the contents."""
+    """List what is wrong with the values of a table."""
     numeric = np.ones(len(intake.names), dtype=bool)
     problems = []
     for kind, columns in intake.refused.items():
@@ -125,7 +125,7 @@ def value_problems(intake: Intake) -> list[str]:
 
 
 def levels_problems(intake: Intake) -> list[str]:
-    """Say which columns have more than two values."""
+    """List the columns that have more than two values."""
     columns = zip(intake.names, intake.values.T, strict=True)
     found = {name: np.unique(column[np.isfinite(column)]) for name, column in columns}
     wide = {name: levels for name, levels in found.items() if len(levels) > 2}
@@ -146,7 +146,7 @@ def levels_problems(intake: Intake) -> list[str]:
 
 
 def remarks(names: list[str], values: np.ndarray) -> list[str]:
-    """Say what the owner of a valid table should know."""
+    """List properties of a valid table that may not be intended."""
     return _missing(names, values) + _binary(names, values) + _collinear(names, values)
 
 
@@ -172,7 +172,8 @@ def _uninformative(names: list[str], values: np.ndarray) -> list[str]:
     problems = []
     if (empty := np.flatnonzero(np.isnan(values).all(axis=0))).size:
         columns = column_list([names[j] for j in empty])
-        problems.append(f"{columns}: all values are missing; remove what was never observed")
+        it = "it" if len(empty) == 1 else "them"
+        problems.append(f"{columns}: all values are missing; remove {it}")
     if (single := np.flatnonzero(complete & (count == 1))).size:
         columns = column_list([names[j] for j in single])
         problems.append(f"{columns}: a single observed value, 2 are needed; remove or complete it")
@@ -182,13 +183,13 @@ def _uninformative(names: list[str], values: np.ndarray) -> list[str]:
         rounding = " up to rounding" if spread[constant].any() else ""
         problems.append(
             f"{columns} {verb} constant{rounding} ({names[constant[0]]!r} is always "
-            f"{low[constant[0]]:g}): remove {it}, what does not vary depends on nothing"
+            f"{low[constant[0]]:g}): remove {it}, a constant column carries no information about dependence"
         )
     return problems
 
 
 def duplicates(names: list[str], values: np.ndarray) -> list[str]:
-    """Say which columns are the same, one sentence for each set of them."""
+    """List the columns that are equal, one sentence for each set of them."""
     return [
         f"columns {listing([names[j] for j in group])} are exact duplicates: keep one of them"
         for group in _equal_columns(values)
@@ -196,10 +197,11 @@ def duplicates(names: list[str], values: np.ndarray) -> list[str]:
 
 
 def equal_states(names: list[str], values: np.ndarray) -> tuple[list[str], list[str]]:
-    """Say which columns of states are the same: copies, and those that may be so by chance.
+    """List the columns of states that are equal: copies, and those that may be equal by chance.
 
-    In short tables, and among columns with a rare state, some are. By chance is what the observed
-    states, put into the rows at random, would do in one table in a million or more often.
+    In short tables, and among columns with a rare state, some columns are equal by chance. Equality
+    counts as chance if the observed states, put into the rows at random, would be equal in one table
+    in a million or more often.
 
     Parameters
     ----------
@@ -220,14 +222,14 @@ def equal_states(names: list[str], values: np.ndarray) -> tuple[list[str], list[
         else:
             remarks.append(
                 f"{columns} are the same in every row, which can be chance in a table of "
-                f"{count(len(values), 'row')}: how strong their connection is rests on the prior; if "
-                "they are copies of one another, keep one"
+                f"{count(len(values), 'row')}: the strength of their connection then depends on "
+                "the prior; if they are copies of one another, keep one"
             )
     return [*problems, *_recoded(names, values, pairs)], remarks
 
 
 def _recoded(names, values, pairs) -> list[str]:
-    """Say which columns are others with other names of their states, and not by chance."""
+    """List the columns that are equal up to the names of their states, and not by chance."""
     out = []
     renamed = np.column_stack([_by_appearance(column) for column in values.T])
     for group in _equal_columns(renamed):
@@ -243,7 +245,7 @@ def _recoded(names, values, pairs) -> list[str]:
 
 
 def _by_appearance(column: np.ndarray) -> np.ndarray:
-    """Put numbers for the values of a column, in the order in which they appear; NaN stays."""
+    """Replace values by numbers in the order in which they appear; NaN stays."""
     observed = ~np.isnan(column)
     _, first, inverse = np.unique(column[observed], return_index=True, return_inverse=True)
     out = np.full(len(column), np.nan)
@@ -283,7 +285,7 @@ def _empty_rows(values: np.ndarray) -> list[str]:
         return []
     which = f"row{'s' if len(empty) > 1 else ''} {listing(empty)}"
     return [
-        f"{which} (counting from 0): all values are missing; remove what says nothing, for "
+        f"{which} (counting from 0): all values are missing; remove such rows, for "
         "example with data.dropna(how='all')"
     ]
 
@@ -293,15 +295,15 @@ def _missing(names: list[str], values: np.ndarray) -> list[str]:
     total, share = missing.mean(), missing.mean(axis=0)
     columns = [names[j] for j in np.flatnonzero(share > MAX_MISSING_COLUMN)]
     found = []
-    if total > MAX_MISSING_CELLS:
-        found.append(f"{total:.0%} of the cells are missing")
+    if total > MAX_MISSING_VALUES:
+        found.append(f"{total:.0%} of the values are missing")
     if columns:
         found.append(f"more than {MAX_MISSING_COLUMN:.0%} is missing in {column_list(columns)}")
     if not found:
         return []
     return [
-        f"{' and '.join(found)}: the edges there rest on the prior and on the assumption that "
-        "values are missing at random; consider leaving out what is hardly observed"
+        f"{' and '.join(found)}: the edges there depend on the prior and on the assumption that "
+        "values are missing at random; consider leaving out columns and rows with few observed values"
     ]
 
 
@@ -331,7 +333,7 @@ def _collinear(names: list[str], values: np.ndarray) -> list[str]:
         return []
     return [
         f"{column_list(involved)}: at least one is a linear combination of the others, up to rounding, so "
-        "their edges with one another rest on the prior, which keeps the posterior proper; "
+        "their edges with one another depend on the prior, which keeps the posterior proper; "
         "consider removing totals, differences or a share that completes 100 %"
     ]
 

@@ -1,4 +1,7 @@
-"""Tables of covariates: complete, one row for each row of the table they explain."""
+"""Checks of tables of covariates: complete, with one row for each row of the table."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,8 +12,8 @@ from bayesstruct.data.intake import read_columns
 __all__ = ["check_same_rows", "standardized_covariates"]
 
 
-def check_same_rows(data, covariates):
-    """Refuse two labelled frames whose rows carry different labels: they are matched by position.
+def check_same_rows(data: Any, covariates: Any) -> None:
+    """Raise if two labelled frames have different row labels, since rows are matched by position.
 
     Raises
     ------
@@ -18,7 +21,9 @@ def check_same_rows(data, covariates):
         If both have an index and the indexes differ.
     """
     labels, others = getattr(data, "index", None), getattr(covariates, "index", None)
-    if not (hasattr(labels, "equals") and hasattr(others, "equals")):
+    if labels is None or others is None or not hasattr(labels, "equals"):
+        return
+    if not hasattr(others, "equals"):
         return
     if len(labels) == len(others) and not labels.equals(others):
         raise TableError(
@@ -28,7 +33,9 @@ def check_same_rows(data, covariates):
         )
 
 
-def standardized_covariates(data, rows: int, columns=()) -> tuple[list[str], np.ndarray]:
+def standardized_covariates(
+    data: Any, rows: int, columns: Sequence[str] = ()
+) -> tuple[list[str], np.ndarray]:
     """Check covariates and standardise them.
 
     Parameters
@@ -50,8 +57,8 @@ def standardized_covariates(data, rows: int, columns=()) -> tuple[list[str], np.
     Raises
     ------
     TableError
-        If the number of rows differs, a cell is missing or not a finite number, a column is
-        constant, the same as another, or has the name of a column of the table.
+        If the number of rows differs, a value is missing or not finite, a column is constant,
+        equal to another, or has the name of a column of the table.
 
     Warns
     -----
@@ -72,21 +79,21 @@ def standardized_covariates(data, rows: int, columns=()) -> tuple[list[str], np.
     broken = [name for name, v in zip(names, values.T, strict=True) if not np.isfinite(v).all()]
     if broken:
         raise TableError(
-            f"Covariate {column_list(broken)} has cells that are missing or no finite numbers; "
+            f"Covariate {column_list(broken)} has values that are missing or not finite; "
             "impute or encode them first, or leave the covariate out"
         )
     scale = values.std(axis=0, ddof=1)
     constant = [name for name, s in zip(names, scale, strict=True) if s == 0]
     if constant:
         raise TableError(
-            f"Covariate {column_list(constant)} is constant; leave it out, the intercept is there"
+            f"Covariate {column_list(constant)} is constant; leave it out, the model has an intercept"
         )
     _check_dependence(names, values)
     return names, (values - values.mean(axis=0)) / scale
 
 
 def _refuse_names(data):
-    """Refuse names of columns where the columns themselves are wanted."""
+    """Raise if names of columns are given instead of the columns."""
     names = [data] if isinstance(data, str) else data
     if isinstance(names, list | tuple) and names and all(isinstance(n, str) for n in names):
         raise TableError(

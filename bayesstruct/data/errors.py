@@ -1,4 +1,4 @@
-"""What goes wrong with a table, and how it is said."""
+"""Errors and warnings about tables, and the wording of their messages."""
 
 import warnings
 
@@ -8,16 +8,16 @@ from pathlib import Path
 __all__ = ["TableError", "TableWarning"]
 
 _PACKAGE = str(Path(__file__).parents[1])
-_MODELS = str(Path(__file__).parents[2] / "models")  # where they live in a checkout
+_MODELS = str(Path(__file__).parents[2] / "models")  # where they are in a clone of the repository
 _SHOWN = 10
 
 
 class TableError(ValueError):
-    """A table that cannot be served; the message names the columns and the remedy."""
+    """Raised for a table that cannot be used; the message names the columns and the remedy."""
 
 
 class TableWarning(UserWarning):
-    """A table that is served, with something its owner should know."""
+    """Warns of a property of a table that may not be intended; the table is used as it is."""
 
 
 def listing(items: Sequence, shown: int = _SHOWN) -> str:

@@ -1,4 +1,7 @@
-"""A graph that is known beforehand, as positions of the columns of a table."""
+"""Read a graph on the columns of a table, given by the user, as pairs of positions."""
+
+from collections.abc import Sequence
+from typing import Any
 
 from bayesstruct.data.errors import TableError, listing
 from bayesstruct.data.names import nearest
@@ -6,15 +9,15 @@ from bayesstruct.data.names import nearest
 __all__ = ["graph_pairs"]
 
 
-def graph_pairs(names, graph) -> tuple[tuple[int, int], ...]:
-    """Pairs of columns that a graph joins.
+def graph_pairs(names: Sequence[str], graph: Any) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of columns that a graph joins.
 
     Parameters
     ----------
     names : sequence of str
         Columns, in the order of the table.
     graph : networkx.Graph or iterable of pairs of str
-        On the columns; not all of them need appear.
+        Its nodes are columns; columns without edges may be absent.
 
     Returns
     -------
@@ -37,12 +40,11 @@ def graph_pairs(names, graph) -> tuple[tuple[int, int], ...]:
         a, b = _ends(at, pair)
         key = (min(at[a], at[b]), max(at[a], at[b]))
         if key in found:
-            raise TableError(f"graph: {a} -- {b} is there twice; give each pair once")
+            raise TableError(f"graph: {a} -- {b} is given twice; give each pair once")
         found[key] = pair
     if not found:
         raise TableError(
-            "graph has no edges, so that nothing is left to learn; give the pairs of columns that may "
-            "depend on each other"
+            "graph has no edges; give the pairs of columns that may depend on each other"
         )
     return tuple(sorted(found))
 

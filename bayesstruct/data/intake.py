@@ -1,4 +1,4 @@
-"""From whatever holds a table to column names and one matrix of floats."""
+"""Read tables of any supported kind into column names and one matrix of floats."""
 
 import datetime
 import decimal
@@ -6,6 +6,7 @@ import numbers
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +23,14 @@ _ACCEPTED = (
 
 @dataclass(frozen=True)
 class Intake:
-    """A table as it came in.
+    """A table before any check of its values.
 
     Attributes
     ----------
     names : list of str
         Column names, in order.
     values : ndarray, shape (n, p)
-        Float64; NaN where missing, and in the whole of a column that was refused.
+        Float64; NaN where missing, and everywhere in a column that does not hold numbers.
     refused : dict
         Kind of content (``"text"``, ``"category"``, ``"date"``, ``"complex"``, ``"object"``) to a
         list of ``(column position, example value)``.
@@ -47,7 +48,7 @@ class _Refused(Exception):
         self.kind, self.example = kind, example
 
 
-def read_columns(data, max_columns: int) -> Intake:
+def read_columns(data: Any, max_columns: int) -> Intake:
     """Read a table of any supported kind.
 
     Parameters
@@ -55,7 +56,7 @@ def read_columns(data, max_columns: int) -> Intake:
     data : DataFrame, ndarray, DataArray or list of lists
         Rows are observations, columns are variables.
     max_columns : int
-        Wider tables are named but not converted: `values` then has no row.
+        Of wider tables only the names are read: `values` then has no row.
 
     Returns
     -------
@@ -76,8 +77,8 @@ def read_columns(data, max_columns: int) -> Intake:
         raise TableError("A Series is one column; at least 2 are needed.")
     if isinstance(data, list | tuple):
         return _read_rows(data, max_columns)
-    if np.ma.isMaskedArray(data):
-        data = data.astype(float).filled(np.nan)
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(float), np.nan)
     if isinstance(data, np.ndarray):
         return _read_array(data, None, max_columns)
     raise TableError(f"A table is expected ({_ACCEPTED}), not {type(data).__name__}.")
@@ -93,10 +94,11 @@ def _read_xarray(data, max_columns: int) -> Intake:
 
 
 def _read_rows(rows, max_columns: int) -> Intake:
-    if len({len(row) if np.iterable(row) else -1 for row in rows}) > 1:
+    rows = [list(row) if np.iterable(row) else row for row in rows]
+    if len({len(row) if isinstance(row, list) else -1 for row in rows}) > 1:
         raise TableError("The rows of the list have different lengths: give each the same number.")
-    # As objects, so that one text cell does not turn every number into text.
-    array = np.array([list(row) if np.iterable(row) else row for row in rows], dtype=object)
+    # As objects, so that one text does not turn every number into text.
+    array = np.array(rows, dtype=object)
     if len(rows) == 0:
         array = array.reshape(0, 0)
     return _read_array(array, None, max_columns)
@@ -161,7 +163,7 @@ def _series_numbers(series) -> np.ndarray:
 
 
 def _numbers(column: np.ndarray) -> np.ndarray:
-    """Return real numbers as floats; refuse everything else with an example of it."""
+    """Return real numbers as floats; raise for anything else, with an example."""
     kind = column.dtype.kind
     if kind in "biuf":
         return column.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Names of columns as text, and unknown names, answered with the nearest known one."""
+"""Names of columns as text, and messages for unknown names."""
 
 import difflib
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 __all__ = ["label_text", "nearest"]
 
 
-def label_text(label) -> str:
-    """Return the label of a column as the text that tables have for it.
+def label_text(label: object) -> str:
+    """Return the label of a column as text, as tables name the column.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def label_text(label) -> str:
     return "_".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def nearest(kind: str, name, known: Iterable[str]) -> str:
+def nearest(kind: str, name: object, known: Iterable[str]) -> str:
     """Return a message for an unknown name: the nearest known one, and all of them.
 
     Examples

@@ -1,4 +1,6 @@
-"""Options that belong to one prior of a model."""
+"""Check the options of the priors that a model offers."""
+
+from typing import Any
 
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.names import nearest
@@ -15,21 +17,26 @@ POSITIVE = {
 }
 
 
-def check_options(prior, options, **given):
-    """Refuse an unknown prior, options that belong to another one, and numbers out of range.
+def check_options(prior: str, options: dict, **given: Any) -> dict:
+    """Return the options that were given, after a check that they apply to the prior.
 
     Parameters
     ----------
     prior : str
     options : dict
-        The options that each prior has, by its name.
+        Names of the options of each prior, by the name of the prior.
     **given
         Options by name; None where not given. Those that are named in `POSITIVE` must be positive.
 
     Returns
     -------
     dict
-        Those that were given.
+        The options that were given.
+
+    Raises
+    ------
+    ValueError
+        For an unknown prior, an option of another prior, or a number that is out of range.
     """
     if not isinstance(prior, str) or prior not in options:
         raise ValueError(nearest("prior", prior, options))
@@ -40,7 +47,7 @@ def check_options(prior, options, **given):
             raise ValueError(f"`{name}` goes with {owners}")
         if (
             name in POSITIVE and not 1e-100 < _number(name, value) < 1e100
-        ):  # squares are numbers too
+        ):  # its square is finite too
             raise ValueError(f"`{name}` must be positive and finite, it is {value}")
     return given
 

@@ -1,4 +1,4 @@
-"""Reading a table from a file, for the command line."""
+"""Read a table from a file, for the command line."""
 
 import csv
 import difflib
@@ -31,7 +31,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFram
         Parquet if it ends in ``.parquet`` or ``.pq``, otherwise text with one header line and
         fields separated by comma, semicolon or tab (found out from the file); text may be
         compressed by gzip. Between semicolons or tabs numbers may have a decimal comma. Empty
-        fields, ``NA``, ``NaN`` and what else pandas takes for missing are missing.
+        fields, ``NA``, ``NaN`` and everything else that pandas reads as missing are missing.
     encoding : str, default "utf-8"
         Encoding of a text file.
 
@@ -45,7 +45,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFram
     TableError
         If the file does not exist (with near names of its folder), is a folder, is empty, has a
         header only, is in another encoding, has lines of unequal length, has repeated or empty
-        column names, or is of a kind that is not read.
+        column names, or is of a kind that is not supported.
 
     Warns
     -----
@@ -86,7 +86,7 @@ def _near(path: Path) -> str:
     if not path.parent.is_dir():
         return f" Neither does the folder {path.parent}: check the path."
     # By the names without their ends, which all tables of a folder share.
-    present = {}
+    present: dict[str, list[str]] = {}
     for entry in sorted(path.parent.iterdir()):
         if entry.is_file():
             present.setdefault(_stem(entry), []).append(entry.name)

@@ -1,11 +1,11 @@
-"""The table that models of discrete variables start from: states as codes, with their labels."""
+"""A checked table of discrete variables: states as codes, with their labels."""
 
 import math
 
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bayesstruct.data.table import NamedColumns
 
 __all__ = ["MAX_LEVELS", "StateTable"]
 
-#: A column of more different values is taken for a number or an identifier.
+#: A column with more different values is taken to be a number or an identifier.
 MAX_LEVELS = 20
 _CLASSES = (
     "make them numbers (pandas.to_numeric) and cut them into classes (pandas.cut, pandas.qcut), or, if "
@@ -26,7 +26,7 @@ _CLASSES = (
 _EXACT = 2**53  # up to which all whole numbers are floats
 _HUGE = f"holds whole numbers beyond {_EXACT}, which cannot be told apart as floats"
 _AS_TEXT = "make text of them (data[column].astype(str) in pandas)"
-#: Text, in small letters, and numbers that more often stand for a missing value than for a state.
+#: Text, in lower case, and numbers that stand for a missing value more often than for a state.
 _NO_VALUE = {"", "na", "n/a", "#n/a", "nan", "null", ".", "?"}
 _CODES = {9, 88, 98, 99, 888, 998, 999, 8888, 9998, 9999}
 
@@ -56,7 +56,7 @@ class StateTable(NamedColumns):
     ordered: tuple[bool, ...]
 
     @classmethod
-    def read(cls, data) -> "StateTable":
+    def read(cls, data: Any) -> "StateTable":
         """Check a table of discrete variables.
 
         Parameters
@@ -74,18 +74,18 @@ class StateTable(NamedColumns):
         Raises
         ------
         TableError
-            With everything that is wrong in one message: what :meth:`Table.continuous` says of sizes,
-            names, constants and gaps; duplicates that cannot be chance; numbers that are not whole,
+            With everything that is wrong in one message: the problems of sizes, names, constants and
+            missing values that :meth:`Table.continuous` reports; duplicates that cannot be chance; numbers that are not whole,
             also as text; text and numbers in one column; more than 20 different values; categories that never occur; dates and other things that are not
             states.
 
         Warns
         -----
         TableWarning
-            If columns are the same that may be so by chance: unrelated columns would be in one
+            If columns are equal and may be so by chance: unrelated columns would be equal in one
             table of this size in a million, or more often. If text or numbers that often stand
-            for a missing value ("", "NA"; -9, 99 apart from the others) are states, or states differ in
-            blanks or capitals alone.
+            for a missing value ("", "NA"; -9, 99 apart from the others) are states, or states differ only in
+            blanks or capitals.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class StateTable(NamedColumns):
         Raises
         ------
         TableError
-            Naming the columns that have more, with what to do about them.
+            With the names of the columns that have more, and the remedy.
         """
         if wide := [name for name, k in zip(self.names, self.states, strict=True) if k > 2]:
             raise TableError(f"{column_list(wide)}: more than two values; {remedy}")
@@ -125,9 +125,9 @@ class StateTable(NamedColumns):
         return f"StateTable({self.n:,} observations, {self.p:,} variables{share})"
 
     def warn_about_order(self) -> None:
-        """Say in which columns the order of the states may not be the one that is meant.
+        """Warn of columns whose order of states may not be the intended one.
 
-        For models that use it, as ordinal potentials do.
+        For models that use the order, as ordinal potentials do.
 
         Warns
         -----
@@ -152,9 +152,9 @@ class StateTable(NamedColumns):
             )
 
     def warn_about_opposite_orders(self) -> None:
-        """Say which columns have the same states as another one in another order.
+        """Warn of columns that have the same states in different orders.
 
-        For models in which the order decides on the sign of an edge.
+        For models in which the order determines the sign of an edge.
 
         Warns
         -----
@@ -165,15 +165,15 @@ class StateTable(NamedColumns):
                 if own != self.levels[i] and set(own) == set(self.levels[i]):
                     warn(
                         f"columns {self.names[i]!r} and {self.names[j]!r} have the same states in different orders "
-                        f"({listing(self.levels[i])}; {listing(own)}), so that what they have in common is turned "
-                        "round; if that is not meant, give both the same ordered categories (pandas.Categorical)"
+                        f"({listing(self.levels[i])}; {listing(own)}), which reverses the sign of "
+                        "their dependence; if that is not intended, give both the same ordered categories (pandas.Categorical)"
                     )
                     return
 
     def warn_about_equality(self) -> None:
-        """Say which columns have other labels than the first, where states of two columns are compared.
+        """Warn of columns whose states have other labels than those of the first column.
 
-        For models that ask whether two columns have the same state, as Ising potentials do: they go by places in
+        For models that compare the states of two columns, as Ising potentials do: they compare positions in
         `levels`.
 
         Warns
@@ -186,7 +186,7 @@ class StateTable(NamedColumns):
                 f"{column_list([self.names[j] for j in other])}: other states than {self.names[0]!r} has "
                 f"({self.names[other[0]]!r}: {listing(self.levels[other[0]])}; {self.names[0]!r}: {listing(first)}). "
                 "These potentials ask whether two columns have the same state, which is taken to be the one at the "
-                'same place in these lists; use potentials="full" or "ordinal" where that is not what is meant'
+                'same place in these lists; use potentials="full" or "ordinal" if that is not intended'
             )
 
     @property
@@ -201,12 +201,12 @@ class StateTable(NamedColumns):
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """Which cells are missing; bool, shape (n, p)."""
+        """Which values are missing; bool, shape (n, p)."""
         return self.codes < 0
 
 
 def _odd_labels(names, columns) -> list[str]:
-    """Say which columns have states that may be no states, or the same one twice."""
+    """List the columns with states that may stand for missing values, or are spelled in two ways."""
     remarks, levels = [], [column.levels for column in columns]
     for find, words in ((_no_values, _NO_STATE), (_twins, _ONE_STATE)):
         found = [(name, find(own)) for name, own in zip(names, levels, strict=True)]
@@ -216,17 +216,17 @@ def _odd_labels(names, columns) -> list[str]:
 
 
 _NO_STATE = (
-    "states that may stand for missing values are taken for states of their own in {shown}; if they mean missing, "
+    "values that often stand for missing ones are read as states in {shown}; if they mean missing, "
     "replace them first, in pandas with data.replace([...], numpy.nan)"
 )
 _ONE_STATE = (
-    "states that differ in blanks or capitals alone are taken for different ones in {shown}; if they are the "
-    "same, make them so first, in pandas with data[column].str.strip().str.lower()"
+    "states that differ only in blanks or capitals are read as different states in {shown}; if they are the "
+    "same, unify them first, in pandas with data[column].str.strip().str.lower()"
 )
 
 
 def _no_values(levels) -> list:
-    """Labels that say that there is no value, and numbers that often do, apart from the others."""
+    """Labels that mean a missing value, and numbers far from the others that often do."""
     if any(isinstance(level, str) and not reads_as_number(level) for level in levels):
         return [v for v in levels if isinstance(v, str) and v.strip().lower() in _NO_VALUE]
     if not all(
@@ -244,13 +244,13 @@ def _no_values(levels) -> list:
 
 
 def _twins(levels) -> list:
-    """Labels that are like an earlier one but for blanks and capitals."""
+    """Labels that differ from an earlier one only in blanks and capitals."""
     plain = [level.strip().lower() if isinstance(level, str) else level for level in levels]
     return [level for k, level in enumerate(levels) if plain[k] in plain[:k]]
 
 
 class _Problem(NamedTuple):
-    """What is wrong with a column, after its name, and what to do about it."""
+    """A problem of a column, in words that follow its name, and the remedy."""
 
     what: str
     remedy: str
@@ -277,7 +277,7 @@ def _sentences(names, columns) -> list[str]:
             sentences.append(f"column {first!r} {what}: {remedy}")
         else:
             listed = column_list([name for name, _ in cases])
-            sentences.append(f"{listed} are like the first: {first!r} {what}; {remedy}")
+            sentences.append(f"{listed} have the same problem, {first!r} {what}: {remedy}")
     return sentences
 
 
@@ -294,7 +294,7 @@ def _columns(data):
             raise TableError(
                 "The rows of the list have different lengths: give each the same number."
             )
-        names = read_columns(data, max_columns()).names  # refuses what is no table
+        names = read_columns(data, max_columns()).names  # raises for anything that is not a table
         values = getattr(data, "values", data)
         if np.ma.isMaskedArray(values):
             mask, values = np.ma.getmaskarray(values), np.array(values.data, dtype=object)
@@ -340,7 +340,7 @@ def _categories(series):
         states = f"the state{'s' if len(unseen) > 1 else ''} {listing(unseen)}"
         problems.append(
             _Problem(
-                f"never has {states}, about which the table says nothing",
+                f"never has {states}, of which the table has no observation",
                 "drop unused categories (data[column].cat.remove_unused_categories() in pandas), or "
                 "merge states",
             )
@@ -349,7 +349,7 @@ def _categories(series):
 
 
 def _declared(series):
-    """Categories in their order, and whether that order means something."""
+    """Categories in their order, and whether that order was declared."""
     import narwhals as nw
 
     categories = getattr(getattr(series.to_native(), "cat", None), "categories", None)
@@ -404,7 +404,7 @@ def _objects(values):
 
 
 def _sorted_text(labels):
-    """Labels in order, and whether that is the order of numbers."""
+    """Sorted labels, and whether they are sorted as numbers."""
     labels = sorted(labels)
     if not all(map(reads_as_number, labels)):
         return labels, False
@@ -440,18 +440,18 @@ def _refused(what, remedy):
 
 def _level_problems(labels) -> list[_Problem]:
     if not labels:
-        return [_Problem("is empty, all values are missing", "remove what was never observed")]
+        return [_Problem("is empty, all values are missing", "remove it")]
     if len(labels) == 1:
         return [
             _Problem(
                 f"is constant (always {labels[0]!r})",
-                "remove it, what does not vary depends on nothing",
+                "remove it, a constant column carries no information about dependence",
             )
         ]
     if len(labels) > MAX_LEVELS:
         return [
             _Problem(
-                f"has {len(labels):,} different values, at most {MAX_LEVELS} states are served",
+                f"has {len(labels):,} different values, at most {MAX_LEVELS} states are supported",
                 "merge states (pandas.cut, pandas.qcut), leave it out if it is an identifier, or use "
                 "a model for continuous columns",
             )
@@ -466,6 +466,6 @@ def _table_problems(names, codes):
     if empty:
         problems.append(
             f"row{'s' if len(empty) > 1 else ''} {listing(empty)} (counting from 0): all values are "
-            "missing; remove what says nothing, for example with data.dropna(how='all')"
+            "missing; remove such rows, for example with data.dropna(how='all')"
         )
     return problems, remarks

@@ -1,7 +1,8 @@
-"""The table that every model starts from: checked once, with names and coordinates."""
+"""A checked table of continuous or binary variables, with the names and coordinates of its columns."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +24,14 @@ __all__ = ["NamedColumns", "Table", "TableError", "TableWarning"]
 
 
 class NamedColumns:
-    """What follows from the names of the columns of a table: `names`, and its number of rows `n`."""
+    """Base of tables with named columns: pairs, arcs and coordinates from `names` and the number of rows `n`."""
 
     names: tuple[str, ...]
-    n: int
+
+    @property
+    def n(self) -> int:
+        """Number of observations (rows)."""
+        raise NotImplementedError
 
     @property
     def p(self) -> int:
@@ -63,7 +68,7 @@ class NamedColumns:
         return [f"{a}{ARROW}{b}" for b in names for a in names if a != b]
 
     @property
-    def coords(self) -> dict:
+    def coords(self) -> dict[str, Any]:
         """Coordinates for ``pm.Model(coords=...)``: observation, node, node_ and pair."""
         return {
             "observation": np.arange(self.n),
@@ -98,7 +103,7 @@ class Table(NamedColumns):
     scale: np.ndarray
 
     @classmethod
-    def continuous(cls, data, *, standardize: bool = True) -> "Table":
+    def continuous(cls, data: Any, *, standardize: bool = True) -> "Table":
         """Check a table of continuous variables.
 
         Parameters
@@ -107,10 +112,10 @@ class Table(NamedColumns):
             n rows (observations) and p columns (variables). pandas and polars frames, and all
             others that narwhals knows, keep their column names; so does an xarray array with a
             coordinate along its second dimension. Otherwise the columns are ``x0``, ``x1``, ...
-            Missing values are NaN, None or the null of the library. Fewer rows than columns are
-            fine.
+            Missing values are NaN, None or the null of the library. There may be fewer rows than
+            columns.
         standardize : bool, default True
-            Remember the mean and standard deviation of the observed values of each column, so
+            Store the mean and standard deviation of the observed values of each column, so
             that :attr:`standardized` has mean 0 and standard deviation 1. The columns may then be
             in any units.
 
@@ -130,9 +135,9 @@ class Table(NamedColumns):
         Warns
         -----
         TableWarning
-            If more than 20 % of the cells or more than half of a column is missing, if a column is
-            binary, or if some columns are exact linear combinations of others. The last is looked
-            for in the complete rows, if there are more of them than columns.
+            If more than 20 % of the values or more than half of a column is missing, if a column is
+            binary, or if some columns are exact linear combinations of others. Linear
+            combinations are searched for in the complete rows, if there are more of them than columns.
 
         Examples
         --------
@@ -153,14 +158,14 @@ class Table(NamedColumns):
         return cls(intake.values, tuple(intake.names), location, scale)
 
     @classmethod
-    def binary(cls, data) -> "Table":
+    def binary(cls, data: Any) -> "Table":
         """Check a table whose columns have two values each.
 
         Parameters
         ----------
         data : DataFrame, ndarray, DataArray or list of lists
-            As for :meth:`continuous`. Any two numbers, or booleans, will do; the larger counts as
-            1 in :attr:`standardized`.
+            As for :meth:`continuous`. Any two numbers, or booleans, are accepted; the larger is 1
+            in :attr:`standardized`.
 
         Returns
         -------
@@ -174,7 +179,7 @@ class Table(NamedColumns):
         Warns
         -----
         TableWarning
-            If columns are the same that may be so by chance: unrelated columns would be in one
+            If columns are equal and may be so by chance: unrelated columns would be equal in one
             table of this size in a million, or more often.
 
         Examples
@@ -207,12 +212,12 @@ class Table(NamedColumns):
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """Which cells are missing; bool, shape (n, p)."""
+        """Which values are missing; bool, shape (n, p)."""
         return np.isnan(self.values)
 
     @cached_property
     def missing_share(self) -> float:
-        """Share of the n p cells that are missing, between 0 and 1."""
+        """Share of the n p values that are missing, between 0 and 1."""
         return float(self.missing.mean())
 
     @cached_property

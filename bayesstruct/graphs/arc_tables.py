@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
-from bayesstruct.graphs.posteriors.reading import read_arcs
+from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
 if TYPE_CHECKING:
@@ -136,3 +137,31 @@ def _weight_summary(posterior: ArcPosterior, ci_prob: float) -> dict[str, np.nda
     if posterior.summaries is not None:
         mean = posterior.summaries["mean"].values
     return {"mean": mean, "hdi_low": low, "hdi_high": high}
+
+
+def _has_arcs(idata) -> bool:
+    return "arc" in variables(idata)
+
+
+def _has_dags(idata) -> bool:
+    return _has_arcs(idata) and is_acyclic(idata)
+
+
+#: Functions that read directed acyclic graphs, from whatever model they are.
+DAG_READERS = (
+    "median_graph",
+    "map_graph",
+    "graph_probabilities",
+    "essential_graph_probabilities",
+    "arc_probabilities",
+    "path_probabilities",
+    "blanket_probabilities",
+    "compare",
+    "to_networkx",
+    "plot_graph",
+    "check",
+)
+register_summary("dependency networks", _has_arcs, arc_table, ("symmetrize", "check"))
+register_summary(
+    "directed acyclic graphs", _has_dags, arc_table, DAG_READERS, before="dependency networks"
+)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.edges import EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
@@ -123,3 +124,27 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             "that the data could change."
         )
     return notes
+
+
+#: Functions that read undirected graphs, from whatever model they are.
+EDGE_READERS = (
+    "median_graph",
+    "map_graph",
+    "graph_probabilities",
+    "inclusion_probabilities",
+    "credible_edges",
+    "compare",
+    "to_networkx",
+    "plot_graph",
+    "plot_edges",
+    "plot_evidence",
+    "plot_matrix",
+    "check",
+)
+
+
+def _has_edges(idata) -> bool:
+    return "edge" in variables(idata)
+
+
+register_summary("undirected graphs", _has_edges, edge_table, EDGE_READERS)

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.data.names import nearest
+from bayesstruct.graphs.arc_tables import DAG_READERS, arc_table
 from bayesstruct.graphs.groups import in_order
 from bayesstruct.graphs.posteriors.refusals import refuse_cut_arcs
 
@@ -289,3 +291,17 @@ def _law_given_held(i, held, tables, states, step, set_to, dag):
             along[a] = states[v]
             cell = cell + step[v, i] * np.arange(states[v]).reshape(along)
     return tables[i][cell[..., None] * k + np.arange(k)]
+
+
+def _is_network(idata) -> bool:
+    recorded = variables(idata, "constant_data")
+    return {"dag", "arc"} <= variables(idata) and "arc_acyclic" in recorded
+
+
+register_summary(
+    "Bayesian networks",
+    _is_network,
+    arc_table,
+    ("do", *DAG_READERS),
+    before="directed acyclic graphs",
+)

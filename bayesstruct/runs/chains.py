@@ -1,4 +1,4 @@
-"""One chain: PyMC's step method in a loop that writes what it draws and can take up where it stopped."""
+"""One chain: PyMC's step method in a loop that writes its draws and can be continued."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKPOINT_SHARE = 20
 
 @dataclass
 class Plan:
-    """What every chain of a run needs; handed to the worker processes as it is.
+    """Data that all chains of a run share; passed to the worker processes.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Plan:
     project : callable
         Values of the free variables -> values of the stored variables.
     folder, run
-        Where the draws go, and what the run is.
+        Folder of the draws, and settings of the run.
     keep : bool
         Write states, to resume from. False for a temporary folder.
     every : float
@@ -65,7 +65,7 @@ class ChainError(Exception):
 
 
 def snapshot(step) -> tuple:
-    """Return all that a step method remembers: (its sampling state, plain numbers beside it).
+    """Return the state of a step method: (its sampling state, plain numbers among its attributes).
 
     Notes
     -----

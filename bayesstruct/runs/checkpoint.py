@@ -1,4 +1,4 @@
-"""The folder of a run: draws as memory-mapped arrays, sampler states, and what the run was.
+"""The folder of a run: draws as memory-mapped arrays, states of the sampler, and settings.
 
 Layout (arrays and JSON only; nothing that is read back is a pickle)::
 
@@ -102,7 +102,9 @@ class Run:
             content = json.loads(path.read_text(encoding="utf-8"))
             run = cls(**content)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{path} is damaged or not ours ({error})") from error
+            raise ValueError(
+                f"{path} is damaged or was not written by bayesstruct ({error})"
+            ) from error
         if run.format != FORMAT:
             raise ValueError(f"{path} has format {run.format}; this version reads format {FORMAT}")
         return run
@@ -118,7 +120,7 @@ class Run:
                 kind = np.dtype(dtype)
                 yield (s, name), file, kind.base, (self.draws, *kind.shape)
 
-    def bytes_on_disc(self) -> int:
+    def bytes_on_disk(self) -> int:
         """Size of the draws of all chains."""
         one = sum(dtype.itemsize * int(np.prod(shape)) for _, _, dtype, shape in self.arrays())
         return one * self.chains
@@ -166,7 +168,7 @@ class ChainStore:
         """Make the draws so far count, together with the state that continues after them."""
         if durable and self._dirty:  # nothing is stored during warm-up
             for array in self._maps.values():
-                array.flush()  # the rows must be on the disc before the state that vouches for them
+                array.flush()  # the rows must be on the disk before the state that vouches for them
         write_state(self.folder / f"state.{self._slot}.npz", header, value, durable=durable)
         self._slot, self._dirty = 1 - self._slot, False
 
@@ -268,9 +270,9 @@ def create(folder: Path, run: Run, *, start: Any, step: Any) -> None:
     Raises
     ------
     OSError
-        If the disc is too small, full or not writable.
+        If the disk is too small, full or not writable.
     """
-    needed, free = run.bytes_on_disc(), shutil.disk_usage(folder).free
+    needed, free = run.bytes_on_disk(), shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(
             errno.ENOSPC,
@@ -282,7 +284,7 @@ def create(folder: Path, run: Run, *, start: Any, step: Any) -> None:
         for chain in range(run.chains):
             _create_chain(folder, run, chain)
     except OSError:
-        for chain in range(run.chains):  # do not leave a disc full of nothing behind
+        for chain in range(run.chains):  # give the space back
             shutil.rmtree(chain_folder(folder, chain), ignore_errors=True)
         raise
     if start is not None:
@@ -302,7 +304,7 @@ def _create_chain(folder, run, chain):
 def _allocate(path, dtype, shape):
     np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     if hasattr(os, "posix_fallocate"):
-        # Writing to a hole in a memory map when the disc is full kills the process (SIGBUS):
+        # Writing to a hole in a memory map when the disk is full kills the process (SIGBUS):
         # claim the blocks now, where it is an ordinary OSError.
         with open(path, "r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

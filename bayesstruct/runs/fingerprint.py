@@ -1,4 +1,4 @@
-"""What a checkpoint remembers of a model, to refuse to be continued with another one."""
+"""Checksums of a model, by which a checkpoint recognises the model that it belongs to."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _leaf(variable) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions on which the draws depend."""
+    """Return the versions of the packages on which the draws depend."""
     import pymc
     import pytensor
 
@@ -99,12 +99,12 @@ def versions() -> dict[str, str]:
 
 
 def differences(stored: dict, asked: dict, *, same_versions: bool = True) -> list[str]:
-    """Say in words how two descriptions (`describe_model`) differ; an empty list if they agree."""
+    """List in words how two descriptions (`describe_model`) differ; empty if they agree."""
     phrases = {
         "variables": "the free variable {} has another type or shape",
-        "observed": "the observed values of {} are others",
-        "data": "the data {} are others",
-        "formulas": "the definition of {} is another",
+        "observed": "the observed values of {} differ",
+        "data": "the data {} differ",
+        "formulas": "the definition of {} differs",
     }
     if not same_versions:
         phrases.pop("formulas")  # operations may have been renamed between versions

@@ -1,4 +1,4 @@
-"""From a model and the arguments of `sample` to a `Plan` that chains can follow, or take up again."""
+"""Make a `Plan` for chains, new or continued, from a model and the arguments of `sample`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHAINS = 4  # not a function of the machine: the same call gives the same result
 
 @dataclass
 class Request:
-    """What the caller of `sample` asked for; see there."""
+    """Arguments of `sample`."""
 
     draws: int
     tune: int
@@ -38,7 +38,7 @@ class Request:
     step_options: dict[str, dict]
 
     def check(self, model) -> None:
-        """Refuse what no run could serve."""
+        """Raise if the arguments are invalid for the model."""
         for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
             value = getattr(self, name)
             if name == "chains" and value is None:
@@ -79,7 +79,7 @@ class Request:
             if run.settings[name] != value
         ]
         if self.random_seed is not None and not self._same_seed(folder):
-            found.append("the random_seed is another (leave it out to go on with the stored one)")
+            found.append("the random_seed differs (leave it out to continue with the stored one)")
         if found:
             _refuse(folder, found)
 
@@ -111,7 +111,7 @@ def read_start(folder: Path) -> tuple[Any, list[dict]]:
 def make_plan(
     request: Request, model, folder: Path, stored: Run | None, *, keep: bool, every: float
 ) -> Plan:
-    """Build step methods and starting points; lay out the folder, or take it up again.
+    """Build step methods and starting points; create the files of the run, or read those of a stored run.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _starting_points(request, folder, computed, stored):
     if stored is None:
         return computed
     if request.initvals is not None and not _close(computed, stored):
-        _refuse(folder, ["initvals are others (leave them out to go on with the stored ones)"])
+        _refuse(folder, ["initvals differ (leave them out to continue with the stored ones)"])
     return stored
 
 

@@ -1,9 +1,11 @@
-"""What the parent does with the news of its chains: the progress bar and the user's callback."""
+"""Progress bar and callback of a run, driven by the process that started it."""
 
 from __future__ import annotations
 
 import logging
 import time
+
+from typing import Any
 
 from bayesstruct.runs.chains import Plan
 from bayesstruct.runs.checkpoint import ChainStore
@@ -31,11 +33,11 @@ class Report:
     def __init__(self, plan: Plan, model, *, callback=None, progressbar=True):
         self.plan, self.model, self.callback = plan, model, callback
         self.bar = _Bar(plan, progressbar) if progressbar else None
-        self._traces = {}
+        self._traces: dict[int, Any] = {}
 
     @property
     def wants_points(self) -> bool:
-        """Whether every single draw has to be told."""
+        """Whether every single draw has to be reported."""
         return self.callback is not None
 
     def __enter__(self):
@@ -48,7 +50,7 @@ class Report:
             self.bar.manager.__exit__(*exc)
 
     def draw(self, chain: int, iteration: int, stats: list[dict], point: dict | None) -> None:
-        """Take note that a chain has finished an iteration."""
+        """Report that a chain has finished an iteration."""
         if self.bar is not None:
             self.bar.show(chain, iteration, stats)
         if self.callback is not None:

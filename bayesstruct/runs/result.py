@@ -1,4 +1,4 @@
-"""From the arrays of a run to the DataTree that `pm.sample` would return."""
+"""Make the DataTree that `pm.sample` would return from the arrays of a run."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ import os
 import warnings
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.runs.checkpoint import ChainStore, Run, iteration_of, refuse_other_model
+
+if TYPE_CHECKING:
+    import pymc as pm
+    import xarray as xr
 
 __all__ = ["check_convergence", "load_checkpoint", "to_datatree"]
 
 logger = logging.getLogger(__name__)
 
 
-def to_datatree(folder: Path, run: Run, reached: dict[int, tuple[int, float]], *, model=None):
-    """Convert the rows that count with PyMC's own converter.
+def to_datatree(
+    folder: Path, run: Run, reached: dict[int, tuple[int, float]], *, model: pm.Model | None = None
+) -> xr.DataTree:
+    """Convert the stored draws with PyMC's own converter.
 
     Parameters
     ----------
@@ -80,14 +87,14 @@ def _warn_if_cut(rows, kept, length, folder):
     lengths = ", ".join(f"chain {chain}: {count}" for chain, count in sorted(rows.items()))
     warnings.warn(
         f"the chains have different lengths ({lengths}): returned are {length} draws of the chains "
-        f"{kept}. What is left out stays in {folder} if that is a checkpoint; running it to its end "
-        "brings it back.",
+        f"{kept}. The other draws stay in {folder} if that is a checkpoint, and are returned when "
+        "the run has been continued to its end.",
         UserWarning,
         stacklevel=2,
     )
 
 
-def check_convergence(idata, model) -> None:
+def check_convergence(idata: xr.DataTree, model: pm.Model) -> None:
     """Log the warnings on divergences, R-hat and effective sample size that `pm.sample` logs."""
     from pymc.stats.convergence import log_warnings, run_convergence_checks
 
@@ -96,7 +103,7 @@ def check_convergence(idata, model) -> None:
         log_warnings(run_convergence_checks(idata, model))
 
 
-def load_checkpoint(path: str | os.PathLike, model=None):
+def load_checkpoint(path: str | os.PathLike, model: pm.Model | None = None) -> xr.DataTree:
     """Read the draws that a run has written so far.
 
     Parameters
@@ -111,8 +118,8 @@ def load_checkpoint(path: str | os.PathLike, model=None):
     Returns
     -------
     xarray.DataTree
-        As of `pm.sample`. If the chains have different lengths, those are kept that make the
-        greatest number of draws, cut to the shortest of them, and a warning names the lengths.
+        As of `pm.sample`. If the chains have different lengths, those that make the
+        greatest number of draws are returned, cut to the shortest of them, and a warning names the lengths.
 
     Raises
     ------

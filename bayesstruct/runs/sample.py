@@ -1,4 +1,4 @@
-"""`pm.sample` for long runs: draws go to disk as they come, and a killed run continues bit for bit."""
+"""`pm.sample` for long runs: draws are written to disk, and an interrupted run continues bit for bit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import os
 import sys
 import tempfile
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bayesstruct.runs.chains import ChainError, Plan
 from bayesstruct.runs.checkpoint import Run, iteration_of, locked, prepare_folder
@@ -17,6 +18,10 @@ from bayesstruct.runs.plan import Request, make_plan
 from bayesstruct.runs.report import Report
 from bayesstruct.runs.result import check_convergence, load_checkpoint, to_datatree
 from bayesstruct.runs.workers import Interrupt, run_here, run_in_workers
+
+if TYPE_CHECKING:
+    import pymc as pm
+    import xarray as xr
 
 __all__ = ["sample"]
 
@@ -29,20 +34,20 @@ def sample(
     tune: int = 1000,
     chains: int | None = None,
     cores: int | None = None,
-    random_seed=None,
-    step=None,
-    initvals=None,
+    random_seed: Any = None,
+    step: Any = None,
+    initvals: dict | list[dict] | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 1.0,
     var_names: list[str] | None = None,
     compute_convergence_checks: bool = True,
     progressbar: bool | str = True,
-    callback=None,
-    mp_ctx=None,
-    model=None,
-    **step_options,
-):
-    """Draw from the posterior as `pm.sample` does, so that nothing is lost if the run is cut short.
+    callback: Callable | None = None,
+    mp_ctx: Any = None,
+    model: pm.Model | None = None,
+    **step_options: dict,
+) -> xr.DataTree:
+    """Draw from the posterior as `pm.sample` does, with draws on disk and a run that can be continued.
 
     Parameters
     ----------
@@ -59,7 +64,7 @@ def sample(
         For some or all variables; PyMC assigns the others. The sampler is always PyMC's own, so a
         model with continuous variables only is drawn by PyMC's NUTS, started by `jitter+adapt_diag`.
     initvals : dict or list of dict, optional
-        Starting values, for all chains or for each; by default those that the model says.
+        Starting values, for all chains or for each; by default those of the model.
     checkpoint : path, optional
         Folder for the run. If it holds an unfinished run of the same model and settings, that run is
         continued; if it holds a finished one, its draws are returned at once. By default the draws
@@ -91,14 +96,14 @@ def sample(
     Raises
     ------
     ValueError
-        If the checkpoint belongs to another model or to other settings, is in use, is damaged, or is
-        not a folder of ours; the message says what differs.
+        If the checkpoint belongs to another model or to other settings, is in use, is damaged, or was
+        not written by bayesstruct; the message says what differs.
     OSError
-        If the disc is full or not writable. Space for all draws is claimed at the start.
+        If the disk is full or not writable. Space for all draws is allocated at the start.
     TypeError
         If a step method keeps a state that cannot be written as arrays and JSON.
     pymc.exceptions.SamplingError
-        If a step method fails or a worker dies: the message names the chain. What was saved stays.
+        If a step method fails or a worker dies: the message names the chain. Saved draws are kept.
     KeyboardInterrupt
         On Ctrl-C before any chain has left its warm-up, or on a second Ctrl-C. The checkpoint
         remains and can be continued.
@@ -106,8 +111,8 @@ def sample(
     Notes
     -----
     On Ctrl-C every chain finishes its present draw and is saved. Chains may then have different
-    lengths; returned are those chains, cut to a common length, that make the greatest number of
-    draws, and a warning names what is left out. It stays in the checkpoint.
+    lengths; those that make the greatest number of draws are returned, cut to a common length, and a
+    warning names the others. All draws stay in the checkpoint.
 
     After `kill -9`, a crash or a power cut each chain goes back to its newest saved state and
     repeats the draws after it with the same random numbers, so the result is that of an
@@ -115,8 +120,8 @@ def sample(
     by themselves within a second.
 
     With the same seed the draws are those of `pm.sample(nuts_sampler="pymc")` called within the context of the
-    model, ``with model:``, which is entered here in any case: outside of it PyMC does not tell a step what a variable
-    belongs to, and some variables are left to slower ones.
+    model, ``with model:``, which is entered here in any case: outside of it PyMC does not tell step methods the model of a
+    variable, and some variables are assigned to slower ones.
 
     Example
     -------
@@ -132,7 +137,7 @@ def sample(
     request = Request(draws, tune, chains, random_seed, step, initvals, var_names, step_options)
     request.check(model)
     keep = checkpoint is not None
-    # Some steps know more of a variable within the context of its model.
+    # Some step methods need the context of the model to recognise a variable.
     with model, _folder(checkpoint) as folder:
         stored = Run.read(folder) if (folder / "run.json").exists() else None
         if stored is not None:
@@ -218,8 +223,8 @@ def _explain(plan: Plan, failure: ChainError) -> str:
     after = "With checkpoint=<folder> the draws so far would have been kept."
     if plan.keep:
         after = (
-            f"What was saved is in {str(plan.folder)!r}: load_checkpoint reads it, and the same call "
-            "of sample continues it once the cause is removed."
+            f"The saved draws are in {str(plan.folder)!r}: load_checkpoint reads them, and the same call "
+            "of sample continues the run once the cause is removed."
         )
     return f"Chain {failure.chain} failed{place}: {failure.error}. {after}"
 

@@ -129,7 +129,7 @@ class _Encoder:
 
 
 def decode(tree: Any, arrays: Mapping[str, np.ndarray], like: Any = None) -> Any:
-    """Rebuild what `encode` took apart.
+    """Rebuild the value that `encode` has split.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def write_state(path: Path, header: dict, value: Any, *, durable: bool = True) -
 
     Notes
     -----
-    The bytes go to a neighbouring file that is flushed to the disc and then renamed, so `path` holds
+    The bytes go to a neighbouring file that is flushed to the disk and then renamed, so `path` holds
     either the old content or the new one, also after a power cut. A zip archive carries a checksum
     of each of its members: `read_state` recognises a damaged file.
     """

@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.reading.posterior import read_features, reference_draw
+from bayesstruct.features.reading.tables import FEATURE_READERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,3 +127,16 @@ def _matched(parts, chosen, latent, s, used, least):
     mine, its = linear_sum_assignment(-np.where(same >= least, same, 0.0))
     good = same[mine, its] >= least
     return mine[good], used[its[good]]
+
+
+def _has_behaviours(idata) -> bool:
+    return {"feature", *_NEEDED["posterior"]} <= variables(idata)
+
+
+register_summary(
+    "behaviours of time series",
+    _has_behaviours,
+    state_probabilities,
+    ("feature_table", *FEATURE_READERS),
+    before="latent features",
+)

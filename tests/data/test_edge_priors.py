@@ -81,7 +81,7 @@ def test_covariates_are_standardised():
     ("column", "rows", "message"),
     [
         ([1.0, 2.0], 3, "2 rows, the table has 3"),
-        ([1.0, np.nan, 2.0], 3, "'dose' has cells that are missing"),
+        ([1.0, np.nan, 2.0], 3, "'dose' has values that are missing"),
         ([1.0, 1.0, 1.0], 3, "'dose' is constant"),
         (["x", "y", "z"], 3, "'dose' does not hold numbers .text, for example 'x'.*get_dummies"),
     ],

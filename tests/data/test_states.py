@@ -65,7 +65,7 @@ def test_masked_arrays_have_gaps():
 
 
 def test_numbers_as_text_are_sorted_by_value():
-    with pytest.warns(TableWarning, match="may stand for missing"):
+    with pytest.warns(TableWarning, match="often stand for missing"):
         table = StateTable.read([["10", "nan"], ["9", "1"], ["1,0", "x"]])
     assert table.levels == (("1,0", "9", "10"), ("1", "nan", "x"))
     assert table.ordered == (True, False)
@@ -169,7 +169,7 @@ def test_states_that_may_be_no_states_are_warned_of(text):
     frame = pd.DataFrame(
         {"a": ["x", text, "y", "x"], "b": ["u", "v", "u", text], "c": list("stst")}
     )
-    with pytest.warns(TableWarning, match=r"may stand for missing .*'a' .*'b' "):
+    with pytest.warns(TableWarning, match=r"often stand for missing .*'a' .*'b' "):
         table = StateTable.read(frame)
     assert table.states == (3, 3, 2)
 
@@ -188,7 +188,7 @@ def test_states_that_may_be_no_states_are_warned_of(text):
 def test_codes_of_missing_values_are_warned_of(levels, odd):
     column = pd.Series(levels, dtype=object)
     frame = pd.DataFrame({"x": column, "y": np.arange(len(levels)) % 2})
-    with pytest.warns(TableWarning, match=rf"may stand for missing .*'x' \({odd}\)"):
+    with pytest.warns(TableWarning, match=rf"often stand for missing .*'x' \({odd}\)"):
         StateTable.read(frame)
 
 
@@ -225,7 +225,7 @@ def test_the_same_states_in_another_order_are_warned_of(recwarn):
 
 @pytest.mark.parametrize("twin", ["yes ", "Yes", " YES"])
 def test_labels_that_differ_in_blanks_or_capitals_are_warned_of(twin):
-    with pytest.warns(TableWarning, match="differ in blanks or capitals alone"):
+    with pytest.warns(TableWarning, match="differ only in blanks or capitals"):
         table = StateTable.read([["yes", 1], [twin, 0], ["no", 0]])
     assert table.states == (3, 2)
 

@@ -87,7 +87,7 @@ def test_all_problems_in_one_message():
 
 
 WARNINGS = {
-    "cells": (_with_cell(slice(12), slice(2), np.nan), ["27% of the cells", "at random"]),
+    "cells": (_with_cell(slice(12), slice(2), np.nan), ["27% of the values", "at random"]),
     "column": (_with(a=[np.nan] * 16 + [*range(14)]), ["'a'", "50%", "leaving out"]),
     "binary": (_with(a=[0, 1] * 15), ["'a'", "binary", "discrete"]),
     "bool": (_with(a=[True, False] * 15), ["'a'", "binary"]),
@@ -137,7 +137,7 @@ def test_numbers_of_other_types():
             "decimal": pd.Series([decimal.Decimal("0.5"), 1, pd.NA, 2.5], dtype=object),
         }
     )
-    with pytest.warns(TableWarning, match="25% of the cells"):
+    with pytest.warns(TableWarning, match="25% of the values"):
         values = Table.continuous(data).values
     np.testing.assert_array_equal(values, [[1, 0.5], [np.nan, 1], [3, np.nan], [7, 2.5]])
 

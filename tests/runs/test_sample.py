@@ -428,7 +428,7 @@ def test_files_are_arrays_and_json_only(finished):
         ({"draws": 41}, "draws is 25 there and 41 here"),
         ({"tune": 31}, "tune is 20 there and 31 here"),
         ({"chains": 3}, "chains is 2 there and 3 here"),
-        ({"random_seed": 1}, "random_seed is another"),
+        ({"random_seed": 1}, "random_seed differs"),
         ({"var_names": ["c"]}, r"var_names is \['z', 'c'\] there"),
         ({"model": compound_model}, "'b' is in only one of the models"),
     ],
@@ -445,8 +445,8 @@ def test_another_run_is_refused(finished, change, message):
 @pytest.mark.parametrize(
     ("prior", "y", "message"),
     [
-        (0.3, [1.0, 2.0, 9.5], "observed values of 'y' are others"),
-        (0.7, [1.0, 2.0, 1.5], "definition of 'z' is another"),
+        (0.3, [1.0, 2.0, 9.5], "observed values of 'y' differ"),
+        (0.7, [1.0, 2.0, 1.5], "definition of 'z' differs"),
     ],
 )
 def test_another_model_of_the_same_shape_is_refused(finished, prior, y, message):

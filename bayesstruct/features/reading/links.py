@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.features.kernels.link_codes import LAWS, probabilities
+from bayesstruct.features.reading.tables import FEATURE_READERS
 from bayesstruct.graphs.groups import CONSTANTS
 
 if TYPE_CHECKING:
@@ -130,3 +132,16 @@ def _names(posterior):
 
 def _responses(idata):
     return idata["observed_data"]["y"].values if "observed_data" in idata.children else np.nan
+
+
+def _has_links(idata) -> bool:
+    return {"feature", "interaction", "bias"} <= variables(idata)
+
+
+register_summary(
+    "latent features of linked objects",
+    _has_links,
+    link_probabilities,
+    ("feature_table", *FEATURE_READERS),
+    before="latent features",
+)

@@ -4,8 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.data.arguments import probability as check_probability
-from bayesstruct.features.reading.posterior import FEATURE, match, mean_products, read_features
+from bayesstruct.features.reading.posterior import (
+    FEATURE,
+    LOADING,
+    match,
+    mean_products,
+    read_features,
+)
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
 
 if TYPE_CHECKING:
@@ -284,3 +291,31 @@ def feature_summaries(values: np.ndarray, present: np.ndarray, hdi_prob: float):
         if len(drawn) > 1:
             out[1:, a] = az.hdi(drawn, prob=hdi_prob)
     return out
+
+
+#: Functions that read binary features, from whatever model they are.
+FEATURE_READERS = (
+    "feature_count_probabilities",
+    "feature_membership",
+    "co_assignment",
+    "plot_feature_count",
+    "check",
+)
+
+
+def _has_features(idata) -> bool:
+    return FEATURE in variables(idata)
+
+
+def _has_loadings(idata) -> bool:
+    return {FEATURE, LOADING} <= variables(idata)
+
+
+register_summary("latent features", _has_features, feature_table, FEATURE_READERS)
+register_summary(
+    "latent features with loadings",
+    _has_loadings,
+    feature_table,
+    ("loading_table", "plot_features", *FEATURE_READERS),
+    before="latent features",
+)

@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.fields.kernels.potentials import KINDS, Potentials
+from bayesstruct.graphs.edge_tables import EDGE_READERS, edge_table
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.edges import EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
@@ -252,3 +254,25 @@ def _interval(values, prob):
 
     interval = az.hdi(np.ascontiguousarray(values.T), prob=prob)
     return interval[:, 0], interval[:, 1]
+
+
+def _is_random_field(idata) -> bool:
+    return "edge" in variables(idata) and {"potentials", "states"} <= variables(
+        idata, "constant_data"
+    )
+
+
+register_summary(
+    "Markov random fields",
+    _is_random_field,
+    edge_table,
+    (
+        "edge_information",
+        "sandwich",
+        *EDGE_READERS,
+        "predictive_pair_tables",
+        "predictive_item_rest",
+        "predictive_sum_scores",
+    ),
+    before="undirected graphs",
+)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.features.reading.posterior import (
     FeaturePosterior,
@@ -194,3 +195,21 @@ def cluster_coefficients(
             "hdi_high": high,
         }
     )
+
+
+def _has_clusters(idata) -> bool:
+    return CLUSTER in variables(idata)
+
+
+def _has_coefficients(idata) -> bool:
+    return {CLUSTER, COEFFICIENT} <= variables(idata)
+
+
+register_summary("clusters", _has_clusters, cluster_table, ("co_clustering",))
+register_summary(
+    "clusters of regressions",
+    _has_coefficients,
+    cluster_table,
+    ("cluster_coefficients", "mixture_predictions", "co_clustering"),
+    before="clusters",
+)

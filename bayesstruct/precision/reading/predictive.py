@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.graphs.edge_tables import EDGE_READERS, edge_table
 from bayesstruct.graphs.posteriors.reading import is_acyclic
 from bayesstruct.graphs.records import ArcEnds
 from bayesstruct.graphs.replicates import constants_of, ends_of, replicated_tables
@@ -117,3 +119,16 @@ def correlations(values: np.ndarray) -> np.ndarray:
         product = x.T @ x - total * total.T / count
         variance = square - total**2 / count
         return product / np.sqrt(variance * variance.T)
+
+
+def _is_graphical_normal(idata) -> bool:
+    return {"edge", "precision"} <= variables(idata)
+
+
+register_summary(
+    "Gaussian graphical models",
+    _is_graphical_normal,
+    edge_table,
+    (*EDGE_READERS, "predictive_correlations", "plot_correlations"),
+    before="undirected graphs",
+)

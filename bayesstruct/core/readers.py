@@ -1,0 +1,90 @@
+"""Registry of the functions that read results: the main table of each kind, and the others that fit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Reader", "reader_of", "readers", "register_summary", "variables"]
+
+_READERS: list["Reader"] = []
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How results of one kind are read.
+
+    Attributes
+    ----------
+    kind : str
+        What the draws are, as in "draws of undirected graphs"; names the reader.
+    recognise : callable
+        Of a result: whether it is of this kind.
+    table : callable
+        Of a result and options: the main table, a DataFrame.
+    others : tuple of str
+        Public names of the other functions that read such results.
+    """
+
+    kind: str
+    recognise: Callable[["xr.DataTree"], bool]
+    table: Callable[..., Any]
+    others: tuple[str, ...] = ()
+
+
+def register_summary(
+    kind: str,
+    recognise: Callable[["xr.DataTree"], bool],
+    table: Callable[..., Any],
+    others: tuple[str, ...] = (),
+    *,
+    before: str | tuple[str, ...] = (),
+) -> Reader:
+    """Let ``bayesstruct.summary`` read results of a kind by a table.
+
+    Parameters
+    ----------
+    kind : str
+    recognise : callable
+    table : callable
+    others : tuple of str
+        As in `Reader`.
+    before : str or tuple of str
+        Registered kinds that recognise such results too, and must be asked later.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    ValueError
+        If the kind is registered already, or one of `before` is not.
+    """
+    kinds = [known.kind for known in _READERS]
+    if kind in kinds:
+        raise ValueError(f"{kind!r} has a table already")
+    later = (before,) if isinstance(before, str) else before
+    if lost := [other for other in later if other not in kinds]:
+        raise ValueError(f"{lost[0]!r} must be registered before {kind!r} names it")
+    place = min((kinds.index(other) for other in later), default=len(kinds))
+    reader = Reader(kind, recognise, table, (*others,))
+    _READERS.insert(place, reader)
+    return reader
+
+
+def readers() -> tuple[Reader, ...]:
+    """Return all readers, in the order in which they are asked."""
+    return tuple(_READERS)
+
+
+def reader_of(idata: "xr.DataTree") -> Reader | None:
+    """Return the first reader that recognises a result, or None."""
+    return next((reader for reader in _READERS if reader.recognise(idata)), None)
+
+
+def variables(idata: "xr.DataTree", group: str = "posterior") -> set[str]:
+    """Names of the variables in a group of a result, none if there is no such group."""
+    return {str(name) for name in idata[group].data_vars} if group in idata.children else set()

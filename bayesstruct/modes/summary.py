@@ -1,0 +1,134 @@
+"""The main table of a result, whatever model it is from, and the other functions that read it."""
+
+import inspect
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import bayesstruct.features.reading.links
+import bayesstruct.features.reading.tables
+import bayesstruct.fields.reading.information
+import bayesstruct.graphs.arc_tables
+import bayesstruct.graphs.edge_tables
+import bayesstruct.mixtures.reading.clusters
+import bayesstruct.networks.reading
+import bayesstruct.precision.reading.predictive
+import bayesstruct.series.reading  # noqa: F401  these register the tables of their families
+
+from bayesstruct.core.readers import reader_of, readers, variables
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["Summary", "summary"]
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Main table of a result; see `summary`.
+
+    Attributes
+    ----------
+    kind : str
+        What the draws are.
+    reader : str
+        Name of the function that makes the table.
+    table : pandas.DataFrame
+    others : tuple of str
+        Names of other functions that read such results.
+    """
+
+    kind: str
+    reader: str
+    table: "pd.DataFrame"
+    others: tuple[str, ...]
+
+    def __repr__(self):
+        return "\n\n".join([self._headline(), repr(self.table), *self._notes(), self._others()])
+
+    def _repr_html_(self):
+        from html import escape
+
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        return (
+            f"<p><b>{escape(self._headline())}</b></p>{self.table.to_html(max_rows=20)}{notes}"
+            f"<p>{escape(self._others())}</p>"
+        )
+
+    def _headline(self) -> str:
+        return f"Draws of {self.kind}: bs.{self.reader}(idata)"
+
+    def _notes(self) -> list[str]:
+        return [str(note) for note in self.table.attrs.get("notes", ())]
+
+    def _others(self) -> str:
+        names = ", ".join(f"bs.{name}" for name in self.others)
+        return f"The same result is read by {names}."
+
+
+def summary(idata: "xr.DataTree", **options) -> Summary:
+    """Return the main table of a result, and name the other functions that read it.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a model of :mod:`bayesstruct.models`, or of a model with distributions of this package
+        that has the same variables.
+    **options
+        Passed to the function that makes the table, such as ``ci_prob=0.9``.
+
+    Returns
+    -------
+    Summary
+        Prints as the table with its notes and the names of the other readers; ``.table`` is the DataFrame,
+        ``.reader`` the name of the function that made it, ``.others`` the names of the other readers. The
+        table is that of
+
+        {tables}
+
+    Raises
+    ------
+    TypeError
+        If `idata` is not a DataTree.
+    ValueError
+        If it has no draws of a structure.
+
+    See Also
+    --------
+    bayesstruct.check : whether the chains have converged.
+    arviz.summary : a table of all numbers in a result, element by element.
+
+    Examples
+    --------
+    >>> summary(idata)  # doctest: +SKIP
+    >>> summary(idata).table.query("probability > 0.5")  # doctest: +SKIP
+    """
+    import xarray as xr
+
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            "Expected the xarray.DataTree that pm.sample() returns, got "
+            f"{type(idata).__module__}.{type(idata).__name__}."
+        )
+    reader = reader_of(idata)
+    if reader is None:
+        found = ", ".join(sorted(variables(idata))) or "nothing"
+        raise ValueError(
+            f"This result has no draws of a structure that bayesstruct knows; its posterior holds {found}. "
+            "Was it sampled from a model of bs.models? All numbers of any result: az.summary(idata)"
+        )
+    table = reader.table(idata, **options)
+    return Summary(reader.kind, reader.table.__name__, table, reader.others)
+
+
+def _described() -> str:
+    """List the tables and the kinds of results that they are of, for the docstring of `summary`."""
+    kinds: dict[str, list[str]] = {}
+    for reader in readers():
+        kinds.setdefault(reader.table.__name__, []).append(reader.kind)
+    return "\n".join(f"    - `bs.{name}` for {', '.join(k)}" for name, k in kinds.items())
+
+
+if summary.__doc__ is not None:  # None under `python -OO`
+    summary.__doc__ = inspect.cleandoc(summary.__doc__).replace("    {tables}", _described())

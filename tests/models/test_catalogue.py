@@ -1,0 +1,98 @@
+"""The catalogue is the one list of models: all other lists follow from it."""
+
+import importlib.util
+import inspect
+import subprocess
+import sys
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import bayesstruct as bs
+
+from bayesstruct.models.catalogue import MODELS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def lists():
+    """The script that writes the lists."""
+    spec = importlib.util.spec_from_file_location("make_lists", ROOT / "docs" / "make_lists.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def python(program):
+    """What a fresh process prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_the_table_of_the_readme_and_the_stub_are_current(lists):
+    assert lists.README.read_text() == lists.readme(), "run: uv run python docs/make_lists.py"
+    assert lists.STUB.read_text() == lists.stub(), "run: uv run python docs/make_lists.py"
+
+
+def test_every_file_of_models_is_in_the_catalogue():
+    files = {path.stem for path in (ROOT / "models").glob("*.py")}
+    assert files - {"__init__", "catalogue"} == {*MODELS}
+
+
+def test_the_exports_are_those_of_the_catalogue():
+    assert {*bs.models.__all__} == {*MODELS, "catalogue"}
+    assert {*MODELS} <= {*dir(bs.models)}
+    for name in MODELS:
+        model = getattr(bs.models, name)
+        assert inspect.isfunction(model)
+        assert model.__name__ == name
+
+
+def test_a_name_that_is_no_model_is_no_attribute():
+    with pytest.raises(AttributeError, match="no attribute 'gaussian'"):
+        bs.models.gaussian
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_priors_are_those_of_the_function(name):
+    prior = inspect.signature(getattr(bs.models, name)).parameters.get("prior")
+    assert MODELS[name].priors[:1] == (() if prior is None else (prior.default,))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_family_is_a_package(name):
+    assert (ROOT / "bayesstruct" / MODELS[name].family / "__init__.py").is_file()
+
+
+def test_the_catalogue_is_data():
+    table = pd.DataFrame(bs.models.catalogue())
+    assert [*table.columns] == ["name", "purpose", "family", "priors", "learn"]
+    assert table["name"].is_unique
+    assert len(table) == len(MODELS)
+
+
+def test_the_catalogue_is_read_without_pymc():
+    program = "import sys, bayesstruct as bs; bs.models.catalogue(); print('pymc' in sys.modules)"
+    assert python(program) == "False"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import bayesstruct.models.ising; model = bayesstruct.models.ising",
+        "from bayesstruct.models.ising import ising as model",
+        "from bayesstruct.models import ising as model",
+        "import bayesstruct; model = bayesstruct.models.ising",
+    ],
+)
+def test_however_a_model_is_imported_it_is_the_function_and_steps_are_registered(statement):
+    program = (
+        f"{statement}; from pymc.step_methods import STEP_METHODS as steps; "
+        "print(model.__name__, any(step.__name__ == 'NetworkMCMC' for step in steps))"
+    )
+    assert python(program) == "ising True"
