@@ -30,7 +30,8 @@ import pandas as pd
 
 import bayesstruct as bs
 
-from bayesstruct.networks.steps.complete import network_of, network_problem_of
+from bayesstruct.networks.recognition.network import network_of
+from bayesstruct.networks.recognition.parameters import parameters_of, problem_of
 from bayesstruct.steps import NetworkMCMC
 
 CHAINS = 4
@@ -120,7 +121,8 @@ def flop(data, truth, prior):
     graph = nx.from_numpy_array((found > 0).astype(int), create_using=nx.DiGraph)
     distance = bs.structure.structural_hamming_distance(essential(truth), graph)
     model = bs.models.bayesian_network(data, prior=prior)
-    problem, _ = network_problem_of(model, network_of(model, model["dag"]))
+    network = network_of(model, model["dag"])
+    problem = problem_of(network, parameters_of(network).score)
     ours = bs.find_MAP(model)["dag"]
     below = log_score(problem, ours) - log_score(problem, extension(found))
     print(

@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from tools.repository_networks import NETWORKS, folder, network
 
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.scores.named import network_score
 from bayesstruct.simulate import bayesian_network
 from bayesstruct.solvers import blanket_candidates, dag_search, k2, known_order, mmpc_candidates
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from scipy.special import gammaln
 
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.scores.named import network_score
 
 FEW = 200
 

@@ -11,13 +11,10 @@ import pymc as pm
 from bayesstruct.core.missing import Mask, MissingStates
 from bayesstruct.core.recorded import record
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
-from bayesstruct.networks.exact.problem import (
-    most_parents,
-    network_table,
-    positive_size,
-    score_kind,
-)
+from bayesstruct.graphs.records import ArcEnds, ArcPrior
+from bayesstruct.networks.data.arcs import most_parents
+from bayesstruct.networks.data.tables import network_table
+from bayesstruct.networks.exact.problem import check_score, positive_size
 from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
 from bayesstruct.networks.priors.dag import DAG
 from bayesstruct.networks.priors.discrete_network import (
@@ -192,15 +189,16 @@ def bayesian_network(
             idata = pm.sample()
         bs.do(idata, {"PKA": 1})
     """
-    score = score_kind(data, score, (*_SCORES, "bic"))
+    check_score(score, _SCORES)
     size = _prior_size(score, equivalent_sample_size, pseudo_count)
-    table, setting = network_table(
+    checked = network_table(
         data,
         score,
         interventions,
         incomplete=score in ("bge", "bdeu"),
-        most=most_parents(max_parents),
+        max_parents=most_parents(max_parents),
     )
+    table, score, setting = checked.table, checked.score, checked.was_set
     bound = _bounded(table, score, max_parents)
     with pm.Model(coords=table.coords | {"ordered_pair": table.arc_names}) as model:
         dag = DAG(
@@ -243,8 +241,7 @@ def _record_arcs(table, law):
     implied = implied_arc_probability(law.prior, order=law.order)
     source, target = table.arc_index
     ArcEnds.in_model(source, target).record()
-    ArcPrior(implied[source, target], independent=0).record()
-    Acyclic(1).record()
+    ArcPrior(implied[source, target], acyclic=1, independent=0).record()
 
 
 def _gaussian(table, setting, dag, size, bound):

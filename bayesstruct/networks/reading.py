@@ -259,7 +259,7 @@ def state_probabilities(dag, tables, states, set_to):
     list of ndarray, or None
         None if more cells than 2**18 would have to be kept at a time.
     """
-    from bayesstruct.networks.kernels.dag_sampling import topological_order
+    from bayesstruct.networks.kernels.dags import topological_order
     from bayesstruct.networks.priors.discrete_network import strides
 
     dag = np.asarray(dag) != 0

@@ -185,10 +185,10 @@ def test_bad_options(options, words):
 def test_bad_tables():
     data, was_set = normal_table(), pd.DataFrame({"b": np.arange(200) < 5})
     data.loc[3, "b"] = np.nan
-    with pytest.raises(TableError, match=r"'b': cells that were set are missing .* row 3"):
+    with pytest.raises(TableError, match=r"'b': values that were set are missing .* row 3"):
         bayesian_network(data, interventions=was_set)
     with pytest.raises(
-        TableError, match=r"'b': cells are missing.* 'bge' or 'bdeu', which imputes"
+        TableError, match=r"'b': values are missing.* 'bge' or 'bdeu', which imputes"
     ):
         bs.exact.dag_posterior(data)
     with pytest.raises(TableError, match="k"):
@@ -269,7 +269,7 @@ def test_effects_of_other_results_are_refused(fitted):
 
 
 def test_many_columns_keep_to_candidates():
-    from bayesstruct.networks.kernels.dag_sampling import is_acyclic
+    from bayesstruct.networks.kernels.dags import is_acyclic
     from bayesstruct.steps import NetworkMCMC
 
     sim = bs.simulate.bayesian_network(150, 14, random_seed=1)

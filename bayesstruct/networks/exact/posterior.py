@@ -7,7 +7,8 @@ For data D, local scores :math:`p(D_i \mid D_{\mathrm{pa}_i})` and prior weights
     p(G \mid D) \propto \ell(G) \prod_i \rho_i(\mathrm{pa}_i) \, p(D_i \mid D_{\mathrm{pa}_i}),
 
 with :math:`\ell(G) = 1`, or the number of topological orders of G for the order-modular prior. The sums
-over graphs are those of :mod:`bayesstruct.networks.kernels.dag_dynamic`.
+over graphs are those of :mod:`bayesstruct.networks.kernels.layer_sums` and
+:mod:`bayesstruct.networks.kernels.order_sums`.
 """
 
 from dataclasses import dataclass, field
@@ -100,7 +101,7 @@ class DAGPosterior:
         orders). That is a formula where weights depend on numbers of parents only; for constraints on
         arcs, or probabilities that differ, it is computed when first asked for, as the posterior was.
         """
-        from bayesstruct.networks.kernels.dag_sampling import log_prior_constant
+        from bayesstruct.networks.kernels.prior_draws import log_prior_constant
 
         prior, order = self.problem.prior, self.problem.order
         if prior.exchangeable:
@@ -110,7 +111,7 @@ class DAGPosterior:
 
     @cached_property
     def _ranked(self):
-        from bayesstruct.networks.kernels.dag_dynamic import ranked_lists
+        from bayesstruct.networks.kernels.subset_sums import ranked_lists
 
         return ranked_lists(self._tables[0])
 
@@ -127,7 +128,8 @@ class DAGPosterior:
         numpy.ndarray
             (draws, d, d) int8 adjacency matrices; rows are parents.
         """
-        from bayesstruct.networks.kernels.dag_dynamic import order_draws, partition_draws
+        from bayesstruct.networks.kernels.layer_sums import partition_draws
+        from bayesstruct.networks.kernels.order_sums import order_draws
 
         rng = np.random.default_rng(random_seed)
         out = np.zeros((draws, self.d, self.d), np.int8)
@@ -166,7 +168,7 @@ class DAGPosterior:
     def _feature(self, feature, draws, random_seed):
         exact = self.d <= _ENUMERATED
         if exact:
-            from bayesstruct.networks.kernels.dag_sampling import all_dags
+            from bayesstruct.networks.kernels.dags import all_dags
 
             graphs = all_dags(self.d)
             values = np.einsum("g,gij->ij", self._graph_probabilities(graphs), feature(graphs))
@@ -181,7 +183,7 @@ class DAGPosterior:
 
     def _graph_probabilities(self, graphs):
         """Posterior probabilities of all graphs on a few variables."""
-        from bayesstruct.networks.kernels.dag_sampling import topological_orders
+        from bayesstruct.networks.kernels.dags import topological_orders
 
         weights, everyone = self._tables[0], np.arange(self.d)
         logs = np.zeros(len(graphs))
@@ -319,7 +321,7 @@ class IndependentDraws:
     """
 
     def __init__(self, problem):
-        from bayesstruct.networks.kernels.dag_dynamic import ranked_lists
+        from bayesstruct.networks.kernels.subset_sums import ranked_lists
 
         self.weights, self.order = problem.log_weights(), problem.order
         sums = _order_sums if problem.order else _partition_sums
@@ -330,7 +332,8 @@ class IndependentDraws:
 
     def __call__(self, rng) -> np.ndarray:
         """Draw one graph, (d, d) int8."""
-        from bayesstruct.networks.kernels.dag_dynamic import order_draws, partition_draws
+        from bayesstruct.networks.kernels.layer_sums import partition_draws
+        from bayesstruct.networks.kernels.order_sums import order_draws
 
         out = np.zeros((1, *[len(self.weights)] * 2), np.int8)
         if self.order:
@@ -376,42 +379,49 @@ def _check_size(problem):
 
 def _order_sums(weights):
     """Log sum over orders and graphs; and alpha, f."""
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.order_sums import order_forward
+    from bayesstruct.networks.kernels.subset_sums import log_subset_sums
 
     sums = weights.copy()
     for row in sums:
-        dag_dynamic.log_subset_sums(row)
-    forward = dag_dynamic.order_forward(sums)
+        log_subset_sums(row)
+    forward = order_forward(sums)
     return float(forward[-1]), (sums, forward)
 
 
 def _order_arcs(weights, tables):
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.order_sums import order_backward, order_families
+    from bayesstruct.networks.kernels.subset_sums import bit_sums
 
     sums, forward = tables
-    backward = dag_dynamic.order_backward(sums)
+    backward = order_backward(sums)
     logs = np.empty(weights.shape[1])
     arcs = []
     for child, row in enumerate(weights):
-        dag_dynamic.order_families(child, row, forward, backward, logs)
-        arcs.append(dag_dynamic.bit_sums(np.exp(logs)))
+        order_families(child, row, forward, backward, logs)
+        arcs.append(bit_sums(np.exp(logs)))
     return _square(arcs)
 
 
 def _partition_sums(weights):
     """Log sum over graphs; and sums over parents that meet a layer, F."""
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.layer_sums import (
+        meeting_sums,
+        partition_forward,
+        partition_total,
+    )
 
-    meeting = dag_dynamic.meeting_sums(weights)
-    forward = dag_dynamic.partition_forward(weights, meeting)
-    return float(dag_dynamic.partition_total(forward, len(weights))), (meeting, forward)
+    meeting = meeting_sums(weights)
+    forward = partition_forward(weights, meeting)
+    return float(partition_total(forward, len(weights))), (meeting, forward)
 
 
 def _partition_arcs(weights, tables):
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.layer_sums import partition_backward
+    from bayesstruct.networks.kernels.subset_sums import bit_sums
 
-    families = dag_dynamic.partition_backward(weights, *tables)
-    return _square([dag_dynamic.bit_sums(row) for row in families])
+    families = partition_backward(weights, *tables)
+    return _square([bit_sums(row) for row in families])
 
 
 def _square(arcs):

@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 
-from bayesstruct.networks.kernels.scores import GaussianBIC, LogisticBIC, MultinomialBIC
+from bayesstruct.networks.kernels.scores.discrete import MultinomialBIC
+from bayesstruct.networks.kernels.scores.gaussian import GaussianBIC
+from bayesstruct.networks.kernels.scores.logistic import LogisticBIC
 
 __all__ = ["GaussianFit", "LogisticFit", "MultinomialFit"]
 

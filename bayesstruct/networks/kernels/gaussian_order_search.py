@@ -42,7 +42,7 @@ class GaussianFamilies(NamedTuple):
     """
 
     matrices: np.ndarray
-    """(g, d, d) float64: R of each group (:mod:`bayesstruct.networks.kernels.bge`)."""
+    """(g, d, d) float64: R of each group (:mod:`bayesstruct.networks.kernels.scores.gaussian_subsets`)."""
     group: np.ndarray
     """(d,) int64: that of each child."""
     sizes: np.ndarray

@@ -37,7 +37,7 @@ __all__ = [
     "draw_regressions",
     "draw_tables",
     "expected_regressions",
-    "regression_laws",
+    "regression_distributions",
     "row_patterns",
     "rows_times_rows",
 ]
@@ -165,7 +165,7 @@ def draw_regressions(rng, adjacency, moments, group, prior, intercept, weight, v
             weight[child, parents[i] - 1] = x[i]
 
 
-def regression_laws(adjacency, moments, group, prior):
+def regression_distributions(adjacency, moments, group, prior):
     """Yield the law of the parameters of each child given the graph and the sums over the rows.
 
     Parameters
@@ -201,12 +201,12 @@ def regression_laws(adjacency, moments, group, prior):
 def expected_regressions(adjacency, moments, group, prior):
     """Return the means of intercepts (d,), coefficients (d, d), children as rows, and variances (d,).
 
-    See `regression_laws`. The shape less one, by which the rate of a variance is divided,
+    See `regression_distributions`. The shape less one, by which the rate of a variance is divided,
     counts as one half at least.
     """
     d = len(adjacency)
     intercept, weight, variance = np.zeros(d), np.zeros((d, d)), np.zeros(d)
-    laws = regression_laws(adjacency, moments, group, prior)
+    laws = regression_distributions(adjacency, moments, group, prior)
     for child, (parents, mean, _, shape, rate) in enumerate(laws):
         intercept[child], weight[child, parents] = mean[0], mean[1:]
         variance[child] = rate / max(shape - 1.0, 0.5)

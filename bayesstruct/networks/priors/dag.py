@@ -25,7 +25,7 @@ from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.data.errors import TableError, listing
 from bayesstruct.data.names import nearest
-from bayesstruct.networks.exact.problem import order_weights, parent_prior
+from bayesstruct.networks.data.arcs import order_weights, parent_prior
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
 __all__ = ["DAG", "DAGRV", "OrderDAGRV", "log_prior"]
@@ -48,7 +48,7 @@ class _Law:
         self.shape = (prior.d, prior.d)
 
     def __call__(self, rng, out):
-        from bayesstruct.networks.kernels.dag_sampling import draw_dag
+        from bayesstruct.networks.kernels.prior_draws import draw_dag
 
         for graph in out:
             graph[:] = draw_dag(rng, self.prior, order=self.order)
@@ -100,8 +100,9 @@ def log_prior(prior, dag, *, order=False) -> float:
     ValueError
         If the graph has another shape, or orders are to be counted and more than 22 variables hang together.
     """
-    from bayesstruct.networks.kernels.dag_sampling import is_acyclic, log_prior_constant
+    from bayesstruct.networks.kernels.dags import is_acyclic
     from bayesstruct.networks.kernels.linear_extensions import log_orders
+    from bayesstruct.networks.kernels.prior_draws import log_prior_constant
 
     dag = np.asarray(dag)
     _check_shape(dag.shape, prior.d)
@@ -243,8 +244,6 @@ class DAG(Discrete):
 
     .. code-block:: python
 
-        from bayesstruct.distributions.gaussian_network import coefficient_matrix
-
         names = ["rain", "sprinkler", "wet"]
         size = 1.0  # rows that the prior is worth
         alpha_w = len(names) + size + 1.0
@@ -256,7 +255,7 @@ class DAG(Discrete):
             )
             weight = bs.distributions.ArcWeights("weight", dag, variance, scale)
             intercept = bs.distributions.Intercepts("intercept", variance, size, dims="node")
-            matrix = coefficient_matrix(weight, len(names))
+            matrix = bs.distributions.coefficient_matrix(weight, len(names))
             bs.distributions.GaussianNetwork("x", intercept, matrix, variance, observed=z)
             idata = pm.sample()
         idata.posterior["dag"].mean(("chain", "draw"))  # rows are parents

@@ -105,7 +105,7 @@ class Rows(_Law):
 
     def __call__(self, rng, out, dag, tables, setting):
         """Fill `out`, (draws, d), given one graph and its tables."""
-        from bayesstruct.networks.kernels.dag_sampling import topological_order
+        from bayesstruct.networks.kernels.dags import topological_order
 
         u = rng.random(out.shape)
         step = strides(dag, self.states)

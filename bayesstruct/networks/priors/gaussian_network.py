@@ -269,7 +269,7 @@ class _Rows:
         return hash((type(self), self.shape))
 
     def __call__(self, rng, out, intercept, coefficients, variance, location, scale, setting):
-        from bayesstruct.networks.kernels.dag_sampling import topological_order
+        from bayesstruct.networks.kernels.dags import topological_order
 
         noise = rng.standard_normal(out.shape) * np.sqrt(variance)
         z = np.zeros_like(noise)

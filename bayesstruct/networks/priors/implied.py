@@ -31,7 +31,7 @@ def implied_arc_probability(prior, *, order=False) -> np.ndarray:
         (d, d), rows are parents.
     """
     from bayesstruct.networks.exact.posterior import prior_arc_probabilities
-    from bayesstruct.networks.kernels.dag_sampling import draw_dag, mean_number_of_arcs
+    from bayesstruct.networks.kernels.prior_draws import draw_dag, mean_number_of_arcs
 
     if prior.exchangeable and prior.d > _SUMMED:
         share = mean_number_of_arcs(prior, order=order) / (prior.d * (prior.d - 1))

@@ -1,7 +1,7 @@
 r"""Tables of Bayesian networks of which some cells were not observed.
 
 *Gaussian*: the rows have the density of their observed cells, and the missing ones are a variable of their own, whose
-law is that given the observed ones (:mod:`bayesstruct.networks.kernels.cells`), so that the two together
+law is that given the observed ones (:mod:`bayesstruct.networks.kernels.missing_values`), so that the two together
 make the complete rows.
 
 *Discrete*: the missing cells are uniform, and the rows have the density of the table that is completed by them.
@@ -42,11 +42,11 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 def _conditional(mask, intercept, coefficients, variance, setting, z):
     """Conditional means in the rows with missing cells, their precisions, and which rows these are."""
-    from bayesstruct.networks.kernels.cells import conditional_cells
+    from bayesstruct.networks.kernels.missing_values import conditional_numbers
 
     at = np.unique(mask.rows)
     free = np.isnan(np.broadcast_to(setting, z.shape)[at])
-    mean, block = conditional_cells(
+    mean, block = conditional_numbers(
         intercept, coefficients, variance, free, z[at], mask.missing[at]
     )
     return mean, block, at
@@ -173,13 +173,13 @@ class _Cells:
     def __call__(
         self, rng, out, intercept, coefficients, variance, location, scale, setting, table
     ):
-        from bayesstruct.networks.kernels.cells import draw_normal_cells
+        from bayesstruct.networks.kernels.missing_values import draw_missing_numbers
 
         at, missing = np.unique(self.mask.rows), self.mask.missing
         free = np.isnan(np.broadcast_to(setting, table.shape)[at])
         for cells in out:
             z = ((table - location) / scale)[at]
-            draw_normal_cells(rng, intercept, coefficients, variance, free, z, missing[at])
+            draw_missing_numbers(rng, intercept, coefficients, variance, free, z, missing[at])
             cells[:] = (location + scale * z)[missing[at]]
 
 

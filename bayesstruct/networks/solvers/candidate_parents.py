@@ -150,7 +150,7 @@ def blanket_candidates(
     """
     if family not in _FAMILIES:
         raise ValueError(f"family {family!r} is unknown; choose among {_FAMILIES}")
-    from bayesstruct.networks.kernels.scores import network_score
+    from bayesstruct.networks.kernels.scores.named import network_score
 
     score = network_score(table, family, interventions=interventions)
     if size is not None and size < 0:

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.networks.exact.problem import network_table
+from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.solvers.candidate_parents import blanket_candidates, candidate_parents
 from bayesstruct.networks.solvers.dag_search import (
     DAGSearchSolution,
@@ -198,7 +198,7 @@ def _greedy(terms, child, parents, pool):
 
 def _sparse(data, order, score, options):
     """Ordered L1MB."""
-    from bayesstruct.networks.kernels.scores import network_score
+    from bayesstruct.networks.kernels.scores.named import network_score
 
     if score not in _SPARSE:
         raise ValueError(
@@ -208,16 +208,17 @@ def _sparse(data, order, score, options):
     if taken := sorted({"names", "required"} & set(options)):
         raise ValueError(f"{listing(taken)}: no options of method='sparse'; use method='exact'")
     interventions = options.pop("interventions", None)
-    table, mask = network_table(data, score, interventions)
+    checked = network_table(data, score, interventions)
+    table, was_set = checked.table, checked.was_set
     values = table.standardized if score == "gaussian" else table.codes.astype(np.float64)
-    local = network_score(values, score, interventions=mask)
+    local = network_score(values, score, interventions=was_set)
     problem = modular_problem(local, score, "uniform", {"names": table.names, **options})
     lists = blanket_candidates(
         values,
         score,
         size=problem.prior.max_parents,
         allowed=_arcs_along(problem, order),
-        interventions=mask,
+        interventions=was_set,
     )
     adjacency = candidate_matrix(lists, problem.names).astype(np.int8)
     return _solution(problem, adjacency, gap=np.inf, iterations=problem.d, converged=False)

@@ -48,7 +48,7 @@ def left_out(problem, tables, rng, graph, order=None) -> float:
 
 def _odds(problem, tables, rng, child, free):
     """Estimate the odds of the sets outside of the tables, all of which are among some free variables."""
-    from bayesstruct.networks.kernels.parent_tables import FREE, log_sum
+    from bayesstruct.networks.kernels.parent_sums import FREE, log_sum
 
     candidates = tables.candidates(child)
     others = np.setdiff1d(np.flatnonzero(free), candidates)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.networks.exact.problem import network_table
+from bayesstruct.networks.data.tables import network_table
 
 __all__ = ["mmpc_candidates"]
 
@@ -86,7 +86,7 @@ def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) ->
         raise ValueError(
             f"`max_conditioning` must be a whole number, at least 0, it is {max_conditioning!r}"
         )
-    table, _ = network_table(data, "bge" if test == "fisher_z" else "bdeu")
+    table = network_table(data, "bge" if test == "fisher_z" else "bdeu").table
     law = _FisherZ(table) if test == "fisher_z" else _GSquare(table)
     tests = _Tests(law, math.log(alpha), max_conditioning)
     lists = [_parents_and_children(tests, target, table.p) for target in range(table.p)]

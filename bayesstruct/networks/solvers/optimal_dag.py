@@ -174,7 +174,8 @@ def optimal_dag(
 
 def _dynamic(problem):
     from bayesstruct.data.table import TableError
-    from bayesstruct.networks.kernels.dag_dynamic import optimal_values, subset_maxima
+    from bayesstruct.networks.kernels.order_sums import optimal_values
+    from bayesstruct.networks.kernels.subset_sums import subset_maxima
 
     d = problem.d
     if d > MAX_DYNAMIC:
@@ -196,7 +197,7 @@ def _dynamic(problem):
 
 def _sinks(best, values):
     """Variables, last first, with those before them, in the order of the best graph."""
-    from bayesstruct.networks.kernels.dag_dynamic import squeezed
+    from bayesstruct.networks.kernels.subset_sums import squeezed
 
     mask = len(values) - 1
     while mask:
@@ -255,7 +256,7 @@ def _candidates(problem, candidates):
 
 def _unbeaten(values):
     """Masks of the sets that are better than each of their subsets, the best first."""
-    from bayesstruct.networks.kernels.dag_dynamic import subset_maxima
+    from bayesstruct.networks.kernels.subset_sums import subset_maxima
 
     best = values.copy()
     subset_maxima(best)

@@ -166,7 +166,7 @@ def good_network(problem, rng, climbs=_FROM_START):
 def _arcs_in_use(tables):
     """Which arcs the best graph, or some graphs of a short chain from it, have; (d, d) bool."""
     from bayesstruct.networks.kernels.order_search import best_graph
-    from bayesstruct.networks.kernels.partition_mcmc import default_moves, sweep
+    from bayesstruct.networks.kernels.samplers.partition_mcmc import default_moves, sweep
 
     rng = np.random.default_rng(_SEED)
     graph, _, _ = best_graph(tables, rng, climbs=_CLIMBS)

@@ -8,20 +8,21 @@ from scipy.stats import chi2
 from tools.random_scores import RandomScore, enumerated, probabilities
 
 from bayesstruct.networks.exact.posterior import prior_arc_probabilities
-from bayesstruct.networks.kernels import dag_sampling
+from bayesstruct.networks.kernels import prior_draws
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
-from bayesstruct.networks.kernels.dag_sampling import (
+from bayesstruct.networks.kernels.dags import (
     all_dags,
-    draw_dag,
-    draw_modular_dag,
-    draw_ordered_dag,
-    draw_uniform_dags,
     is_acyclic,
-    log_prior_constant,
-    mean_number_of_arcs,
     number_of_dags,
     topological_order,
     topological_orders,
+)
+from bayesstruct.networks.kernels.prior_chains import draw_modular_dag, draw_ordered_dag
+from bayesstruct.networks.kernels.prior_draws import (
+    draw_dag,
+    draw_uniform_dags,
+    log_prior_constant,
+    mean_number_of_arcs,
 )
 
 NO_DATA = RandomScore(4, 0, scale=0.0)
@@ -116,7 +117,7 @@ def test_draws_by_random_orders_are_not_uniform():
 
 def test_sizes_of_layers_have_converged_where_it_is_assumed():
     def law(n, before):
-        ladder = dag_sampling._layer_weights(before, n)
+        ladder = prior_draws._layer_weights(before, n)
         shares = np.array([top * 2**100 // ladder[-1] for top in ladder[:20]], float) / 2.0**100
         return np.diff(shares, prepend=0.0)
 

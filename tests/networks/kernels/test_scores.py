@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import xlogy
 from scipy.stats import multivariate_t
 
-from bayesstruct.networks.kernels.scores import SCORE_KINDS, network_score
+from bayesstruct.networks.kernels.scores.named import SCORE_KINDS, network_score
 
 STATES = np.array([2, 3, 2, 4, 3, 2, 4])
 DISCRETE = ("bdeu", "bde", "multinomial")
@@ -108,7 +108,11 @@ def test_discrete_scores_are_functions_of_counts(child, parents, n):
         "bde": dirichlet(0.5),
         "multinomial": likelihood - q * (r - 1) * math.log(n) / 2,
     }
-    hyper = {"bdeu": {"ess": 2.5}, "bde": {"pseudo_count": 0.5}, "multinomial": {}}
+    hyper = {
+        "bdeu": {"equivalent_sample_size": 2.5},
+        "bde": {"pseudo_count": 0.5},
+        "multinomial": {},
+    }
     for kind, value in expected.items():
         score = network_score(x, kind, states=STATES, **hyper[kind])
         assert score.local(child, parents) == pytest.approx(value, rel=1e-10, abs=1e-9)
@@ -353,7 +357,10 @@ def test_a_constant_binary_child():
         ({"interventions": [[False]]}, "4 x 2"),
         ({"interventions": np.zeros((4, 2))}, "true or false"),
         ({"kind": "gaussian"}, "column 1 is constant in the 4 rows"),
-        ({"kind": "bdeu", "ess": -1.0}, "`ess` must be a positive"),
+        (
+            {"kind": "bdeu", "equivalent_sample_size": -1.0},
+            "`equivalent_sample_size` must be a positive",
+        ),
         ({"kind": "bde", "pseudo_count": np.inf}, "`pseudo_count` must be a positive"),
         ({"kind": "bdeu", "states": [1, 2]}, "column 0 has the state 3, but `states` says 1"),
         ({"kind": "bdeu", "states": [4]}, "one number for each"),

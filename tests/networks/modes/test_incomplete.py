@@ -11,12 +11,13 @@ from scipy.special import gammaln, logsumexp
 import bayesstruct as bs
 
 from bayesstruct.models import bayesian_network
-from bayesstruct.networks.kernels.expected_scores import ExpectedBDeu, ExpectedBGe
-from bayesstruct.networks.kernels.scores import BDeu, BGe
-from bayesstruct.networks.modes.incomplete import _Numbers as Numbers
-from bayesstruct.networks.modes.incomplete import _States as States
+from bayesstruct.networks.kernels.scores.discrete import BDeu
+from bayesstruct.networks.kernels.scores.expected import ExpectedBDeu, ExpectedBGe
+from bayesstruct.networks.kernels.scores.gaussian import BGe
+from bayesstruct.networks.modes.completions import NormalCompletions, StateCompletions
 from bayesstruct.networks.modes.incomplete import structural_em
-from bayesstruct.networks.steps.incomplete import completed_rows, incomplete_network_of
+from bayesstruct.networks.recognition.completed import completed_table
+from bayesstruct.networks.recognition.network import network_of
 
 SET = pd.DataFrame({"c": np.arange(30) < 6})
 FREE = np.ones((30, 3), bool)
@@ -43,9 +44,9 @@ def states():
 
 def climb(data, score):
     model = bayesian_network(data, score=score, interventions=SET)
-    part = incomplete_network_of(model, model["dag"])
-    rows, op = completed_rows(model, part), part.dag.owner.op
-    make = Numbers if part.gaussian else States
+    network = network_of(model, model["dag"])
+    rows, op = completed_table(network), network.dag.owner.op
+    make = NormalCompletions if network.gaussian else StateCompletions
     _, graph, bounds, converged = structural_em(op.names, op.prior, lambda: make(rows))
     assert converged
     return graph, bounds
@@ -95,7 +96,7 @@ def test_scores_of_complete_tables_are_the_usual_ones():
     none = np.zeros((0, 3, 3)), np.zeros(0, int)
     own = ExpectedBGe(z, *none, interventions=~FREE).subsets(2, [0, 1])
     np.testing.assert_allclose(own, BGe(z, interventions=~FREE).subsets(2, [0, 1]), rtol=1e-12)
-    options = {"states": (3, 3, 3), "interventions": ~FREE, "ess": 1.5}
+    options = {"states": (3, 3, 3), "interventions": ~FREE, "equivalent_sample_size": 1.5}
     weighted = ExpectedBDeu(x, np.ones(30), cells=27, **options)
     plain = BDeu(x, **options)
     np.testing.assert_allclose(weighted.subsets(2, [0, 1]), plain.subsets(2, [0, 1]), rtol=1e-12)
@@ -127,7 +128,7 @@ def test_what_has_no_mode_here_is_refused():
     wide.iloc[4, :13] = np.nan
     with (
         bayesian_network(wide, score="bdeu", max_parents=1),
-        pytest.raises(ValueError, match=r"row 4 .* 13 missing cells with 8,192 completions"),
+        pytest.raises(ValueError, match=r"row 4 .* 13 missing values with 8,192 completions"),
     ):
         bs.find_MAP()
     with (

@@ -11,9 +11,10 @@ from scipy.special import gammaln, logsumexp
 import bayesstruct as bs
 
 from bayesstruct.data.errors import TableError
-from bayesstruct.networks.kernels.dag_sampling import all_dags, topological_orders
+from bayesstruct.networks.kernels.dags import all_dags, topological_orders
 from bayesstruct.networks.kernels.linear_extensions import log_orders
-from bayesstruct.networks.kernels.scores import BDeu, BGe
+from bayesstruct.networks.kernels.scores.discrete import BDeu
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.networks.priors.discrete_network import table_cells
 from bayesstruct.networks.priors.gaussian_network import coefficient_matrix
 
@@ -196,7 +197,7 @@ def test_the_marginal_likelihood_of_states_is_the_score():
         for c in range(q):
             counts = np.bincount(x[code == c, i], minlength=k)
             total -= dirichlet(t[i, c * k : (c + 1) * k], counts + ess / (q * k))
-    score = BDeu(x, states=STATES, ess=ess)
+    score = BDeu(x, states=STATES, equivalent_sample_size=ess)
     wanted = sum(score.local(i, np.flatnonzero(GRAPH[:, i])) for i in range(3))
     assert total == pytest.approx(wanted, abs=1e-9)
 

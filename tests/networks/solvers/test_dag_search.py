@@ -14,8 +14,8 @@ from tools.random_scores import RandomScore, enumerated
 from bayesstruct.core.solution import ConvergenceWarning
 from bayesstruct.data.errors import TableError
 from bayesstruct.networks.exact.problem import network_problem
-from bayesstruct.networks.kernels.dag_sampling import is_acyclic
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.dags import is_acyclic
+from bayesstruct.networks.kernels.scores.named import network_score
 from bayesstruct.networks.solvers.mmpc import _log_chi_square
 from bayesstruct.simulate import bayesian_network
 from bayesstruct.solvers import (

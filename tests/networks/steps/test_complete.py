@@ -14,12 +14,13 @@ import bayesstruct as bs
 from bayesstruct.models import bayesian_network
 from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
-from bayesstruct.networks.kernels.dag_sampling import draw_uniform_dags, topological_order
+from bayesstruct.networks.kernels.dags import topological_order
 from bayesstruct.networks.kernels.order_search import best_graph
 from bayesstruct.networks.kernels.parameters import GaussianPrior, draw_regressions, rows_times_rows
 from bayesstruct.networks.kernels.parent_tables import parent_tables
-from bayesstruct.networks.kernels.partition_mcmc import Moves, sweep
-from bayesstruct.networks.kernels.scores import BGe
+from bayesstruct.networks.kernels.prior_draws import draw_uniform_dags
+from bayesstruct.networks.kernels.samplers.partition_mcmc import Moves, sweep
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.networks.solvers.candidate_parents import candidate_parents
 from bayesstruct.steps import NetworkMCMC
 
@@ -217,7 +218,7 @@ def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
         return parent_tables(problem, None, [[(i + 1) % 9] for i in range(9)])
 
     if short:
-        monkeypatch.setattr("bayesstruct.networks.steps.complete.search_tables", one_candidate)
+        monkeypatch.setattr("bayesstruct.networks.steps.graphs.search_tables", one_candidate)
     with bayesian_network(pd.DataFrame(x).add_prefix("v")) as model:
         step = NetworkMCMC(model.free_RVs, candidates=1)
         idata = pm.sample(

@@ -12,9 +12,10 @@ from tools.batches import batch_means
 import bayesstruct as bs
 
 from bayesstruct.models import bayesian_network
-from bayesstruct.networks.kernels import cells as network_cells
-from bayesstruct.networks.kernels.dag_sampling import all_dags, topological_orders
-from bayesstruct.networks.kernels.scores import BDeu, BGe
+from bayesstruct.networks.kernels import missing_values
+from bayesstruct.networks.kernels.dags import all_dags, topological_orders
+from bayesstruct.networks.kernels.scores.discrete import BDeu
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.steps import IncompleteNetworkMCMC
 
 SET = pd.DataFrame({"c": np.arange(14) < 4})
@@ -142,7 +143,7 @@ def test_numbers_drawn_without_their_row_are_caught(normal, monkeypatch):
     def from_the_margin(rng, intercept, coefficients, variance, free, z, missing):
         z[missing] = rng.normal(size=missing.sum())
 
-    monkeypatch.setattr(network_cells, "draw_normal_cells", from_the_margin)
+    monkeypatch.setattr(missing_values, "draw_missing_numbers", from_the_margin)
     with pytest.raises(AssertionError, match="worst z"):
         assert_same(chain(model, 300), wanted, standardize)
 
@@ -163,7 +164,7 @@ def test_the_prior_of_orders_counts_here_too(discrete):
 
 def test_states_drawn_from_their_parents_only_are_caught(discrete, monkeypatch):
     model, wanted, _ = discrete
-    kernel = network_cells.draw_state_cells
+    kernel = missing_values.draw_missing_states
 
     def without_children(rng, rows, columns, table, free, states, strides, tables):
         for row, column in zip(rows, columns, strict=True):
@@ -172,7 +173,7 @@ def test_states_drawn_from_their_parents_only_are_caught(discrete, monkeypatch):
             at = np.array([row]), np.array([column])
             kernel(rng, *at, table, alone, states, strides, tables)
 
-    monkeypatch.setattr(network_cells, "draw_state_cells", without_children)
+    monkeypatch.setattr(missing_values, "draw_missing_states", without_children)
     with pytest.raises(AssertionError, match="worst z"):
         assert_same(chain(model, 500), wanted)
 

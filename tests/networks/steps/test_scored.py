@@ -11,7 +11,7 @@ import bayesstruct as bs
 
 from bayesstruct.distributions import FittedGaussianNetwork, fitted
 from bayesstruct.models import bayesian_network
-from bayesstruct.networks.kernels.dag_sampling import all_dags
+from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
 from bayesstruct.steps import NetworkMCMC, OrderNetworkMCMC, ScoredNetworkMCMC
 

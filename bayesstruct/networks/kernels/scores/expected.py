@@ -21,7 +21,8 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import kernel
-from bayesstruct.networks.kernels.scores import BGe, Score, fill_zeros
+from bayesstruct.networks.kernels.scores.base import Score, fill_zeros
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 
 __all__ = ["ExpectedBDeu", "ExpectedBGe"]
 
@@ -61,17 +62,17 @@ class ExpectedBDeu(Score):
     states : (d,) sequence of int
     interventions : (n, d) bool array
         True where a variable was set from outside.
-    ess : float
-        Equivalent sample size.
+    equivalent_sample_size : float
     cells : int
         Parent sets whose tables have more cells score :math:`-\infty`.
     """
 
-    def __init__(self, table, weights, *, states, interventions, ess, cells):
+    def __init__(self, table, weights, *, states, interventions, equivalent_sample_size, cells):
         super().__init__(table.shape, interventions)
         self._x = np.ascontiguousarray(table.T, np.int64)
         self._weights = np.array([np.where(kept, weights, 0.0) for kept in self._kept])
-        self._states, self._ess = np.asarray(states, np.int64), float(ess)
+        self._states = np.asarray(states, np.int64)
+        self._sample_size = float(equivalent_sample_size)
         self._room = np.empty(int(cells))
 
     def _fill(self, child, candidates, fixed, most, out):
@@ -81,13 +82,15 @@ class ExpectedBDeu(Score):
         weights = self._weights[self._group[child]]
         codes = np.empty(len(weights), np.int64)
         weighted_subsets(
-            self._x, weights, self._states, child, candidates, fixed, most, self._ess,
+            self._x, weights, self._states, child, candidates, fixed, most, self._sample_size,
             codes, self._room, out,
         )  # fmt: skip
 
 
 @kernel
-def weighted_subsets(x, weights, states, child, candidates, fixed, most, ess, codes, room, out):
+def weighted_subsets(
+    x, weights, states, child, candidates, fixed, most, sample_size, codes, room, out
+):
     """Score a child with each subset of some candidates as parents, from weighted rows.
 
     Parameters
@@ -99,7 +102,8 @@ def weighted_subsets(x, weights, states, child, candidates, fixed, most, ess, co
     candidates, fixed : int64 arrays
     most : int
         Larger sets score -inf.
-    ess : float
+    sample_size : float
+        Equivalent sample size.
     codes : (n,) int64 array
         Room to work.
     room : (cells,) float64 array
@@ -131,7 +135,7 @@ def weighted_subsets(x, weights, states, child, candidates, fixed, most, ess, co
         cells[:] = 0.0
         for i in range(len(codes)):
             cells[codes[i]] += weights[i]
-        out[mask] = _dirichlet(cells, r, ess / (q * r))
+        out[mask] = _dirichlet(cells, r, sample_size / (q * r))
 
 
 @kernel

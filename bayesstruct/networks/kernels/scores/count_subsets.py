@@ -24,7 +24,7 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
 
-__all__ = ["BIC", "DIRICHLET", "DIRICHLET_CONSTANT", "count_subsets", "merge_rows"]
+__all__ = ["BIC", "DIRICHLET", "DIRICHLET_CONSTANT", "count_subsets", "row_classes"]
 
 #: Laws of `count_subsets`: alpha_jk = value / (q r); alpha_jk = value; BIC with `value` a parameter.
 DIRICHLET, DIRICHLET_CONSTANT, BIC = 0, 1, 2
@@ -136,7 +136,7 @@ def _renumber(codes, classes):
 
 
 @kernel
-def merge_rows(x, columns, states, codes, most):
+def row_classes(x, columns, states, codes, most):
     """Give the rows numbers, equal rows the same.
 
     Parameters

@@ -27,15 +27,13 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.networks.kernels import acyclicity
+from bayesstruct.networks.kernels.parent_sums import FREE, draw_parents, log_sum
 from bayesstruct.networks.kernels.parent_tables import (
-    FREE,
     LIST,
     SCORE,
     SIZE,
-    draw_parents,
     family_score,
     family_scores,
-    log_sum,
     may_be_parent,
 )
 
@@ -388,7 +386,7 @@ def change_arcs(rng, t, adjacency, changes):
 def sweep(rng, t, adjacency, moves):
     """Change single arcs of a graph, reverse arcs with new parents of their ends, then covered arcs.
 
-    Leaves the law as it is that :func:`bayesstruct.networks.kernels.partition_mcmc.sweep` does, and mixes more
+    Leaves the law as it is that :func:`bayesstruct.networks.kernels.samplers.partition_mcmc.sweep` does, and mixes more
     slowly.
 
     Parameters

@@ -4,7 +4,7 @@ r"""Order Markov chain Monte Carlo: graphs under a prior that counts their topol
 
 A graph drawn given the order has, over orders, the law :math:`p(G) \propto \ell(G) \prod_i e^{s_i(\pi_i)}` with
 :math:`\ell(G)` the number of its topological orders. For priors that do not count them see
-:mod:`bayesstruct.networks.kernels.partition_mcmc`.
+:mod:`bayesstruct.networks.kernels.samplers.partition_mcmc`.
 
 Moves are *relocations*, where a variable is taken out and put back by the probabilities of all places (a
 Gibbs step: each other variable has two scores, with it before or after), *swaps* of any two
@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.parent_tables import FREE, draw_parents, log_sum
-from bayesstruct.networks.kernels.partition_mcmc import draw_index
+from bayesstruct.networks.kernels.parent_sums import FREE, draw_parents, log_sum
+from bayesstruct.networks.kernels.samplers.partition_mcmc import draw_index
 
 __all__ = ["Moves", "default_moves", "put_back", "sweep", "take_out"]
 

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.bdeu import merge_rows
+from bayesstruct.networks.kernels.scores.count_subsets import row_classes
 
 __all__ = ["logistic_subsets"]
 
@@ -197,7 +197,7 @@ def logistic_subsets(values, x, states, weights, child, candidates, fixed, most,
         merged = True
         for j in range(p):
             merged &= states[parents[j]] > 0
-        count = merge_rows(x, parents[:p], states, codes, n) if merged else n
+        count = row_classes(x, parents[:p], states, codes, n) if merged else n
         positive[:count] = 0.0
         total[:count] = 0.0
         for m in range(n):

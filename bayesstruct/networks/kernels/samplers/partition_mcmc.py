@@ -15,8 +15,8 @@ its topological orders.
 * *Split* of a part, or *join* of two adjacent ones.
 
 Then a graph is drawn, arcs of it are reversed with new parents of their ends, and single arcs are changed, many
-because a change is cheap (:mod:`bayesstruct.networks.kernels.structure_mcmc`), and the parents of a few variables are
-drawn together (:mod:`bayesstruct.networks.kernels.parent_blocks`). What changes of the partition hardly reach is
+because a change is cheap (:mod:`bayesstruct.networks.kernels.samplers.structure_mcmc`), and the parents of a few variables are
+drawn together (:mod:`bayesstruct.networks.kernels.samplers.parent_blocks`). What changes of the partition hardly reach is
 which of many equivalent graphs it is: the reversals of covered arcs go through these.
 A sweep starts from a graph and leaves one: the partition is a function of it. Only variables whose
 score changes are rescored.
@@ -37,22 +37,20 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.parent_blocks import draw_blocks
-from bayesstruct.networks.kernels.parent_tables import (
+from bayesstruct.networks.kernels.parent_sums import (
     FREE,
-    LIST,
-    RATIO,
-    ROWS,
-    SCORE,
-    SIZE,
-    TOP,
-    ZETA,
     draw_parents,
     log_difference,
     log_sum,
     masks,
 )
-from bayesstruct.networks.kernels.structure_mcmc import change_arcs, flip_covered, reverse_arc
+from bayesstruct.networks.kernels.parent_tables import LIST, RATIO, ROWS, SCORE, SIZE, TOP, ZETA
+from bayesstruct.networks.kernels.samplers.parent_blocks import draw_blocks
+from bayesstruct.networks.kernels.samplers.structure_mcmc import (
+    change_arcs,
+    flip_covered,
+    reverse_arc,
+)
 
 __all__ = ["Chain", "Moves", "default_moves", "layers", "start", "sweep"]
 

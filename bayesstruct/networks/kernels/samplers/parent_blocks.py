@@ -31,7 +31,8 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.parent_tables import FREE, LIST, draw_parents, log_sum
+from bayesstruct.networks.kernels.parent_sums import FREE, draw_parents, log_sum
+from bayesstruct.networks.kernels.parent_tables import LIST
 
 __all__ = ["MOST", "draw_block", "draw_blocks", "pick_block"]
 

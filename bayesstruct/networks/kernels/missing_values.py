@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel
 
-__all__ = ["conditional_cells", "draw_normal_cells", "draw_state_cells", "row_precisions"]
+__all__ = ["conditional_numbers", "draw_missing_numbers", "draw_missing_states", "row_precisions"]
 
 
 def row_precisions(coefficients, variance, free):
@@ -40,7 +40,7 @@ def row_precisions(coefficients, variance, free):
     return (difference.T * (free / variance)[:, None, :]) @ difference
 
 
-def conditional_cells(intercept, coefficients, variance, free, z, missing):
+def conditional_numbers(intercept, coefficients, variance, free, z, missing):
     """Means and precision matrices of the missing cells of each row given its observed ones.
 
     Parameters
@@ -69,16 +69,16 @@ def conditional_cells(intercept, coefficients, variance, free, z, missing):
     return np.where(missing, centre - shift, z), block
 
 
-def draw_normal_cells(rng, intercept, coefficients, variance, free, z, missing):
+def draw_missing_numbers(rng, intercept, coefficients, variance, free, z, missing):
     """Draw the missing cells of each row given its observed ones, in place.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     intercept, coefficients, variance, free, z, missing
-        As for `conditional_cells`; `z` is changed.
+        As for `conditional_numbers`; `z` is changed.
     """
-    mean, block = conditional_cells(intercept, coefficients, variance, free, z, missing)
+    mean, block = conditional_numbers(intercept, coefficients, variance, free, z, missing)
     factor = np.linalg.cholesky(block)
     noise = rng.standard_normal(z.shape)[:, :, None]
     spread = np.linalg.solve(np.swapaxes(factor, 1, 2), noise)[:, :, 0]
@@ -86,7 +86,7 @@ def draw_normal_cells(rng, intercept, coefficients, variance, free, z, missing):
 
 
 @kernel
-def draw_state_cells(rng, rows, columns, table, free, states, strides, tables):
+def draw_missing_states(rng, rows, columns, table, free, states, strides, tables):
     """Draw missing states one after the other given the rests of their rows, in place.
 
     Parameters
