@@ -8,20 +8,25 @@ arc     = 1 where the graph has an arc A -> B
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import Mask, MissingStates
-from bayesstruct.core.recorded import record
-from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.graphs.records import ArcEnds, ArcPrior
+from bayesstruct.core.missing import MissingStates
 from bayesstruct.networks.data.arcs import most_parents
 from bayesstruct.networks.data.tables import network_table
-from bayesstruct.networks.exact.problem import check_score, positive_size
+from bayesstruct.networks.exact.problem import check_score
 from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
+from bayesstruct.networks.model_parts import (
+    ROWS,
+    max_parents_of,
+    observed_states,
+    prior_size,
+    record_arcs,
+    record_missing,
+    record_states,
+)
 from bayesstruct.networks.priors.dag import DAG
 from bayesstruct.networks.priors.discrete_network import (
     DiscreteNetwork,
     EvenTables,
     ProbabilityTables,
-    table_cells,
 )
 from bayesstruct.networks.priors.fitted_networks import (
     FittedDiscreteNetwork,
@@ -36,7 +41,6 @@ from bayesstruct.networks.priors.gaussian_network import (
     arc_vector,
     coefficient_matrix,
 )
-from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteDiscreteNetwork,
     IncompleteGaussianNetwork,
@@ -44,9 +48,6 @@ from bayesstruct.networks.priors.incomplete_networks import (
 )
 
 __all__ = ["bayesian_network"]
-
-_ROWS = ("observation", "node")
-_CELLS = 2**12  # of the largest table, unless `max_parents` says otherwise
 
 
 def bayesian_network(
@@ -190,7 +191,7 @@ def bayesian_network(
         bs.do(idata, {"PKA": 1})
     """
     check_score(score, _SCORES)
-    size = _prior_size(score, equivalent_sample_size, pseudo_count)
+    size = prior_size(score, equivalent_sample_size, pseudo_count)
     checked = network_table(
         data,
         score,
@@ -198,154 +199,100 @@ def bayesian_network(
         incomplete=score in ("bge", "bdeu"),
         max_parents=most_parents(max_parents),
     )
-    table, score, setting = checked.table, checked.score, checked.was_set
-    bound = _bounded(table, score, max_parents)
+    table = checked.table
+    max_parents = max_parents_of(table, max_parents)
     with pm.Model(coords=table.coords | {"ordered_pair": table.arc_names}) as model:
         dag = DAG(
-            "dag", table.names, prior=prior, weights=weights, edge_probability=edge_probability,
-            max_parents=bound, required=required, forbidden=forbidden, tiers=tiers,
+            "dag",
+            table.names,
+            prior=prior,
+            weights=weights,
+            edge_probability=edge_probability,
+            max_parents=max_parents,
+            required=required,
+            forbidden=forbidden,
+            tiers=tiers,
             dims=("node", "node_"),
-        )  # fmt: skip
+        )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
-        _record_arcs(table, dag.owner.op)
-        _SCORES[score](table, setting, dag, size, bound)
+        record_arcs(table, dag)
+        _SCORES[checked.score](table, checked.was_set, dag, size, max_parents)
     return model
 
 
-def _prior_size(score, equivalent_sample_size, pseudo_count):
-    """Rows that the prior is worth, or the weight of each cell; checked."""
-    given = {"equivalent_sample_size": equivalent_sample_size, "pseudo_count": pseudo_count}
-    own = {"bge": "equivalent_sample_size", "bdeu": "equivalent_sample_size", "bde": "pseudo_count"}
-    for name, value in given.items():
-        if value is not None and own.get(score) != name:
-            owners = " or ".join(repr(kind) for kind, option in own.items() if option == name)
-            raise ValueError(f"`{name}` belongs to the score {owners}, not to {score!r}")
-    size = given.get(own.get(score))
-    return 1.0 if size is None else positive_size(own[score], size)
-
-
-def _bounded(table, score, max_parents):
-    """Most parents of a column; chosen by the size of the tables unless given."""
-    if score in ("bge", "gaussian") or max_parents is not None:
-        return max_parents
-    fitting = [m for m in range(table.p) if table_cells(table.states, m) <= _CELLS]
-    if not fitting:
-        raise TableError(
-            f"{column_list([table.names[int(np.argmax(table.states))]])}: more than {_CELLS} states; merge some"
-        )
-    return fitting[-1]
-
-
-def _record_arcs(table, law):
-    """Record what arcs are read with."""
-    implied = implied_arc_probability(law.prior, order=law.order)
-    source, target = table.arc_index
-    ArcEnds.in_model(source, target).record()
-    ArcPrior(implied[source, target], acyclic=1, independent=0).record()
-
-
-def _gaussian(table, setting, dag, size, bound):
+def _gaussian(table, was_set, dag, size, max_parents):
     d = table.p
     alpha_w = d + size + 1.0
     scale = size * (alpha_w - d - 1.0) / (size + 1.0)
     variance = NoiseVariances("noise_variance", dag, alpha_w, scale, dims="node")
     weight = ArcWeights("weight", dag, variance, scale, dims="ordered_pair")
     intercept = Intercepts("intercept", variance, size, dims="node")
-    location = pm.Data("location", table.location, dims="node")
-    spread = pm.Data("scale", table.scale, dims="node")
-    params = intercept, coefficient_matrix(weight, d), variance, location, spread
-    setting = np.where(setting, table.values, np.nan)
+    params = intercept, coefficient_matrix(weight, d), variance, *_units(table)
+    setting = np.where(was_set, table.values, np.nan)
     if not table.missing.any():
-        GaussianNetwork("x", *params, setting=setting, observed=table.values, dims=_ROWS)
+        GaussianNetwork("x", *params, setting=setting, observed=table.values, dims=ROWS)
         return
     filled = np.where(table.missing, table.location, table.values)
-    mask = _record_missing(table)
-    own = {"setting": setting, "missing": mask}
+    own = {"setting": setting, "missing": record_missing(table)}
     NetworkCells("x_missing", *params, table=filled, **own, dims="missing")
-    IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=_ROWS)
+    IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
 
 
-def _record_missing(table):
-    """Record which cells are missing, and name them."""
-    cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-    pm.modelcontext(None).add_coord("missing", cells)
-    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
-    return Mask(table.missing)
+def _units(table):
+    location = pm.Data("location", table.location, dims="node")
+    return location, pm.Data("scale", table.scale, dims="node")
 
 
-def _discrete(table, setting, dag, size, bound):
-    cells = _record_states(table, bound)
+def _discrete(table, was_set, dag, size, max_parents):
+    cells = record_states(table, max_parents)
     tables = ProbabilityTables(
         "table", dag, size, states=table.states, cells=cells, dims=("node", "cell")
     )
-    options = _observed(table, setting)
+    options = observed_states(table, was_set)
     if not table.missing.any():
         DiscreteNetwork("x", dag, tables, **options)
         return
-    mask = _record_missing(table)
-    cells = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
+    mask = record_missing(table)
+    missing = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
     options["observed"] = np.maximum(table.codes, 0)
-    IncompleteDiscreteNetwork("x", dag, tables, cells, **options, missing=mask)
+    IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
 
 
-def _record_states(table, bound):
-    """Record what states are read with; return the cells of the largest table."""
-    cells = table_cells(table.states, bound)
-    pm.modelcontext(None).add_coord("cell", np.arange(cells))
-    record("states", np.array(table.states), dims="node")
-    pm.modelcontext(None).add_coord(
-        "state",
-        [f"{name}={s}" for name, own in zip(table.names, table.levels, strict=True) for s in own],
-    )
-    record("state_node", np.repeat(np.arange(table.p), table.states), dims="state")
-    return cells
-
-
-def _even(table, setting, dag, size, bound):
-    cells = _record_states(table, bound)
+def _even(table, was_set, dag, size, max_parents):
+    cells = record_states(table, max_parents)
     tables = EvenTables("table", dag, size, states=table.states, cells=cells, dims=("node", "cell"))
-    DiscreteNetwork("x", dag, tables, **_observed(table, setting))
+    DiscreteNetwork("x", dag, tables, **observed_states(table, was_set))
 
 
-def _observed(table, setting):
-    """Options of the rows of a table of states."""
-    setting = np.where(setting, table.codes, -1)
-    return {"states": table.states, "setting": setting, "observed": table.codes, "dims": _ROWS}
-
-
-def _gaussian_bic(table, setting, dag, size, bound):
-    fit = GaussianFit(table.standardized, ~setting)
+def _gaussian_bic(table, was_set, dag, size, max_parents):
+    fit = GaussianFit(table.standardized, ~was_set)
     intercept, matrix, variance, price = fitted(fit, dag)
     source, target = table.arc_index
     pm.Deterministic("weight", matrix[target, source], dims="ordered_pair")
     pm.Deterministic("intercept", intercept, dims="node")
     pm.Deterministic("noise_variance", variance, dims="node")
-    location = pm.Data("location", table.location, dims="node")
-    spread = pm.Data("scale", table.scale, dims="node")
-    setting = np.where(setting, table.values, np.nan)
-    FittedGaussianNetwork(
-        "x", intercept, matrix, variance, price, location, spread,
-        setting=setting, observed=table.values, dims=_ROWS,
-    )  # fmt: skip
+    params = intercept, matrix, variance, price, *_units(table)
+    setting = np.where(was_set, table.values, np.nan)
+    FittedGaussianNetwork("x", *params, setting=setting, observed=table.values, dims=ROWS)
 
 
-def _multinomial_bic(table, setting, dag, size, bound):
-    fit = MultinomialFit(table.codes, table.states, ~setting, _record_states(table, bound))
+def _multinomial_bic(table, was_set, dag, size, max_parents):
+    fit = MultinomialFit(table.codes, table.states, ~was_set, record_states(table, max_parents))
     tables, price = fitted(fit, dag)
-    _observe_fitted(table, setting, dag, tables, price)
+    _observe_fitted(table, was_set, dag, tables, price)
 
 
-def _logistic_bic(table, setting, dag, size, bound):
-    fit = LogisticFit(table.codes, ~setting, _record_states(table, bound))
+def _logistic_bic(table, was_set, dag, size, max_parents):
+    fit = LogisticFit(table.codes, ~was_set, record_states(table, max_parents))
     tables, matrix, price = fitted(fit, dag)
     source, target = table.arc_index
     pm.Deterministic("log_odds_ratio", matrix[target, source], dims="ordered_pair")
-    _observe_fitted(table, setting, dag, tables, price)
+    _observe_fitted(table, was_set, dag, tables, price)
 
 
-def _observe_fitted(table, setting, dag, tables, price):
+def _observe_fitted(table, was_set, dag, tables, price):
     pm.Deterministic("table", tables, dims=("node", "cell"))
-    FittedDiscreteNetwork("x", dag, tables, price, **_observed(table, setting))
+    FittedDiscreteNetwork("x", dag, tables, price, **observed_states(table, was_set))
 
 
 _SCORES = {
