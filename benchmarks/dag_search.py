@@ -120,8 +120,14 @@ def interventions(sizes, seeds):
             blankets, seconds = timed(blanket_candidates, x, interventions=set_)
             for label, lists in (("L1MB", blankets), ("all", None)):
                 found, own = timed(
-                    dag_search, score, candidates=lists, evaluations=10_000, restarts=40, restart_from="random", random_seed=0
-                )  # fmt: skip
+                    dag_search,
+                    score,
+                    candidates=lists,
+                    evaluations=10_000,
+                    restarts=40,
+                    restart_from="random",
+                    random_seed=0,
+                )
                 first, _ = found.optima[0]
                 print(
                     f"n = {n:6,d} table {seed} {label:4s}: {(found.adjacency != truth).sum():2d} wrong, "

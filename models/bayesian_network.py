@@ -1,9 +1,12 @@
 """Bayesian network: which columns of a table act on which, as far as a table can tell.
 
 dag     ~ directed acyclic graph
-x_i     ~ a law given the parents of column i: a linear regression, or a table of probabilities
+x_i     ~ distribution given the parents of column i: a linear regression, or a table of probabilities
 arc     = 1 where the graph has an arc A -> B
 """
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pymc as pm
@@ -47,36 +50,41 @@ from bayesstruct.networks.priors.incomplete_networks import (
     NetworkCells,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
 __all__ = ["bayesian_network"]
 
 
 def bayesian_network(
-    data,
+    data: "pd.DataFrame | ArrayLike",
     *,
-    score="bge",
-    prior="uniform",
-    weights=None,
-    edge_probability=None,
-    max_parents=None,
-    required=(),
-    forbidden=(),
-    tiers=None,
-    interventions=None,
-    equivalent_sample_size=None,
-    pseudo_count=None,
-):
+    score: Literal["bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"] = "bge",
+    prior: Literal["uniform", "edge", "fair", "order"] = "uniform",
+    weights: Literal["uniform", "edge", "fair"] | None = None,
+    edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
+    max_parents: int | None = None,
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    tiers: dict[str, float] | Iterable[Iterable[str]] | None = None,
+    interventions: "pd.DataFrame | ArrayLike | None" = None,
+    equivalent_sample_size: float | None = None,
+    pseudo_count: float | None = None,
+) -> pm.Model:
     r"""Learn a directed acyclic graph over the columns of a table, and how sure its arcs are.
 
     .. math:: p(G \mid x) \propto p(G) \prod_i p(x_i \mid x_{\mathrm{pa}_i})
 
-    The graph and the parameters of its local laws have a joint posterior; ``pm.sample`` integrates the
+    The graph and the parameters of each column given its parents have a joint posterior; ``pm.sample`` integrates the
     parameters out while the graph moves and draws them afterwards.
 
     Parameters
     ----------
     data : DataFrame or array_like
         (n, d) table: numbers for ``"bge"``, about normal (take logarithms of skewed columns), states
-        (numbers, text, categories) for ``"bdeu"``. Missing cells are imputed inside the model, as if
+        (numbers, text, categories) for ``"bdeu"``. Missing values are imputed inside the model, as if
         they were missing at random.
     score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"}
         ``"bge"``: linear regressions with normal noise, on standardised columns. ``"bdeu"``: a table of
@@ -87,8 +95,8 @@ def bayesian_network(
         The others weigh a graph by exp(-BIC / 2): ``"gaussian"`` of linear regressions,
         ``"multinomial"`` of tables of probabilities, ``"logistic"`` of logistic regressions of columns with two
         states; ``"bic"`` is the first for numbers and the second for text, booleans and categories. The parameters
-        are then those of greatest likelihood given the graph, so that predictions and ``bs.do`` know how unsure
-        the graph is, and **not** how unsure the parameters are; use ``"bge"`` or ``"bdeu"`` for that. They need
+        are then those of greatest likelihood given the graph, so that predictions and ``bs.do`` include the uncertainty
+        of the graph, and **not** that of the parameters; use ``"bge"`` or ``"bdeu"`` for that. They need
         complete rows; ``"gaussian"`` also columns that no parents determine exactly.
     prior : {"uniform", "edge", "fair", "order"}
         See :class:`bayesstruct.DAG`.
@@ -97,19 +105,19 @@ def bayesian_network(
     edge_probability : float, (d, d) array_like or DataFrame, optional
         Of the prior (or the weights) ``"edge"``, rows as parents.
     max_parents : int, optional
-        Most parents of a column. Any number for columns of numbers. For states as many as keep the largest table of
-        probabilities below 4,096 cells; each draw holds d of these.
+        Maximum number of parents of a column. By default any number for columns of numbers; for states as many as
+        keep the largest table of probabilities at 4,096 cells or fewer; each draw holds d of these.
     required, forbidden : iterable of pairs of column names, optional
         Arcs (parent, child) known to be present or absent; none by default.
     tiers : dict or iterable of iterables, optional
         Groups of columns, the earliest first (or the number of its tier for each column); no arc
         points to an earlier tier.
     interventions : (n, d) bool array_like or DataFrame, optional
-        True where a column was *set* from outside in that row, whatever its parents were. Such a cell
-        says nothing about the law of its column, but acts on others (Cooper and Yoo 1999). A DataFrame may
-        leave out columns that were never set. Where a column of the table names what was set in each row, as
+        True where a column was *set* from outside in that row, whatever its parents were. Such a value
+        carries no information about the distribution of its column, but acts on others (Cooper and Yoo 1999). A
+        DataFrame may leave out columns that were never set. Where a column of the table names the column that was set in each row, as
         ``intervention`` of ``bs.load_dataset("sachs_discrete")`` does, the mask is one line, see the examples;
-        the column itself must not stay in the table. A cell that was set must not be missing.
+        the column itself must not stay in the table. A value that was set must not be missing.
     equivalent_sample_size : float, optional
         Rows that the prior is worth: 1 by default, the prior of the means for ``"bge"`` (with
         d + 1 more degrees of freedom for the covariance matrix) and of all tables for ``"bdeu"``.
@@ -123,10 +131,10 @@ def bayesian_network(
         own units or as states 0, 1, .... For ``"bge"`` also ``weight`` over "A -> B", regression coefficients
         of standardised columns, ``intercept`` and ``noise_variance``; for ``"bdeu"`` ``table`` (node, cell), see
         :class:`bayesstruct.distributions.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
-        ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted laws less an
-        equal share of the penalty. Where cells are missing, ``x_missing`` has them, in the units of
+        ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted parameters less an
+        equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of
         the table or as states 0, 1, ..., named "column[row]". The pointwise log-likelihood of an incomplete table is
-        that of the observed cells of each row for ``"bge"``, and that of the row as it was completed in each draw
+        that of the observed values of each row for ``"bge"``, and that of the row as it was completed in each draw
         for ``"bdeu"``.
 
     Raises
@@ -139,22 +147,23 @@ def bayesian_network(
     Warns
     -----
     TableWarning
-        What may be wrong with the table, such as a column that says which columns were set.
+        If something may be wrong with the table, such as a column that says which columns were set.
 
     Notes
     -----
     Arcs are effects only if no unobserved variable acts on two of the columns (**no latent
     confounding**) and no cause goes round in a circle. A table cannot show that. Without interventions the
-    probabilities of an arc and of its reverse often share what belongs to the *edge*; look at both.
+    probabilities of an arc and of its reverse often share that of the *edge*; look at both.
 
     Up to 11 columns the graphs are independent draws from their exact posterior; up to 14, a Markov chain goes over
     all graphs; beyond, over graphs whose parents are candidates and one more
     (:class:`bayesstruct.steps.NetworkMCMC`; for the prior ``"order"``
     :class:`bayesstruct.steps.OrderNetworkMCMC`). With few rows (some 30) and discrete columns, large parent sets
-    have little probability each and some together; a row of ``bs.check`` says how much of it the candidates leave out.
+    are individually improbable but not negligible in total; a row of ``bs.check`` says how much of it the candidates
+    leave out.
 
-    If cells are missing, graph, parameters and cells are drawn in turn, and the draws depend on each other the more,
-    the more is missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
+    If values are missing, graph, parameters and missing values are drawn in turn, and successive draws depend on each
+    other more when more values are missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
 
     References
     ----------
@@ -183,10 +192,10 @@ def bayesian_network(
 
     .. code-block:: python
 
-        cells = bs.load_dataset("sachs_discrete")
-        target = cells.pop("intervention")  # "none", or the name of the column that was set
-        was_set = pd.DataFrame({name: target == name for name in cells.columns})
-        with bs.models.bayesian_network(cells, score="bdeu", max_parents=4, interventions=was_set):
+        table = bs.load_dataset("sachs_discrete")
+        target = table.pop("intervention")  # "none", or the name of the column that was set
+        was_set = pd.DataFrame({name: target == name for name in table.columns})
+        with bs.models.bayesian_network(table, score="bdeu", max_parents=4, interventions=was_set):
             idata = pm.sample()
         bs.do(idata, {"PKA": 1})
     """

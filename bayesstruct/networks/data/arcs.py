@@ -13,7 +13,13 @@ __all__ = ["most_parents", "order_weights", "parent_prior"]
 
 
 def most_parents(max_parents) -> float:
-    """Return the most parents of a column, infinity for None; a ValueError for what is no such number."""
+    """Return the maximum number of parents of a column, infinity for None.
+
+    Raises
+    ------
+    ValueError
+        If it is not a whole number, or negative.
+    """
     if max_parents is None:
         return np.inf
     whole = isinstance(max_parents, Integral) and not isinstance(max_parents, bool | np.bool)

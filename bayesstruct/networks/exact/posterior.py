@@ -31,7 +31,7 @@ __all__ = [
     "prior_arc_probabilities",
 ]
 
-#: Most variables of a modular prior, 4**d steps, and of the order-modular one, d**2 2**d.
+#: Maximum numbers of variables of a modular prior, 4**d steps, and of the order-modular one, d**2 2**d.
 MAX_MODULAR = 16
 MAX_ORDER = 22
 _ENUMERATED = 5
@@ -47,8 +47,8 @@ class FeatureProbabilities:
         (d, d).
     standard_errors : pandas.DataFrame
         Monte Carlo standard errors; zero where the probabilities are exact. A relation that is in k
-        of n draws has that of the share (k + 1) / (n + 2), so that it is not zero for what was
-        never or always seen.
+        of n draws has that of the share (k + 1) / (n + 2), so that it is not zero for a relation
+        that was never or always seen.
     exact : bool
         Whether all graphs were enumerated.
     """
@@ -222,16 +222,16 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
     Parameters
     ----------
     data : DataFrame, array_like or score
-        (n, d) table without missing cells: numbers, which are standardised, or states for scores of
+        (n, d) table without missing values: numbers, which are standardised, or states for scores of
         discrete variables. Or an object with the methods of the scores in
         :mod:`bayesstruct.networks.kernels.scores`.
     score : str
         Local marginal likelihood: ``"bge"`` for numbers, ``"bdeu"`` for states, or another of
-        :func:`bayesstruct.networks.kernels.scores.network_score`; ``"bic"`` is ``"gaussian"`` for numbers and
+        :func:`bayesstruct.networks.kernels.scores.named.network_score`; ``"bic"`` is ``"gaussian"`` for numbers and
         ``"multinomial"`` for text, booleans and categories.
     prior : {"uniform", "edge", "fair", "order"}
         Modular priors, :math:`p(G) \propto \prod_i \rho_i(\mathrm{pa}_i)`, up to 16 variables: all
-        graphs alike; each arc with `edge_probability`; all numbers of parents alike
+        graphs have the same weight; each arc has `edge_probability`; all numbers of parents have the same weight
         (:class:`bayesstruct.networks.kernels.dag_priors.ParentPrior`). ``"order"`` multiplies by the number of
         topological orders of the graph, which favours graphs with many of them, and serves 22
         variables.
@@ -245,17 +245,17 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
             Prior probability of an arc before cycles are ruled out, rows as parents; 0 forbids
             and 1 requires it. By default min(1/2, 3 / (2 (d - 1))).
         max_parents : int
-            Most parents of a variable; any number by default.
+            Maximum number of parents of a variable; any number by default.
         required, forbidden : iterable of pairs of str
             Arcs as (parent, child).
         tiers : dict or iterable of iterables of str
             Groups of columns, the earliest first (or the number of its tier for each column): no
             arc points to an earlier one.
         interventions : (n, d) bool array_like or DataFrame
-            Cells that were set by the experimenter; such a row says nothing about the law of its
-            column (Cooper and Yoo 1999). A DataFrame may leave out columns.
+            Values that were set by the experimenter; such a row carries no information about the distribution of
+            its column (Cooper and Yoo 1999). A DataFrame may leave out columns.
         equivalent_sample_size : float
-            Rows that the prior is worth, of ``"bge"`` (there also `alpha_mu`) and ``"bdeu"`` (`ess`); 1 by
+            Rows that the prior is worth, of ``"bge"`` (there also `alpha_mu`) and ``"bdeu"``; 1 by
             default, as in :func:`bayesstruct.models.bayesian_network`.
         All others go to the score.
 

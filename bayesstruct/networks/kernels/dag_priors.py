@@ -32,7 +32,7 @@ class ParentPrior:
     - ``"uniform"``: 0 for every set;
     - ``"edge"``: :math:`\sum_{j \in \mathrm{pa}} \log q_{ji} + \sum_{j \notin \mathrm{pa}, j \ne i}
       \log(1 - q_{ji})`, each arc with its own probability before cycles are ruled out;
-    - ``"fair"``: :math:`-\log \binom{d-1}{|\mathrm{pa}|}`, all sizes of a parent set alike
+    - ``"fair"``: :math:`-\log \binom{d-1}{|\mathrm{pa}|}`, all sizes of a parent set have the same weight
       (Koivisto and Sood 2004, section 5).
 
     Sets that violate a constraint have the log weight :math:`-\infty`.
@@ -47,11 +47,11 @@ class ParentPrior:
         requires an arc. By default min(1/2, 3 / (2 (d - 1))), about three neighbours for each
         variable.
     max_parents : int, optional
-        Most parents of a variable; any number by default.
+        Maximum number of parents of a variable; any number by default.
     allowed : (d, d) bool array_like, optional
         ``allowed[parent, child]``; all arcs by default.
     required : (d, d) bool array_like, optional
-        Arcs of every graph, likewise; none by default.
+        ``required[parent, child]``: arcs of every graph; none by default.
 
     Raises
     ------
@@ -125,8 +125,8 @@ class ParentPrior:
     def _check_required(self):
         if len(wrong := np.argwhere(self.required & ~self.allowed)):
             j, i = wrong[0]
-            what = "joins a variable with itself" if i == j else "is not allowed"
-            raise ValueError(f"the required arc {j} -> {i} {what}")
+            reason = "joins a variable with itself" if i == j else "is not allowed"
+            raise ValueError(f"the required arc {j} -> {i} {reason}")
         rest = np.arange(self.d)
         while rest.size:
             roots = ~self.required[np.ix_(rest, rest)].any(axis=0)
@@ -142,7 +142,7 @@ class ParentPrior:
 
     @cached_property
     def exchangeable(self) -> bool:
-        """Whether a weight depends on the size of the parent set only, for all variables alike."""
+        """Whether a weight depends on the size of the parent set only, in the same way for all variables."""
         away = ~np.eye(self.d, dtype=bool)
         free = self.allowed[away].all() and not self.required.any()
         return bool(free) and len(np.unique(self.probability[away])) <= 1

@@ -17,7 +17,7 @@ def draw_order(rng, prior, *, steps=None) -> np.ndarray:
     """Draw an order of the variables from the order-modular prior.
 
     An order has the weight of all graphs that agree with it. If weights depend on the number of
-    parents only, all orders are alike. Otherwise the order is the end of a Markov chain that swaps two
+    parents only, all orders have the same weight. Otherwise the order is the end of a Markov chain that swaps two
     variables at random places, from a random order that agrees with the required arcs.
 
     Parameters
@@ -146,7 +146,7 @@ def _log_order_factor(order, place, odds, required, log_sizes):
 
 @kernel
 def _pair(rng, d):
-    """Two different variables, each ordered pair alike."""
+    """Two different variables; all ordered pairs have the same probability."""
     a, b = int(rng.random() * d), int(rng.random() * (d - 1))
     return a, b + (b >= a)
 

@@ -47,8 +47,8 @@ __all__ = [
     "mean_number_of_arcs",
 ]
 
-# Beyond this many variables the law of the sizes of the layers no longer changes: the numbers of roots
-# of 40 and of 60 variables have the same probabilities in doubles (tests/kernels/test_dag_sampling.py).
+# Beyond this many variables the distribution of the sizes of the layers no longer changes: the numbers of roots
+# of 40 and of 60 variables have the same probabilities in doubles (tests/networks/kernels/test_dag_sampling.py).
 _CONVERGED = 40
 #: Up to this many variables draws from any prior are exact.
 EXACT_VARIABLES = 8
@@ -117,7 +117,7 @@ def draw_uniform_dags(rng, d: int, size: int = 1) -> np.ndarray:
     Notes
     -----
     Exact, by integers of any size, up to 40 variables. A layer that starts with more variables left is
-    drawn as if 40 were left, which does not change its law within the precision of doubles.
+    drawn as if 40 were left, which does not change its distribution within the precision of doubles.
     """
     out = np.zeros((size, d, d), np.int8)
     for graph in out:
@@ -151,7 +151,7 @@ def draw_dag(rng, prior, *, order=False, steps=None) -> np.ndarray:
     order : bool
         Whether the prior is the order-modular one (:mod:`bayesstruct.networks.kernels.dag_priors`).
     steps : int, optional
-        Length of the Markov chain where there is need of one; 20 d**2 by default.
+        Length of the Markov chain where one is needed; 20 d**2 by default.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def _layer_table(prior):
 
 
 def _layers(weights):
-    """Log sums over what follows m variables of which k are in the last layer, and log factors."""
+    """Log sums over the layers that follow m variables of which k are in the last layer, and log factors."""
     d = len(weights)
     table, factor = np.full((2, d + 1, d + 1), -np.inf)
     table[d, 1:] = 0.0

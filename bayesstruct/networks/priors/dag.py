@@ -30,11 +30,19 @@ from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
 __all__ = ["DAG", "DAGRV", "OrderDAGRV", "log_prior"]
 
-#: What PyMC takes for any distribution.
+#: Options that PyMC has for any distribution.
 _PYMC = (
-    "dims", "observed", "total_size", "initval", "transform", "default_transform", "shape", "size", "rng",
+    "dims",
+    "observed",
+    "total_size",
+    "initval",
+    "transform",
+    "default_transform",
+    "shape",
+    "size",
+    "rng",
     "return_next_rng",
-)  # fmt: skip
+)
 
 
 class _Law:
@@ -85,7 +93,7 @@ class LogPrior(InterpretedOp):
 
 
 def log_prior(prior, dag, *, order=False) -> float:
-    """Log weight of a graph; normalised where that takes a formula, see `DAG`.
+    """Log weight of a graph; normalised where the constant has a formula, see `DAG`.
 
     Parameters
     ----------
@@ -98,7 +106,7 @@ def log_prior(prior, dag, *, order=False) -> float:
     Raises
     ------
     ValueError
-        If the graph has another shape, or orders are to be counted and more than 22 variables hang together.
+        If the graph has another shape, or orders are counted and a component has more than 22 variables.
     """
     from bayesstruct.networks.kernels.dags import is_acyclic
     from bayesstruct.networks.kernels.linear_extensions import log_orders
@@ -115,7 +123,7 @@ def log_prior(prior, dag, *, order=False) -> float:
 
 
 def _check_shape(shape, d):
-    """Refuse what is no (..., d, d) matrix; lengths that are not known are None."""
+    """Refuse a shape other than (..., d, d); lengths that are not known are None."""
     if len(shape) < 2 or any(length not in (None, d) for length in shape[-2:]):
         raise ValueError(
             f"a graph on {d} variables is a {d} x {d} matrix, rows as parents; the value has shape "
@@ -157,7 +165,7 @@ class DAGRV(_GraphRV):
 class OrderDAGRV(_GraphRV):
     """A directed acyclic graph whose prior counts topological orders.
 
-    Another type, so that samplers of modular priors do not take it for one of theirs.
+    A separate type, so that steps for modular priors do not accept it.
     """
 
     order = True
@@ -184,11 +192,12 @@ class DAG(Discrete):
     variables : int or sequence of str
         Number of variables, or their names.
     prior : {"uniform", "edge", "fair", "order"}
-        ``"uniform"``: all graphs alike. ``"edge"``: each arc is present with probability
+        ``"uniform"``: all graphs have the same probability. ``"edge"``: each arc is present with probability
         `edge_probability`, given that there is no cycle. ``"fair"``: the weight of a parent set is
         one over the number of sets of its size, so that large sets are not favoured by their number.
         ``"order"``: the number of topological orders of the graph, times the weights of its parent sets.
-        All orders of the variables are then alike (``"uniform"`` weights), and equivalent graphs are not.
+        All orders of the variables then have the same probability (``"uniform"`` weights), and equivalent graphs
+        have not.
     weights : {"uniform", "edge", "fair"}, optional
         Of the parent sets under ``"order"``: ``"uniform"``, or ``"edge"`` if `edge_probability` is given.
     edge_probability : float or (d, d) array_like, optional
@@ -204,7 +213,7 @@ class DAG(Discrete):
     Raises
     ------
     TableError
-        If a name is there twice, an arc or a tier names a variable that does not exist, or an arc is
+        If a name occurs twice, an arc or a tier names a variable that does not exist, or an arc is
         required and forbidden.
     TypeError
         If `variables` is neither a whole number nor names, or there is no such option.
@@ -218,7 +227,7 @@ class DAG(Discrete):
     they are ends of a Markov chain. The density is normalised in the first of these cases only.
 
     The density of ``"order"`` counts topological orders over the sets of variables that may come first, in
-    memory for 2**k numbers where k variables hang together by arcs: up to 22 (half a second, 32 MiB); more of them are
+    memory for 2**k numbers for a component of k variables: up to 22 (half a second, 32 MiB); more raise
     a ValueError. The samplers do not count orders, so that only a start with such a graph is refused.
 
     References
@@ -305,7 +314,7 @@ class DAG(Discrete):
 
 
 def _check_options(given):
-    """Refuse what is no option of the graph nor of PyMC."""
+    """Refuse names that are options neither of the graph nor of PyMC."""
     own = [name for name in inspect.signature(DAG.dist).parameters if name != "kwargs"]
     if unknown := [name for name in given if name not in (*own, *_PYMC)]:
         raise TypeError(nearest("option of bs.DAG", unknown[0], (*own[1:], *_PYMC)))

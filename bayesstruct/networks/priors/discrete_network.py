@@ -45,8 +45,8 @@ def table_cells(states, max_parents) -> int:
     return int(min(most, 2.0**62))
 
 
-class _Law:
-    """Laws that know the numbers of states and of cells."""
+class _StateDraws:
+    """Draws that know the numbers of states and of cells."""
 
     def __init__(self, states, cells):
         self.states, self.cells = tuple(int(k) for k in states), int(cells)
@@ -62,7 +62,7 @@ class _Law:
         return hash((type(self), self.states, self.cells))
 
 
-class _Tables(_Law):
+class _Tables(_StateDraws):
     """Draws of tables given a graph."""
 
     constant = False
@@ -94,7 +94,7 @@ class _EvenTables(_Tables):
     constant = True
 
 
-class Rows(_Law):
+class Rows(_StateDraws):
     """Draws of rows, each variable after its parents."""
 
     dtype = "int64"
@@ -118,7 +118,7 @@ class Rows(_Law):
 
 
 def strides(dag, states):
-    """Return how far the state of each parent moves the configuration of each child, (d, d)."""
+    """Return the change of the configuration of each child by one state of each parent, (d, d)."""
     present = np.asarray(dag) != 0
     factor = np.where(present, np.asarray(states)[:, None], 1)
     before = np.cumprod(factor, axis=0) // factor
@@ -135,7 +135,7 @@ def table_counts(dag, rows, kept, states, sample_size, constant=False):
     rows : (d, n) int array
         States, one row for each variable.
     kept : (d, n) array
-        Weight of each row in the law of each variable, 0 where it was set.
+        Weight of each row in the distribution of each variable, 0 where it was set.
     states : sequence of int
     sample_size, constant
         Prior weights, as in :func:`bayesstruct.networks.kernels.parameters.draw_tables`.
@@ -163,7 +163,7 @@ class _TablesRV(SymbolicRandomVariable):
     """Conditional probability tables given the graph."""
 
     extended_signature = "[rng],[size],(d,d),()->[rng],(d,c)"
-    law = _Tables
+    draws = _Tables
 
     def __init__(self, *args, states, cells, **kwargs):
         self.states, self.cells = states, cells
@@ -174,9 +174,9 @@ class _TablesRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = cls.law(states, cells)
-        lengths, batch = batch_of(size, (dag, sample_size), law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, dag, sample_size)
+        draws = cls.draws(states, cells)
+        lengths, batch = batch_of(size, (dag, sample_size), draws.ndims)
+        draw = SeededDraw(draws, batch)(seed, lengths, dag, sample_size)
         inputs = [rng, size, dag, sample_size]
         return cls(inputs=inputs, outputs=[next_rng, draw], states=states, cells=cells)(*inputs)
 
@@ -195,7 +195,7 @@ class EvenTablesRV(_TablesRV):
     """Tables whose cells have the same prior weight."""
 
     _print_name = ("EvenTables", "\\operatorname{EvenTables}")
-    law = _EvenTables
+    draws = _EvenTables
 
 
 class ProbabilityTables(Continuous):
@@ -272,7 +272,7 @@ def _tables_logp(op, values, rng, size, dag, sample_size, **kwargs):
     (value,) = values
     k = pt.as_tensor_variable(np.array(op.states, float))
     used, count = _used_cells(dag, op.states, op.cells)
-    alpha = sample_size[..., None] / (1.0 if op.law.constant else count * k)
+    alpha = sample_size[..., None] / (1.0 if op.draws.constant else count * k)
     alpha = alpha + pt.zeros_like(count)
     safe = pt.switch(pt.gt(value, 0.0), value, 1.0)
     terms = ((alpha - 1.0)[..., None] * pt.log(safe) * used).sum(axis=-1)
@@ -298,9 +298,9 @@ class DiscreteNetworkRV(SymbolicRandomVariable):
         """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = Rows(states, 0)
-        lengths, batch = batch_of(size, params, law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, *params)
+        rows = Rows(states, 0)
+        lengths, batch = batch_of(size, params, rows.ndims)
+        draw = SeededDraw(rows, batch)(seed, lengths, *params)
         return [rng, size, *params], [next_rng, draw]
 
     @classmethod
@@ -317,7 +317,7 @@ class DiscreteNetworkRV(SymbolicRandomVariable):
 class DiscreteNetwork(Discrete):
     """Rows of states of a discrete Bayesian network.
 
-    Variables that were *set* from outside keep their state, and say nothing about their law (perfect
+    Variables that were *set* from outside keep their state, which carries no information about their distribution (perfect
     interventions, Cooper and Yoo 1999).
 
     Parameters
@@ -362,7 +362,7 @@ def _rows_logp(op, values, rng, size, *params, **kwargs):
 
 
 def state_terms(states, value, dag, tables, setting):
-    """Log probabilities of the cells of rows given their parents, zero where they were set."""
+    """Log probabilities of the values of rows given their parents, zero where they were set."""
     while dag.type.ndim > 2 and dag.type.broadcastable[0]:
         dag = dag[0]
     while tables.type.ndim > 2 and tables.type.broadcastable[0]:

@@ -1,4 +1,4 @@
-r"""Bayesian networks whose local laws are those of greatest likelihood given the graph.
+r"""Bayesian networks whose parameters are those of greatest likelihood given the graph.
 
 With parameters :math:`\hat\theta(G)` and k(G) of them, the model of a graph and a table
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class FittedLaws(InterpretedOp):
-    """Laws of greatest likelihood given a graph, and the price of their parameters, in one vector.
+    """Parameters of greatest likelihood given a graph, and their price, in one vector.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class FittedLaws(InterpretedOp):
 
 
 def fitted(fit, dag):
-    """Laws of greatest likelihood given a graph, and the price of their parameters.
+    """Parameters of greatest likelihood given a graph, and their price.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def fitted(fit, dag):
     Returns
     -------
     list of TensorVariable
-        As the shapes of the fit; the last is the price.
+        With the shapes of the fit; the last is the price.
     """
     vector, out, first = FittedLaws(fit)(dag), [], 0
     for shape in fit.shapes:
@@ -96,7 +96,7 @@ def fitted(fit, dag):
 
 
 class FittedGaussianNetworkRV(SymbolicRandomVariable):
-    """Rows of a Gaussian network with fitted laws."""
+    """Rows of a Gaussian network with fitted parameters."""
 
     extended_signature = "[rng],[size],(d),(d,d),(d),(d),(d),(d),()->[rng],(d)"
     _print_name = ("FittedGaussianNetwork", "\\operatorname{FittedGaussianNetwork}")
@@ -111,7 +111,7 @@ class FittedGaussianNetworkRV(SymbolicRandomVariable):
 
 
 class FittedGaussianNetwork(Continuous):
-    r"""Rows of a Gaussian network with the laws of greatest likelihood given its graph.
+    r"""Rows of a Gaussian network with the parameters of greatest likelihood given its graph.
 
     The density is that of :class:`bayesstruct.distributions.GaussianNetwork`, and that of the whole table is multiplied by the
     exponential of the price.
@@ -130,9 +130,16 @@ class FittedGaussianNetwork(Continuous):
 
     @classmethod
     def dist(
-        cls, intercept, coefficients, variance, price, location=0.0, scale=1.0, setting=np.nan,
+        cls,
+        intercept,
+        coefficients,
+        variance,
+        price,
+        location=0.0,
+        scale=1.0,
+        setting=np.nan,
         **kwargs,
-    ):  # fmt: skip
+    ):
         """Create the distribution without a model."""
         params = network_params(intercept, coefficients, variance, location, scale, setting)
         return super().dist([*params, as_float(price)], **kwargs)
@@ -150,7 +157,7 @@ def _gaussian_logp(op, values, rng, size, *params, **kwargs):
 
 
 class FittedDiscreteNetworkRV(SymbolicRandomVariable):
-    """Rows of a discrete network with fitted laws."""
+    """Rows of a discrete network with fitted parameters."""
 
     extended_signature = "[rng],[size],(d,d),(d,c),(d),()->[rng],(d)"
     _print_name = ("FittedDiscreteNetwork", "\\operatorname{FittedDiscreteNetwork}")
@@ -172,7 +179,7 @@ class FittedDiscreteNetworkRV(SymbolicRandomVariable):
 
 
 class FittedDiscreteNetwork(Discrete):
-    """Rows of states of a discrete network with the laws of greatest likelihood given its graph.
+    """Rows of states of a discrete network with the parameters of greatest likelihood given its graph.
 
     The density is that of :class:`bayesstruct.distributions.DiscreteNetwork`, and that of the whole table is multiplied by the
     exponential of the price.

@@ -87,8 +87,8 @@ class NoiseVariancesRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, dag, alpha_w, scale):
-        """Draw from the inverse gamma law."""
-        shape, rate = _variance_law(dag, alpha_w, scale)
+        """Draw from the inverse gamma distribution."""
+        shape, rate = _variance_parameters(dag, alpha_w, scale)
         full = (*tuple(size), dag.shape[-1]) if not rv_size_is_none(size) else shape.shape
         next_rng, precision = pt.random.gamma(
             shape, scale=1.0 / rate, size=full, rng=rng, return_next_rng=True
@@ -96,8 +96,8 @@ class NoiseVariancesRV(_ParameterRV):
         return next_rng, 1.0 / precision
 
 
-def _variance_law(dag, alpha_w, scale):
-    """Shape and rate of the inverse gamma law of each variance."""
+def _variance_parameters(dag, alpha_w, scale):
+    """Shape and rate of the inverse gamma distribution of each variance."""
     parents = dag.astype("float64").sum(axis=-2)
     shape = 0.5 * (alpha_w[..., None] - dag.shape[-1] + parents + 1.0)
     return shape, 0.5 * scale[..., None]
@@ -139,7 +139,7 @@ class NoiseVariances(Continuous):
 @_logprob.register(NoiseVariancesRV)
 def _variance_logp(op, values, rng, size, dag, alpha_w, scale, **kwargs):
     (value,) = values
-    shape, rate = _variance_law(dag, alpha_w, scale)
+    shape, rate = _variance_parameters(dag, alpha_w, scale)
     safe = pt.switch(pt.gt(value, 0.0), value, 1.0)
     terms = shape * pt.log(rate) - pt.gammaln(shape) - (shape + 1.0) * pt.log(safe) - rate / safe
     return pt.switch(pt.gt(value, 0.0), terms, -np.inf).sum(axis=-1)
@@ -153,7 +153,7 @@ class ArcWeightsRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, dag, variance, scale):
-        """Draw from the normal law."""
+        """Draw from the normal distribution."""
         next_rng, draw = _normal(_weight_deviation(dag, variance, scale), size, rng)
         return next_rng, pt.switch(pt.eq(arc_vector(dag), 1), draw, 0.0)
 
@@ -215,7 +215,7 @@ class InterceptsRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, variance, alpha_mu):
-        """Draw from the normal law."""
+        """Draw from the normal distribution."""
         return _normal(pt.sqrt(variance / alpha_mu[..., None]), size, rng)
 
 
@@ -292,9 +292,9 @@ class GaussianNetworkRV(SymbolicRandomVariable):
         """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = _Rows(params[1].type.shape[-1])
-        lengths, batch = batch_of(size, params, law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, *params)
+        rows = _Rows(params[1].type.shape[-1])
+        lengths, batch = batch_of(size, params, rows.ndims)
+        draw = SeededDraw(rows, batch)(seed, lengths, *params)
         return [rng, size, *params], [next_rng, draw]
 
     @classmethod
@@ -305,7 +305,7 @@ class GaussianNetworkRV(SymbolicRandomVariable):
 
 
 def network_params(intercept, coefficients, *vectors):
-    """Parameters as tensors, a number being spread over the variables."""
+    """Parameters as tensors; a number is repeated for all variables."""
     coefficients = as_float(coefficients)
     d = coefficients.type.shape[-1]
     if d is None:
@@ -322,7 +322,7 @@ class GaussianNetwork(Continuous):
 
     .. math:: z_i \sim N\Bigl(a_i + \sum_j b_{ij} z_j, \; v_i\Bigr).
 
-    Variables that were *set* from outside keep their value, and say nothing about their law (perfect
+    Variables that were *set* from outside keep their value, which carries no information about their distribution (perfect
     interventions, Cooper and Yoo 1999).
 
     Parameters
@@ -368,7 +368,7 @@ def _rows_logp(op, values, rng, size, *params, **kwargs):
 
 
 def normal_terms(value, intercept, coefficients, variance, location, scale, setting):
-    """Log densities of the cells of rows given their parents, zero where they were set; (..., n, d)."""
+    """Log densities of the values of rows given their parents, zero where they were set; (..., n, d)."""
     z = (value - location) / scale
     while coefficients.type.ndim > 2 and coefficients.type.broadcastable[0]:
         coefficients = coefficients[0]

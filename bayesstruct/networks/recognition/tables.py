@@ -126,7 +126,7 @@ class DiscreteTable:
             states=tuple(rows.owner.op.states),
             cells=op.cells,
             weight=float(np.squeeze(weight)),
-            even=op.law.constant,
+            even=op.draws.constant,
             x=x,
             free=free,
             name=tables.name,

@@ -1,4 +1,4 @@
-"""Variables whose parents differ between good graphs: what a Markov chain has to change at once."""
+"""Variables whose parents differ between good graphs, and that a Markov chain has to change at once."""
 
 import itertools
 

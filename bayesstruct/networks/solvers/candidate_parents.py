@@ -1,4 +1,4 @@
-"""Which variables may be parents: short lists for searches over directed acyclic graphs."""
+"""Candidate parents of each variable: short lists for searches over directed acyclic graphs."""
 
 import numpy as np
 
@@ -19,14 +19,14 @@ def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray
 
     Parameters
     ----------
-    score : bayesstruct.networks.kernels.scores.Score
+    score : bayesstruct.networks.kernels.scores.base.Score
         Or any object with its `d` and `local`.
     size : int
-        Most candidates of a variable.
+        Maximum number of candidates of a variable.
     allowed : (d, d) bool array_like, optional
         ``allowed[parent, child]``; all arcs by default.
     required : (d, d) bool array_like, optional
-        Arcs whose parents are candidates in any case, likewise; none by default.
+        ``required[parent, child]``: arcs whose parents are candidates in any case; none by default.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesstruct.networks.kernels.scores import network_score
+    >>> from bayesstruct.networks.kernels.scores.named import network_score
     >>> x = np.random.default_rng(0).normal(size=(100, 4))
     >>> x[:, 2] += x[:, 0] - x[:, 3]
     >>> sorted(candidate_parents(network_score(x, "bge"), 2)[2].tolist())
@@ -77,7 +77,7 @@ def _forward(score, child, first, others, size):
     """Candidates of one child, the required ones first."""
 
     def ranked(parents):
-        """Give the other variables and what the score is with each, best first."""
+        """Return the other variables and the score with each, best first."""
         rest = [j for j in others if j not in parents]
         values = [score.local(child, (*parents, j)) for j in rest]
         return sorted(zip(values, rest, strict=True), reverse=True)
@@ -140,7 +140,7 @@ def blanket_candidates(
     ------
     ValueError
         If the family is unknown, `size` is negative, or a value cannot serve; see
-        `bayesstruct.networks.kernels.scores.LogisticBIC` and `GaussianBIC`.
+        :mod:`bayesstruct.networks.kernels.scores`.
 
     References
     ----------

@@ -58,7 +58,7 @@ def known_order(
         All columns, parents before children: their names, or positions.
     method : {"exact", "sparse"}
     score : str
-        For ``"exact"`` one of :func:`bayesstruct.networks.kernels.scores.network_score`, for ``"sparse"``
+        For ``"exact"`` one of :func:`bayesstruct.networks.kernels.scores.named.network_score`, for ``"sparse"``
         ``"gaussian"`` or ``"logistic"``.
     prior : {"uniform", "edge", "fair"}
         A modular prior; ``"sparse"`` has the uniform one.
@@ -134,10 +134,10 @@ def k2(
     order : sequence of str or int
         All columns, parents before children: their names, or positions.
     max_parents : int, optional
-        Most parents of a variable; any number by default.
+        Maximum number of parents of a variable; any number by default.
     score : str
-        The default ``"bde"`` is the score of the source, uniform laws of the conditional probabilities;
-        others of :func:`bayesstruct.networks.kernels.scores.network_score` serve as well.
+        The default ``"bde"`` is the score of the source, a uniform prior of the conditional probabilities;
+        others of :func:`bayesstruct.networks.kernels.scores.named.network_score` serve as well.
     prior : {"uniform", "edge", "fair"}
         A modular prior.
     **options

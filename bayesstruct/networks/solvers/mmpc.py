@@ -25,13 +25,13 @@ def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) ->
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table without gaps.
+        (n, d) table without missing values.
     test : {"fisher_z", "g2"}
         For jointly Gaussian columns or columns of states.
     alpha : float, default 0.05
         Level of a test: above it variables pass for independent.
     max_conditioning : int, default 5
-        Most variables to condition upon.
+        Maximum number of variables to condition upon.
 
     Returns
     -------
@@ -51,17 +51,17 @@ def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) ->
     Notes
     -----
     *Fisher z.* With the partial correlation r given s variables,
-    :math:`\sqrt{n - s - 3} \, |\operatorname{artanh} r|` is compared with the standard normal law. A test
+    :math:`\sqrt{n - s - 3} \, |\operatorname{artanh} r|` is compared with the standard normal distribution. A test
     needs n > s + 3.
 
-    *G2.* Twice the log likelihood ratio of the table of counts, with the chi-square law of :math:`\sum_z (r_z -
+    *G2.* Twice the log likelihood ratio of the table of counts, with the chi-square distribution of :math:`\sum_z (r_z -
     1) (c_z - 1)` degrees of freedom, :math:`r_z` and :math:`c_z` being the rows and columns that are not
     empty in layer z. A test needs 5 rows of data for each cell of the table, as many as there are joint
     states.
 
     A test that its rows do not allow is left out: it shows no independence. So is one given more than
     `max_conditioning` variables. There are as many tests as subsets, exponentially many in the length of the lists.
-    Nothing is said about interventions: what sets a variable may make others dependent.
+    Interventions are not accounted for: the mechanism that sets a variable may make others dependent.
 
     References
     ----------
@@ -87,8 +87,8 @@ def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) ->
             f"`max_conditioning` must be a whole number, at least 0, it is {max_conditioning!r}"
         )
     table = network_table(data, "bge" if test == "fisher_z" else "bdeu").table
-    law = _FisherZ(table) if test == "fisher_z" else _GSquare(table)
-    tests = _Tests(law, math.log(alpha), max_conditioning)
+    kind = _FisherZ(table) if test == "fisher_z" else _GSquare(table)
+    tests = _Tests(kind, math.log(alpha), max_conditioning)
     lists = [_parents_and_children(tests, target, table.p) for target in range(table.p)]
     lists = [[j for j in own if i in lists[j]] for i, own in enumerate(lists)]
     out = np.full((table.p, max(map(len, lists))), -1, np.int64)
@@ -117,14 +117,14 @@ def _parents_and_children(tests, target, d):
 class _Tests:
     """Log p-values, each computed once."""
 
-    def __init__(self, law, level, most):
-        self.level, self._law, self._most, self._known = level, law, most, {}
+    def __init__(self, kind, level, most):
+        self.level, self._kind, self._most, self._known = level, kind, most, {}
 
     def log_p(self, a, b, given):
         """Log p-value of the independence of two variables, -inf where there are too few rows."""
         key = min(a, b), max(a, b), tuple(sorted(given))
         if key not in self._known:
-            self._known[key] = self._law.log_p(*key)
+            self._known[key] = self._kind.log_p(*key)
         return self._known[key]
 
     def weakest(self, a, b, others, new=None):

@@ -28,7 +28,7 @@ from bayesstruct.networks.exact.problem import network_problem
 
 __all__ = ["MAX_DYNAMIC", "DAGSolution", "optimal_dag"]
 
-#: Most variables for dynamic programming.
+#: Maximum number of variables for dynamic programming.
 MAX_DYNAMIC = 25
 _CANDIDATES = 10
 _MAX_CANDIDATES = 20
@@ -98,7 +98,7 @@ def optimal_dag(
         (n, d) table, or an object with local scores; as for :func:`bayesstruct.exact.dag_posterior`.
     score : str
         ``"bge"``, ``"bdeu"``, or another of
-        :func:`bayesstruct.networks.kernels.scores.network_score`.
+        :func:`bayesstruct.networks.kernels.scores.named.network_score`.
     prior : {"uniform", "edge", "fair"}
         A modular prior.
     method : {"dynamic", "milp"}, optional
@@ -106,7 +106,7 @@ def optimal_dag(
         variables and the second beyond.
     candidates : int or (d, k) array of int, optional
         For ``"milp"``: how many candidate parents each variable has, chosen by
-        :func:`bayesstruct.networks.solvers.candidate_parents.candidate_parents`, or which, rows padded with
+        :func:`bayesstruct.solvers.candidate_parents`, or which, rows padded with
         -1. At most 20. By default all others up to 12 variables, 10 beyond. The graph is then the
         best of those whose parents are candidates.
     time_limit : float, optional
@@ -274,7 +274,7 @@ def _total(graph):
 
 
 def _stalled(bounds, best):
-    """Whether the last rounds of cuts closed too little of the gap to be worth their time."""
+    """Whether the last rounds of cuts closed so little of the gap that further ones do not pay."""
     return len(bounds) > _ROUNDS and (
         bounds[-1] - bounds[-1 - _ROUNDS] < _PROGRESS * (_total(best) - bounds[-1])
     )
@@ -283,7 +283,7 @@ def _stalled(bounds, best):
 class _Program:
     """The integer program: families (child, parents), their costs, and cuts.
 
-    Costs are what a family lacks compared with the best one of its child.
+    The cost of a family is the score of the best one of its child less its own.
     """
 
     def __init__(self, problem, candidates):
@@ -330,7 +330,7 @@ class _Program:
         while not done and time.monotonic() < end:
             iterations += 1
             result = self._integers(end - time.monotonic())
-            if result.status == 2:  # nothing is better than what was found
+            if result.status == 2:  # no graph is better than the one that was found
                 bound = _total(best)
                 break
             bound = max(bound, min(result.mip_dual_bound or 0.0, _total(best)))
@@ -403,7 +403,7 @@ class _Program:
         d = self.problem.d
         arcs = np.zeros((d, d))  # parents as rows
         np.add.at(arcs.T, self.child, self.parents * x[:, None])
-        # A zero is no arc to `dijkstra`, nor is what is below 1e-8 in a dense matrix.
+        # A zero is no arc to `dijkstra`, nor is a value below 1e-8 in a dense matrix.
         lengths = np.where(arcs > _VIOLATION, np.maximum(1.0 - arcs, 1e-12), 0.0)
         distance, previous = dijkstra(csr_array(lengths), return_predecessors=True)
         found = set()

@@ -1,4 +1,4 @@
-"""Which parents a sampler of directed graphs has to consider: candidates that grow until none is missing."""
+"""Parents that a sampler of directed acyclic graphs has to consider: candidates that grow until none is missing."""
 
 import numpy as np
 
@@ -26,8 +26,8 @@ def search_tables(problem, *, size=None):
     Suter and Moffa 2022). The first candidates are the parents in good graphs that were found without any
     (:mod:`bayesstruct.networks.kernels.gaussian_order_search`, for scores of Gaussian networks), and those of a forward
     selection. A search and a short chain on these tables show which further parents are in
-    use; they become candidates, until none is missing or there is no room for more. With few rows many large
-    sets are left out that have little probability each and some together: samplers report how much
+    use; they become candidates, until none is missing or the maximum number is reached. With few rows many large
+    sets are left out that are individually improbable but not negligible in total: samplers report how much
     (:mod:`bayesstruct.networks.solvers.left_out`), and more candidates to begin with (`size`) make it less.
 
     Parameters
@@ -123,7 +123,7 @@ def log_weight(problem, graph) -> float:
 
 
 def _first_candidates(problem, size, graphs):
-    """Parents in good graphs, the best one first, and as many of a forward selection as there is room for."""
+    """Parents in good graphs, the best one first, and then those of a forward selection, up to a maximum number."""
     score, prior = problem.score, problem.prior
     found = candidate_parents(score, size, allowed=prior.allowed, required=prior.required)
     candidates = [np.flatnonzero(own).tolist() for own in prior.required.T]
@@ -178,7 +178,7 @@ def _arcs_in_use(tables):
 
 
 def _grow(candidates, used):
-    """Add parents in use to the candidates where there is room; whether any was added."""
+    """Add parents in use to the candidates, up to the maximum number; whether any was added."""
     d, added = len(candidates), False
     for child, own in enumerate(candidates):
         for parent in np.flatnonzero(used[:, child]):

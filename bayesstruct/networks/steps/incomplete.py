@@ -54,10 +54,10 @@ class _RememberedPrior:
 
 
 class _Independent:
-    """Draws of a graph from its exact law given the completed table."""
+    """Draws of a graph from its exact distribution given the completed table."""
 
     def move(self, rng, problem, graph, order):
-        """Next graph, its log score, share of accepted proposals, odds of what is left out, and order."""
+        """Next graph, its log score, share of accepted proposals, odds of parent sets left out, and order."""
         from bayesstruct.networks.exact.posterior import IndependentDraws
 
         draws = IndependentDraws(problem)
@@ -73,7 +73,7 @@ class _Chain:
         self.candidates = [tables.candidates(i).tolist() for i in range(tables.d)]
 
     def move(self, rng, problem, graph, order):
-        """Next graph, its log score, share of accepted reversals, odds of what is left out, and order."""
+        """Next graph, its log score, share of accepted reversals, odds of parent sets left out, and order."""
         from bayesstruct.networks.kernels.dags import topological_order
         from bayesstruct.networks.kernels.order_search import best_graph
         from bayesstruct.networks.kernels.parent_tables import family_scores, parent_tables
@@ -104,15 +104,15 @@ class IncompleteNetworkMCMCState(StepMethodState):
 
 @register_step(before=NetworkMCMC)
 class IncompleteNetworkMCMC(GibbsStep):
-    """Draws of graph, parameters and missing cells of a Bayesian network.
+    """Draws of graph, parameters and missing values of a Bayesian network.
 
-    Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` with the parameters and the missing cells of an
+    Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` with the parameters and the missing values of an
     :class:`bayesstruct.distributions.IncompleteGaussianNetwork` or :class:`bayesstruct.distributions.IncompleteDiscreteNetwork`. One call
-    draws a graph given the completed table, parameters integrated out; the parameters given both; the missing cells
+    draws a graph given the completed table, parameters integrated out; the parameters given both; the missing values
     given graph and parameters, those of a row together if they are numbers, one after the other if they are
     states.
 
-    Up to 11 variables the graph is a draw from its exact law given the completed table. Beyond, or if
+    Up to 11 variables the graph is a draw from its exact distribution given the completed table. Beyond, or if
     `candidates` is given, it comes from 10 sweeps of partition Markov chain Monte Carlo (of orders, under the
     prior ``"order"``) on scores that are computed anew for each completed table. A draw then takes some 25 ms for
     20 variables and 130 ms for 40 (500 rows of numbers), up to three times as much for states.
@@ -121,7 +121,7 @@ class IncompleteNetworkMCMC(GibbsStep):
     ----------
     candidates : int, optional
         Candidate parents of each variable to begin with; 5 beyond 11 variables. They are chosen once, from a
-        table whose gaps are filled with observed values of the same column, and then are the same in all
+        table whose missing values are filled with observed values of the same column, and then are the same in all
         chains: graphs whose parent sets have more than one parent outside the candidates are not visited.
 
     Raises
@@ -131,15 +131,15 @@ class IncompleteNetworkMCMC(GibbsStep):
 
     Notes
     -----
-    A chain begins by filling the missing cells with observed values of the same column, drawn at random: had they
-    all the same value, gaps in the same rows would pass for a dependence that takes long to be forgotten.
+    A chain begins by filling the missing values with observed values of the same column, drawn at random: if
+    all had the same value, missing values in the same rows would look like a dependence that takes long to be forgotten.
 
-    With large shares of missing cells neighbouring draws depend on each other, since the graph moves given
-    the cells. ``bs.check`` says so.
+    With large shares of missing values neighbouring draws depend on each other, since the graph moves given
+    these values. ``bs.check`` says so.
 
     Statistics of each draw: ``n_arcs``; ``log_score``, the sum of local scores and log prior weights given the
     completed table; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
-    draws from the exact law and for orders; and ``left_out``, as of :class:`bayesstruct.steps.NetworkMCMC`.
+    draws from the exact distribution and for orders; and ``left_out``, as of :class:`bayesstruct.steps.NetworkMCMC`.
 
     References
     ----------
@@ -177,7 +177,7 @@ class IncompleteNetworkMCMC(GibbsStep):
         self.begun, self.order = False, np.empty(0, np.int64)
 
     def step(self, point):
-        """Draw graph, parameters and missing cells once."""
+        """Draw graph, parameters and missing values once."""
         point = dict(point)
         if self.begun:
             self.rows.fill(point[self.rows.missing])
@@ -200,7 +200,7 @@ class IncompleteNetworkMCMC(GibbsStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for graph, parameters and missing cells of networks whose table has gaps."""
+        """Ideal for graph, parameters and missing values of networks."""
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:
             return Competence.INCOMPATIBLE

@@ -35,7 +35,7 @@ class ScoredNetworkMCMCState(StepMethodState):
 class ScoredNetworkMCMC(GibbsStep):
     """Draws of the graph of a Bayesian network by its BIC or BDe scores.
 
-    Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` whose local laws are those of greatest likelihood
+    Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` whose parameters are those of greatest likelihood
     (:mod:`bayesstruct.networks.priors.fitted_networks`), or :class:`bayesstruct.distributions.EvenTables`, which are then
     drawn given the graph. Graphs are drawn as by :class:`bayesstruct.steps.NetworkMCMC`, under the prior
     ``"order"`` as by :class:`bayesstruct.steps.OrderNetworkMCMC`.
@@ -105,7 +105,7 @@ class ScoredNetworkMCMC(GibbsStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for graphs of networks with fitted laws or even tables, and for these tables."""
+        """Ideal for graphs of networks with fitted parameters or even tables, and for these tables."""
         if is_op(var, EvenTablesRV):
             return Competence.IDEAL
         model = pm.Model.get_context(error_if_none=False)

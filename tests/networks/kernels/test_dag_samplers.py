@@ -46,8 +46,10 @@ def cases():
     some = [[1], [3, 2], [0], [1]]
     out = {}
     for name, prior, candidates in [
-        ("all", None, every), ("plus one", None, some), ("constrained", constrained(), some)
-    ]:  # fmt: skip
+        ("all", None, every),
+        ("plus one", None, some),
+        ("constrained", constrained(), some),
+    ]:
         tables = parent_tables(score, prior, candidates)
         log = np.array([family_scores(tables, graph).sum() for graph in GRAPHS])
         start = order_search.best_graph(tables, np.random.default_rng(0), climbs=1)[0]

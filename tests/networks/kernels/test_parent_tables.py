@@ -62,10 +62,11 @@ def family(child, plus_one=True):
 
 def possible(child, position, nearest, limit, plus_one=True):
     return [
-        s for s in family(child, plus_one)
+        s
+        for s in family(child, plus_one)
         if all(position[j] < limit for j in s)
         and (nearest == parent_sums.FREE or any(position[j] >= nearest for j in s))
-    ]  # fmt: skip
+    ]
 
 
 def value(score, child, parents):

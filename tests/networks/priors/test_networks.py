@@ -275,9 +275,12 @@ def test_missing_cells_are_drawn_from_their_density():
     # A normal density: its matrix from differences, to compare with that of the draws.
     step = np.eye(2)
     top = logp(centre)
-    hessian = np.array([
-        [logp(centre + a + b) - logp(centre + a) - logp(centre + b) + top for a in step] for b in step
-    ])  # fmt: skip
+    hessian = np.array(
+        [
+            [logp(centre + a + b) - logp(centre + a) - logp(centre + b) + top for a in step]
+            for b in step
+        ]
+    )
     np.testing.assert_allclose(np.cov(draws.T), np.linalg.inv(-hessian), rtol=0.15)
     slope = np.array([logp(centre + a) - logp(centre - a) for a in step]) / 2
     spread = np.sqrt(np.diag(np.linalg.inv(-hessian)) / len(draws))

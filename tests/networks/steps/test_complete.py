@@ -222,9 +222,15 @@ def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
     with bayesian_network(pd.DataFrame(x).add_prefix("v")) as model:
         step = NetworkMCMC(model.free_RVs, candidates=1)
         idata = pm.sample(
-            200, tune=50, chains=2, cores=1, step=step, random_seed=2, progressbar=False,
+            200,
+            tune=50,
+            chains=2,
+            cores=1,
+            step=step,
+            random_seed=2,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
     rows = [row for row in bs.check(idata).rows if "outside of the candidates" in row.quantity]
     assert [row.ok for row in rows] == ok
     assert all("more candidates" in row.verdict for row in rows)
@@ -233,9 +239,14 @@ def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
 def test_pm_sample_assigns_it():
     with bayesian_network(normal_table().iloc[:, :3], required=[("a", "b")]):
         idata = pm.sample(
-            100, tune=10, chains=2, cores=1, random_seed=1, progressbar=False,
+            100,
+            tune=10,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
     assert {"n_arcs", "log_score", "acceptance"} <= set(idata["sample_stats"].data_vars)
     assert (idata["posterior"]["arc"].sel(ordered_pair="a -> b") == 1).all()
     dag = idata["posterior"]["dag"].values

@@ -131,9 +131,15 @@ def test_results_are_read_as_others():
     data = numbers()
     with bayesian_network(data, score="bic", interventions=SET):
         idata = pm.sample(
-            60, tune=2, chains=2, cores=1, progressbar=False, random_seed=1,
-            compute_convergence_checks=False, compile_kwargs={"mode": "FAST_COMPILE"},
-        )  # fmt: skip
+            60,
+            tune=2,
+            chains=2,
+            cores=1,
+            progressbar=False,
+            random_seed=1,
+            compute_convergence_checks=False,
+            compile_kwargs={"mode": "FAST_COMPILE"},
+        )
         mode = bs.find_MAP()
     best = bs.solvers.optimal_dag(data, score="gaussian", interventions=SET)
     assert (mode["dag"] == best.adjacency).all()

@@ -2,7 +2,7 @@ r"""Order Markov chain Monte Carlo: graphs under a prior that counts their topol
 
 .. math:: p(\text{order} \mid \text{data}) \propto \prod_i \sum_{\pi \subseteq \text{before } i} e^{s_i(\pi)}
 
-A graph drawn given the order has, over orders, the law :math:`p(G) \propto \ell(G) \prod_i e^{s_i(\pi_i)}` with
+A graph drawn given the order has, over orders, the distribution :math:`p(G) \propto \ell(G) \prod_i e^{s_i(\pi_i)}` with
 :math:`\ell(G)` the number of its topological orders. For priors that do not count them see
 :mod:`bayesstruct.networks.kernels.samplers.partition_mcmc`.
 
@@ -127,7 +127,7 @@ def _relocate(rng, t, order, position, scores, v):
 def sweep(rng, t, order, adjacency, moves):
     """Move an order, then draw a graph given it.
 
-    The law that is left as it is has the probability of an order proportional to the product of
+    The distribution that is left invariant has the probability of an order proportional to the product of
     the sums of the module's formula.
 
     Parameters

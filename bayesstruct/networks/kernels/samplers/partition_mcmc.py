@@ -74,7 +74,7 @@ class Moves(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """An ordered partition, and room for a change of it."""
+    """An ordered partition, and arrays for a change of it."""
 
     places: np.ndarray
     """(3, d) int64: part of each variable, from 0; position, 2 part + 1, so that even numbers are
@@ -218,8 +218,10 @@ def _log_ways(first, second):
     k = first + second
     return (
         math.log(k - 1.0)
-        + math.lgamma(k + 1.0) - math.lgamma(first + 1.0) - math.lgamma(second + 1.0)
-    )  # fmt: skip
+        + math.lgamma(k + 1.0)
+        - math.lgamma(first + 1.0)
+        - math.lgamma(second + 1.0)
+    )
 
 
 @inner
@@ -236,7 +238,9 @@ def _split(rng, part, count):
         if part[i] > c:
             part[i] += 1
         elif part[i] == c:
-            if rng.random() * left < need:  # selection sampling: all subsets alike
+            if (
+                rng.random() * left < need
+            ):  # selection sampling: all subsets have the same probability
                 need -= 1
             else:
                 part[i] = c + 1
@@ -443,7 +447,7 @@ def draw_graph(rng, t, chain, adjacency):
 def sweep(rng, t, adjacency, moves):
     """Move a graph by moves of its partition, then by changes of its arcs.
 
-    The law that is left as it is has the probability of a graph proportional to the exponential
+    The distribution that is left invariant has the probability of a graph proportional to the exponential
     of the sum of :func:`bayesstruct.networks.kernels.parent_tables.family_scores`.
 
     Parameters

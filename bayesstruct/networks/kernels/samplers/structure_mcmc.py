@@ -50,8 +50,11 @@ __all__ = [
 _ADD, _DELETE, _REVERSE, _NONE = 0, 1, 2, 3
 _can_add, _can_reverse = acyclicity.can_add, acyclicity.can_reverse
 _add, _delete, _reverse, _build = (
-    acyclicity.add, acyclicity.delete, acyclicity.reverse, acyclicity.build
-)  # fmt: skip
+    acyclicity.add,
+    acyclicity.delete,
+    acyclicity.reverse,
+    acyclicity.build,
+)
 _MASK, _ROW = 0, 1  # rows of the places of parent sets in the tables
 _EQUAL = 1e-9  # relative difference of scores that rounding may make
 _OPEN, _CLOSED = 0, 2  # positions of variables that may, and may not, be parents
@@ -76,7 +79,7 @@ def _close_descendants(adjacency, i, position, stack):
 
 @inner
 def _pick_arc(rng, adjacency, children):
-    """Draw an arc; return it and the number of arcs. Room for a number for each variable is needed."""
+    """Draw an arc; return it and the number of arcs. `children` is overwritten."""
     d, arcs = len(adjacency), 0
     for i in range(d):
         children[i] = 0
@@ -386,7 +389,7 @@ def change_arcs(rng, t, adjacency, changes):
 def sweep(rng, t, adjacency, moves):
     """Change single arcs of a graph, reverse arcs with new parents of their ends, then covered arcs.
 
-    Leaves the law as it is that :func:`bayesstruct.networks.kernels.samplers.partition_mcmc.sweep` does, and mixes more
+    Leaves the distribution invariant that :func:`bayesstruct.networks.kernels.samplers.partition_mcmc.sweep` does, and mixes more
     slowly.
 
     Parameters

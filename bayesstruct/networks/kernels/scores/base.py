@@ -9,9 +9,9 @@ A score is additive over the families of a directed acyclic graph G,
 its terms being log marginal likelihoods or minus half of a BIC. All scores have the methods of
 `Score`: `local` for one parent set, `subsets` for all subsets of some candidates at once.
 
-Interventions are perfect: whoever sets a variable cuts it off from its parents, so that a row says nothing about
-the distribution of a variable that was set in it, and is left out of the local scores of that variable (Cooper and
-Yoo 1999).
+Interventions are perfect: a variable that is set does not depend on its parents, so that a row carries no information
+about the distribution of a variable that was set in it, and is left out of the local scores of that variable (Cooper
+and Yoo 1999).
 
 References
 ----------
@@ -137,11 +137,11 @@ def _groups(shape, interventions):
     interventions = np.asarray(interventions)
     if interventions.shape != (n, d):
         raise ValueError(
-            f"`interventions` has shape {interventions.shape}; give one value for each cell of the "
+            f"`interventions` has shape {interventions.shape}; give one value for each value of the "
             f"table, {n} x {d}"
         )
     if interventions.dtype != bool:
-        raise ValueError("`interventions` must be true or false in each cell")
+        raise ValueError("`interventions` must be true or false for each value")
     kept, group, seen = [], np.empty(d, np.int64), {}
     for j, rows in enumerate(~interventions.T):
         key = rows.tobytes()

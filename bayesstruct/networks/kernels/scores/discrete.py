@@ -23,7 +23,7 @@ __all__ = ["BDe", "BDeu", "MultinomialBIC"]
 class _Counts(Score):
     """Scores that depend on the data by counts of states."""
 
-    _law = 0  # `DIRICHLET`, `DIRICHLET_CONSTANT` and `BIC` of `bayesstruct.networks.kernels.scores.count_subsets` are 0, 1, 2
+    _kind = 0  # `DIRICHLET`, `DIRICHLET_CONSTANT` and `BIC` of `bayesstruct.networks.kernels.scores.count_subsets` are 0, 1, 2
 
     def __init__(self, table, states, interventions):
         x, self._states = _checked_states(table, states)
@@ -37,7 +37,7 @@ class _Counts(Score):
 
     @abstractmethod
     def _value(self, child):
-        """Give the number that goes with the law."""
+        """Return the number that goes with the kind of score."""
 
     def _fill(self, child, candidates, fixed, most, out):
         from bayesstruct.networks.kernels.scores.count_subsets import count_subsets
@@ -55,7 +55,7 @@ class _Counts(Score):
             child, candidates, fixed = family_places(len(candidates), len(fixed))
         codes = np.empty((len(candidates) + 1, x.shape[1]), np.int32)
         count_subsets(
-            x, weights, states, child, candidates, fixed, most, self._law, value, codes, out
+            x, weights, states, child, candidates, fixed, most, self._kind, value, codes, out
         )
 
 
@@ -107,7 +107,7 @@ class BDeu(_Counts):
 class BDe(_Counts):
     r"""Marginal likelihood of discrete networks with the same pseudo-count in each cell.
 
-    As `BDeu` with all :math:`\alpha_{jk}` equal; 1, uniform laws, is the K2 score. Equivalent graphs
+    As `BDeu` with all :math:`\alpha_{jk}` equal; 1, a uniform prior, is the K2 score. Equivalent graphs
     do not score the same.
 
     Parameters
@@ -128,7 +128,7 @@ class BDe(_Counts):
     from data. *Machine Learning* 9, 309-347.
     """
 
-    _law = 1
+    _kind = 1
 
     def __init__(self, table, *, states=None, interventions=None, pseudo_count=1.0):
         self.pseudo_count = positive("pseudo_count", pseudo_count)
@@ -163,7 +163,7 @@ class MultinomialBIC(_Counts):
     Schwarz, G. (1978). Estimating the dimension of a model. *Annals of Statistics* 6, 461-464.
     """
 
-    _law = 2
+    _kind = 2
 
     def __init__(self, table, *, states=None, interventions=None):
         super().__init__(table, states, interventions)

@@ -1,7 +1,7 @@
 r"""Local scores of Bayesian networks from expected sufficient statistics.
 
-With missing cells that have the law q, and parameters that have the conjugate law which is best given q, the log
-marginal likelihood of a graph has the lower bound
+With missing values that have the distribution q, and parameters that have the conjugate distribution which is best
+given q, the log marginal likelihood of a graph has the lower bound
 
 .. math::
 
@@ -28,18 +28,18 @@ __all__ = ["ExpectedBDeu", "ExpectedBGe"]
 
 
 class ExpectedBGe(BGe):
-    """BGe scores of a table whose missing cells are normal given the others.
+    """BGe scores of a table whose missing values are normal given the others.
 
     Parameters
     ----------
     table : (n, d) array_like of float
-        Missing cells filled in by their means.
+        Missing values filled in by their means.
     covariance : (m, d, d) array
-        Of the cells of some rows, zero for cells that are known.
+        Of the values of some rows, zero for values that are known.
     rows : (m,) int array
         These rows.
     **options
-        As of :class:`bayesstruct.networks.kernels.scores.BGe`.
+        As of :class:`bayesstruct.networks.kernels.scores.gaussian.BGe`.
     """
 
     def __init__(self, table, covariance, rows, **options):
@@ -73,7 +73,7 @@ class ExpectedBDeu(Score):
         self._weights = np.array([np.where(kept, weights, 0.0) for kept in self._kept])
         self._states = np.asarray(states, np.int64)
         self._sample_size = float(equivalent_sample_size)
-        self._room = np.empty(int(cells))
+        self._work = np.empty(int(cells))
 
     def _fill(self, child, candidates, fixed, most, out):
         if not self.n_rows[child]:
@@ -82,14 +82,23 @@ class ExpectedBDeu(Score):
         weights = self._weights[self._group[child]]
         codes = np.empty(len(weights), np.int64)
         weighted_subsets(
-            self._x, weights, self._states, child, candidates, fixed, most, self._sample_size,
-            codes, self._room, out,
-        )  # fmt: skip
+            self._x,
+            weights,
+            self._states,
+            child,
+            candidates,
+            fixed,
+            most,
+            self._sample_size,
+            codes,
+            self._work,
+            out,
+        )
 
 
 @kernel
 def weighted_subsets(
-    x, weights, states, child, candidates, fixed, most, sample_size, codes, room, out
+    x, weights, states, child, candidates, fixed, most, sample_size, codes, work, out
 ):
     """Score a child with each subset of some candidates as parents, from weighted rows.
 
@@ -105,9 +114,9 @@ def weighted_subsets(
     sample_size : float
         Equivalent sample size.
     codes : (n,) int64 array
-        Room to work.
-    room : (cells,) float64 array
-        Room for a table; sets with more cells score -inf.
+        Overwritten.
+    work : (cells,) float64 array
+        Overwritten by tables; sets with more cells score -inf.
     out : (2**k,) float64, written
     """
     k, r = len(candidates), states[child]
@@ -124,14 +133,14 @@ def weighted_subsets(
             continue
         codes[:] = x[child]
         for p in parents[:size]:
-            if q * r > len(room):
+            if q * r > len(work):
                 break
             for i in range(len(codes)):
                 codes[i] += q * r * x[p, i]
             q *= states[p]
-        if q * r > len(room):
+        if q * r > len(work):
             continue
-        cells = room[: q * r]
+        cells = work[: q * r]
         cells[:] = 0.0
         for i in range(len(codes)):
             cells[codes[i]] += weights[i]

@@ -31,9 +31,17 @@ class _Gaussian(Score):
             return
         matrix, *factors = self._of_group(self._group[child])
         gaussian_subsets(
-            matrix, child, candidates, fixed, most, *factors, self._weight, self._floor, self._tol,
+            matrix,
+            child,
+            candidates,
+            fixed,
+            most,
+            *factors,
+            self._weight,
+            self._floor,
+            self._tol,
             out,
-        )  # fmt: skip
+        )
 
     def _of_group(self, group):
         if group not in self._statistics:
@@ -49,9 +57,9 @@ class _Gaussian(Score):
 
         Returns
         -------
-        bayesstruct.networks.kernels.gaussian_order_search.GaussianFamilies
+        bayesstruct.networks.kernels.gaussian_parents.GaussianFamilies
         """
-        from bayesstruct.networks.kernels.gaussian_order_search import GaussianFamilies
+        from bayesstruct.networks.kernels.gaussian_parents import GaussianFamilies
 
         no_rows = np.eye(self.d), np.zeros(self.d), np.zeros(self.d)
         some = [rows.any() for rows in self._kept]

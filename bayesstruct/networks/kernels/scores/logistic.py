@@ -22,7 +22,7 @@ class LogisticBIC(Score):
         s_i(\pi) = \sup_{b, w} \log p(x_i \mid b + x_\pi' w) - \frac{p + 1}{2} \log n
 
     for p parents, whose values enter as numbers: 0/1 and -1/1 give the same scores. Where parents separate the
-    values of the child, the supremum is finite and is what counts, although no finite coefficients attain it.
+    values of the child, the score takes the supremum, which is finite, although no finite coefficients attain it.
     Parents that are constant, or linear functions of the others, score :math:`-\infty`. A variable that was
     set in every row scores 0.
 

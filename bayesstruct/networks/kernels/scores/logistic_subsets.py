@@ -107,7 +107,7 @@ def _derivatives(rows, p, positive, total, beta, gradient, hessian):
 def _supremum(rows, p, positive, total, work):
     """Supremum of the log likelihood; -inf for collinear columns. The rows are changed.
 
-    `work` is (p + 4, p) room.
+    `work` is a (p + 4, p) array that is overwritten.
     """
     hessian, beta, gradient, trial = work[:p, :p], work[p], work[p + 1], work[p + 2]
     n = total.sum()
@@ -174,7 +174,7 @@ def logistic_subsets(values, x, states, weights, child, candidates, fixed, most,
     price : float
         Of a parameter: log(n) / 2.
     codes : (rows,) int32
-        Room to work.
+        Overwritten.
     out : (2**k,) float64
         Filled; entry m belongs to `fixed` and the candidates of the bits of m.
     """
