@@ -1,5 +1,7 @@
 """Parts of models of Bayesian networks: constants for readers, and options of distributions."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -12,6 +14,9 @@ from bayesstruct.networks.exact.problem import positive_size
 from bayesstruct.networks.priors.discrete_network import table_cells
 from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.records import NetworkStates
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
 
 __all__ = [
     "ROWS",
@@ -66,7 +71,7 @@ def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | 
     return fitting[-1]
 
 
-def record_arcs(table: Table | StateTable, dag) -> None:
+def record_arcs(table: Table | StateTable, dag: "TensorVariable") -> None:
     """Record the columns that arcs join, and their prior probabilities."""
     source, target = table.arc_index
     op = dag.owner.op

@@ -1,7 +1,8 @@
 """Prior weights of parent sets from options that name columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,10 +10,15 @@ from bayesstruct.data.errors import TableError, column_list, listing
 from bayesstruct.data.names import label_text, nearest
 from bayesstruct.networks.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
 __all__ = ["most_parents", "order_weights", "parent_prior"]
 
 
-def most_parents(max_parents) -> float:
+def most_parents(max_parents: int | None) -> float:
     """Return the maximum number of parents of a column, infinity for None.
 
     Raises
@@ -30,7 +36,7 @@ def most_parents(max_parents) -> float:
     return int(max_parents)
 
 
-def order_weights(prior, weights, edge_probability):
+def order_weights(prior: str, weights: str | None, edge_probability) -> str:
     """Kind of the weights of the parent sets under a prior, which ``"order"`` multiplies.
 
     Parameters
@@ -58,14 +64,14 @@ def order_weights(prior, weights, edge_probability):
 
 
 def parent_prior(
-    names,
-    kind="uniform",
+    names: Sequence,
+    kind: str = "uniform",
     *,
-    edge_probability=None,
-    max_parents=None,
-    required=(),
-    forbidden=(),
-    tiers=None,
+    edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
+    max_parents: int | None = None,
+    required: Iterable[tuple] = (),
+    forbidden: Iterable[tuple] = (),
+    tiers: dict | Iterable[Iterable] | None = None,
 ) -> ParentPrior:
     """Prior weights of parent sets from options that name columns.
 

@@ -4,6 +4,7 @@ import warnings
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,11 @@ from bayesstruct.data.errors import TableError, column_list, count, listing, war
 from bayesstruct.data.names import label_text
 from bayesstruct.data.states import MAX_LEVELS, StateTable
 from bayesstruct.data.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
 
 __all__ = ["CONTINUOUS_SCORES", "NetworkTable", "network_table"]
 
@@ -43,7 +49,12 @@ class NetworkTable:
 
 
 def network_table(
-    data, score, interventions=None, *, incomplete=False, max_parents=None
+    data: "pd.DataFrame | ArrayLike",
+    score: str,
+    interventions: "pd.DataFrame | ArrayLike | None" = None,
+    *,
+    incomplete: bool = False,
+    max_parents: float | None = None,
 ) -> NetworkTable:
     """Check a table, and which of its values were set from outside.
 

@@ -11,8 +11,10 @@ over graphs are those of :mod:`bayesstruct.networks.kernels.layer_sums` and
 :mod:`bayesstruct.networks.kernels.order_sums`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,12 @@ from scipy.special import logsumexp
 
 from bayesstruct.data.table import TableError
 from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
+    from bayesstruct.networks.kernels.scores.base import Score
 
 __all__ = [
     "MAX_MODULAR",
@@ -115,7 +123,9 @@ class DAGPosterior:
 
         return ranked_lists(self._tables[0])
 
-    def sample(self, draws: int = 1000, random_seed=None) -> np.ndarray:
+    def sample(
+        self, draws: int = 1000, random_seed: int | np.random.Generator | None = None
+    ) -> np.ndarray:
         """Draw independent graphs from the posterior.
 
         Parameters
@@ -139,7 +149,9 @@ class DAGPosterior:
             partition_draws(rng, *self._tables, *self._ranked, out)
         return out
 
-    def path_probabilities(self, draws: int = 1000, random_seed=None) -> FeatureProbabilities:
+    def path_probabilities(
+        self, draws: int = 1000, random_seed: int | np.random.Generator | None = None
+    ) -> FeatureProbabilities:
         """Posterior probabilities that a directed path leads from the row to the column.
 
         Exact for up to 5 variables, by enumeration (`draws` is then ignored); otherwise shares of
@@ -152,7 +164,9 @@ class DAGPosterior:
         """
         return self._feature(_paths, draws, random_seed)
 
-    def blanket_probabilities(self, draws: int = 1000, random_seed=None) -> FeatureProbabilities:
+    def blanket_probabilities(
+        self, draws: int = 1000, random_seed: int | np.random.Generator | None = None
+    ) -> FeatureProbabilities:
         """Posterior probabilities that two variables are in each other's Markov blankets.
 
         That is, one is a parent of the other or they have a child in common. Exact or from draws as for
@@ -216,7 +230,14 @@ def _blankets(graphs):
     return near
 
 
-def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) -> DAGPosterior:
+def dag_posterior(
+    data: "pd.DataFrame | ArrayLike | Score",
+    *,
+    score: str = "bge",
+    prior: str = "uniform",
+    names: Sequence[str] | None = None,
+    **options,
+) -> DAGPosterior:
     r"""Sum over all directed acyclic graphs of up to 16, or 22, variables.
 
     Parameters
@@ -320,7 +341,7 @@ class IndependentDraws:
         Of at most `MAX_MODULAR` variables, `MAX_ORDER` under the order-modular prior.
     """
 
-    def __init__(self, problem):
+    def __init__(self, problem: NetworkProblem):
         from bayesstruct.networks.kernels.subset_sums import ranked_lists
 
         self.weights, self.order = problem.log_weights(), problem.order
@@ -330,7 +351,7 @@ class IndependentDraws:
             raise ValueError("no graph has positive probability under scores and constraints")
         self.tables, self.ranked = tables, ranked_lists(self.weights)
 
-    def __call__(self, rng) -> np.ndarray:
+    def __call__(self, rng: np.random.Generator) -> np.ndarray:
         """Draw one graph, (d, d) int8."""
         from bayesstruct.networks.kernels.layer_sums import partition_draws
         from bayesstruct.networks.kernels.order_sums import order_draws
@@ -342,7 +363,7 @@ class IndependentDraws:
             partition_draws(rng, self.weights, *self.tables, *self.ranked, out)
         return out[0]
 
-    def log_score(self, graph) -> float:
+    def log_score(self, graph: np.ndarray) -> float:
         """Sum of the log scores and log prior weights of a graph."""
         d = len(graph)
         power = 1 << np.arange(d - 1)
@@ -350,7 +371,7 @@ class IndependentDraws:
         return float(self.weights[np.arange(d), masks].sum())
 
 
-def prior_arc_probabilities(prior, *, order=False) -> np.ndarray:
+def prior_arc_probabilities(prior: "ParentPrior", *, order: bool = False) -> np.ndarray:
     """Probability of each arc under a prior, summed over all graphs; (d, d).
 
     Parameters

@@ -1,7 +1,9 @@
 """Problems of sums and searches over directed acyclic graphs: names, local scores and prior weights."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +12,13 @@ from bayesstruct.data.names import nearest
 from bayesstruct.networks.data.arcs import most_parents, order_weights, parent_prior
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.scores.base import Score
 
 __all__ = ["NetworkProblem", "check_score", "network_problem", "positive_size"]
 
@@ -52,7 +61,7 @@ class NetworkProblem:
     """
 
     names: tuple[str, ...]
-    score: object
+    score: "Score"
     prior: ParentPrior
     order: bool = False
 
@@ -61,7 +70,9 @@ class NetworkProblem:
         """Number of variables."""
         return len(self.names)
 
-    def subsets(self, child, candidates, *, fixed=()) -> np.ndarray:
+    def subsets(
+        self, child: int, candidates: Sequence[int], *, fixed: Sequence[int] = ()
+    ) -> np.ndarray:
         """Log score plus log prior weight of the sets of some candidates and all of `fixed`.
 
         Parameters
@@ -106,18 +117,18 @@ class NetworkProblem:
 
 
 def network_problem(
-    data,
+    data: "pd.DataFrame | ArrayLike | Score",
     *,
-    score="bge",
-    prior="uniform",
-    names=None,
-    weights=None,
-    edge_probability=None,
-    max_parents=None,
-    required=(),
-    forbidden=(),
-    tiers=None,
-    interventions=None,
+    score: str = "bge",
+    prior: str = "uniform",
+    names: Sequence[str] | None = None,
+    weights: str | None = None,
+    edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
+    max_parents: int | None = None,
+    required: Iterable[tuple] = (),
+    forbidden: Iterable[tuple] = (),
+    tiers: dict | Iterable[Iterable] | None = None,
+    interventions: "pd.DataFrame | ArrayLike | None" = None,
     **options,
 ) -> NetworkProblem:
     """Check a table and the options of a search over graphs; see :func:`bayesstruct.exact.dag_posterior`.
@@ -178,7 +189,7 @@ def _table_score(data, kind, interventions, max_parents, options):
     return table.names, score
 
 
-def check_score(kind, known) -> None:
+def check_score(kind: str, known: Iterable[str]) -> None:
     """Raise a ValueError for a score that is neither known nor ``"bic"``."""
     if kind not in (*known, "bic"):
         raise ValueError(nearest("score", kind, (*known, "bic")))
@@ -201,7 +212,7 @@ def _sized(kind, options):
     return options | {_SIZE[kind]: positive_size("equivalent_sample_size", size)}
 
 
-def positive_size(name, value) -> float:
+def positive_size(name: str, value: float) -> float:
     """Return an option that must be a positive finite number as a float; a ValueError otherwise."""
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
     if not (number and 0.0 < value < np.inf):

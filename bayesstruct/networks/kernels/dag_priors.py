@@ -14,6 +14,7 @@ topological orders of G. The weights are not normalised over acyclic graphs: for
 general that takes a sum over all graphs (:mod:`bayesstruct.exact`).
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -170,7 +171,9 @@ class ParentPrior:
         absent = np.where(self.required, -np.inf, absent)
         return absent, np.where(self.allowed, present, -np.inf)
 
-    def subsets(self, child, candidates, fixed=()) -> np.ndarray:
+    def subsets(
+        self, child: int, candidates: Sequence[int], fixed: Sequence[int] = ()
+    ) -> np.ndarray:
         """Log weights of the sets that consist of `fixed` and of some of the candidates.
 
         Parameters
@@ -196,7 +199,7 @@ class ParentPrior:
             out += self.log_size_weights[np.minimum(size, self.d - 1)]
         return out
 
-    def local(self, child, parents) -> float:
+    def local(self, child: int, parents: Iterable[int]) -> float:
         """Log weight of one parent set."""
         return float(self.subsets(child, (), tuple(parents))[0])
 
@@ -207,7 +210,14 @@ class ParentPrior:
         return absent[rest].sum() + present[fixed].sum()
 
 
-def log_prior_subsets(prior, child, candidates, *, fixed=(), **options) -> np.ndarray:
+def log_prior_subsets(
+    prior: str | ParentPrior,
+    child: int,
+    candidates: Sequence[int],
+    *,
+    fixed: Sequence[int] = (),
+    **options,
+) -> np.ndarray:
     """Log weights of the subsets of some candidates under a named prior.
 
     Parameters

@@ -10,8 +10,12 @@ Robinson, R. W. (1973). Counting labeled acyclic digraphs. In *New Directions in
 
 from functools import cache, lru_cache
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["all_dags", "is_acyclic", "number_of_dags", "topological_order", "topological_orders"]
 
@@ -37,7 +41,7 @@ def number_of_dags(d: int) -> int:
     return counts[d]
 
 
-def topological_order(adjacency) -> np.ndarray:
+def topological_order(adjacency: "ArrayLike") -> np.ndarray:
     """Order in which each variable comes after its parents; int64, (d,).
 
     Of those that may come next the first one comes next.
@@ -55,7 +59,7 @@ def topological_order(adjacency) -> np.ndarray:
     return np.array(order, np.int64)
 
 
-def is_acyclic(adjacency) -> bool:
+def is_acyclic(adjacency: "ArrayLike") -> bool:
     """Whether a directed graph has no cycle (nor a loop)."""
     graph = np.asarray(adjacency) != 0
     return len(_peel(graph)) == len(graph)
@@ -101,7 +105,7 @@ def all_dags(d: int) -> np.ndarray:
     return graphs
 
 
-def topological_orders(graphs) -> np.ndarray:
+def topological_orders(graphs: "ArrayLike") -> np.ndarray:
     """Count the topological orders of each of some graphs on a few variables.
 
     Parameters

@@ -4,16 +4,22 @@ A chain starts from a draw that satisfies the constraints. Graphs are adjacency 
 """
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.jit import kernel
 from bayesstruct.networks.kernels.dags import topological_order
 
+if TYPE_CHECKING:
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
+
 __all__ = ["draw_modular_dag", "draw_order", "draw_ordered_dag", "draw_place"]
 
 
-def draw_order(rng, prior, *, steps=None) -> np.ndarray:
+def draw_order(
+    rng: np.random.Generator, prior: "ParentPrior", *, steps: int | None = None
+) -> np.ndarray:
     """Draw an order of the variables from the order-modular prior.
 
     An order has the weight of all graphs that agree with it. If weights depend on the number of
@@ -53,7 +59,9 @@ def log_odds(prior):
     return np.where(prior.required, 0.0, present - np.where(prior.required, 0.0, absent))
 
 
-def draw_ordered_dag(rng, prior, order) -> np.ndarray:
+def draw_ordered_dag(
+    rng: np.random.Generator, prior: "ParentPrior", order: np.ndarray
+) -> np.ndarray:
     """Draw the parents of each variable among those before it, by the weights of the parent sets.
 
     Parameters
@@ -95,7 +103,7 @@ def draw_ordered_dag(rng, prior, order) -> np.ndarray:
     return out
 
 
-def draw_place(rng, log_weights):
+def draw_place(rng: np.random.Generator, log_weights: np.ndarray) -> int:
     """Draw a position by log weights that are not all minus infinity."""
     ladder = np.cumsum(np.exp(log_weights - log_weights.max()))
     return min(
@@ -174,7 +182,9 @@ def _swap_chain(rng, order, odds, required, log_sizes, steps):
             order[a], order[b] = order[b], order[a]
 
 
-def draw_modular_dag(rng, prior, *, steps=None) -> np.ndarray:
+def draw_modular_dag(
+    rng: np.random.Generator, prior: "ParentPrior", *, steps: int | None = None
+) -> np.ndarray:
     """Draw a graph from a modular prior by a Markov chain on graphs.
 
     It adds, deletes and reverses single arcs (Madigan and York 1995), from a draw that satisfies the

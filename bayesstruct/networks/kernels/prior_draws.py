@@ -26,6 +26,7 @@ Computing* 25, 227-242.
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,6 +39,9 @@ from bayesstruct.networks.kernels.prior_chains import (
     draw_ordered_dag,
     draw_place,
 )
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
 __all__ = [
     "EXACT_VARIABLES",
@@ -100,7 +104,7 @@ def _uniform_layers(rng, d):
     return sizes
 
 
-def draw_uniform_dags(rng, d: int, size: int = 1) -> np.ndarray:
+def draw_uniform_dags(rng: np.random.Generator, d: int, size: int = 1) -> np.ndarray:
     """Draw independently and uniformly from all directed acyclic graphs on d labelled variables.
 
     Parameters
@@ -141,7 +145,9 @@ def _redraw_empty(rng, block):
         block[:, empty] = rng.integers(0, 2, (len(block), empty.size), dtype=np.int8)
 
 
-def draw_dag(rng, prior, *, order=False, steps=None) -> np.ndarray:
+def draw_dag(
+    rng: np.random.Generator, prior: "ParentPrior", *, order: bool = False, steps: int | None = None
+) -> np.ndarray:
     """Draw a graph from the prior that the weights of the parent sets make.
 
     Parameters
@@ -174,7 +180,7 @@ def draw_dag(rng, prior, *, order=False, steps=None) -> np.ndarray:
     return draw_modular_dag(rng, prior, steps=steps)
 
 
-def log_prior_constant(prior, *, order=False) -> float:
+def log_prior_constant(prior: "ParentPrior", *, order: bool = False) -> float:
     r"""Log of the sum of the weights over all graphs, where they depend on numbers of parents only.
 
     Parameters
@@ -196,7 +202,7 @@ def log_prior_constant(prior, *, order=False) -> float:
     return float(_layer_table(prior)[0][0, 0])
 
 
-def mean_number_of_arcs(prior, *, order=False) -> float:
+def mean_number_of_arcs(prior: "ParentPrior", *, order: bool = False) -> float:
     """Mean number of arcs, where weights depend on numbers of parents only.
 
     It is the derivative of the log of the sum over all graphs in the log weight of an arc, by central

@@ -1,14 +1,19 @@
 """Best graph of a Bayesian network, and its parameters."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.networks.priors.dag import DAGRV, OrderDAGRV
-from bayesstruct.networks.recognition.network import network_of
+from bayesstruct.networks.recognition.network import Network, network_of
 from bayesstruct.networks.recognition.parameters import parameters_of, problem_of
 from bayesstruct.networks.solvers.parent_search import best_network
 from bayesstruct.sparse.modes import SpikeAndSlabRefusal
+
+if TYPE_CHECKING:
+    from pymc import Model
 
 __all__ = ["NetworkMode", "OrderPriorRefusal", "network_mode", "recognized_network"]
 
@@ -50,7 +55,7 @@ class OrderPriorRefusal(ModeSolver):
             )
 
 
-def recognized_network(model):
+def recognized_network(model: "Model") -> Network | None:
     """Return the network of a model with one graph, or None."""
     graphs = [rv for rv in model.free_RVs if is_op(rv, DAGRV)]
     if len(graphs) != 1:
@@ -61,7 +66,7 @@ def recognized_network(model):
         return None
 
 
-def network_mode(model, network) -> dict:
+def network_mode(model: "Model", network: Network) -> dict[str, np.ndarray]:
     """Graph of the greatest posterior probability that was found, and the means of the parameters given it.
 
     Parameters

@@ -20,6 +20,9 @@ Beal, M. J. and Ghahramani, Z. (2006). Variational Bayesian learning of directed
 variables. *Bayesian Analysis* 1, 793-832.
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode
@@ -28,6 +31,12 @@ from bayesstruct.networks.modes.complete import NetworkMode, OrderPriorRefusal, 
 from bayesstruct.networks.modes.completions import NormalCompletions, StateCompletions
 from bayesstruct.networks.recognition.completed import completed_table
 from bayesstruct.networks.solvers.parent_search import best_network, log_weight
+
+if TYPE_CHECKING:
+    from pymc import Model
+
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
+    from bayesstruct.networks.recognition.network import Network
 
 __all__ = ["IncompleteNetworkMode", "incomplete_network_mode", "structural_em"]
 
@@ -57,7 +66,9 @@ class IncompleteNetworkMode(ModeSolver):
         return Mode(point, converged, max_rounds, tol)
 
 
-def incomplete_network_mode(model, network, tol=1e-9, max_rounds=500):
+def incomplete_network_mode(
+    model: "Model", network: "Network", tol: float = 1e-9, max_rounds: int = 500
+) -> tuple[dict[str, np.ndarray], bool]:
     """Graph, parameters and missing values where structural EM ends.
 
     Parameters
@@ -93,7 +104,13 @@ def incomplete_network_mode(model, network, tol=1e-9, max_rounds=500):
     return point, converged
 
 
-def structural_em(names, prior, make, tol=1e-9, max_rounds=500):
+def structural_em(
+    names: tuple[str, ...],
+    prior: "ParentPrior",
+    make: Callable,
+    tol: float = 1e-9,
+    max_rounds: int = 500,
+) -> tuple[NormalCompletions | StateCompletions, np.ndarray, list[float], bool]:
     """Climb from two graphs, the one without arcs and the best of the complete rows; keep the better end.
 
     Parameters

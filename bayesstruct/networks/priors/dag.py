@@ -8,8 +8,9 @@ or this times the number of topological orders of G; see
 
 import inspect
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytensor.tensor as pt
@@ -27,6 +28,12 @@ from bayesstruct.data.errors import TableError, listing
 from bayesstruct.data.names import nearest
 from bayesstruct.networks.data.arcs import order_weights, parent_prior
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
 
 __all__ = ["DAG", "DAGRV", "OrderDAGRV", "log_prior"]
 
@@ -92,7 +99,7 @@ class LogPrior(InterpretedOp):
         return [[False]]
 
 
-def log_prior(prior, dag, *, order=False) -> float:
+def log_prior(prior: ParentPrior, dag: "ArrayLike", *, order: bool = False) -> float:
     """Log weight of a graph; normalised where the constant has a formula, see `DAG`.
 
     Parameters
@@ -203,6 +210,7 @@ class DAG(Discrete):
     edge_probability : float or (d, d) array_like, optional
         Of ``"edge"``, rows as parents; about three neighbours for each variable by default.
     max_parents : int, optional
+        Maximum number of parents of a variable; any number by default.
     required, forbidden : iterable of pairs (parent, child)
     tiers : dict or iterable of iterables, optional
         Groups of variables, the earliest first, or the number of its tier for each. No arc points to
@@ -273,7 +281,7 @@ class DAG(Discrete):
     rv_type = _GraphRV
     rv_op = staticmethod(_graph_rv)
 
-    def __new__(cls, name, variables, **kwargs):
+    def __new__(cls, name: str, variables: int | Sequence[str], **kwargs):
         """Add the graph to the model."""
         _check_options(kwargs)
         return super().__new__(cls, name, variables, **kwargs)
@@ -281,17 +289,17 @@ class DAG(Discrete):
     @classmethod
     def dist(
         cls,
-        variables,
+        variables: int | Sequence[str],
         *,
-        prior="uniform",
-        weights=None,
-        edge_probability=None,
-        max_parents=None,
-        required=(),
-        forbidden=(),
-        tiers=None,
+        prior: Literal["uniform", "edge", "fair", "order"] | ParentPrior = "uniform",
+        weights: Literal["uniform", "edge", "fair"] | None = None,
+        edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
+        max_parents: int | None = None,
+        required: Iterable[tuple] = (),
+        forbidden: Iterable[tuple] = (),
+        tiers: dict | Iterable[Iterable] | None = None,
         **kwargs,
-    ):
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         _check_options(kwargs)
         names, order = _names(variables), isinstance(prior, str) and prior == "order"

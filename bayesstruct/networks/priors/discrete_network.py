@@ -13,6 +13,9 @@ length: state s in configuration c is cell :math:`c k_i + s`, the first parent i
 changing fastest in c, and cells beyond are zero.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -23,6 +26,10 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
 
 __all__ = [
     "DiscreteNetwork",
@@ -37,8 +44,8 @@ __all__ = [
 ]
 
 
-def table_cells(states, max_parents) -> int:
-    """Cells of the largest table of a variable with so many parents at most."""
+def table_cells(states: Sequence[int], max_parents: int | None) -> int:
+    """Cells of the largest table of a variable with at most `max_parents` parents."""
     states = np.asarray(states, float)
     others = (np.sort(np.delete(states, i))[::-1][:max_parents] for i in range(len(states)))
     most = max(k * np.prod(rest) for k, rest in zip(states, others, strict=True))
@@ -117,7 +124,7 @@ class Rows(_StateDraws):
             out[:, i] = np.minimum(state, k - 1) if setting[i] < 0 else setting[i]
 
 
-def strides(dag, states):
+def strides(dag: "ArrayLike", states: Sequence[int]) -> np.ndarray:
     """Return the change of the configuration of each child by one state of each parent, (d, d)."""
     present = np.asarray(dag) != 0
     factor = np.where(present, np.asarray(states)[:, None], 1)
@@ -125,7 +132,14 @@ def strides(dag, states):
     return np.where(present, before, 0).astype(np.int64)
 
 
-def table_counts(dag, rows, kept, states, sample_size, constant=False):
+def table_counts(
+    dag: np.ndarray,
+    rows: np.ndarray,
+    kept: np.ndarray,
+    states: Sequence[int],
+    sample_size: float,
+    constant: bool = False,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield where each row is in the table of each child, and the counts of its cells with prior weights.
 
     Parameters
@@ -153,7 +167,7 @@ def table_counts(dag, rows, kept, states, sample_size, constant=False):
         yield cell, (np.bincount(cell, kept[child], minlength=size) + weight).reshape(-1, k)
 
 
-def expected_tables(counts, cells):
+def expected_tables(counts: Iterable[np.ndarray], cells: int) -> np.ndarray:
     """Return the mean tables, (d, cells), from the counts of `table_counts`, child by child."""
     means = [c / c.sum(axis=1, keepdims=True) for c in counts]
     return np.array([np.pad(m.ravel(), (0, cells - m.size)) for m in means])
@@ -206,8 +220,8 @@ class ProbabilityTables(Continuous):
     name : str
     dag : TensorVariable
         (d, d), a :class:`bayesstruct.DAG`; rows are parents.
-    sample_size : float
-        Equivalent sample size :math:`\alpha`.
+    equivalent_sample_size : float
+        :math:`\alpha`: rows that the prior of each variable is worth.
     states : sequence of int
         Number of states of each variable.
     cells : int
@@ -218,9 +232,17 @@ class ProbabilityTables(Continuous):
     rv_op = ProbabilityTablesRV.rv_op
 
     @classmethod
-    def dist(cls, dag, sample_size, *, states, cells, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        equivalent_sample_size: "TensorLike",
+        *,
+        states: Sequence[int],
+        cells: int,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
-        params = [pt.as_tensor_variable(dag), as_float(sample_size)]
+        params = [pt.as_tensor_variable(dag), as_float(equivalent_sample_size)]
         return super().dist(params, states=tuple(map(int, states)), cells=int(cells), **kwargs)
 
     def support_point(rv, size, dag, sample_size):
@@ -244,14 +266,27 @@ class EvenTables(ProbabilityTables):
     name : str
     dag : TensorVariable
         (d, d), a :class:`bayesstruct.DAG`; rows are parents.
-    sample_size : float
-        :math:`\alpha`.
+    pseudo_count : float
+        :math:`\alpha`: prior weight of each cell.
     states, cells
         As of :class:`ProbabilityTables`.
     """
 
     rv_type = EvenTablesRV
     rv_op = EvenTablesRV.rv_op
+
+    @classmethod
+    def dist(
+        cls,
+        dag: "TensorLike",
+        pseudo_count: "TensorLike",
+        *,
+        states: Sequence[int],
+        cells: int,
+        **kwargs,
+    ) -> "TensorVariable":
+        """Create the distribution without a model."""
+        return super().dist(dag, pseudo_count, states=states, cells=cells, **kwargs)
 
     def support_point(rv, size, dag, sample_size):
         """Return uniform tables of the graph."""
@@ -342,7 +377,15 @@ class DiscreteNetwork(Discrete):
     rv_op = DiscreteNetworkRV.rv_op
 
     @classmethod
-    def dist(cls, dag, tables, *, states, setting=None, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        tables: "TensorLike",
+        *,
+        states: Sequence[int],
+        setting: "ArrayLike | None" = None,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         states = tuple(map(int, states))
         setting = np.full(len(states), -1) if setting is None else np.asarray(setting)
@@ -361,7 +404,13 @@ def _rows_logp(op, values, rng, size, *params, **kwargs):
     return state_terms(op.states, value, *params).sum(axis=-1)
 
 
-def state_terms(states, value, dag, tables, setting):
+def state_terms(
+    states: Sequence[int],
+    value: "TensorVariable",
+    dag: "TensorVariable",
+    tables: "TensorVariable",
+    setting: "TensorVariable",
+) -> "TensorVariable":
     """Log probabilities of the values of rows given their parents, zero where they were set."""
     while dag.type.ndim > 2 and dag.type.broadcastable[0]:
         dag = dag[0]

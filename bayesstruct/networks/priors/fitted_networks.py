@@ -11,6 +11,9 @@ is the number of rows in which a variable was not set. Each row of the table car
 the *price* of the parameters.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -26,6 +29,10 @@ from bayesstruct.networks.priors.gaussian_network import (
     network_params,
     normal_terms,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
 
 __all__ = [
     "FittedDiscreteNetwork",
@@ -72,7 +79,7 @@ class FittedLaws(InterpretedOp):
         return [[False]]
 
 
-def fitted(fit, dag):
+def fitted(fit, dag: "TensorLike") -> list["TensorVariable"]:
     """Parameters of greatest likelihood given a graph, and their price.
 
     Parameters
@@ -131,15 +138,15 @@ class FittedGaussianNetwork(Continuous):
     @classmethod
     def dist(
         cls,
-        intercept,
-        coefficients,
-        variance,
-        price,
-        location=0.0,
-        scale=1.0,
-        setting=np.nan,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        price: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
         **kwargs,
-    ):
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         params = network_params(intercept, coefficients, variance, location, scale, setting)
         return super().dist([*params, as_float(price)], **kwargs)
@@ -199,7 +206,16 @@ class FittedDiscreteNetwork(Discrete):
     rv_op = FittedDiscreteNetworkRV.rv_op
 
     @classmethod
-    def dist(cls, dag, tables, price, *, states, setting=None, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        tables: "TensorLike",
+        price: "TensorLike",
+        *,
+        states: Sequence[int],
+        setting: "ArrayLike | None" = None,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         states = tuple(map(int, states))
         setting = np.full(len(states), -1) if setting is None else np.asarray(setting)

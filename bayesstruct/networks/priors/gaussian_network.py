@@ -13,6 +13,8 @@ With this prior Markov equivalent graphs have the same marginal likelihood, the 
 Heckerman 2002; Kuipers, Moffa and Heckerman 2014).
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -24,6 +26,10 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
 
 __all__ = [
     "ArcWeights",
@@ -41,20 +47,33 @@ __all__ = [
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
-def arc_index(d):
+def arc_index(d: int) -> tuple[np.ndarray, np.ndarray]:
     """Source and target of each arc, target by target; two int arrays (d (d - 1),)."""
     target, source = np.nonzero(~np.eye(d, dtype=bool))
     return source, target
 
 
-def arc_vector(dag):
+def arc_vector(dag: "TensorVariable") -> "TensorVariable":
     """Entries of a (..., d, d) adjacency tensor as a vector over arcs, target by target."""
     source, target = (pt.as_tensor_variable(i) for i in arc_index(dag.type.shape[-1]))
     return dag[..., source, target]
 
 
-def coefficient_matrix(weight, d):
-    """Matrix (..., d, d) of a vector over arcs; rows are children, columns parents."""
+def coefficient_matrix(weight: "TensorVariable", d: int) -> "TensorVariable":
+    """Matrix of regression coefficients from a vector over arcs.
+
+    Parameters
+    ----------
+    weight : TensorVariable
+        (..., d (d - 1)), over all arcs, target by target, as :class:`ArcWeights`.
+    d : int
+        Number of variables.
+
+    Returns
+    -------
+    TensorVariable
+        (..., d, d); rows are children, columns parents.
+    """
     source, target = arc_index(d)
     place = np.zeros((d, d), np.int64)
     place[target, source] = 1 + np.arange(len(source))
@@ -125,7 +144,9 @@ class NoiseVariances(Continuous):
     rv_op = NoiseVariancesRV.rv_op
 
     @classmethod
-    def dist(cls, dag, alpha_w, scale, **kwargs):
+    def dist(
+        cls, dag: "TensorLike", alpha_w: "TensorLike", scale: "TensorLike", **kwargs
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         return super().dist(
             [pt.as_tensor_variable(dag), as_float(alpha_w), as_float(scale)], **kwargs
@@ -188,7 +209,9 @@ class ArcWeights(Continuous):
     rv_op = ArcWeightsRV.rv_op
 
     @classmethod
-    def dist(cls, dag, variance, scale, **kwargs):
+    def dist(
+        cls, dag: "TensorLike", variance: "TensorLike", scale: "TensorLike", **kwargs
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         params = [pt.as_tensor_variable(dag), as_float(variance), as_float(scale)]
         return super().dist(params, **kwargs)
@@ -237,7 +260,7 @@ class Intercepts(Continuous):
     rv_op = InterceptsRV.rv_op
 
     @classmethod
-    def dist(cls, variance, alpha_mu, **kwargs):
+    def dist(cls, variance: "TensorLike", alpha_mu: "TensorLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
         return super().dist([as_float(variance), as_float(alpha_mu)], **kwargs)
 
@@ -304,7 +327,9 @@ class GaussianNetworkRV(SymbolicRandomVariable):
         return cls(inputs=inputs, outputs=outputs)(*inputs)
 
 
-def network_params(intercept, coefficients, *vectors):
+def network_params(
+    intercept: "TensorLike", coefficients: "TensorLike", *vectors: "TensorLike"
+) -> list["TensorVariable"]:
     """Parameters as tensors; a number is repeated for all variables."""
     coefficients = as_float(coefficients)
     d = coefficients.type.shape[-1]
@@ -350,8 +375,15 @@ class GaussianNetwork(Continuous):
 
     @classmethod
     def dist(
-        cls, intercept, coefficients, variance, location=0.0, scale=1.0, setting=np.nan, **kwargs
-    ):
+        cls,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         params = network_params(intercept, coefficients, variance, location, scale, setting)
         return super().dist(params, **kwargs)
@@ -367,7 +399,15 @@ def _rows_logp(op, values, rng, size, *params, **kwargs):
     return normal_terms(value, *params).sum(axis=-1)
 
 
-def normal_terms(value, intercept, coefficients, variance, location, scale, setting):
+def normal_terms(
+    value: "TensorVariable",
+    intercept: "TensorVariable",
+    coefficients: "TensorVariable",
+    variance: "TensorVariable",
+    location: "TensorVariable",
+    scale: "TensorVariable",
+    setting: "TensorVariable",
+) -> "TensorVariable":
     """Log densities of the values of rows given their parents, zero where they were set; (..., n, d)."""
     z = (value - location) / scale
     while coefficients.type.ndim > 2 and coefficients.type.broadcastable[0]:

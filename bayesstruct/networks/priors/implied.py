@@ -1,6 +1,11 @@
 """Prior probabilities of arcs, given that there is no cycle."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
 __all__ = ["implied_arc_probability"]
 
@@ -9,7 +14,7 @@ _GRAPHS = 400  # draws of graphs, where the sum over all of them takes too long
 _SUMMED = 12  # variables up to which it does not
 
 
-def implied_arc_probability(prior, *, order=False) -> np.ndarray:
+def implied_arc_probability(prior: "ParentPrior", *, order: bool = False) -> np.ndarray:
     """Prior probability of each arc of a directed acyclic graph.
 
     The exact sum over all graphs for up to 12 variables, and where all arcs have the same probability. Otherwise the

@@ -7,6 +7,9 @@ density is that of complete rows.
 *Discrete*: the prior of the missing values is uniform, and the rows have the density of the table that they complete.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -27,6 +30,10 @@ from bayesstruct.networks.priors.gaussian_network import (
     network_params,
     normal_terms,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
 
 __all__ = [
     "IncompleteDiscreteNetwork",
@@ -147,16 +154,16 @@ class IncompleteGaussianNetwork(GaussianNetwork):
     @classmethod
     def dist(
         cls,
-        intercept,
-        coefficients,
-        variance,
-        location=0.0,
-        scale=1.0,
-        setting=np.nan,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
         *,
-        missing,
+        missing: "Mask | ArrayLike",
         **kwargs,
-    ):
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         mask = missing if isinstance(missing, Mask) else Mask(missing)
         params = (intercept, coefficients, variance, location, scale, setting)
@@ -238,17 +245,17 @@ class NetworkCells(Continuous):
     @classmethod
     def dist(
         cls,
-        intercept,
-        coefficients,
-        variance,
-        location=0.0,
-        scale=1.0,
-        setting=np.nan,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
         *,
-        table,
-        missing,
+        table: "ArrayLike",
+        missing: "Mask | ArrayLike",
         **kwargs,
-    ):
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         mask = missing if isinstance(missing, Mask) else Mask(missing)
         table = np.where(mask.missing, 0.0, np.asarray(table, float))
@@ -322,7 +329,17 @@ class IncompleteDiscreteNetwork(Discrete):
     rv_op = IncompleteDiscreteNetworkRV.rv_op
 
     @classmethod
-    def dist(cls, dag, tables, missing_states, *, states, missing, setting=None, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        tables: "TensorLike",
+        missing_states: "TensorLike",
+        *,
+        states: Sequence[int],
+        missing: "Mask | ArrayLike",
+        setting: "ArrayLike | None" = None,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         states = tuple(map(int, states))
         mask = missing if isinstance(missing, Mask) else Mask(missing)

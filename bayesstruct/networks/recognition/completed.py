@@ -1,9 +1,14 @@
 """Tables of recognised networks whose missing values are filled in."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.recognition.parameters import Regressions
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.recognition.network import Network
 
 __all__ = ["CompletedNumbers", "CompletedStates", "completed_table"]
 
@@ -16,7 +21,7 @@ class CompletedNumbers:
     network : Network
     """
 
-    def __init__(self, network):
+    def __init__(self, network: "Network"):
         from bayesstruct.networks.kernels.parameters import row_patterns
 
         self.missing, self.mask = network.missing.name, network.mask
@@ -66,7 +71,7 @@ class CompletedStates:
     network : Network
     """
 
-    def __init__(self, network):
+    def __init__(self, network: "Network"):
         self.missing, self.mask = network.missing.name, network.mask
         self.table = table = network.table
         self.name, self.cells, self.sample_size = table.name, table.cells, table.weight
@@ -103,6 +108,6 @@ def _hot_deck(rng, table, missing):
         table[missing[:, j], j] = rng.choice(seen, missing[:, j].sum())
 
 
-def completed_table(network):
+def completed_table(network: "Network") -> CompletedNumbers | CompletedStates:
     """Table of a recognised network with missing values, these filled in with any values."""
     return (CompletedNumbers if network.gaussian else CompletedStates)(network)

@@ -1,6 +1,8 @@
 """Recognise the part of a model that is a Bayesian network, for steps and modes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,6 +48,10 @@ from bayesstruct.networks.priors.incomplete_networks import (
 )
 from bayesstruct.networks.recognition.tables import DiscreteTable, GaussianTable
 
+if TYPE_CHECKING:
+    from pymc import Model
+    from pytensor.tensor import TensorVariable
+
 __all__ = [
     "FITTED",
     "GRAPHS",
@@ -85,11 +91,11 @@ class Network:
         Of :mod:`bayesstruct.networks.kernels.fits`, if the parameters are those of greatest likelihood.
     """
 
-    dag: object
-    rows: object
-    parameters: dict
+    dag: "TensorVariable"
+    rows: "TensorVariable"
+    parameters: dict[type, "TensorVariable"]
     table: GaussianTable | DiscreteTable | None = None
-    missing: object = None
+    missing: "TensorVariable | None" = None
     fit: object = None
 
     @property
@@ -117,7 +123,14 @@ class Network:
         return self.rows.owner.op.mask
 
 
-def drawn_network(model, drawn, graphs, plural, supported, accepts) -> Network:
+def drawn_network(
+    model: "Model",
+    drawn: list["TensorVariable"],
+    graphs: type | tuple[type, ...],
+    plural: str,
+    supported: str,
+    accepts: Callable[[Network], bool],
+) -> Network:
     """Recognise the network of which a step is to draw all random variables.
 
     Parameters
@@ -148,7 +161,7 @@ def drawn_network(model, drawn, graphs, plural, supported, accepts) -> Network:
     return network
 
 
-def network_of(model, dag) -> Network:
+def network_of(model: "Model", dag: "TensorVariable") -> Network:
     """Recognise the Bayesian network around a graph, and read its table.
 
     Raises
@@ -184,7 +197,7 @@ def network_of(model, dag) -> Network:
     return network
 
 
-def dependents(model, dag) -> list:
+def dependents(model: "Model", dag: "TensorVariable") -> list["TensorVariable"]:
     """Random variables and potentials that depend on a graph, directly or not."""
     out, new = [], [dag]
     while new:

@@ -1,5 +1,7 @@
 """Parameters of a recognised network given its graph: draws, and means."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.networks.exact.problem import NetworkProblem
@@ -10,6 +12,10 @@ from bayesstruct.networks.priors.gaussian_network import (
     NoiseVariancesRV,
     arc_index,
 )
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.kernels.scores.base import Score
+    from bayesstruct.networks.recognition.network import Network
 
 __all__ = ["Regressions", "parameters_of", "problem_of"]
 
@@ -105,7 +111,7 @@ class _Fitted:
         return {}
 
 
-def parameters_of(network):
+def parameters_of(network: "Network"):
     """Parameters of a recognised network whose table is complete.
 
     Parameters
@@ -122,7 +128,7 @@ def parameters_of(network):
     return (_Gaussian if network.gaussian else _Discrete)(network)
 
 
-def problem_of(network, score) -> NetworkProblem:
+def problem_of(network: "Network", score: "Score") -> NetworkProblem:
     """Names, local scores and prior of a recognised network."""
     op = network.dag.owner.op
     return NetworkProblem(tuple(map(str, op.names)), score, op.prior, op.order)

@@ -1,17 +1,28 @@
 """Candidate parents of each variable: short lists for searches over directed acyclic graphs."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from numpy.typing import ArrayLike
 
 from bayesstruct.sparse.solvers.sparse import sparse_path
 
+if TYPE_CHECKING:
+    from bayesstruct.networks.kernels.scores.base import Score
+
 __all__ = ["blanket_candidates", "candidate_parents"]
 
 _FAMILIES = ("logistic", "gaussian")
 
 
-def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray:
+def candidate_parents(
+    score: "Score",
+    size: int,
+    *,
+    allowed: ArrayLike | None = None,
+    required: ArrayLike | None = None,
+) -> np.ndarray:
     """Choose parents for each variable by forward selection.
 
     Required parents come first. Then the parent is added that raises the local score most, as long as one
@@ -122,7 +133,7 @@ def blanket_candidates(
     family : {"logistic", "gaussian"}
         Logistic regressions, for variables with two values, or linear ones.
     size : int, optional
-        Most variables in a blanket, any number by default. Larger supports take part with those of their
+        Maximum number of variables in a blanket, any number by default. Larger supports take part with those of their
         variables that entered the path first.
     allowed : (d, d) bool array_like, optional
         ``allowed[parent, child]``; all by default. With only the predecessors in a known order, the

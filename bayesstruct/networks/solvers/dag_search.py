@@ -7,13 +7,22 @@ are found in the matrices of :mod:`bayesstruct.networks.kernels.acyclicity`.
 import itertools
 import math
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
 from bayesstruct.networks.solvers.candidate_parents import candidate_parents
 from bayesstruct.networks.solvers.optimal_dag import DAGSolution
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.scores.base import Score
 
 __all__ = ["DAGSearchSolution", "dag_search"]
 
@@ -50,15 +59,15 @@ class DAGSearchSolution(DAGSolution):
 
 
 def dag_search(
-    data,
+    data: "pd.DataFrame | ArrayLike | Score",
     *,
-    score="bge",
-    prior="uniform",
-    candidates=None,
-    restarts=20,
-    restart_from="best",
-    evaluations=None,
-    random_seed=None,
+    score: str = "bge",
+    prior: str = "uniform",
+    candidates: "int | ArrayLike | None" = None,
+    restarts: int = 20,
+    restart_from: str = "best",
+    evaluations: int | None = None,
+    random_seed: int | np.random.Generator | None = None,
     **options,
 ) -> DAGSearchSolution:
     r"""Search for the directed acyclic graph of largest posterior probability by hill climbing.
@@ -162,7 +171,9 @@ def dag_search(
     return solution
 
 
-def modular_problem(data, score, prior, options) -> NetworkProblem:
+def modular_problem(
+    data: "pd.DataFrame | ArrayLike | Score", score: str, prior: str, options: dict
+) -> NetworkProblem:
     """Problem of a search over graphs; the order-modular prior is refused.
 
     Parameters
@@ -249,17 +260,17 @@ class LocalTerms:
         return score + weight
 
 
-def members_of(parents):
+def members_of(parents: int) -> list[int]:
     """Variables of a parent set that is an integer."""
     return [j for j in range(parents.bit_length()) if parents >> j & 1]
 
 
-def set_of(members):
+def set_of(members: Iterable[int]) -> int:
     """Parent set as an integer."""
     return sum(1 << int(j) for j in members)
 
 
-def candidate_matrix(candidates, names) -> np.ndarray:
+def candidate_matrix(candidates: "ArrayLike", names: Sequence[str]) -> np.ndarray:
     """Matrix of arcs from lists of candidate parents.
 
     Parameters

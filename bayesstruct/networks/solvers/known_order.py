@@ -11,6 +11,9 @@ No cycle can arise, so that the problem falls apart into one selection of variab
 import itertools
 import math
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, listing
@@ -26,6 +29,13 @@ from bayesstruct.networks.solvers.dag_search import (
 )
 from bayesstruct.networks.solvers.optimal_dag import DAGSolution
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.scores.base import Score
+
 __all__ = ["k2", "known_order"]
 
 _ALL, _SOME, _MOST = 16, 14, 20  # candidates: up to which all are taken, else so many, at most
@@ -34,13 +44,13 @@ _SPARSE = ("gaussian", "logistic")
 
 
 def known_order(
-    data,
-    order,
+    data: "pd.DataFrame | ArrayLike | Score",
+    order: Sequence[str | int],
     *,
-    method="exact",
-    score="bge",
-    prior="uniform",
-    candidates=None,
+    method: str = "exact",
+    score: str = "bge",
+    prior: str = "uniform",
+    candidates: "int | ArrayLike | None" = None,
     **options,
 ) -> DAGSolution:
     r"""Find the best directed acyclic graph whose arcs follow a given order.
@@ -120,7 +130,13 @@ def known_order(
 
 
 def k2(
-    data, order, *, max_parents=None, score="bde", prior="uniform", **options
+    data: "pd.DataFrame | ArrayLike | Score",
+    order: Sequence[str | int],
+    *,
+    max_parents: int | None = None,
+    score: str = "bde",
+    prior: str = "uniform",
+    **options,
 ) -> DAGSearchSolution:
     r"""Learn a Bayesian network along a given order by adding one parent after the other (K2).
 

@@ -12,14 +12,26 @@ without bias: such variables are drawn, and the weights of all sets of candidate
 
 import math
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.exact.problem import NetworkProblem
+    from bayesstruct.networks.kernels.parent_tables import ParentTables
 
 __all__ = ["left_out"]
 
 _SHARE = 0.04  # of calls that estimate: an estimate takes about as long as a sweep
 
 
-def left_out(problem, tables, rng, graph, order=None) -> float:
+def left_out(
+    problem: "NetworkProblem",
+    tables: "ParentTables",
+    rng: np.random.Generator,
+    graph: np.ndarray,
+    order: np.ndarray | None = None,
+) -> float:
     """Estimate the odds of parent sets outside of tables, summed over the variables.
 
     Parameters

@@ -3,10 +3,17 @@
 import itertools
 import math
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.networks.data.tables import network_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
 
 __all__ = ["mmpc_candidates"]
 
@@ -14,7 +21,13 @@ _COLLINEAR = 1e-10  # share of a variance that the others leave
 _ROWS_PER_CELL = 5
 
 
-def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) -> np.ndarray:
+def mmpc_candidates(
+    data: "pd.DataFrame | ArrayLike",
+    *,
+    test: str = "fisher_z",
+    alpha: float = 0.05,
+    max_conditioning: int = 5,
+) -> np.ndarray:
     r"""Choose the parents and children of each variable by independence tests (max-min, MMPC).
 
     For a target, the variable is added whose *least* association with it, given any subset of those that

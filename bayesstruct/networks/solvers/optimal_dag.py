@@ -20,11 +20,20 @@ and such cuts are added where a solution violates them, at first of the relaxati
 import time
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.solution import Solution
 from bayesstruct.networks.exact.problem import network_problem
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.scores.base import Score
 
 __all__ = ["MAX_DYNAMIC", "DAGSolution", "optimal_dag"]
 
@@ -69,7 +78,7 @@ class DAGSolution(Solution):
         return self.converged
 
     @property
-    def graph(self):
+    def graph(self) -> "networkx.DiGraph":
         """The graph as a ``networkx.DiGraph`` over the names."""
         import networkx as nx
 
@@ -81,13 +90,13 @@ class DAGSolution(Solution):
 
 
 def optimal_dag(
-    data,
+    data: "pd.DataFrame | ArrayLike | Score",
     *,
-    score="bge",
-    prior="uniform",
-    method=None,
-    candidates=None,
-    time_limit=None,
+    score: str = "bge",
+    prior: str = "uniform",
+    method: str | None = None,
+    candidates: "int | ArrayLike | None" = None,
+    time_limit: float | None = None,
     **options,
 ) -> DAGSolution:
     r"""Find the directed acyclic graph of largest posterior probability.

@@ -88,7 +88,7 @@ class NetworkMCMC(GibbsStep):
     }
     _state_class = NetworkMCMCState
 
-    def prepare(self, model, drawn, sweeps=1, candidates=None):
+    def prepare(self, model, drawn, sweeps: int = 1, candidates: int | None = None) -> None:
         """Recognise the network, and set its sampler up."""
         network = drawn_network(model, drawn, DAGRV, "graphs", _SUPPORTED, _is_supported)
         self.family = parameters_of(network)

@@ -1,10 +1,16 @@
 """Samplers of the graph of a Bayesian network, its parameters integrated out."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.networks.solvers.blocks import local_modes, switching_blocks
 from bayesstruct.networks.solvers.left_out import left_out
 from bayesstruct.networks.solvers.parent_search import ALL_PARENTS, chain_start, search_tables
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.exact.problem import NetworkProblem
+    from bayesstruct.networks.kernels.parent_tables import ParentTables
 
 __all__ = ["IndependentGraphs", "OrderGraphs", "PartitionGraphs", "modular_graphs", "sweep_orders"]
 
@@ -13,7 +19,7 @@ _SUMMED = 14  # variables up to which graphs of the order-modular prior are inde
 _CLIMBS = 5  # local searches that a chain begins with
 
 
-def modular_graphs(problem, sweeps, candidates):
+def modular_graphs(problem: "NetworkProblem", sweeps: int, candidates: int | None):
     """Sampler under a modular prior: independent draws where there are few variables.
 
     Parameters
@@ -37,7 +43,7 @@ class IndependentGraphs:
     problem : NetworkProblem
     """
 
-    def __init__(self, problem):
+    def __init__(self, problem: "NetworkProblem"):
         from bayesstruct.networks.exact.posterior import IndependentDraws
 
         self.draws = IndependentDraws(problem)
@@ -74,7 +80,7 @@ class PartitionGraphs:
         Candidate parents of each variable to begin with.
     """
 
-    def __init__(self, problem, sweeps, candidates):
+    def __init__(self, problem: "NetworkProblem", sweeps: int, candidates: int | None):
         from bayesstruct.networks.kernels.samplers.partition_mcmc import default_moves
 
         self.problem, self.sweeps = problem, sweeps
@@ -114,7 +120,13 @@ class PartitionGraphs:
         return float(family_scores(self.tables, graph).sum())
 
 
-def sweep_orders(rng, tables, order, graph, sweeps=1):
+def sweep_orders(
+    rng: np.random.Generator,
+    tables: "ParentTables",
+    order: np.ndarray,
+    graph: np.ndarray,
+    sweeps: int = 1,
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Move an order by Markov chain Monte Carlo, and draw a graph given it.
 
     Parameters
@@ -160,7 +172,7 @@ class OrderGraphs:
         None draws independently where there are few variables.
     """
 
-    def __init__(self, problem, sweeps, candidates):
+    def __init__(self, problem: "NetworkProblem", sweeps: int, candidates: int | None):
         from bayesstruct.networks.exact.posterior import IndependentDraws
 
         self.problem, self.sweeps = problem, sweeps

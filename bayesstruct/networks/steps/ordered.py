@@ -74,7 +74,7 @@ class OrderNetworkMCMC(GibbsStep):
     }
     _state_class = OrderNetworkMCMCState
 
-    def prepare(self, model, drawn, sweeps=1, candidates=None):
+    def prepare(self, model, drawn, sweeps: int = 1, candidates: int | None = None) -> None:
         """Recognise the network, and set its sampler up."""
         plural = "graphs with the prior 'order'"
         network = drawn_network(model, drawn, OrderDAGRV, plural, _SUPPORTED, _is_supported)

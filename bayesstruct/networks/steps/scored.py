@@ -66,7 +66,7 @@ class ScoredNetworkMCMC(GibbsStep):
     }
     _state_class = ScoredNetworkMCMCState
 
-    def prepare(self, model, drawn, sweeps=1, candidates=None):
+    def prepare(self, model, drawn, sweeps: int = 1, candidates: int | None = None) -> None:
         """Recognise the network, and set its sampler up."""
         network = drawn_network(model, drawn, GRAPHS, "graphs", _SUPPORTED, _is_supported)
         self.family, self.dag = parameters_of(network), network.dag.name

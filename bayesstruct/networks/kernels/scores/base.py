@@ -22,8 +22,13 @@ Cooper, G. F. and Yoo, C. (1999). Causal discovery from a mixture of experimenta
 import math
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["FEW_VALUES", "Score", "fill_zeros", "finite_numbers", "positive", "table_matrix"]
 
@@ -50,13 +55,13 @@ class Score(ABC):
         Rows in which each variable was not set.
     """
 
-    def __init__(self, shape, interventions=None):
+    def __init__(self, shape: tuple[int, ...], interventions: "ArrayLike | None" = None):
         self.d = shape[1]
         self._kept, self._group = _groups(shape, interventions)
         self.n_rows = np.array([int(rows.sum()) for rows in self._kept])[self._group]
         self.n_rows.flags.writeable = False
 
-    def local(self, child, parents) -> float:
+    def local(self, child: int, parents: Iterable[int]) -> float:
         """Score of one family.
 
         Parameters
@@ -78,7 +83,14 @@ class Score(ABC):
         self._fill(child, none, self._variables(child, parents), self.d, out)
         return float(out[0])
 
-    def subsets(self, child, candidates, *, fixed=(), max_parents=None) -> np.ndarray:
+    def subsets(
+        self,
+        child: int,
+        candidates: Iterable[int],
+        *,
+        fixed: Iterable[int] = (),
+        max_parents: int | None = None,
+    ) -> np.ndarray:
         """Scores of the parent sets that consist of `fixed` and of some of the candidates.
 
         Parameters
@@ -152,14 +164,14 @@ def _groups(shape, interventions):
     return kept, group
 
 
-def positive(name, value):
+def positive(name: str, value: float) -> float:
     """Return a hyperparameter as a float, checked."""
     if not 0 < value < math.inf:
         raise ValueError(f"`{name}` must be a positive number, it is {value}")
     return float(value)
 
 
-def table_matrix(table):
+def table_matrix(table: "ArrayLike") -> np.ndarray:
     """Rows and variables as an array of two dimensions."""
     table = np.asarray(table)
     if table.ndim != 2 or not table.shape[1]:
@@ -171,7 +183,7 @@ def table_matrix(table):
     return table
 
 
-def finite_numbers(table):
+def finite_numbers(table: "ArrayLike") -> np.ndarray:
     """Return the table as finite floats, checked."""
     table = table_matrix(table).astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(table).all(0))
@@ -182,7 +194,7 @@ def finite_numbers(table):
     return table
 
 
-def fill_zeros(f, most, out):
-    """Without rows every score is zero."""
-    sizes = f + np.bitwise_count(np.arange(len(out)))
+def fill_zeros(fixed: int, most: int, out: np.ndarray) -> None:
+    """Write the scores of a child without rows: zero for each set that is not too large."""
+    sizes = fixed + np.bitwise_count(np.arange(len(out)))
     out[:] = np.where(sizes <= most, 0.0, -np.inf)

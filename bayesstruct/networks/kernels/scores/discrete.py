@@ -1,6 +1,8 @@
 """Local scores of discrete networks: marginal likelihoods and BIC of conditional probability tables."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from bayesstruct.networks.kernels.scores.merged_rows import (
     family_places,
     merge_rows,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["BDe", "BDeu", "MultinomialBIC"]
 
@@ -96,7 +101,14 @@ class BDeu(_Counts):
     knowledge and statistical data. *Machine Learning* 20, 197-243.
     """
 
-    def __init__(self, table, *, states=None, interventions=None, equivalent_sample_size=1.0):
+    def __init__(
+        self,
+        table: "ArrayLike",
+        *,
+        states: Sequence[int] | None = None,
+        interventions: "ArrayLike | None" = None,
+        equivalent_sample_size: float = 1.0,
+    ):
         self.equivalent_sample_size = positive("equivalent_sample_size", equivalent_sample_size)
         super().__init__(table, states, interventions)
 
@@ -130,7 +142,14 @@ class BDe(_Counts):
 
     _kind = 1
 
-    def __init__(self, table, *, states=None, interventions=None, pseudo_count=1.0):
+    def __init__(
+        self,
+        table: "ArrayLike",
+        *,
+        states: Sequence[int] | None = None,
+        interventions: "ArrayLike | None" = None,
+        pseudo_count: float = 1.0,
+    ):
         self.pseudo_count = positive("pseudo_count", pseudo_count)
         super().__init__(table, states, interventions)
 
@@ -165,7 +184,13 @@ class MultinomialBIC(_Counts):
 
     _kind = 2
 
-    def __init__(self, table, *, states=None, interventions=None):
+    def __init__(
+        self,
+        table: "ArrayLike",
+        *,
+        states: Sequence[int] | None = None,
+        interventions: "ArrayLike | None" = None,
+    ):
         super().__init__(table, states, interventions)
         self._price = 0.5 * np.log(np.maximum(self.n_rows, 1))
 

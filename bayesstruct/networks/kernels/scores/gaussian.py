@@ -3,10 +3,17 @@
 import math
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.networks.kernels.scores.base import Score, fill_zeros, finite_numbers, positive
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
+    from bayesstruct.networks.kernels.gaussian_parents import GaussianFamilies
 
 __all__ = ["BGe", "GaussianBIC"]
 
@@ -48,7 +55,7 @@ class _Gaussian(Score):
             self._statistics[group] = self._prepare(self._table[self._kept[group]])
         return self._statistics[group]
 
-    def families(self, prior):
+    def families(self, prior: "ParentPrior") -> "GaussianFamilies":
         """Give these scores and a log prior to searches that do not tabulate them.
 
         Parameters
@@ -151,7 +158,15 @@ class BGe(_Gaussian):
 
     _weight = 0.5
 
-    def __init__(self, table, *, interventions=None, alpha_mu=1.0, alpha_w=None, nu=None):
+    def __init__(
+        self,
+        table: "ArrayLike",
+        *,
+        interventions: "ArrayLike | None" = None,
+        alpha_mu: float = 1.0,
+        alpha_w: float | None = None,
+        nu: "ArrayLike | None" = None,
+    ):
         super().__init__(table, interventions)
         self.alpha_mu = positive("alpha_mu", alpha_mu)
         self.alpha_w = float(self.d + self.alpha_mu + 1 if alpha_w is None else alpha_w)
@@ -215,7 +230,7 @@ class GaussianBIC(_Gaussian):
 
     _tol = _COLLINEAR
 
-    def __init__(self, table, *, interventions=None):
+    def __init__(self, table: "ArrayLike", *, interventions: "ArrayLike | None" = None):
         super().__init__(table, interventions)
         for j in np.flatnonzero(self.n_rows):
             column = self._table[self._kept[self._group[j]], j]

@@ -2,6 +2,8 @@
 
 import math
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.networks.kernels.scores.base import FEW_VALUES, Score, fill_zeros, finite_numbers
@@ -10,6 +12,9 @@ from bayesstruct.networks.kernels.scores.merged_rows import (
     family_places,
     merge_rows,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["LogisticBIC"]
 
@@ -50,7 +55,7 @@ class LogisticBIC(Score):
     of British Columbia; chapter 4.
     """
 
-    def __init__(self, table, *, interventions=None):
+    def __init__(self, table: "ArrayLike", *, interventions: "ArrayLike | None" = None):
         table = finite_numbers(table)
         super().__init__(table.shape, interventions)
         x, self._states, self._distinct = _ranks(table)

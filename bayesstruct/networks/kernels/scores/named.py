@@ -1,9 +1,15 @@
 """Local scores by their names."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from bayesstruct.networks.kernels.scores.base import Score
 from bayesstruct.networks.kernels.scores.discrete import BDe, BDeu, MultinomialBIC
 from bayesstruct.networks.kernels.scores.gaussian import BGe, GaussianBIC
 from bayesstruct.networks.kernels.scores.logistic import LogisticBIC
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["SCORE_KINDS", "network_score"]
 
@@ -20,7 +26,14 @@ SCORE_KINDS = tuple(_CLASSES)
 _DISCRETE = ("bdeu", "bde", "multinomial")
 
 
-def network_score(table, kind="bge", *, states=None, interventions=None, **hyper) -> Score:
+def network_score(
+    table: "ArrayLike",
+    kind: str = "bge",
+    *,
+    states: Sequence[int] | None = None,
+    interventions: "ArrayLike | None" = None,
+    **hyper,
+) -> Score:
     """Choose the local score of a Bayesian network by its name.
 
     Parameters
