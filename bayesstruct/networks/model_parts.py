@@ -49,7 +49,7 @@ def prior_size(
         if value is not None and _SIZES.get(score) != name:
             owners = " or ".join(repr(kind) for kind, option in _SIZES.items() if option == name)
             raise ValueError(f"`{name}` belongs to the score {owners}, not to {score!r}")
-    size = given.get(_SIZES.get(score))
+    size = given[_SIZES[score]] if score in _SIZES else None
     return 1.0 if size is None else positive_size(_SIZES[score], size)
 
 

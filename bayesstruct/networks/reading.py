@@ -280,7 +280,9 @@ def state_probabilities(dag, tables, states, set_to) -> list[np.ndarray] | None:
 
     dag = np.asarray(dag) != 0
     step, children = strides(dag, states), dag.sum(axis=1)
-    out, held, joint = [None] * len(states), [], np.ones(())
+    out: list = [None] * len(states)
+    held: list[int] = []
+    joint = np.ones(())
     for i in topological_order(dag):
         if joint.size * states[i] > _CELLS:
             return None

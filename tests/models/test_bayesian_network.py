@@ -200,7 +200,7 @@ def test_bad_tables():
         assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
-def test_missing_cells_are_imputed():
+def test_missing_values_are_imputed():
     data, rng = normal_table(120), np.random.default_rng(5)
     whole, gaps = data.copy(), rng.random((120, 3)) < 0.15
     gaps[gaps.all(axis=1)] = False
@@ -215,7 +215,7 @@ def test_missing_cells_are_imputed():
     assert cells["missing"].values[0] == f"{'abc'[j]}[{i}]"
     mean, spread = cells.mean(("chain", "draw")).values, cells.std(("chain", "draw")).values
     z = (whole.to_numpy()[gaps] - mean) / spread
-    # About fifty cells: a mean square of 1, give or take four times sqrt(2 / 50)
+    # About fifty values: a mean square of 1, give or take four times sqrt(2 / 50)
     assert (z**2).mean() == pytest.approx(1.0, abs=0.8)
     assert (np.abs(mean - data.mean().to_numpy()[np.nonzero(gaps)[1]]) > 1.0).mean() > 0.3
     assert idata["posterior_predictive"]["x"].shape[-2:] == (120, 3)

@@ -47,10 +47,10 @@ def test_probabilities_are_those_of_all_joint_states(tables, set_to):
 
 def test_large_tables_are_simulated_with_the_same_rows(tables, rng, monkeypatch):
     set_to = np.array([-1, -1, 1, -1, -1])
-    exact = effects._both_laws(DAG, tables, STATES, set_to, rng)
+    exact = effects._both_probabilities(DAG, tables, STATES, set_to, rng)
     monkeypatch.setattr(effects, "_CELLS", 3)
     monkeypatch.setattr(effects, "_ROWS", 20_000)
-    before, after = effects._both_laws(DAG, tables, STATES, set_to, rng)
+    before, after = effects._both_probabilities(DAG, tables, STATES, set_to, rng)
     np.testing.assert_allclose([before, after], exact, atol=4 * 0.5 / np.sqrt(20_000))
     # Columns 0, 1 and 4 do not come after column 2: not one of their rows differs.
     assert (before[:5] == after[:5]).all() and (before[-3:] == after[-3:]).all()

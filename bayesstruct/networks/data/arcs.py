@@ -123,16 +123,20 @@ def parent_prior(
             f"{required_arcs[:, child].sum()} arcs into {names[child]!r} are required, more than "
             f"`max_parents` = {max_parents}"
         )
-    if hasattr(edge_probability, "loc"):
-        edge_probability = edge_probability.rename(index=label_text, columns=label_text)
-        if lost := set(names) - (set(edge_probability.index) & set(edge_probability.columns)):
-            raise TableError(
-                f"`edge_probability` has no row and column for {listing(sorted(lost))}"
-            )
-        edge_probability = edge_probability.loc[names, names].to_numpy(float)
-    if edge_probability is not None:
-        _check_probability(names, kind, edge_probability, required_arcs)
-    return ParentPrior(len(names), kind, edge_probability, max_parents, allowed, required_arcs)
+    probability = _aligned(names, edge_probability)
+    if probability is not None:
+        _check_probability(names, kind, probability, required_arcs)
+    return ParentPrior(len(names), kind, probability, max_parents, allowed, required_arcs)
+
+
+def _aligned(names, probability):
+    """Probabilities of arcs; those of a DataFrame in the order of the columns of the table."""
+    if not hasattr(probability, "loc"):
+        return probability
+    frame = probability.rename(index=label_text, columns=label_text)
+    if lost := set(names) - (set(frame.index) & set(frame.columns)):
+        raise TableError(f"`edge_probability` has no row and column for {listing(sorted(lost))}")
+    return frame.loc[names, names].to_numpy(float)
 
 
 def _check_probability(names, kind, probability, required):

@@ -381,7 +381,7 @@ def prior_arc_probabilities(prior: "ParentPrior", *, order: bool = False) -> np.
         Whether it is the order-modular one.
     """
     everyone = np.arange(prior.d)
-    weights = np.array([prior.subsets(i, np.delete(everyone, i)) for i in everyone])
+    weights = np.array([prior.subsets(i, np.delete(everyone, i)) for i in range(prior.d)])
     sums, arcs = (_order_sums, _order_arcs) if order else (_partition_sums, _partition_arcs)
     return np.asarray(arcs(weights, sums(weights)[1]))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class NetworkProblem:
     """
 
     names: tuple[str, ...]
-    score: "Score"
+    score: Any
     prior: ParentPrior
     order: bool = False
 
@@ -71,7 +71,7 @@ class NetworkProblem:
         return len(self.names)
 
     def subsets(
-        self, child: int, candidates: Sequence[int], *, fixed: Sequence[int] = ()
+        self, child: int, candidates: Iterable[int], *, fixed: Iterable[int] = ()
     ) -> np.ndarray:
         """Log score plus log prior weight of the sets of some candidates and all of `fixed`.
 
@@ -113,7 +113,7 @@ class NetworkProblem:
     def log_prior_weights(self) -> np.ndarray:
         """Table like that of `log_weights` for the prior alone."""
         everyone = np.arange(self.d)
-        return np.array([self.prior.subsets(i, np.delete(everyone, i)) for i in everyone])
+        return np.array([self.prior.subsets(i, np.delete(everyone, i)) for i in range(self.d)])
 
 
 def network_problem(
@@ -145,19 +145,19 @@ def network_problem(
     if hasattr(data, "subsets") and hasattr(data, "local"):
         if interventions is not None or options:
             extra = ["interventions"] * (interventions is not None) + sorted(options)
-            known = sum(_HYPER.values(), ())
-            if unknown := [name for name in options if name not in known]:
+            hyper = sum(_HYPER.values(), ())
+            if unknown := [name for name in options if name not in hyper]:
                 raise TypeError(nearest("option", unknown[0], _OPTIONS))
             raise ValueError(f"{listing(extra)}: options of a score that is made from a table")
-        names, score = _score_names(data, names), data
+        known, local = _score_names(data, names), data
     else:
         if names is not None:
             raise ValueError("`names` goes with a score; a table has the names of its columns")
-        names, score = _table_score(data, score, interventions, max_parents, options)
+        known, local = _table_score(data, score, interventions, max_parents, options)
     order = prior == "order"
     kind = order_weights(prior, weights, edge_probability)
     parents = parent_prior(
-        names,
+        known,
         kind,
         edge_probability=edge_probability,
         max_parents=max_parents,
@@ -165,7 +165,7 @@ def network_problem(
         forbidden=forbidden,
         tiers=tiers,
     )
-    return NetworkProblem(names, score, parents, order)
+    return NetworkProblem(known, local, parents, order)
 
 
 def _score_names(score, names):

@@ -14,9 +14,10 @@ topological orders of G. The weights are not normalised over acyclic graphs: for
 general that takes a sum over all graphs (:mod:`bayesstruct.exact`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -71,10 +72,10 @@ class ParentPrior:
 
     d: int
     kind: str = "uniform"
-    probability: float | np.ndarray | None = None
+    probability: Any = None
     max_parents: int | None = None
-    allowed: np.ndarray | None = None
-    required: np.ndarray | None = None
+    allowed: Any = None
+    required: Any = None
 
     def __post_init__(self):
         if self.d < 1:
@@ -172,7 +173,7 @@ class ParentPrior:
         return absent, np.where(self.allowed, present, -np.inf)
 
     def subsets(
-        self, child: int, candidates: Sequence[int], fixed: Sequence[int] = ()
+        self, child: int, candidates: Iterable[int], fixed: Iterable[int] = ()
     ) -> np.ndarray:
         """Log weights of the sets that consist of `fixed` and of some of the candidates.
 
@@ -213,9 +214,9 @@ class ParentPrior:
 def log_prior_subsets(
     prior: str | ParentPrior,
     child: int,
-    candidates: Sequence[int],
+    candidates: Iterable[int],
     *,
-    fixed: Sequence[int] = (),
+    fixed: Iterable[int] = (),
     **options,
 ) -> np.ndarray:
     """Log weights of the subsets of some candidates under a named prior.

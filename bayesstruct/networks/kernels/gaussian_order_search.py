@@ -66,7 +66,7 @@ def _consider_second(s, i, c, e, last):
     """Consider, as the last, the e-th variable given that the c-th is a parent."""
     first, second = s.rest[c], s.rest[e]
     x = s.matrices[s.group[i], first, second]
-    for a in range(s.count[i]):
+    for a in range(s.used[i]):
         x -= s.columns[c, a] * s.columns[e, a]
     x /= max(s.left[c], s.limits[s.group[i], 1])
     s.rest[last] = second
@@ -94,13 +94,13 @@ def _add_pairs(s):
     """Give variables two parents more where that is better; whether it was anywhere."""
     before = s.scores.sum()
     for i in range(len(s.order)):
-        k, family = s.count[i], factorize(s, i)
+        k, family = s.used[i], factorize(s, i)
         m = consider_all(s, i)
         if family[2] == np.inf or m < 2 or s.sizes[s.group[i], 0, k + 2] == -np.inf:
             continue
         first, second = _best_pair(s, i, family, m)
         if first >= 0:
-            s.parents[i, k], s.parents[i, k + 1], s.count[i] = first, second, k + 2
+            s.parents[i, k], s.parents[i, k + 1], s.used[i] = first, second, k + 2
             improve(s, i)
     return is_better(s.scores.sum(), before)
 
@@ -165,11 +165,11 @@ def _begin(rng, s, required):
     for k in range(d):
         s.position[s.order[k]] = k
     for i in range(d):
-        s.count[i] = 0
+        s.used[i] = 0
         for j in range(d):
             if required[j, i]:
-                s.parents[i, s.count[i]] = j
-                s.count[i] += 1
+                s.parents[i, s.used[i]] = j
+                s.used[i] += 1
         improve(s, i)
 
 
@@ -196,7 +196,7 @@ def _search_orders(rng, f, required, width, climbs):
             copy_search(s, best)
         else:
             copy_search(best, s)
-    return best.order, best.parents, best.count, score
+    return best.order, best.parents, best.used, score
 
 
 def search_orders(rng, families, *, climbs):

@@ -66,7 +66,7 @@ class _Search(NamedTuple):
     order: np.ndarray  # (d,) int64
     position: np.ndarray  # (d,) int64, of each variable in it
     parents: np.ndarray  # (d, width) int64, all of them before their child
-    count: np.ndarray  # (d,) int64, how many are in use
+    used: np.ndarray  # (d,) int64, how many are in use
     scores: np.ndarray  # (d,) of the families, with the terms of their arcs
     factor: np.ndarray  # (width, width) lower Cholesky factor of the parents' matrix
     child: np.ndarray  # (width,) its solution for the child
@@ -121,8 +121,8 @@ def copy_search(source, target):
     """Copy order and parents."""
     for i in range(len(source.order)):
         target.order[i], target.position[i] = source.order[i], source.position[i]
-        target.count[i], target.scores[i] = source.count[i], source.scores[i]
-        for a in range(source.count[i]):
+        target.used[i], target.scores[i] = source.used[i], source.scores[i]
+        for a in range(source.used[i]):
             target.parents[i, a] = source.parents[i, a]
 
 
@@ -160,7 +160,7 @@ def _arc(s, j, i):
 def arc_terms(s, i):
     """Sum of the terms of the arcs from the parents of a variable."""
     total = 0.0
-    for a in range(s.count[i]):
+    for a in range(s.used[i]):
         total += _arc(s, s.parents[i, a], i)
     return total
 
@@ -183,7 +183,7 @@ def _column(s, i, j, k, out):
 @numpy_inner
 def factorize(s, i):
     """Factor the matrix of the parents, and return the family."""
-    g, k, log_det = s.group[i], s.count[i], 0.0
+    g, k, log_det = s.group[i], s.used[i], 0.0
     for a in range(k):
         j = s.parents[i, a]
         left = _column(s, i, j, a, s.factor[a])
@@ -201,8 +201,8 @@ def factorize(s, i):
 def _consider(s, i, j, c):
     """Make a variable the c-th of those that may become parents."""
     column, cross = s.columns[c], s.matrices[s.group[i], i, j]
-    s.rest[c], s.left[c] = j, _column(s, i, j, s.count[i], column)
-    for a in range(s.count[i]):
+    s.rest[c], s.left[c] = j, _column(s, i, j, s.used[i], column)
+    for a in range(s.used[i]):
         cross -= column[a] * s.child[a]
     s.cross[c] = cross
 
@@ -221,7 +221,7 @@ def consider_all(s, i):
 @numpy_inner
 def _place(s, i, j):
     """Return where among the parents a variable is, -1 if it is none."""
-    for a in range(s.count[i]):
+    for a in range(s.used[i]):
         if s.parents[i, a] == j:
             return a
     return -1
@@ -241,9 +241,9 @@ def with_parent(s, i, c, family):
 @numpy_inner
 def _take(s, i, c, m):
     """Make the c-th of m considered variables a parent, and put the last one into its place."""
-    g, k, j, last = s.group[i], s.count[i], s.rest[c], m - 1
+    g, k, j, last = s.group[i], s.used[i], s.rest[c], m - 1
     root = math.sqrt(max(s.left[c], s.limits[g, 1]))
-    s.parents[i, k], s.count[i] = j, k + 1
+    s.parents[i, k], s.used[i] = j, k + 1
     s.factor[k, k], s.child[k] = root, s.cross[c] / root
     for b in range(k):
         s.factor[k, b], s.columns[c, b] = s.columns[c, b], s.columns[last, b]
@@ -261,7 +261,7 @@ def _take(s, i, c, m):
 @numpy_inner
 def _is_full(s, i):
     """Whether no set of one parent more is possible."""
-    return s.sizes[s.group[i], 0, s.count[i] + 1] == -np.inf
+    return s.sizes[s.group[i], 0, s.used[i] + 1] == -np.inf
 
 
 @numpy_inner
@@ -319,8 +319,8 @@ def _without(s, a, family):
 def _least_needed(s, i, family, score):
     """Place of the parent without which a factored family scores best, above ``score``; -1 if none."""
     arcs, chosen = arc_terms(s, i), -1
-    _invert(s, s.count[i])
-    for a in range(s.count[i]):
+    _invert(s, s.used[i])
+    for a in range(s.used[i]):
         j = s.parents[i, a]
         if s.arcs[j, i] < np.inf:
             fresh = arcs - s.arcs[j, i] + family_value(s, i, _without(s, a, family))
@@ -331,21 +331,21 @@ def _least_needed(s, i, family, score):
 
 @numpy_inner
 def _remove(s, i, at):
-    s.count[i] -= 1
-    for a in range(at, s.count[i]):
+    s.used[i] -= 1
+    for a in range(at, s.used[i]):
         s.parents[i, a] = s.parents[i, a + 1]
 
 
 @numpy_inner
 def _shrink(s, i):
     """Leave out parents of a variable while its score, which is written, rises; whether any was."""
-    k = s.count[i]
+    k = s.used[i]
     while True:
         family = factorize(s, i)
         s.scores[i] = arc_terms(s, i) + family_value(s, i, family)
         at = _least_needed(s, i, family, s.scores[i])
         if at < 0:
-            return s.count[i] < k
+            return s.used[i] < k
         _remove(s, i, at)
 
 
@@ -383,20 +383,20 @@ def gain_parent(s, i, j):
 @numpy_inner
 def _add(s, i, j):
     """Make ``j`` a parent of ``i`` if that is better; whether it is."""
-    k, family, c = s.count[i], factorize(s, i), np.int64(0)
+    k, family, c = s.used[i], factorize(s, i), np.int64(0)
     _consider(s, i, j, c)
     fresh = arc_terms(s, i) + s.arcs[j, i] + family_value(s, i, with_parent(s, i, c, family))
     if not is_better(fresh, s.scores[i]):
         return False
-    s.parents[i, k], s.count[i] = j, k + 1
+    s.parents[i, k], s.used[i] = j, k + 1
     return True
 
 
 @numpy_inner
 def _exchange(s, i, j):
     """Put ``j`` into the place of a parent of ``i``, which has as many as it may; whether it is better."""
-    k = s.count[i]
-    s.parents[i, k], s.count[i] = j, k + 1
+    k = s.used[i]
+    s.parents[i, k], s.used[i] = j, k + 1
     family, at = factorize(s, i), -1
     if family[2] < np.inf:
         at = _least_needed(s, i, family, s.scores[i])

@@ -46,9 +46,9 @@ __all__ = [
 
 def table_cells(states: Sequence[int], max_parents: int | None) -> int:
     """Cells of the largest table of a variable with at most `max_parents` parents."""
-    states = np.asarray(states, float)
-    others = (np.sort(np.delete(states, i))[::-1][:max_parents] for i in range(len(states)))
-    most = max(k * np.prod(rest) for k, rest in zip(states, others, strict=True))
+    counts = np.asarray(states, float)
+    others = (np.sort(np.delete(counts, i))[::-1][:max_parents] for i in range(len(counts)))
+    most = max(k * np.prod(rest) for k, rest in zip(counts, others, strict=True))
     return int(min(most, 2.0**62))
 
 
@@ -253,7 +253,7 @@ class ProbabilityTables(Continuous):
         return pt.broadcast_to(used / states, rv.shape)
 
 
-class EvenTables(ProbabilityTables):
+class EvenTables(Continuous):
     r"""Conditional probability tables of a discrete network, all cells having the same prior weight.
 
     .. math:: \theta_{ic} \sim \mathrm{Dirichlet}(\alpha)
@@ -286,7 +286,8 @@ class EvenTables(ProbabilityTables):
         **kwargs,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
-        return super().dist(dag, pseudo_count, states=states, cells=cells, **kwargs)
+        params = [pt.as_tensor_variable(dag), as_float(pseudo_count)]
+        return super().dist(params, states=tuple(map(int, states)), cells=int(cells), **kwargs)
 
     def support_point(rv, size, dag, sample_size):
         """Return uniform tables of the graph."""

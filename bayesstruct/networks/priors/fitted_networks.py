@@ -12,7 +12,7 @@ the *price* of the parameters.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -94,7 +94,8 @@ def fitted(fit, dag: "TensorLike") -> list["TensorVariable"]:
     list of TensorVariable
         With the shapes of the fit; the last is the price.
     """
-    vector, out, first = FittedLaws(fit)(dag), [], 0
+    vector: Any = FittedLaws(fit)(dag)
+    out, first = [], 0
     for shape in fit.shapes:
         size = int(np.prod(shape))
         out.append(vector[first : first + size].reshape(shape) if shape else vector[first])

@@ -327,9 +327,7 @@ class GaussianNetworkRV(SymbolicRandomVariable):
         return cls(inputs=inputs, outputs=outputs)(*inputs)
 
 
-def network_params(
-    intercept: "TensorLike", coefficients: "TensorLike", *vectors: "TensorLike"
-) -> list["TensorVariable"]:
+def network_params(intercept, coefficients, *vectors):
     """Parameters as tensors; a number is repeated for all variables."""
     coefficients = as_float(coefficients)
     d = coefficients.type.shape[-1]

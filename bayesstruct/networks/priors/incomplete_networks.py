@@ -149,10 +149,10 @@ class IncompleteGaussianNetwork(GaussianNetwork):
     """
 
     rv_type = IncompleteGaussianNetworkRV
-    rv_op = IncompleteGaussianNetworkRV.rv_op
+    rv_op = IncompleteGaussianNetworkRV.rv_op  # type: ignore[assignment]
 
     @classmethod
-    def dist(
+    def dist(  # type: ignore[override]
         cls,
         intercept: "TensorLike",
         coefficients: "TensorLike",

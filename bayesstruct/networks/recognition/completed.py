@@ -21,7 +21,7 @@ class CompletedNumbers:
     network : Network
     """
 
-    def __init__(self, network: "Network"):
+    def __init__(self, network):
         from bayesstruct.networks.kernels.parameters import row_patterns
 
         self.missing, self.mask = network.missing.name, network.mask
@@ -71,7 +71,7 @@ class CompletedStates:
     network : Network
     """
 
-    def __init__(self, network: "Network"):
+    def __init__(self, network):
         self.missing, self.mask = network.missing.name, network.mask
         self.table = table = network.table
         self.name, self.cells, self.sample_size = table.name, table.cells, table.weight

@@ -64,21 +64,23 @@ def candidate_parents(
     >>> sorted(candidate_parents(network_score(x, "bge"), 2)[2].tolist())
     [0, 3]
     """
-    allowed, required = _arcs("allowed", allowed, score.d), _arcs("required", required, score.d)
+    open_arcs, fixed = (
+        _arcs(name, arcs, score.d) for name, arcs in (("allowed", allowed), ("required", required))
+    )
     if size < 0:
         raise ValueError(f"`size` must not be negative, it is {size}")
-    if (required & ~allowed).any():
-        parent, child = np.argwhere(required & ~allowed)[0]
+    if (fixed & ~open_arcs).any():
+        parent, child = np.argwhere(fixed & ~open_arcs)[0]
         raise ValueError(f"the required arc {parent} -> {child} is not allowed")
-    if required.sum(0).max() > size:
-        child = int(required.sum(0).argmax())
+    if fixed.sum(0).max() > size:
+        child = int(fixed.sum(0).argmax())
         raise ValueError(
-            f"{required[:, child].sum()} parents of {child} are required, more than `size` = {size}"
+            f"{fixed[:, child].sum()} parents of {child} are required, more than `size` = {size}"
         )
     out = np.full((score.d, size), -1, np.int64)
     for child in range(score.d):
-        first = np.flatnonzero(required[:, child]).tolist()
-        others = np.flatnonzero(allowed[:, child] & ~required[:, child]).tolist()
+        first = np.flatnonzero(fixed[:, child]).tolist()
+        others = np.flatnonzero(open_arcs[:, child] & ~fixed[:, child]).tolist()
         chosen = _forward(score, child, first, others, size)
         out[child, : len(chosen)] = chosen
     return out
@@ -166,12 +168,12 @@ def blanket_candidates(
     score = network_score(table, family, interventions=interventions)
     if size is not None and size < 0:
         raise ValueError(f"`size` must not be negative, it is {size}")
-    allowed = _arcs("allowed", allowed, score.d)
+    open_arcs = _arcs("allowed", allowed, score.d)
     x = np.asarray(table, np.float64)
     kept = np.ones(x.shape, bool) if interventions is None else ~np.asarray(interventions)
     blankets = []
     for child in range(score.d):
-        others = np.flatnonzero(allowed[:, child])
+        others = np.flatnonzero(open_arcs[:, child])
         rows = x[kept[:, child]]
         most = len(others) if size is None else size
         sets = _supports(rows[:, others], rows[:, child], family, score.d, most)
@@ -183,7 +185,7 @@ def blanket_candidates(
 
 
 def _supports(X, y, family, d, most):
-    """Supports along the path of rates, none, and all columns; in the order of entry, at most so many."""
+    """Supports along the path of rates, none, and all columns; in the order of entry, of at most `most` variables."""
     out, entered = {()}, []
     for coefficients in _path(X, y, family, d):
         by_size = np.argsort(-np.abs(coefficients), kind="stable")

@@ -80,7 +80,7 @@ class NetworkMCMC(GibbsStep):
     """
 
     name = "network_mcmc"
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {
         "n_arcs": (int, []),
         "log_score": (float, []),
         "acceptance": (float, []),
@@ -88,7 +88,7 @@ class NetworkMCMC(GibbsStep):
     }
     _state_class = NetworkMCMCState
 
-    def prepare(self, model, drawn, sweeps: int = 1, candidates: int | None = None) -> None:
+    def prepare(self, model, drawn, sweeps=1, candidates=None):
         """Recognise the network, and set its sampler up."""
         network = drawn_network(model, drawn, DAGRV, "graphs", _SUPPORTED, _is_supported)
         self.family = parameters_of(network)

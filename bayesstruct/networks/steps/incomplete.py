@@ -150,7 +150,7 @@ class IncompleteNetworkMCMC(GibbsStep):
     """
 
     name = "incomplete_network_mcmc"
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {
         "n_arcs": (int, []),
         "log_score": (float, []),
         "acceptance": (float, []),
@@ -158,7 +158,7 @@ class IncompleteNetworkMCMC(GibbsStep):
     }
     _state_class = IncompleteNetworkMCMCState
 
-    def prepare(self, model, drawn, candidates: int | None = None) -> None:
+    def prepare(self, model, drawn, candidates=None):
         """Recognise the network, and set its sampler up."""
         network = drawn_network(model, drawn, GRAPHS, "graphs", _SUPPORTED, _is_supported)
         self.rows, self.dag = completed_table(network), network.dag.name

@@ -67,14 +67,14 @@ class OrderNetworkMCMC(GibbsStep):
     """
 
     name = "order_network_mcmc"
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {
         "n_arcs": (int, []),
         "log_score": (float, []),
         "left_out": (float, []),
     }
     _state_class = OrderNetworkMCMCState
 
-    def prepare(self, model, drawn, sweeps: int = 1, candidates: int | None = None) -> None:
+    def prepare(self, model, drawn, sweeps=1, candidates=None):
         """Recognise the network, and set its sampler up."""
         plural = "graphs with the prior 'order'"
         network = drawn_network(model, drawn, OrderDAGRV, plural, _SUPPORTED, _is_supported)

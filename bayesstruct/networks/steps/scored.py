@@ -58,7 +58,7 @@ class ScoredNetworkMCMC(GibbsStep):
     """
 
     name = "scored_network_mcmc"
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {
         "n_arcs": (int, []),
         "log_score": (float, []),
         "acceptance": (float, []),
@@ -66,7 +66,7 @@ class ScoredNetworkMCMC(GibbsStep):
     }
     _state_class = ScoredNetworkMCMCState
 
-    def prepare(self, model, drawn, sweeps: int = 1, candidates: int | None = None) -> None:
+    def prepare(self, model, drawn, sweeps=1, candidates=None):
         """Recognise the network, and set its sampler up."""
         network = drawn_network(model, drawn, GRAPHS, "graphs", _SUPPORTED, _is_supported)
         self.family, self.dag = parameters_of(network), network.dag.name

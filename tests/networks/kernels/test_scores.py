@@ -1,4 +1,4 @@
-"""Local scores of Bayesian networks against formulas written out, and their laws."""
+"""Local scores of Bayesian networks against formulas written out, and their distributions."""
 
 import itertools
 import math
@@ -64,14 +64,14 @@ def test_bge_is_a_normal_inverse_gamma_regression(child, parents):
     t, p = alpha_mu * (alpha_w - 8) / (alpha_mu + 1), len(parents)
     a, b = (alpha_w - 7 + p + 1) / 2, t / 2
     prior = np.diag([1 / alpha_mu, *[1 / t] * p])
-    law = multivariate_t(
+    density = multivariate_t(
         np.full(len(x), nu[child]), b / a * (np.eye(len(x)) + design @ prior @ design.T), 2 * a
     )
-    # The law inverts a 30 x 30 matrix.
-    assert score.local(child, parents) == pytest.approx(law.logpdf(x[:, child]), abs=1e-8)
+    # The density inverts a 30 x 30 matrix.
+    assert score.local(child, parents) == pytest.approx(density.logpdf(x[:, child]), abs=1e-8)
 
 
-def test_bge_of_a_complete_graph_is_the_product_of_predictive_laws():
+def test_bge_of_a_complete_graph_is_the_product_of_predictive_densities():
     x, alpha_mu, alpha_w = continuous()[:, :4], 2.0, 9.0
     score = network_score(x, "bge", alpha_mu=alpha_mu, alpha_w=alpha_w)
     mean, scatter, total = np.zeros(4), alpha_mu * 4.0 / (alpha_mu + 1) * np.eye(4), 0.0

@@ -81,7 +81,7 @@ def test_the_bound_rises_to_just_below_the_exact_value(kind):
     assert len(bounds) > 2
     assert np.diff(bounds).min() > -1e-8  # rounding
     value = exact(data, graph)
-    # Fewer than one row is missing, and the bound loses what the cells share with the parameters.
+    # Fewer than one row is missing, and the bound loses what the missing values share with the parameters.
     assert value - 0.5 < bounds[-1] < value
     for i, j in itertools.permutations(range(3), 2):  # no neighbour of the graph is better
         other = graph.copy()
@@ -108,7 +108,7 @@ def test_scores_of_complete_tables_are_the_usual_ones():
     assert half == pytest.approx(wanted, rel=1e-12)
 
 
-def test_find_map_fills_the_gaps():
+def test_find_map_fills_missing_values_in():
     data = numbers()
     with bayesian_network(data, interventions=SET):
         mode = bs.find_MAP()

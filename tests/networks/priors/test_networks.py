@@ -149,7 +149,7 @@ def test_weights_without_an_arc_are_zero():
     assert f(point | {"w": np.eye(6)[0]}) == -np.inf
 
 
-def test_cells_that_were_set_say_nothing_and_stay():
+def test_values_that_were_set_are_uninformative_and_stay():
     x = np.array([[0.5, -1.0, 2.0]])
     setting = np.array([[np.nan, -1.0, np.nan]])
     model = gaussian(x, GRAPH, 6.0, 0.5, 1.0, setting)
@@ -241,7 +241,7 @@ def test_cells_of_the_largest_table():
 
 
 def incomplete(x, missing, setting):
-    """Parameters of a network, and the same rows with and without missing cells."""
+    """Parameters of a network, and the same rows with and without missing values."""
     matrix = np.array([[0, 0, 0], [0.8, 0, 0], [-0.5, 0.7, 0]])
     params = [1.0, 0.0, 0.3], matrix, np.array([1.0, 0.5, 2.0]), 3.0, [2.0, 1.0, 0.5], setting
     whole = bs.distributions.GaussianNetwork.dist(*params, shape=x.shape)
@@ -250,7 +250,7 @@ def incomplete(x, missing, setting):
     return whole, rows, cells
 
 
-def test_observed_and_missing_cells_make_the_rows():
+def test_observed_and_missing_values_make_the_rows():
     x = np.random.default_rng(4).normal(3.0, 2.0, size=(4, 3))
     missing = np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0], [0, 1, 1]], bool)
     setting = np.where(np.eye(4, 3, k=0), x, np.nan)  # one cell of each of three rows is set
@@ -265,7 +265,7 @@ def test_observed_and_missing_cells_make_the_rows():
     np.testing.assert_allclose(observed[alone], complete[alone], rtol=1e-12)
 
 
-def test_missing_cells_are_drawn_from_their_density():
+def test_missing_values_are_drawn_from_their_density():
     x = np.zeros((1, 3))
     _, rows, cells = incomplete(x, np.array([[False, True, True]]), np.full((1, 3), np.nan))
     draws = pm.draw(cells, 3000, random_seed=5)

@@ -407,7 +407,7 @@ def test_options_of_known_order_that_are_refused():
 
 
 def partial_correlation_p(x, a, b, given):
-    """From residuals; the normal law of Fisher's z."""
+    """From residuals; the normal distribution of Fisher's z."""
     design = np.column_stack([np.ones(len(x)), x[:, list(given)]])
     a, b = (x[:, j] - design @ np.linalg.lstsq(design, x[:, j])[0] for j in (a, b))
     z = np.sqrt(len(x) - len(given) - 3) * np.arctanh(a @ b / np.sqrt(a @ a * (b @ b)))
@@ -512,7 +512,7 @@ def test_tail_of_chi_square_far_out(freedom):
         (None, {"max_conditioning": 1.5}, "`max_conditioning` must be"),
         (None, {"test": "g2"}, "'x0', 'x1', 'x2' and 'x3'"),
         ("short", {}, "4 rows are too few"),
-        ("gap", {}, "column 'x1': cells are missing"),
+        ("gap", {}, "column 'x1': values are missing"),
         ("few", {"test": "g2"}, "columns 'x0' and 'x1' have 9 joint states, and G2 needs 5 rows"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The step of Bayesian networks against enumeration and by its joint law."""
+"""The step of Bayesian networks against enumeration and by its joint distribution."""
 
 import numpy as np
 import pandas as pd
@@ -141,7 +141,7 @@ def statistics(state):
     return out
 
 
-def test_graph_parameters_and_rows_have_their_joint_law():
+def test_graph_parameters_and_rows_have_their_joint_distribution():
     assert_geweke(forward, transition(PRIOR), statistics, draws=6000, batches=60)
 
 
@@ -151,7 +151,7 @@ def test_a_wrong_shape_of_the_variances_breaks_it():
         assert_geweke(forward, transition(wrong), statistics, draws=6000, batches=60)
 
 
-def test_tables_have_their_law_given_the_graph():
+def test_tables_have_their_distribution_given_the_graph():
     data = state_table()
     points = chain(bayesian_network(data, score="bdeu", max_parents=1), 3000)
     alone = np.array([p["table"][3, :2] for p in points if not p["dag"][:, 3].any()])

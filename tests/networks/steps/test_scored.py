@@ -88,9 +88,9 @@ def test_the_prior_of_orders_is_drawn_exactly(candidates):
 )
 def test_likelihood_and_price_are_the_score(fit):
     for graph in all_dags(4)[::60]:
-        *laws, price = fit.compute(graph)
+        *estimates, price = fit.compute(graph)
         if isinstance(fit, GaussianFit):
-            intercept, matrix, variance = laws
+            intercept, matrix, variance = estimates
             r = fit.z - intercept - fit.z @ matrix.T
             terms = -0.5 * (r**2 / variance + np.log(2 * np.pi * variance))
         else:
@@ -99,13 +99,13 @@ def test_likelihood_and_price_are_the_score(fit):
                 for k, parent in enumerate(np.flatnonzero(graph[:, child])):
                     step[parent][child] = 2**k
             cell = 2 * (fit.x @ np.array(step)) + fit.x
-            terms = np.log(laws[0][np.arange(4), cell])
+            terms = np.log(estimates[0][np.arange(4), cell])
         wanted = sum(fit.score.local(i, np.flatnonzero(graph[:, i])) for i in range(4))
         # The logistic regressions stop when a step promises less than 1e-9.
         assert terms[FREE].sum() + price == pytest.approx(wanted, abs=1e-7)
 
 
-def test_separated_states_have_finite_laws():
+def test_separated_states_have_finite_parameters():
     x = np.repeat([[0, 0], [1, 1]], 20, axis=0)
     x[0, 0] = 1
     tables, _, price = LogisticFit(x, np.ones((40, 2), bool), 4).compute(np.array([[0, 1], [0, 0]]))
@@ -148,7 +148,7 @@ def test_results_are_read_as_others():
     assert len(bs.arc_table(idata)) == 12
 
 
-def test_other_steps_and_other_laws_are_refused():
+def test_other_steps_and_other_parameters_are_refused():
     data = numbers()
     with bayesian_network(data, score="gaussian") as model:
         with pytest.raises(ValueError, match="cannot be drawn exactly"):
