@@ -1,4 +1,4 @@
-"""Searches for a Bayesian network: what pruning loses, how many scores a search takes, and peers.
+"""Searches for a Bayesian network: losses by pruning, numbers of scores, and peers.
 
     uv run --with pgmpy-no-torch python benchmarks/dag_search.py           # some minutes
     uv run --with pgmpy-no-torch python benchmarks/dag_search.py --all     # much longer: all sizes, more tables
@@ -183,12 +183,12 @@ def peers(n):
     dag_search(x.iloc[:100, :4], score="multinomial")
     print(f"one climb on alarm, n = {n:,}, multinomial BIC, no candidates")
     found, seconds = timed(dag_search, score, restarts=0)
-    print(f"  ours: BIC {-found.objective:.2f}, {found.evaluations:,} scores, {seconds:.2f} s")
+    print(f"  dag_search: BIC {-found.objective:.2f}, {found.evaluations:,} scores, {seconds:.2f} s")
     (value, evaluations), seconds = timed(plain_climb, network_score(x, "multinomial"))
     print(f"  plain: BIC {-value:.2f}, {evaluations:,} scores, {seconds:.2f} s", flush=True)
     best, seconds = timed(dag_search, score, restarts=50, random_seed=0)
     print(
-        f"  ours, 50 restarts: BIC {-best.objective:.2f}, {best.evaluations:,} scores, {seconds:.2f} s",
+        f"  dag_search, 50 restarts: BIC {-best.objective:.2f}, {best.evaluations:,} scores, {seconds:.2f} s",
         flush=True,
     )
     try:

@@ -48,7 +48,7 @@ def arcs(d, prior):
     draws = posterior.sample(DRAWS, random_seed=1)
     drawing = time.process_time() - start
     p = posterior.arc_probabilities.to_numpy()
-    often = p * (1 - p) * DRAWS > 10  # the law of rarer ones is not near normal
+    often = p * (1 - p) * DRAWS > 10  # the distribution of rarer ones is not near normal
     error = np.sqrt(p * (1 - p) / DRAWS)
     worst = (abs(draws.mean(axis=0) - p)[often] / error[often]).max()
     check = (

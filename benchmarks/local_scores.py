@@ -28,7 +28,7 @@ FEW = 200
 
 
 def families(d, count, rng, most=4):
-    """Random children with parent sets of 0 to `most` variables, all sizes alike."""
+    """Random children with parent sets of 0 to `most` variables, all sizes with the same probability."""
     out = []
     for _ in range(count):
         child, *parents = rng.permutation(d)[: 1 + rng.integers(most + 1)].tolist()
