@@ -183,7 +183,9 @@ def peers(n):
     dag_search(x.iloc[:100, :4], score="multinomial")
     print(f"one climb on alarm, n = {n:,}, multinomial BIC, no candidates")
     found, seconds = timed(dag_search, score, restarts=0)
-    print(f"  dag_search: BIC {-found.objective:.2f}, {found.evaluations:,} scores, {seconds:.2f} s")
+    print(
+        f"  dag_search: BIC {-found.objective:.2f}, {found.evaluations:,} scores, {seconds:.2f} s"
+    )
     (value, evaluations), seconds = timed(plain_climb, network_score(x, "multinomial"))
     print(f"  plain: BIC {-value:.2f}, {evaluations:,} scores, {seconds:.2f} s", flush=True)
     best, seconds = timed(dag_search, score, restarts=50, random_seed=0)

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import Mask, MissingValues
+from bayesstruct.core.missing import Mask
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
-from bayesstruct.graphs.records import ArcEnds, ArcPrior
+from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior, MissingMask
 from bayesstruct.networks.exact.problem import positive_size
 from bayesstruct.networks.priors.discrete_network import table_cells
 from bayesstruct.networks.priors.implied import implied_arc_probability
@@ -77,14 +77,15 @@ def record_arcs(table: Table | StateTable, dag: "TensorVariable") -> None:
     op = dag.owner.op
     implied = implied_arc_probability(op.prior, order=op.order)
     ArcEnds.in_model(source, target).record()
-    ArcPrior(implied[source, target], acyclic=1, independent=0).record()
+    ArcPrior(implied[source, target], independent=0).record()
+    Acyclic(1).record()
 
 
 def record_missing(table: Table | StateTable) -> Mask:
     """Record which values are missing, name them, and return them as a mask."""
     places = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
     pm.modelcontext(None).add_coord("missing", places)
-    MissingValues(table.missing.astype("int64")).record()
+    MissingMask(table.missing.astype("int64")).record()
     return Mask(table.missing)
 
 

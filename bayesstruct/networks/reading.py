@@ -6,9 +6,7 @@ import numpy as np
 
 from bayesstruct.data.arguments import generator
 from bayesstruct.data.names import nearest
-from bayesstruct.graphs.arcs import refuse_cut_arcs
-from bayesstruct.graphs.edges import in_order
-from bayesstruct.graphs.records import ArcEnds, ArcPrior
+from bayesstruct.graphs.reading import read_dags
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.networks.priors.records import NetworkStates, NetworkUnits
 
@@ -88,7 +86,8 @@ def do(
 
         bs.do(idata, {"PKA": 2.0})
     """
-    posterior, constants, names = _groups(idata)
+    posterior = read_dags(idata)
+    names = posterior.variables
     prob = interval_probability(ci_prob)
     if not hasattr(setting, "items"):
         raise TypeError(f'`setting` is a dict like {{"{names[0]}": 1.0}}, not {setting!r:.40}')
@@ -98,28 +97,18 @@ def do(
     if not setting:
         raise ValueError("`setting` is empty: give a value to at least one column")
     rng = generator(random_seed)
-    compute = _gaussian if "weight" in posterior else _discrete
-    return compute(posterior, constants, names, setting, prob, rng)
-
-
-def _groups(idata):
-    import xarray as xr
-
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(f"expected the DataTree of pm.sample(), got {type(idata).__name__}")
-    if "posterior" not in idata.children or "constant_data" not in idata.children:
-        raise ValueError("the result has no posterior or no constant_data")
-    posterior, constants = (idata[g].to_dataset() for g in ("posterior", "constant_data"))
-    prior = ArcPrior.read(constants) if ArcPrior.is_in(constants) else None
-    if "dag" not in posterior or prior is None or not prior.acyclic:
-        raise ValueError("`bs.do` reads results of bs.models.bayesian_network")
-    refuse_cut_arcs(posterior, constants)
-    posterior = in_order(posterior, constants)
-    return posterior, constants, [str(name) for name in posterior["node"].values]
+    if "weight" in posterior.draws:
+        return _gaussian(posterior, names, setting, prob, rng)
+    if "table" in posterior.draws:
+        return _discrete(posterior, names, setting, prob, rng)
+    raise ValueError(
+        "the result has the graphs of a Bayesian network, and neither `weight` nor `table`, from which "
+        "effects are computed: sample bs.models.bayesian_network"
+    )
 
 
 def _flat(posterior, name):
-    values = posterior[name].transpose("chain", "draw", ...).values
+    values = posterior.draws[name].transpose("chain", "draw", ...).values
     return values.reshape(-1, *values.shape[2:])
 
 
@@ -140,13 +129,12 @@ def _table(index, expected, effect, prob):
     return frame
 
 
-def _gaussian(posterior, constants, names, setting, prob, rng):
+def _gaussian(posterior, names, setting, prob, rng):
     d = len(names)
-    ends, units = ArcEnds.read(constants), NetworkUnits.read(constants)
-    source, target = ends.source.astype(int), ends.target.astype(int)
+    units = NetworkUnits.read(posterior.constants)
     weight = _flat(posterior, "weight")
     matrix = np.zeros((len(weight), d, d))
-    matrix[:, target, source] = weight
+    matrix[:, posterior.target, posterior.source] = weight
     intercept = _flat(posterior, "intercept")
     location, scale = units.location, units.scale
     fixed = np.isin(names, list(setting))
@@ -174,10 +162,10 @@ def _finite(name, x):
     return value
 
 
-def _levels(constants, recorded, names):
+def _levels(posterior, recorded, names):
     """States of each column, as text."""
     owner = recorded.node.astype(int)
-    labels = [str(label) for label in constants["state"].values]
+    labels = [str(label) for label in posterior.constants["state"].values]
     return [
         [labels[k].removeprefix(f"{name}=") for k in np.flatnonzero(owner == i)]
         for i, name in enumerate(names)
@@ -189,12 +177,12 @@ def _expected(matrix, intercept):
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
 
 
-def _discrete(posterior, constants, names, setting, prob, rng):
+def _discrete(posterior, names, setting, prob, rng):
     import pandas as pd
 
-    recorded = NetworkStates.read(constants)
+    recorded = NetworkStates.read(posterior.constants)
     states = [int(k) for k in recorded.count]
-    levels = _levels(constants, recorded, names)
+    levels = _levels(posterior, recorded, names)
     chosen = np.full(len(names), -1)
     for name, state in setting.items():
         i = names.index(name)

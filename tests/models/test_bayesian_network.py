@@ -86,6 +86,20 @@ def test_an_effect_of_known_parameters_is_exact(fitted):
     assert high - low == pytest.approx(slope, rel=1e-10)
 
 
+def test_intervals_of_effects_have_the_probability_of_arviz(fitted):
+    _, idata = fitted
+    with az.rc_context({"stats.ci_prob": 0.5}):
+        narrow = bs.do(idata, {"a": 1.0}, random_seed=1)
+    given = bs.do(idata, {"a": 1.0}, ci_prob=0.5, random_seed=1)
+    wide = bs.do(idata, {"a": 1.0}, ci_prob=0.9, random_seed=1)
+    pd.testing.assert_frame_equal(narrow, given)
+    assert (wide.loc["b", "high"] - wide.loc["b", "low"]) > (
+        given.loc["b", "high"] - given.loc["b", "low"]
+    )
+    with pytest.raises(ValueError, match="`ci_prob` must be between 0 and 1"):
+        bs.do(idata, {"a": 1.0}, ci_prob=94)
+
+
 def test_effects_of_equivalent_graphs_are_mixed():
     # two columns without interventions: either arc, and the effect is there for one of them only
     with bayesian_network(normal_table()[["a", "b"]]):

@@ -5,6 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from tools.dags import dag_posterior, random_dags
+
+import bayesstruct as bs
+
 from bayesstruct.networks import reading as effects
 from bayesstruct.networks.priors.discrete_network import strides
 
@@ -65,3 +69,9 @@ def test_states_are_taken_as_they_stand_in_the_table():
     for wrong in (1.5, 2, "maybe", None, np.nan, np.inf):
         with pytest.raises(ValueError, match="'a' has the states 0, 1"):
             effects._state("a", wrong, ["0", "1"])
+
+
+def test_graphs_without_parameters_have_no_effects(rng):
+    graphs = random_dags(rng, 20, 3)[None]
+    with pytest.raises(ValueError, match="neither `weight` nor `table`"):
+        bs.do(dag_posterior(graphs, weighted=False), {"v0": 1.0})
