@@ -70,7 +70,7 @@ def do(
     are computed exactly for each draw; those of a discrete network for up to 2,000 draws, exactly where the tables
     over the states of the variables that a sum holds at a time have at most 262,144 cells, otherwise from 1,000
     rows for each draw, the same with and without the intervention, whose standard error, at most .016, widens
-    the intervals. For a column that was set in every row the table says nothing about its distribution without the
+    the intervals. For a column that was set in every row the table has no information about its distribution without the
     intervention, which is that of the prior; so is the difference from it.
 
     References

@@ -245,7 +245,7 @@ def _true_or_false(values, column=None):
     if array.dtype != bool and not all(value in (0, 1) for value in array.ravel().tolist()):
         where = "" if column is None else f" of {column!r}"
         raise ValueError(
-            f"`interventions`{where} must be true or false in each row; what is missing or text is neither"
+            f"`interventions`{where} must be true or false in each row; missing values and text are neither"
         )
     return array.astype(bool)
 

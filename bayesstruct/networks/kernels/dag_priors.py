@@ -1,6 +1,6 @@
 r"""Priors over the parent sets of directed acyclic graphs.
 
-A prior of this file gives a weight :math:`\rho_i(\mathrm{pa}_i)` to each parent set of each variable.
+A prior gives a weight :math:`\rho_i(\mathrm{pa}_i)` to each parent set of each variable.
 Two families of priors over graphs are made of these weights:
 
 .. math::

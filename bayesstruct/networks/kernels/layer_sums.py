@@ -4,7 +4,7 @@ A graph has the weight :math:`\prod_i w_i(\mathrm{pa}_i)`. The weights come as `
 (d, 2**(d-1)): entry m of row i is the parent set whose bits are over the *other* variables in increasing
 order (:mod:`bayesstruct.networks.kernels.subset_sums`). :math:`-\infty` stands for weight zero.
 
-Each graph has one partition into layers: its roots, then what becomes a root without them,
+Each graph has one partition into layers: its roots, then the roots of the graph without them,
 and so on; a variable has at least one parent in the layer just before its own. With S the union of
 the layers so far, T the last one, W the next and
 
@@ -353,7 +353,7 @@ def _fold(x, count, parts):
 
 @kernel
 def _add_families(mask, subsets, v, log_sum, x, log_weights, out):
-    """Add what kappa_v(S, T) for all T within S = mask says of the parents of v; x is overwritten."""
+    """Add the terms of kappa_v(S, T) for all T within S = mask to the parents of v; x is overwritten."""
     size = len(subsets)
     if mask == 0:
         out[v, 0] += x[0]

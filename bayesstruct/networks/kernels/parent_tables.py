@@ -189,7 +189,7 @@ def _checked(candidates, d):
 
 
 def _block(score, prior, child, own, plus_one):
-    """Candidates, extras and log scores (row, mask) of one child, without what is impossible."""
+    """Candidates, extras and log scores (row, mask) of one child, without impossible sets."""
     others = [j for j in range(score.d) if j != child and j not in own] if plus_one else []
     table = _log_priors(prior, child, own, others)
     limit = getattr(prior, "max_parents", None)  # larger sets need no counting

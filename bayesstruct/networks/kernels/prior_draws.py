@@ -312,7 +312,7 @@ def _meeting_set(rng, others, layer, size):
 
 @lru_cache(maxsize=4)
 def _small_tables(prior):
-    """Give the tables for draws from any weights of a few variables."""
+    """Return the tables for draws from any weights of a few variables."""
     others = [np.delete(np.arange(prior.d), i) for i in range(prior.d)]
     weights = np.array([prior.subsets(i, others[i]) for i in range(prior.d)])
     return partition_tables(weights)

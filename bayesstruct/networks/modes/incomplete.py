@@ -154,7 +154,7 @@ def _climb(names, prior, completions, graph, tol, max_rounds):
 
 
 def _settle(names, prior, completions, graph, bounds, tol, max_rounds):
-    """Update the distribution given the graph until the bound stands still; whether it does."""
+    """Update the distribution given the graph until the bound rises no more; whether it converged."""
     last = -np.inf
     for _ in range(max_rounds):
         completions.update(graph)

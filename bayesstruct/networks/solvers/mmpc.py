@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["mmpc_candidates"]
+__all__ = ["log_chi_square", "mmpc_candidates"]
 
 _COLLINEAR = 1e-10  # share of a variance that the others leave
 _ROWS_PER_CELL = 5
@@ -205,7 +205,7 @@ class _GSquare:
         rows, columns, layers = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
         statistic = 2 * (_n_log_n(counts) + _n_log_n(layers) - _n_log_n(rows) - _n_log_n(columns))
         inside = ((rows > 0).sum(axis=1) - 1) * ((columns > 0).sum(axis=1) - 1)
-        return _log_chi_square(max(statistic, 0.0), int(inside[layers > 0].sum()))
+        return log_chi_square(max(statistic, 0.0), int(inside[layers > 0].sum()))
 
 
 def _n_log_n(counts):
@@ -214,7 +214,7 @@ def _n_log_n(counts):
     return float(xlogy(counts, counts).sum())
 
 
-def _log_chi_square(x, freedom):
+def log_chi_square(x: float, freedom: int) -> float:
     """Log probability that a chi-square variable exceeds x; also where the probability underflows."""
     from scipy.special import gammaincc, gammaln
 

@@ -71,7 +71,7 @@ class NetworkMCMC(GibbsStep):
     the graph; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
     independent draws; and ``left_out``, an estimate of the odds of the parent sets that the candidates leave out, given
     the parents of the others, summed over the variables. It is made in one of 25 draws and zero in the others; its
-    mean is what ``bs.check`` goes by.
+    mean decides in ``bs.check``.
 
     References
     ----------

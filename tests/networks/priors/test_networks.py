@@ -102,7 +102,7 @@ def test_orders_are_counted():
     pairs = np.zeros((4, 4), int)
     pairs[0, 1] = pairs[2, 3] = 1
     assert log_orders(pairs) == pytest.approx(np.log(6))
-    with pytest.raises(ValueError, match="23 variables of the graph hang together"):
+    with pytest.raises(ValueError, match="23 variables of the graph are connected"):
         log_orders(np.eye(23, k=1))
 
 

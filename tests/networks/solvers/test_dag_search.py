@@ -16,7 +16,7 @@ from bayesstruct.data.errors import TableError
 from bayesstruct.networks.exact.problem import network_problem
 from bayesstruct.networks.kernels.dags import is_acyclic
 from bayesstruct.networks.kernels.scores.named import network_score
-from bayesstruct.networks.solvers.mmpc import _log_chi_square
+from bayesstruct.networks.solvers.mmpc import log_chi_square
 from bayesstruct.simulate import bayesian_network
 from bayesstruct.solvers import (
     blanket_candidates,
@@ -499,7 +499,7 @@ def test_tail_of_chi_square_far_out(freedom):
         expected = np.logaddexp.reduce(terms, axis=1)
         # Both sides lose digits in the terms that cancel, of the size of x.
         np.testing.assert_allclose(
-            [_log_chi_square(v, freedom) for v in x], expected, rtol=1e-10, atol=1e-9
+            [log_chi_square(v, freedom) for v in x], expected, rtol=1e-10, atol=1e-9
         )
 
 

@@ -47,7 +47,7 @@ def default_moves(d) -> Moves:
 
 @inner
 def _free():
-    """Not a constant: Numba would compile what it is passed to once more."""
+    """Not a constant: Numba would compile functions that take it once more."""
     return np.int64(FREE)
 
 

@@ -16,8 +16,8 @@ its topological orders.
 
 Then a graph is drawn, arcs of it are reversed with new parents of their ends, and single arcs are changed, many
 because a change is cheap (:mod:`bayesstruct.networks.kernels.samplers.structure_mcmc`), and the parents of a few variables are
-drawn together (:mod:`bayesstruct.networks.kernels.samplers.parent_blocks`). What changes of the partition hardly reach is
-which of many equivalent graphs it is: the reversals of covered arcs go through these.
+drawn together (:mod:`bayesstruct.networks.kernels.samplers.parent_blocks`). Changes of the partition
+rarely go from one equivalent graph to another; the reversals of covered arcs do.
 A sweep starts from a graph and leaves one: the partition is a function of it. Only variables whose
 score changes are rescored.
 
@@ -293,7 +293,7 @@ def _row_sums(own, values, position, near, limit, allowed, early):
 
 @inner
 def _shrink(own, values, mask, larger):
-    """Give the unit of the ratios of a mask in units of a larger one."""
+    """Return the unit of the ratios of a mask in units of a larger one."""
     low = values[own[TOP] + mask]
     return math.exp(low - values[own[TOP] + larger]) if low > -np.inf else 0.0
 

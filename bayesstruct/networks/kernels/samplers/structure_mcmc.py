@@ -119,7 +119,7 @@ def reverse_arc(rng, t, adjacency):
 
     The arc ``i -> j`` is drawn among all; both ends lose their parents; ``i`` gets a parent set with ``j``
     in it, then ``j`` any, each drawn by its score from the sets that close no cycle. The scores
-    cancel in the ratio; what is left are the sums over these sets, for the way there and back.
+    cancel in the ratio; the sums over these sets remain, for the way there and back.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def reverse_arc(rng, t, adjacency):
     i, j, arcs = _pick_arc(rng, adjacency, stack)
     if arcs == 0 or not may_be_parent(t, i, j):
         return False
-    # Not constants: Numba would compile what they are passed to once more for each.
+    # Not constants: Numba would compile functions that take them once more for each.
     free, must, closed = np.int64(FREE), np.int64(1), np.int64(_CLOSED)
     old, fresh = np.empty((2, d), np.int8), arcs
     for k in range(d):
@@ -313,7 +313,7 @@ def default_moves(d) -> Moves:
 
 @inner
 def _kind(adjacency, ancestors, i, j, reverse):
-    """Tell what a change of the pair i, j is: a reversal, an addition, a deletion, or not legal."""
+    """Return the kind of a change of the pair i, j: a reversal, an addition, a deletion, or not legal."""
     if adjacency[i, j]:
         if not reverse:
             return _DELETE
@@ -408,7 +408,7 @@ def sweep(rng, t, adjacency, moves):
 
 @inner
 def _set_gains(t, adjacency, node, gains, j):
-    """Write what a toggle of each arc into a variable gains."""
+    """Write the gain by a toggle of each arc into a variable."""
     for i in range(len(adjacency)):
         if i != j:
             adjacency[i, j] ^= 1

@@ -124,7 +124,7 @@ def _extend(codes, r, column, out):
 
 @inner
 def _renumber(codes, classes):
-    """Give the configurations that occur the numbers 0, 1, ...; return how many there are."""
+    """Number the configurations that occur 0, 1, ...; return their number."""
     name = np.full(classes, -1, np.int32)
     used = 0
     for i in range(len(codes)):
@@ -137,7 +137,7 @@ def _renumber(codes, classes):
 
 @kernel
 def row_classes(x, columns, states, codes, most):
-    """Give the rows numbers, equal rows the same.
+    """Number the rows, equal rows the same.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _suffixes(x, states, child, candidates, limit):
 
 @inner
 def _root(x, states, fixed, codes):
-    """Give the configurations of the fixed parents numbers; bound how many there are and can be."""
+    """Number the configurations of the fixed parents; return bounds of their number."""
     codes[:] = 0
     classes, configurations = 1, 1.0
     for c in fixed:

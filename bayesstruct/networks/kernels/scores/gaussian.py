@@ -56,7 +56,7 @@ class _Gaussian(Score):
         return self._statistics[group]
 
     def families(self, prior: "ParentPrior") -> "GaussianFamilies":
-        """Give these scores and a log prior to searches that do not tabulate them.
+        """Return these scores and a log prior for searches that do not tabulate them.
 
         Parameters
         ----------

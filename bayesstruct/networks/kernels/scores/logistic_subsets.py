@@ -9,7 +9,7 @@ The local score of a child :math:`y \in \{0, 1\}` with p parents is
 
 minus half of the BIC (Schwarz 1978). Newton steps on standardised parents start at the logistic regression
 without parents. Where the parents separate the states of the child, in full or for some of the rows, the
-supremum is not attained: the steps then walk towards infinity and each divides what is missing by about e. They
+supremum is not attained: the steps then walk towards infinity and each divides the distance to the supremum by about e. They
 end as soon as a step promises less than 1e-9. A ridge of 1e-11 n keeps their equations regular; it
 is no part of the score.
 """
