@@ -124,7 +124,7 @@ def _extend(codes, r, column, out):
 
 @inner
 def _renumber(codes, classes):
-    """Number the configurations that occur 0, 1, ...; return their number."""
+    """Assign the numbers 0, 1, ... to the configurations that occur; return how many they are."""
     name = np.full(classes, -1, np.int32)
     used = 0
     for i in range(len(codes)):
@@ -137,7 +137,7 @@ def _renumber(codes, classes):
 
 @kernel
 def row_classes(x, columns, states, codes, most):
-    """Number the rows, equal rows the same.
+    """Assign numbers to the rows, the same to equal rows.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _suffixes(x, states, child, candidates, limit):
 
 @inner
 def _root(x, states, fixed, codes):
-    """Number the configurations of the fixed parents; return bounds of their number."""
+    """Assign numbers to the configurations of the fixed parents; return bounds of these numbers."""
     codes[:] = 0
     classes, configurations = 1, 1.0
     for c in fixed:
