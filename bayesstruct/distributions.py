@@ -36,6 +36,7 @@ from bayesstruct.networks.priors.gaussian_network import (
     GaussianNetwork,
     Intercepts,
     NoiseVariances,
+    coefficient_matrix,
 )
 from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.incomplete_networks import (
@@ -128,6 +129,7 @@ __all__ = [
     "SwitchingSeries",
     "TreeLaplace",
     "aspect_probabilities",
+    "coefficient_matrix",
     "edges",
     "feature_pairs",
     "fitted",

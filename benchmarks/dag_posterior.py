@@ -7,12 +7,12 @@
 
 Recipe (Benchpress): random graph with 4 expected neighbours and at most 5 parents, weights uniform on
 [.25, 1] with random signs, unit noise, columns standardised. The prior gives each arc the probability 3 / (2 (d - 1)), about three neighbours
-for each variable (`--prior uniform`: all graphs alike, most of which are dense). Four chains of the step that PyMC assigns.
+for each variable (`--prior uniform`: all graphs have the same probability; most are dense). Four chains of the step that PyMC assigns.
 AUROC and AP are those of the edges, P(A -> B) + P(B -> A); the structural Hamming distance is that
 between the essential graph of the truth and the arcs that more than half of the essential graphs of
 the draws have. CPU seconds contain everything but the
 compilation: scores, tables, search, chains, parameters. The peers get the same tables: `flopsearch` (the mode under
-the BIC; with `--mode` its graph is also scored by our posterior), and `sumu` 0.1.2 (Metropolis-coupled partition
+the BIC; with `--mode` its graph is also scored by the posterior here), and `sumu` 0.1.2 (Metropolis-coupled partition
 MCMC, 8 candidates and up to two more), 4 runs of 10,000 iterations, for 20 variables.
 """
 
@@ -30,7 +30,8 @@ import pandas as pd
 
 import bayesstruct as bs
 
-from bayesstruct.networks.steps.complete import network_of, network_problem_of
+from bayesstruct.networks.recognition.network import network_of
+from bayesstruct.networks.recognition.parameters import parameters_of, problem_of
 from bayesstruct.steps import NetworkMCMC
 
 CHAINS = 4
@@ -120,11 +121,12 @@ def flop(data, truth, prior):
     graph = nx.from_numpy_array((found > 0).astype(int), create_using=nx.DiGraph)
     distance = bs.structure.structural_hamming_distance(essential(truth), graph)
     model = bs.models.bayesian_network(data, prior=prior)
-    problem, _ = network_problem_of(model, network_of(model, model["dag"]))
-    ours = bs.find_MAP(model)["dag"]
-    below = log_score(problem, ours) - log_score(problem, extension(found))
+    network = network_of(model, model["dag"])
+    problem = problem_of(network, parameters_of(network).score)
+    best = bs.find_MAP(model)["dag"]
+    below = log_score(problem, best) - log_score(problem, extension(found))
     print(
-        f"    flopsearch: {spent:.2f} CPU s, SHD {distance}, log posterior {below:.2f} below ours"
+        f"    flopsearch: {spent:.2f} CPU s, SHD {distance}, log posterior {below:.2f} below that of find_MAP"
     )
 
 
@@ -158,7 +160,7 @@ def _may_be_last(k, left, open_edges, arcs):
 
 
 def gadget(data, truth):
-    """Posterior of sumu, judged as ours."""
+    """Posterior of sumu, judged in the same way."""
     try:
         import sumu
     except ImportError:

@@ -1,4 +1,4 @@
-"""Searches for a Bayesian network: what pruning loses, how many scores a search takes, and peers.
+"""Searches for a Bayesian network: losses by pruning, numbers of scores, and peers.
 
     uv run --with pgmpy-no-torch python benchmarks/dag_search.py           # some minutes
     uv run --with pgmpy-no-torch python benchmarks/dag_search.py --all     # much longer: all sizes, more tables
@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from tools.repository_networks import NETWORKS, folder, network
 
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.scores.named import network_score
 from bayesstruct.simulate import bayesian_network
 from bayesstruct.solvers import blanket_candidates, dag_search, k2, known_order, mmpc_candidates
 
@@ -120,8 +120,14 @@ def interventions(sizes, seeds):
             blankets, seconds = timed(blanket_candidates, x, interventions=set_)
             for label, lists in (("L1MB", blankets), ("all", None)):
                 found, own = timed(
-                    dag_search, score, candidates=lists, evaluations=10_000, restarts=40, restart_from="random", random_seed=0
-                )  # fmt: skip
+                    dag_search,
+                    score,
+                    candidates=lists,
+                    evaluations=10_000,
+                    restarts=40,
+                    restart_from="random",
+                    random_seed=0,
+                )
                 first, _ = found.optima[0]
                 print(
                     f"n = {n:6,d} table {seed} {label:4s}: {(found.adjacency != truth).sum():2d} wrong, "
@@ -177,12 +183,14 @@ def peers(n):
     dag_search(x.iloc[:100, :4], score="multinomial")
     print(f"one climb on alarm, n = {n:,}, multinomial BIC, no candidates")
     found, seconds = timed(dag_search, score, restarts=0)
-    print(f"  ours: BIC {-found.objective:.2f}, {found.evaluations:,} scores, {seconds:.2f} s")
+    print(
+        f"  dag_search: BIC {-found.objective:.2f}, {found.evaluations:,} scores, {seconds:.2f} s"
+    )
     (value, evaluations), seconds = timed(plain_climb, network_score(x, "multinomial"))
     print(f"  plain: BIC {-value:.2f}, {evaluations:,} scores, {seconds:.2f} s", flush=True)
     best, seconds = timed(dag_search, score, restarts=50, random_seed=0)
     print(
-        f"  ours, 50 restarts: BIC {-best.objective:.2f}, {best.evaluations:,} scores, {seconds:.2f} s",
+        f"  dag_search, 50 restarts: BIC {-best.objective:.2f}, {best.evaluations:,} scores, {seconds:.2f} s",
         flush=True,
     )
     try:

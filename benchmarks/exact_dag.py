@@ -48,7 +48,7 @@ def arcs(d, prior):
     draws = posterior.sample(DRAWS, random_seed=1)
     drawing = time.process_time() - start
     p = posterior.arc_probabilities.to_numpy()
-    often = p * (1 - p) * DRAWS > 10  # the law of rarer ones is not near normal
+    often = p * (1 - p) * DRAWS > 10  # the distribution of rarer ones is not near normal
     error = np.sqrt(p * (1 - p) / DRAWS)
     worst = (abs(draws.mean(axis=0) - p)[often] / error[often]).max()
     check = (
@@ -60,7 +60,7 @@ def arcs(d, prior):
 def enumeration(d, prior):
     """Largest error of the arcs against all graphs."""
     from bayesstruct.exact import dag_posterior
-    from bayesstruct.networks.kernels.dag_sampling import all_dags
+    from bayesstruct.networks.kernels.dags import all_dags
 
     posterior = dag_posterior(table(d), prior=prior)
     start = time.process_time()
@@ -82,7 +82,7 @@ def dynamic(d, compare):
     peak = memory()
     check = f"objective {best.objective:.3f}"
     if compare:
-        from bayesstruct.networks.kernels.scores import BGe
+        from bayesstruct.networks.kernels.scores.gaussian import BGe
 
         x = table(d)
         score = BGe((x - x.mean(axis=0)) / x.std(axis=0, ddof=1))
@@ -96,7 +96,7 @@ def dynamic(d, compare):
 
 
 def uniform(d):
-    from bayesstruct.networks.kernels.dag_sampling import draw_uniform_dags
+    from bayesstruct.networks.kernels.prior_draws import draw_uniform_dags
 
     rng = np.random.default_rng(2)
     start = time.process_time()

@@ -22,13 +22,13 @@ import numpy as np
 
 from scipy.special import gammaln
 
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.scores.named import network_score
 
 FEW = 200
 
 
 def families(d, count, rng, most=4):
-    """Random children with parent sets of 0 to `most` variables, all sizes alike."""
+    """Random children with parent sets of 0 to `most` variables, all sizes with the same probability."""
     out = []
     for _ in range(count):
         child, *parents = rng.permutation(d)[: 1 + rng.integers(most + 1)].tolist()

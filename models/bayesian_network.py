@@ -1,30 +1,35 @@
 """Bayesian network: which columns of a table act on which, as far as a table can tell.
 
 dag     ~ directed acyclic graph
-x_i     ~ a law given the parents of column i: a linear regression, or a table of probabilities
+x_i     ~ distribution given the parents of column i: a linear regression, or a table of probabilities
 arc     = 1 where the graph has an arc A -> B
 """
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import Mask, MissingStates
-from bayesstruct.core.recorded import record
-from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
-from bayesstruct.networks.exact.problem import (
-    most_parents,
-    network_table,
-    positive_size,
-    score_kind,
-)
+from bayesstruct.core.missing import MissingStates
+from bayesstruct.networks.data.arcs import most_parents
+from bayesstruct.networks.data.tables import network_table
+from bayesstruct.networks.exact.problem import check_score
 from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
+from bayesstruct.networks.model_parts import (
+    ROWS,
+    max_parents_of,
+    observed_states,
+    prior_size,
+    record_arcs,
+    record_missing,
+    record_states,
+)
 from bayesstruct.networks.priors.dag import DAG
 from bayesstruct.networks.priors.discrete_network import (
     DiscreteNetwork,
     EvenTables,
     ProbabilityTables,
-    table_cells,
 )
 from bayesstruct.networks.priors.fitted_networks import (
     FittedDiscreteNetwork,
@@ -39,46 +44,47 @@ from bayesstruct.networks.priors.gaussian_network import (
     arc_vector,
     coefficient_matrix,
 )
-from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteDiscreteNetwork,
     IncompleteGaussianNetwork,
     NetworkCells,
 )
 
-__all__ = ["bayesian_network"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-_ROWS = ("observation", "node")
-_CELLS = 2**12  # of the largest table, unless `max_parents` says otherwise
+    from numpy.typing import ArrayLike
+
+__all__ = ["bayesian_network"]
 
 
 def bayesian_network(
-    data,
+    data: "pd.DataFrame | ArrayLike",
     *,
-    score="bge",
-    prior="uniform",
-    weights=None,
-    edge_probability=None,
-    max_parents=None,
-    required=(),
-    forbidden=(),
-    tiers=None,
-    interventions=None,
-    equivalent_sample_size=None,
-    pseudo_count=None,
-):
+    score: Literal["bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"] = "bge",
+    prior: Literal["uniform", "edge", "fair", "order"] = "uniform",
+    weights: Literal["uniform", "edge", "fair"] | None = None,
+    edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
+    max_parents: int | None = None,
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    tiers: dict[str, float] | Iterable[Iterable[str]] | None = None,
+    interventions: "pd.DataFrame | ArrayLike | None" = None,
+    equivalent_sample_size: float | None = None,
+    pseudo_count: float | None = None,
+) -> pm.Model:
     r"""Learn a directed acyclic graph over the columns of a table, and how sure its arcs are.
 
     .. math:: p(G \mid x) \propto p(G) \prod_i p(x_i \mid x_{\mathrm{pa}_i})
 
-    The graph and the parameters of its local laws have a joint posterior; ``pm.sample`` integrates the
+    The graph and the parameters of each column given its parents have a joint posterior; ``pm.sample`` integrates the
     parameters out while the graph moves and draws them afterwards.
 
     Parameters
     ----------
     data : DataFrame or array_like
         (n, d) table: numbers for ``"bge"``, about normal (take logarithms of skewed columns), states
-        (numbers, text, categories) for ``"bdeu"``. Missing cells are imputed inside the model, as if
+        (numbers, text, categories) for ``"bdeu"``. Missing values are imputed inside the model, as if
         they were missing at random.
     score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"}
         ``"bge"``: linear regressions with normal noise, on standardised columns. ``"bdeu"``: a table of
@@ -89,8 +95,8 @@ def bayesian_network(
         The others weigh a graph by exp(-BIC / 2): ``"gaussian"`` of linear regressions,
         ``"multinomial"`` of tables of probabilities, ``"logistic"`` of logistic regressions of columns with two
         states; ``"bic"`` is the first for numbers and the second for text, booleans and categories. The parameters
-        are then those of greatest likelihood given the graph, so that predictions and ``bs.do`` know how unsure
-        the graph is, and **not** how unsure the parameters are; use ``"bge"`` or ``"bdeu"`` for that. They need
+        are then those of greatest likelihood given the graph, so that predictions and ``bs.do`` include the uncertainty
+        of the graph, and **not** that of the parameters; use ``"bge"`` or ``"bdeu"`` for that. They need
         complete rows; ``"gaussian"`` also columns that no parents determine exactly.
     prior : {"uniform", "edge", "fair", "order"}
         See :class:`bayesstruct.DAG`.
@@ -99,19 +105,19 @@ def bayesian_network(
     edge_probability : float, (d, d) array_like or DataFrame, optional
         Of the prior (or the weights) ``"edge"``, rows as parents.
     max_parents : int, optional
-        Most parents of a column. Any number for columns of numbers. For states as many as keep the largest table of
-        probabilities below 4,096 cells; each draw holds d of these.
+        Maximum number of parents of a column. By default any number for columns of numbers; for states as many as
+        keep the largest table of probabilities at 4,096 cells or fewer; each draw holds d of these.
     required, forbidden : iterable of pairs of column names, optional
         Arcs (parent, child) known to be present or absent; none by default.
     tiers : dict or iterable of iterables, optional
         Groups of columns, the earliest first (or the number of its tier for each column); no arc
         points to an earlier tier.
     interventions : (n, d) bool array_like or DataFrame, optional
-        True where a column was *set* from outside in that row, whatever its parents were. Such a cell
-        says nothing about the law of its column, but acts on others (Cooper and Yoo 1999). A DataFrame may
-        leave out columns that were never set. Where a column of the table names what was set in each row, as
+        True where a column was *set* from outside in that row, whatever its parents were. Such a value
+        carries no information about the distribution of its column, but acts on others (Cooper and Yoo 1999). A
+        DataFrame may leave out columns that were never set. Where a column of the table names the column that was set in each row, as
         ``intervention`` of ``bs.load_dataset("sachs_discrete")`` does, the mask is one line, see the examples;
-        the column itself must not stay in the table. A cell that was set must not be missing.
+        the column itself must not stay in the table. A value that was set must not be missing.
     equivalent_sample_size : float, optional
         Rows that the prior is worth: 1 by default, the prior of the means for ``"bge"`` (with
         d + 1 more degrees of freedom for the covariance matrix) and of all tables for ``"bdeu"``.
@@ -125,10 +131,10 @@ def bayesian_network(
         own units or as states 0, 1, .... For ``"bge"`` also ``weight`` over "A -> B", regression coefficients
         of standardised columns, ``intercept`` and ``noise_variance``; for ``"bdeu"`` ``table`` (node, cell), see
         :class:`bayesstruct.distributions.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
-        ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted laws less an
-        equal share of the penalty. Where cells are missing, ``x_missing`` has them, in the units of
+        ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted parameters less an
+        equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of
         the table or as states 0, 1, ..., named "column[row]". The pointwise log-likelihood of an incomplete table is
-        that of the observed cells of each row for ``"bge"``, and that of the row as it was completed in each draw
+        that of the observed values of each row for ``"bge"``, and that of the row as it was completed in each draw
         for ``"bdeu"``.
 
     Raises
@@ -141,22 +147,23 @@ def bayesian_network(
     Warns
     -----
     TableWarning
-        What may be wrong with the table, such as a column that says which columns were set.
+        If something may be wrong with the table, such as a column that says which columns were set.
 
     Notes
     -----
     Arcs are effects only if no unobserved variable acts on two of the columns (**no latent
     confounding**) and no cause goes round in a circle. A table cannot show that. Without interventions the
-    probabilities of an arc and of its reverse often share what belongs to the *edge*; look at both.
+    probabilities of an arc and of its reverse often share that of the *edge*; look at both.
 
     Up to 11 columns the graphs are independent draws from their exact posterior; up to 14, a Markov chain goes over
     all graphs; beyond, over graphs whose parents are candidates and one more
     (:class:`bayesstruct.steps.NetworkMCMC`; for the prior ``"order"``
     :class:`bayesstruct.steps.OrderNetworkMCMC`). With few rows (some 30) and discrete columns, large parent sets
-    have little probability each and some together; a row of ``bs.check`` says how much of it the candidates leave out.
+    are individually improbable but not negligible in total; a row of ``bs.check`` says how much of it the candidates
+    leave out.
 
-    If cells are missing, graph, parameters and cells are drawn in turn, and the draws depend on each other the more,
-    the more is missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
+    If values are missing, graph, parameters and missing values are drawn in turn, and successive draws depend on each
+    other more when more values are missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
 
     References
     ----------
@@ -185,170 +192,116 @@ def bayesian_network(
 
     .. code-block:: python
 
-        cells = bs.load_dataset("sachs_discrete")
-        target = cells.pop("intervention")  # "none", or the name of the column that was set
-        was_set = pd.DataFrame({name: target == name for name in cells.columns})
-        with bs.models.bayesian_network(cells, score="bdeu", max_parents=4, interventions=was_set):
+        table = bs.load_dataset("sachs_discrete")
+        target = table.pop("intervention")  # "none", or the name of the column that was set
+        was_set = pd.DataFrame({name: target == name for name in table.columns})
+        with bs.models.bayesian_network(table, score="bdeu", max_parents=4, interventions=was_set):
             idata = pm.sample()
         bs.do(idata, {"PKA": 1})
     """
-    score = score_kind(data, score, (*_SCORES, "bic"))
-    size = _prior_size(score, equivalent_sample_size, pseudo_count)
-    table, setting = network_table(
+    check_score(score, _SCORES)
+    size = prior_size(score, equivalent_sample_size, pseudo_count)
+    checked = network_table(
         data,
         score,
         interventions,
         incomplete=score in ("bge", "bdeu"),
-        most=most_parents(max_parents),
+        max_parents=most_parents(max_parents),
     )
-    bound = _bounded(table, score, max_parents)
+    table = checked.table
+    max_parents = max_parents_of(table, max_parents)
     with pm.Model(coords=table.coords | {"ordered_pair": table.arc_names}) as model:
         dag = DAG(
-            "dag", table.names, prior=prior, weights=weights, edge_probability=edge_probability,
-            max_parents=bound, required=required, forbidden=forbidden, tiers=tiers,
+            "dag",
+            table.names,
+            prior=prior,
+            weights=weights,
+            edge_probability=edge_probability,
+            max_parents=max_parents,
+            required=required,
+            forbidden=forbidden,
+            tiers=tiers,
             dims=("node", "node_"),
-        )  # fmt: skip
+        )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
-        _record_arcs(table, dag.owner.op)
-        _SCORES[score](table, setting, dag, size, bound)
+        record_arcs(table, dag)
+        _SCORES[checked.score](table, checked.was_set, dag, size, max_parents)
     return model
 
 
-def _prior_size(score, equivalent_sample_size, pseudo_count):
-    """Rows that the prior is worth, or the weight of each cell; checked."""
-    given = {"equivalent_sample_size": equivalent_sample_size, "pseudo_count": pseudo_count}
-    own = {"bge": "equivalent_sample_size", "bdeu": "equivalent_sample_size", "bde": "pseudo_count"}
-    for name, value in given.items():
-        if value is not None and own.get(score) != name:
-            owners = " or ".join(repr(kind) for kind, option in own.items() if option == name)
-            raise ValueError(f"`{name}` belongs to the score {owners}, not to {score!r}")
-    size = given.get(own.get(score))
-    return 1.0 if size is None else positive_size(own[score], size)
-
-
-def _bounded(table, score, max_parents):
-    """Most parents of a column; chosen by the size of the tables unless given."""
-    if score in ("bge", "gaussian") or max_parents is not None:
-        return max_parents
-    fitting = [m for m in range(table.p) if table_cells(table.states, m) <= _CELLS]
-    if not fitting:
-        raise TableError(
-            f"{column_list([table.names[int(np.argmax(table.states))]])}: more than {_CELLS} states; merge some"
-        )
-    return fitting[-1]
-
-
-def _record_arcs(table, law):
-    """Record what arcs are read with."""
-    implied = implied_arc_probability(law.prior, order=law.order)
-    source, target = table.arc_index
-    ArcEnds.in_model(source, target).record()
-    ArcPrior(implied[source, target], independent=0).record()
-    Acyclic(1).record()
-
-
-def _gaussian(table, setting, dag, size, bound):
+def _gaussian(table, was_set, dag, size, max_parents):
     d = table.p
     alpha_w = d + size + 1.0
     scale = size * (alpha_w - d - 1.0) / (size + 1.0)
     variance = NoiseVariances("noise_variance", dag, alpha_w, scale, dims="node")
     weight = ArcWeights("weight", dag, variance, scale, dims="ordered_pair")
     intercept = Intercepts("intercept", variance, size, dims="node")
-    location = pm.Data("location", table.location, dims="node")
-    spread = pm.Data("scale", table.scale, dims="node")
-    params = intercept, coefficient_matrix(weight, d), variance, location, spread
-    setting = np.where(setting, table.values, np.nan)
+    params = intercept, coefficient_matrix(weight, d), variance, *_units(table)
+    setting = np.where(was_set, table.values, np.nan)
     if not table.missing.any():
-        GaussianNetwork("x", *params, setting=setting, observed=table.values, dims=_ROWS)
+        GaussianNetwork("x", *params, setting=setting, observed=table.values, dims=ROWS)
         return
     filled = np.where(table.missing, table.location, table.values)
-    mask = _record_missing(table)
-    own = {"setting": setting, "missing": mask}
+    own = {"setting": setting, "missing": record_missing(table)}
     NetworkCells("x_missing", *params, table=filled, **own, dims="missing")
-    IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=_ROWS)
+    IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
 
 
-def _record_missing(table):
-    """Record which cells are missing, and name them."""
-    cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-    pm.modelcontext(None).add_coord("missing", cells)
-    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
-    return Mask(table.missing)
+def _units(table):
+    location = pm.Data("location", table.location, dims="node")
+    return location, pm.Data("scale", table.scale, dims="node")
 
 
-def _discrete(table, setting, dag, size, bound):
-    cells = _record_states(table, bound)
+def _discrete(table, was_set, dag, size, max_parents):
+    cells = record_states(table, max_parents)
     tables = ProbabilityTables(
         "table", dag, size, states=table.states, cells=cells, dims=("node", "cell")
     )
-    options = _observed(table, setting)
+    options = observed_states(table, was_set)
     if not table.missing.any():
         DiscreteNetwork("x", dag, tables, **options)
         return
-    mask = _record_missing(table)
-    cells = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
+    mask = record_missing(table)
+    missing = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
     options["observed"] = np.maximum(table.codes, 0)
-    IncompleteDiscreteNetwork("x", dag, tables, cells, **options, missing=mask)
+    IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
 
 
-def _record_states(table, bound):
-    """Record what states are read with; return the cells of the largest table."""
-    cells = table_cells(table.states, bound)
-    pm.modelcontext(None).add_coord("cell", np.arange(cells))
-    record("states", np.array(table.states), dims="node")
-    pm.modelcontext(None).add_coord(
-        "state",
-        [f"{name}={s}" for name, own in zip(table.names, table.levels, strict=True) for s in own],
-    )
-    record("state_node", np.repeat(np.arange(table.p), table.states), dims="state")
-    return cells
-
-
-def _even(table, setting, dag, size, bound):
-    cells = _record_states(table, bound)
+def _even(table, was_set, dag, size, max_parents):
+    cells = record_states(table, max_parents)
     tables = EvenTables("table", dag, size, states=table.states, cells=cells, dims=("node", "cell"))
-    DiscreteNetwork("x", dag, tables, **_observed(table, setting))
+    DiscreteNetwork("x", dag, tables, **observed_states(table, was_set))
 
 
-def _observed(table, setting):
-    """Options of the rows of a table of states."""
-    setting = np.where(setting, table.codes, -1)
-    return {"states": table.states, "setting": setting, "observed": table.codes, "dims": _ROWS}
-
-
-def _gaussian_bic(table, setting, dag, size, bound):
-    fit = GaussianFit(table.standardized, ~setting)
+def _gaussian_bic(table, was_set, dag, size, max_parents):
+    fit = GaussianFit(table.standardized, ~was_set)
     intercept, matrix, variance, price = fitted(fit, dag)
     source, target = table.arc_index
     pm.Deterministic("weight", matrix[target, source], dims="ordered_pair")
     pm.Deterministic("intercept", intercept, dims="node")
     pm.Deterministic("noise_variance", variance, dims="node")
-    location = pm.Data("location", table.location, dims="node")
-    spread = pm.Data("scale", table.scale, dims="node")
-    setting = np.where(setting, table.values, np.nan)
-    FittedGaussianNetwork(
-        "x", intercept, matrix, variance, price, location, spread,
-        setting=setting, observed=table.values, dims=_ROWS,
-    )  # fmt: skip
+    params = intercept, matrix, variance, price, *_units(table)
+    setting = np.where(was_set, table.values, np.nan)
+    FittedGaussianNetwork("x", *params, setting=setting, observed=table.values, dims=ROWS)
 
 
-def _multinomial_bic(table, setting, dag, size, bound):
-    fit = MultinomialFit(table.codes, table.states, ~setting, _record_states(table, bound))
+def _multinomial_bic(table, was_set, dag, size, max_parents):
+    fit = MultinomialFit(table.codes, table.states, ~was_set, record_states(table, max_parents))
     tables, price = fitted(fit, dag)
-    _observe_fitted(table, setting, dag, tables, price)
+    _observe_fitted(table, was_set, dag, tables, price)
 
 
-def _logistic_bic(table, setting, dag, size, bound):
-    fit = LogisticFit(table.codes, ~setting, _record_states(table, bound))
+def _logistic_bic(table, was_set, dag, size, max_parents):
+    fit = LogisticFit(table.codes, ~was_set, record_states(table, max_parents))
     tables, matrix, price = fitted(fit, dag)
     source, target = table.arc_index
     pm.Deterministic("log_odds_ratio", matrix[target, source], dims="ordered_pair")
-    _observe_fitted(table, setting, dag, tables, price)
+    _observe_fitted(table, was_set, dag, tables, price)
 
 
-def _observe_fitted(table, setting, dag, tables, price):
+def _observe_fitted(table, was_set, dag, tables, price):
     pm.Deterministic("table", tables, dims=("node", "cell"))
-    FittedDiscreteNetwork("x", dag, tables, price, **_observed(table, setting))
+    FittedDiscreteNetwork("x", dag, tables, price, **observed_states(table, was_set))
 
 
 _SCORES = {

@@ -1,32 +1,43 @@
-"""What happens to the columns of a table when some of them are set: effects averaged over graphs."""
+"""Effects of setting columns of a table from outside, averaged over graphs."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.data.arguments import generator
 from bayesstruct.data.names import nearest
 from bayesstruct.graphs.arc_tables import DAG_READERS, arc_table
-from bayesstruct.graphs.groups import in_order
-from bayesstruct.graphs.posteriors.refusals import refuse_cut_arcs
+from bayesstruct.graphs.posteriors.reading import read_dags
+from bayesstruct.graphs.summaries import interval_probability
+from bayesstruct.networks.priors.records import NetworkStates, NetworkUnits
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
-__all__ = ["do"]
+    from numpy.random import Generator
 
-_DRAWS = 2000  # posterior draws of a discrete network that are looked at
+__all__ = ["do", "state_probabilities"]
+
+_DRAWS = 2000  # posterior draws of a discrete network that are used
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
 _ROWS = 1000  # drawn for each posterior draw beyond
 _ROUNDING = 1e-12  # differences of probabilities that are zero but for rounding
 
 
-def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
-    r"""Predict what setting some columns from outside does to the others, averaged over graphs.
+def do(
+    idata: "xr.DataTree",
+    setting: dict,
+    *,
+    ci_prob: float | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "pd.DataFrame":
+    r"""Predict the effects of setting some columns from outside on the others, averaged over graphs.
 
     Each posterior draw is a graph with its parameters. Setting a variable cuts it off from its parents (Pearl
-    2009, section 3.2) and leaves all other laws as they are; the draws then disagree as much as the
-    posterior is unsure of the graph and of the parameters.
+    2009, section 3.2) and leaves the distributions of the others given their parents as they are. The draws then
+    differ as much as the posterior is unsure of the graph and of the parameters.
 
     Parameters
     ----------
@@ -34,10 +45,11 @@ def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
         Result of :func:`bayesstruct.models.bayesian_network`.
     setting : dict
         Value of each column that is set: in the units of the table, or one of the states of a discrete
-        column as it stands in the table. A Series will do.
-    prob : float, default 0.94
-        Of the intervals, which are equal-tailed.
-    random_seed : int, optional
+        column as it stands in the table. A Series is accepted.
+    ci_prob : float, optional
+        Probability of the credible intervals, which are equal-tailed. By default
+        ``arviz.rcParams["stats.ci_prob"]``.
+    random_seed : int or numpy.random.Generator, optional
         Of the predicted rows.
 
     Returns
@@ -58,10 +70,10 @@ def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
     -----
     Effects are causal only if no unobserved variable acts on two of the columns. Those of a Gaussian network
     are computed exactly for each draw; those of a discrete network for up to 2,000 draws, exactly where the tables
-    over the states of the variables that have to be kept in mind at a time have at most 262,144 cells, otherwise from 1,000
+    over the states of the variables that a sum holds at a time have at most 262,144 cells, otherwise from 1,000
     rows for each draw, the same with and without the intervention, whose standard error, at most .016, widens
-    the intervals. A column that was set in every row has no law of its own but the prior, and so has the
-    difference from what it would do without.
+    the intervals. For a column that was set in every row the table has no information about its distribution without the
+    intervention, which is that of the prior; so is the difference from it.
 
     References
     ----------
@@ -76,9 +88,9 @@ def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
 
         bs.do(idata, {"PKA": 2.0})
     """
-    posterior, constants, names = _groups(idata)
-    if not 0 < prob < 1:
-        raise ValueError(f"`prob` must be between 0 and 1, it is {prob}")
+    posterior = read_dags(idata)
+    names = posterior.variables
+    prob = interval_probability(ci_prob)
     if not hasattr(setting, "items"):
         raise TypeError(f'`setting` is a dict like {{"{names[0]}": 1.0}}, not {setting!r:.40}')
     setting = {str(name): value for name, value in setting.items()}
@@ -86,28 +98,19 @@ def do(idata, setting, *, prob=0.94, random_seed=None) -> "pd.DataFrame":
         raise ValueError(nearest("column", unknown[0], names))
     if not setting:
         raise ValueError("`setting` is empty: give a value to at least one column")
-    rng = np.random.default_rng(random_seed)
-    compute = _gaussian if "weight" in posterior else _discrete
-    return compute(posterior, constants, names, setting, prob, rng)
-
-
-def _groups(idata):
-    import xarray as xr
-
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(f"expected the DataTree of pm.sample(), got {type(idata).__name__}")
-    if "posterior" not in idata.children or "constant_data" not in idata.children:
-        raise ValueError("the result has no posterior or no constant_data")
-    posterior, constants = (idata[g].to_dataset() for g in ("posterior", "constant_data"))
-    if "dag" not in posterior or not constants.get("arc_acyclic", 0):
-        raise ValueError("`bs.do` reads results of bs.models.bayesian_network")
-    refuse_cut_arcs(posterior, constants)
-    posterior = in_order(posterior, constants)
-    return posterior, constants, [str(name) for name in posterior["node"].values]
+    rng = generator(random_seed)
+    if "weight" in posterior.draws:
+        return _gaussian(posterior, names, setting, prob, rng)
+    if "table" in posterior.draws:
+        return _discrete(posterior, names, setting, prob, rng)
+    raise ValueError(
+        "the result has the graphs of a Bayesian network, and neither `weight` nor `table`, from which "
+        "effects are computed: sample bs.models.bayesian_network"
+    )
 
 
 def _flat(posterior, name):
-    values = posterior[name].transpose("chain", "draw", ...).values
+    values = posterior.draws[name].transpose("chain", "draw", ...).values
     return values.reshape(-1, *values.shape[2:])
 
 
@@ -128,14 +131,14 @@ def _table(index, expected, effect, prob):
     return frame
 
 
-def _gaussian(posterior, constants, names, setting, prob, rng):
+def _gaussian(posterior, names, setting, prob, rng):
     d = len(names)
-    source, target = (constants[f"arc_{end}"].values.astype(int) for end in ("source", "target"))
+    units = NetworkUnits.read(posterior.constants)
     weight = _flat(posterior, "weight")
     matrix = np.zeros((len(weight), d, d))
-    matrix[:, target, source] = weight
+    matrix[:, posterior.target, posterior.source] = weight
     intercept = _flat(posterior, "intercept")
-    location, scale = constants["location"].values, constants["scale"].values
+    location, scale = units.location, units.scale
     fixed = np.isin(names, list(setting))
     value = np.zeros(d)
     for name, x in setting.items():
@@ -161,10 +164,10 @@ def _finite(name, x):
     return value
 
 
-def _levels(constants, names):
+def _levels(posterior, recorded, names):
     """States of each column, as text."""
-    owner = constants["state_node"].values.astype(int)
-    labels = [str(label) for label in constants["state"].values]
+    owner = recorded.node.astype(int)
+    labels = [str(label) for label in posterior.constants["state"].values]
     return [
         [labels[k].removeprefix(f"{name}=") for k in np.flatnonzero(owner == i)]
         for i, name in enumerate(names)
@@ -176,11 +179,12 @@ def _expected(matrix, intercept):
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
 
 
-def _discrete(posterior, constants, names, setting, prob, rng):
+def _discrete(posterior, names, setting, prob, rng):
     import pandas as pd
 
-    states = [int(k) for k in constants["states"].values]
-    levels = _levels(constants, names)
+    recorded = NetworkStates.read(posterior.constants)
+    states = [int(k) for k in recorded.count]
+    levels = _levels(posterior, recorded, names)
     chosen = np.full(len(names), -1)
     for name, state in setting.items():
         i = names.index(name)
@@ -190,7 +194,7 @@ def _discrete(posterior, constants, names, setting, prob, rng):
     index = [(i, s) for i, k in enumerate(states) for s in range(k)]
     shares = np.empty((2, len(keep), len(index)))
     for r, draw in enumerate(keep):
-        shares[:, r] = _both_laws(dag[draw], tables[draw], states, chosen, rng)
+        shares[:, r] = _both_probabilities(dag[draw], tables[draw], states, chosen, rng)
     effect = shares[1] - shares[0]
     effect[np.abs(effect) < _ROUNDING] = 0.0
     pairs = [(names[i], levels[i][s]) for i, s in index]
@@ -219,13 +223,13 @@ def _number(state):
         return np.nan
 
 
-def _both_laws(dag, tables, states, chosen, rng):
+def _both_probabilities(dag, tables, states, chosen, rng):
     """Probabilities of all states without and with the intervention, (2, states)."""
     nothing = np.full(len(states), -1)
     out = [state_probabilities(dag, tables, states, set_to) for set_to in (nothing, chosen)]
     if None not in out:
-        return [np.concatenate(laws) for laws in out]
-    seed = rng.integers(2**62)  # the same rows, but for what the intervention changes
+        return [np.concatenate(own) for own in out]
+    seed = rng.integers(2**62)  # the same rows, except for effects of the intervention
     return [_shares(dag, tables, states, set_to, seed) for set_to in (nothing, chosen)]
 
 
@@ -240,7 +244,7 @@ def _shares(dag, tables, states, set_to, seed):
     )
 
 
-def state_probabilities(dag, tables, states, set_to):
+def state_probabilities(dag, tables, states, set_to) -> list[np.ndarray] | None:
     """Probabilities of the states of each variable of a discrete network, summed exactly.
 
     Variables are taken in, parents first, and summed out once all their children are in.
@@ -259,18 +263,20 @@ def state_probabilities(dag, tables, states, set_to):
     Returns
     -------
     list of ndarray, or None
-        None if more cells than 2**18 would have to be kept at a time.
+        None if a table of more than 2**18 cells would be needed.
     """
-    from bayesstruct.networks.kernels.dag_sampling import topological_order
+    from bayesstruct.networks.kernels.dags import topological_order
     from bayesstruct.networks.priors.discrete_network import strides
 
     dag = np.asarray(dag) != 0
     step, children = strides(dag, states), dag.sum(axis=1)
-    out, held, joint = [None] * len(states), [], np.ones(())
+    out: list = [None] * len(states)
+    held: list[int] = []
+    joint = np.ones(())
     for i in topological_order(dag):
         if joint.size * states[i] > _CELLS:
             return None
-        joint = joint[..., None] * _law_given_held(i, held, tables, states, step, set_to, dag)
+        joint = joint[..., None] * _given_held(i, held, tables, states, step, set_to, dag)
         held.append(i)
         out[i] = joint.sum(axis=tuple(range(len(held) - 1)))
         children -= dag[:, i]
@@ -279,8 +285,8 @@ def state_probabilities(dag, tables, states, set_to):
     return out
 
 
-def _law_given_held(i, held, tables, states, step, set_to, dag):
-    """Law of a variable given those that are kept, one axis for each of them and one for its states."""
+def _given_held(i, held, tables, states, step, set_to, dag):
+    """Probabilities of a variable given those that are held, one axis for each of them and one for its states."""
     k = states[i]
     if set_to[i] >= 0:
         return (np.arange(k) == set_to[i]).astype(float)

@@ -64,7 +64,7 @@ def bayesian_network(
 ) -> BayesianNetworkSimulation:
     r"""Simulate a table from a Bayesian network.
 
-    A directed acyclic graph is drawn, then the law of each variable given its parents, then n rows,
+    A directed acyclic graph is drawn, then the distribution of each variable given its parents, then n rows,
     parents before children.
 
     Parameters
@@ -86,7 +86,7 @@ def bayesian_network(
             A table of conditional probabilities for each variable; the row of each configuration of
             its parents is drawn from Dirichlet(1, ..., 1).
     graph : networkx.DiGraph, optional
-        A graph to take as it is; its nodes give the names.
+        The graph, in place of a random one; its nodes give the names.
     expected_neighbours : float, default 4
         Of the random graph: an order of the variables is drawn, and each pair is an arc along it
         with probability ``expected_neighbours / (p - 1)``, at most 1 (Erdős and Rényi).
@@ -115,7 +115,7 @@ def bayesian_network(
     Raises
     ------
     TypeError
-        If `graph` is no networkx.DiGraph.
+        If `graph` is not a networkx.DiGraph.
     ValueError
         If `graph` has a cycle or fewer than 2 nodes, an option does not fit the kind, or a number
         is out of range.
@@ -130,8 +130,7 @@ def bayesian_network(
     ----------
     .. [1] M. Schmidt (2010). Graphical Model Structure Learning with L1-Regularization. PhD thesis,
        University of British Columbia, section 4.6.1.
-    .. [2] A. Reisach, C. Seiler and S. Weichwald (2021). Beware of the simulated DAG! Causal
-    discovery
+    .. [2] A. Reisach, C. Seiler and S. Weichwald (2021). Beware of the simulated DAG! Causal discovery
        benchmarks may be easy to game. NeurIPS 34, 27772-27784.
 
     Examples
@@ -152,15 +151,15 @@ def bayesian_network(
     mask = _mask(n, len(names), interventions, rng)
     simulate = {"gaussian": _gaussian, "logistic": _logistic, "discrete": _discrete}[kind]
     option = {"gaussian": noise, "logistic": None, "discrete": states}[kind]
-    values, law = simulate(rng, parents, order, mask, weights, option)
+    values, parameters = simulate(rng, parents, order, mask, weights, option)
     discrete = kind == "discrete"
     return BayesianNetworkSimulation(
         data=pd.DataFrame(values, columns=names),
         graph=truth,
-        coefficients=None if discrete else pd.DataFrame(law, names, names),
+        coefficients=None if discrete else pd.DataFrame(parameters, names, names),
         noise=float(noise) if kind == "gaussian" else None,
         interventions=pd.DataFrame(mask, columns=names),
-        tables=dict(zip(names, law, strict=True)) if discrete else {},
+        tables=dict(zip(names, parameters, strict=True)) if discrete else {},
     )
 
 
@@ -232,7 +231,7 @@ def _mask(n: int, p: int, share: float, rng) -> np.ndarray:
 
 
 def _coefficients(rng, parents: list[np.ndarray], weights) -> np.ndarray:
-    """Coefficients with children as rows; the law of Schmidt (2010) without a range."""
+    """Coefficients with children as rows; without a range, from the distribution of Schmidt (2010)."""
     out = np.zeros((len(parents), len(parents)))
     for child, of_child in enumerate(parents):
         signs = rng.choice([-1.0, 1.0], len(of_child))

@@ -86,6 +86,20 @@ def test_an_effect_of_known_parameters_is_exact(fitted):
     assert high - low == pytest.approx(slope, rel=1e-10)
 
 
+def test_intervals_of_effects_have_the_probability_of_arviz(fitted):
+    _, idata = fitted
+    with az.rc_context({"stats.ci_prob": 0.5}):
+        narrow = bs.do(idata, {"a": 1.0}, random_seed=1)
+    given = bs.do(idata, {"a": 1.0}, ci_prob=0.5, random_seed=1)
+    wide = bs.do(idata, {"a": 1.0}, ci_prob=0.9, random_seed=1)
+    pd.testing.assert_frame_equal(narrow, given)
+    assert (wide.loc["b", "high"] - wide.loc["b", "low"]) > (
+        given.loc["b", "high"] - given.loc["b", "low"]
+    )
+    with pytest.raises(ValueError, match="`ci_prob` must be between 0 and 1"):
+        bs.do(idata, {"a": 1.0}, ci_prob=94)
+
+
 def test_effects_of_equivalent_graphs_are_mixed():
     # two columns without interventions: either arc, and the effect is there for one of them only
     with bayesian_network(normal_table()[["a", "b"]]):
@@ -185,10 +199,10 @@ def test_bad_options(options, words):
 def test_bad_tables():
     data, was_set = normal_table(), pd.DataFrame({"b": np.arange(200) < 5})
     data.loc[3, "b"] = np.nan
-    with pytest.raises(TableError, match=r"'b': cells that were set are missing .* row 3"):
+    with pytest.raises(TableError, match=r"'b': values that were set are missing .* row 3"):
         bayesian_network(data, interventions=was_set)
     with pytest.raises(
-        TableError, match=r"'b': cells are missing.* 'bge' or 'bdeu', which imputes"
+        TableError, match=r"'b': values are missing.* 'bge' or 'bdeu', which imputes"
     ):
         bs.exact.dag_posterior(data)
     with pytest.raises(TableError, match="k"):
@@ -200,7 +214,7 @@ def test_bad_tables():
         assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
-def test_missing_cells_are_imputed():
+def test_missing_values_are_imputed():
     data, rng = normal_table(120), np.random.default_rng(5)
     whole, gaps = data.copy(), rng.random((120, 3)) < 0.15
     gaps[gaps.all(axis=1)] = False
@@ -215,7 +229,7 @@ def test_missing_cells_are_imputed():
     assert cells["missing"].values[0] == f"{'abc'[j]}[{i}]"
     mean, spread = cells.mean(("chain", "draw")).values, cells.std(("chain", "draw")).values
     z = (whole.to_numpy()[gaps] - mean) / spread
-    # About fifty cells: a mean square of 1, give or take four times sqrt(2 / 50)
+    # About fifty values: a mean square of 1, give or take four times sqrt(2 / 50)
     assert (z**2).mean() == pytest.approx(1.0, abs=0.8)
     assert (np.abs(mean - data.mean().to_numpy()[np.nonzero(gaps)[1]]) > 1.0).mean() > 0.3
     assert idata["posterior_predictive"]["x"].shape[-2:] == (120, 3)
@@ -269,7 +283,7 @@ def test_effects_of_other_results_are_refused(fitted):
 
 
 def test_many_columns_keep_to_candidates():
-    from bayesstruct.networks.kernels.dag_sampling import is_acyclic
+    from bayesstruct.networks.kernels.dags import is_acyclic
     from bayesstruct.steps import NetworkMCMC
 
     sim = bs.simulate.bayesian_network(150, 14, random_seed=1)

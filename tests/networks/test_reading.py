@@ -5,6 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from tools.dags import dag_posterior, random_dags
+
+import bayesstruct as bs
+
 from bayesstruct.networks import reading as effects
 from bayesstruct.networks.priors.discrete_network import strides
 
@@ -47,10 +51,10 @@ def test_probabilities_are_those_of_all_joint_states(tables, set_to):
 
 def test_large_tables_are_simulated_with_the_same_rows(tables, rng, monkeypatch):
     set_to = np.array([-1, -1, 1, -1, -1])
-    exact = effects._both_laws(DAG, tables, STATES, set_to, rng)
+    exact = effects._both_probabilities(DAG, tables, STATES, set_to, rng)
     monkeypatch.setattr(effects, "_CELLS", 3)
     monkeypatch.setattr(effects, "_ROWS", 20_000)
-    before, after = effects._both_laws(DAG, tables, STATES, set_to, rng)
+    before, after = effects._both_probabilities(DAG, tables, STATES, set_to, rng)
     np.testing.assert_allclose([before, after], exact, atol=4 * 0.5 / np.sqrt(20_000))
     # Columns 0, 1 and 4 do not come after column 2: not one of their rows differs.
     assert (before[:5] == after[:5]).all() and (before[-3:] == after[-3:]).all()
@@ -65,3 +69,9 @@ def test_states_are_taken_as_they_stand_in_the_table():
     for wrong in (1.5, 2, "maybe", None, np.nan, np.inf):
         with pytest.raises(ValueError, match="'a' has the states 0, 1"):
             effects._state("a", wrong, ["0", "1"])
+
+
+def test_graphs_without_parameters_have_no_effects(rng):
+    graphs = random_dags(rng, 20, 3)[None]
+    with pytest.raises(ValueError, match="neither `weight` nor `table`"):
+        bs.do(dag_posterior(graphs, weighted=False), {"v0": 1.0})

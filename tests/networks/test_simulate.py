@@ -1,4 +1,4 @@
-"""Tables from Bayesian networks: the law of their rows, graphs, interventions, refusals."""
+"""Tables from Bayesian networks: the distribution of their rows, graphs, interventions, refusals."""
 
 import itertools
 
@@ -45,7 +45,7 @@ def test_gaussian_rows_have_the_covariance_of_the_model():
 
 
 @pytest.mark.parametrize("kind", ["logistic", "discrete"])
-def test_states_have_the_law_of_the_model(kind):
+def test_states_have_the_distribution_of_the_model(kind):
     found = simulate(20_000, graph=DIAMOND, kind=kind, states=2, random_seed=3)
     names = list(found.data.columns)
     counts = found.data.value_counts()
@@ -55,7 +55,7 @@ def test_states_have_the_law_of_the_model(kind):
         chances = [conditional(found, kind, state, name) for name in names]
         expected.append(20_000 * np.prod(chances))
         observed.append(counts.get(row, 0))
-    # Rows are independent: Pearson's statistic has its chi-square law.
+    # Rows are independent: Pearson's statistic has its chi-square distribution.
     assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 

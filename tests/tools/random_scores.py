@@ -4,7 +4,7 @@ import numpy as np
 
 from scipy.special import logsumexp
 
-from bayesstruct.networks.kernels.dag_sampling import all_dags, topological_orders
+from bayesstruct.networks.kernels.dags import all_dags, topological_orders
 
 
 class RandomScore:

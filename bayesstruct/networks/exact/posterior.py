@@ -7,11 +7,14 @@ For data D, local scores :math:`p(D_i \mid D_{\mathrm{pa}_i})` and prior weights
     p(G \mid D) \propto \ell(G) \prod_i \rho_i(\mathrm{pa}_i) \, p(D_i \mid D_{\mathrm{pa}_i}),
 
 with :math:`\ell(G) = 1`, or the number of topological orders of G for the order-modular prior. The sums
-over graphs are those of :mod:`bayesstruct.networks.kernels.dag_dynamic`.
+over graphs are those of :mod:`bayesstruct.networks.kernels.layer_sums` and
+:mod:`bayesstruct.networks.kernels.order_sums`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,6 +23,12 @@ from scipy.special import logsumexp
 
 from bayesstruct.data.table import TableError
 from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
+    from bayesstruct.networks.kernels.scores.base import Score
 
 __all__ = [
     "MAX_MODULAR",
@@ -30,7 +39,7 @@ __all__ = [
     "prior_arc_probabilities",
 ]
 
-#: Most variables of a modular prior, 4**d steps, and of the order-modular one, d**2 2**d.
+#: Maximum numbers of variables of a modular prior, 4**d steps, and of the order-modular one, d**2 2**d.
 MAX_MODULAR = 16
 MAX_ORDER = 22
 _ENUMERATED = 5
@@ -46,8 +55,8 @@ class FeatureProbabilities:
         (d, d).
     standard_errors : pandas.DataFrame
         Monte Carlo standard errors; zero where the probabilities are exact. A relation that is in k
-        of n draws has that of the share (k + 1) / (n + 2), so that it is not zero for what was
-        never or always seen.
+        of n draws has that of the share (k + 1) / (n + 2), so that it is not zero for a relation
+        that was never or always seen.
     exact : bool
         Whether all graphs were enumerated.
     """
@@ -100,7 +109,7 @@ class DAGPosterior:
         orders). That is a formula where weights depend on numbers of parents only; for constraints on
         arcs, or probabilities that differ, it is computed when first asked for, as the posterior was.
         """
-        from bayesstruct.networks.kernels.dag_sampling import log_prior_constant
+        from bayesstruct.networks.kernels.prior_draws import log_prior_constant
 
         prior, order = self.problem.prior, self.problem.order
         if prior.exchangeable:
@@ -110,11 +119,13 @@ class DAGPosterior:
 
     @cached_property
     def _ranked(self):
-        from bayesstruct.networks.kernels.dag_dynamic import ranked_lists
+        from bayesstruct.networks.kernels.subset_sums import ranked_lists
 
         return ranked_lists(self._tables[0])
 
-    def sample(self, draws: int = 1000, random_seed=None) -> np.ndarray:
+    def sample(
+        self, draws: int = 1000, random_seed: int | np.random.Generator | None = None
+    ) -> np.ndarray:
         """Draw independent graphs from the posterior.
 
         Parameters
@@ -127,7 +138,8 @@ class DAGPosterior:
         numpy.ndarray
             (draws, d, d) int8 adjacency matrices; rows are parents.
         """
-        from bayesstruct.networks.kernels.dag_dynamic import order_draws, partition_draws
+        from bayesstruct.networks.kernels.layer_sums import partition_draws
+        from bayesstruct.networks.kernels.order_sums import order_draws
 
         rng = np.random.default_rng(random_seed)
         out = np.zeros((draws, self.d, self.d), np.int8)
@@ -137,7 +149,9 @@ class DAGPosterior:
             partition_draws(rng, *self._tables, *self._ranked, out)
         return out
 
-    def path_probabilities(self, draws: int = 1000, random_seed=None) -> FeatureProbabilities:
+    def path_probabilities(
+        self, draws: int = 1000, random_seed: int | np.random.Generator | None = None
+    ) -> FeatureProbabilities:
         """Posterior probabilities that a directed path leads from the row to the column.
 
         Exact for up to 5 variables, by enumeration (`draws` is then ignored); otherwise shares of
@@ -150,7 +164,9 @@ class DAGPosterior:
         """
         return self._feature(_paths, draws, random_seed)
 
-    def blanket_probabilities(self, draws: int = 1000, random_seed=None) -> FeatureProbabilities:
+    def blanket_probabilities(
+        self, draws: int = 1000, random_seed: int | np.random.Generator | None = None
+    ) -> FeatureProbabilities:
         """Posterior probabilities that two variables are in each other's Markov blankets.
 
         That is, one is a parent of the other or they have a child in common. Exact or from draws as for
@@ -166,7 +182,7 @@ class DAGPosterior:
     def _feature(self, feature, draws, random_seed):
         exact = self.d <= _ENUMERATED
         if exact:
-            from bayesstruct.networks.kernels.dag_sampling import all_dags
+            from bayesstruct.networks.kernels.dags import all_dags
 
             graphs = all_dags(self.d)
             values = np.einsum("g,gij->ij", self._graph_probabilities(graphs), feature(graphs))
@@ -181,7 +197,7 @@ class DAGPosterior:
 
     def _graph_probabilities(self, graphs):
         """Posterior probabilities of all graphs on a few variables."""
-        from bayesstruct.networks.kernels.dag_sampling import topological_orders
+        from bayesstruct.networks.kernels.dags import topological_orders
 
         weights, everyone = self._tables[0], np.arange(self.d)
         logs = np.zeros(len(graphs))
@@ -214,22 +230,29 @@ def _blankets(graphs):
     return near
 
 
-def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) -> DAGPosterior:
+def dag_posterior(
+    data: "pd.DataFrame | ArrayLike | Score",
+    *,
+    score: str = "bge",
+    prior: str = "uniform",
+    names: Sequence[str] | None = None,
+    **options,
+) -> DAGPosterior:
     r"""Sum over all directed acyclic graphs of up to 16, or 22, variables.
 
     Parameters
     ----------
     data : DataFrame, array_like or score
-        (n, d) table without missing cells: numbers, which are standardised, or states for scores of
+        (n, d) table without missing values: numbers, which are standardised, or states for scores of
         discrete variables. Or an object with the methods of the scores in
         :mod:`bayesstruct.networks.kernels.scores`.
     score : str
         Local marginal likelihood: ``"bge"`` for numbers, ``"bdeu"`` for states, or another of
-        :func:`bayesstruct.networks.kernels.scores.network_score`; ``"bic"`` is ``"gaussian"`` for numbers and
+        :func:`bayesstruct.networks.kernels.scores.named.network_score`; ``"bic"`` is ``"gaussian"`` for numbers and
         ``"multinomial"`` for text, booleans and categories.
     prior : {"uniform", "edge", "fair", "order"}
         Modular priors, :math:`p(G) \propto \prod_i \rho_i(\mathrm{pa}_i)`, up to 16 variables: all
-        graphs alike; each arc with `edge_probability`; all numbers of parents alike
+        graphs have the same weight; each arc has `edge_probability`; all numbers of parents have the same weight
         (:class:`bayesstruct.networks.kernels.dag_priors.ParentPrior`). ``"order"`` multiplies by the number of
         topological orders of the graph, which favours graphs with many of them, and serves 22
         variables.
@@ -243,17 +266,17 @@ def dag_posterior(data, *, score="bge", prior="uniform", names=None, **options) 
             Prior probability of an arc before cycles are ruled out, rows as parents; 0 forbids
             and 1 requires it. By default min(1/2, 3 / (2 (d - 1))).
         max_parents : int
-            Most parents of a variable; any number by default.
+            Maximum number of parents of a variable; any number by default.
         required, forbidden : iterable of pairs of str
             Arcs as (parent, child).
         tiers : dict or iterable of iterables of str
             Groups of columns, the earliest first (or the number of its tier for each column): no
             arc points to an earlier one.
         interventions : (n, d) bool array_like or DataFrame
-            Cells that were set by the experimenter; such a row says nothing about the law of its
-            column (Cooper and Yoo 1999). A DataFrame may leave out columns.
+            Values that were set by the experimenter; such a row carries no information about the distribution of
+            its column (Cooper and Yoo 1999). A DataFrame may leave out columns.
         equivalent_sample_size : float
-            Rows that the prior is worth, of ``"bge"`` (there also `alpha_mu`) and ``"bdeu"`` (`ess`); 1 by
+            Rows that the prior is worth, of ``"bge"`` (there also `alpha_mu`) and ``"bdeu"``; 1 by
             default, as in :func:`bayesstruct.models.bayesian_network`.
         All others go to the score.
 
@@ -318,8 +341,8 @@ class IndependentDraws:
         Of at most `MAX_MODULAR` variables, `MAX_ORDER` under the order-modular prior.
     """
 
-    def __init__(self, problem):
-        from bayesstruct.networks.kernels.dag_dynamic import ranked_lists
+    def __init__(self, problem: NetworkProblem):
+        from bayesstruct.networks.kernels.subset_sums import ranked_lists
 
         self.weights, self.order = problem.log_weights(), problem.order
         sums = _order_sums if problem.order else _partition_sums
@@ -328,9 +351,10 @@ class IndependentDraws:
             raise ValueError("no graph has positive probability under scores and constraints")
         self.tables, self.ranked = tables, ranked_lists(self.weights)
 
-    def __call__(self, rng) -> np.ndarray:
+    def __call__(self, rng: np.random.Generator) -> np.ndarray:
         """Draw one graph, (d, d) int8."""
-        from bayesstruct.networks.kernels.dag_dynamic import order_draws, partition_draws
+        from bayesstruct.networks.kernels.layer_sums import partition_draws
+        from bayesstruct.networks.kernels.order_sums import order_draws
 
         out = np.zeros((1, *[len(self.weights)] * 2), np.int8)
         if self.order:
@@ -339,7 +363,7 @@ class IndependentDraws:
             partition_draws(rng, self.weights, *self.tables, *self.ranked, out)
         return out[0]
 
-    def log_score(self, graph) -> float:
+    def log_score(self, graph: np.ndarray) -> float:
         """Sum of the log scores and log prior weights of a graph."""
         d = len(graph)
         power = 1 << np.arange(d - 1)
@@ -347,7 +371,7 @@ class IndependentDraws:
         return float(self.weights[np.arange(d), masks].sum())
 
 
-def prior_arc_probabilities(prior, *, order=False) -> np.ndarray:
+def prior_arc_probabilities(prior: "ParentPrior", *, order: bool = False) -> np.ndarray:
     """Probability of each arc under a prior, summed over all graphs; (d, d).
 
     Parameters
@@ -357,7 +381,7 @@ def prior_arc_probabilities(prior, *, order=False) -> np.ndarray:
         Whether it is the order-modular one.
     """
     everyone = np.arange(prior.d)
-    weights = np.array([prior.subsets(i, np.delete(everyone, i)) for i in everyone])
+    weights = np.array([prior.subsets(i, np.delete(everyone, i)) for i in range(prior.d)])
     sums, arcs = (_order_sums, _order_arcs) if order else (_partition_sums, _partition_arcs)
     return np.asarray(arcs(weights, sums(weights)[1]))
 
@@ -376,42 +400,49 @@ def _check_size(problem):
 
 def _order_sums(weights):
     """Log sum over orders and graphs; and alpha, f."""
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.order_sums import order_forward
+    from bayesstruct.networks.kernels.subset_sums import log_subset_sums
 
     sums = weights.copy()
     for row in sums:
-        dag_dynamic.log_subset_sums(row)
-    forward = dag_dynamic.order_forward(sums)
+        log_subset_sums(row)
+    forward = order_forward(sums)
     return float(forward[-1]), (sums, forward)
 
 
 def _order_arcs(weights, tables):
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.order_sums import order_backward, order_families
+    from bayesstruct.networks.kernels.subset_sums import bit_sums
 
     sums, forward = tables
-    backward = dag_dynamic.order_backward(sums)
+    backward = order_backward(sums)
     logs = np.empty(weights.shape[1])
     arcs = []
     for child, row in enumerate(weights):
-        dag_dynamic.order_families(child, row, forward, backward, logs)
-        arcs.append(dag_dynamic.bit_sums(np.exp(logs)))
+        order_families(child, row, forward, backward, logs)
+        arcs.append(bit_sums(np.exp(logs)))
     return _square(arcs)
 
 
 def _partition_sums(weights):
     """Log sum over graphs; and sums over parents that meet a layer, F."""
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.layer_sums import (
+        meeting_sums,
+        partition_forward,
+        partition_total,
+    )
 
-    meeting = dag_dynamic.meeting_sums(weights)
-    forward = dag_dynamic.partition_forward(weights, meeting)
-    return float(dag_dynamic.partition_total(forward, len(weights))), (meeting, forward)
+    meeting = meeting_sums(weights)
+    forward = partition_forward(weights, meeting)
+    return float(partition_total(forward, len(weights))), (meeting, forward)
 
 
 def _partition_arcs(weights, tables):
-    from bayesstruct.networks.kernels import dag_dynamic
+    from bayesstruct.networks.kernels.layer_sums import partition_backward
+    from bayesstruct.networks.kernels.subset_sums import bit_sums
 
-    families = dag_dynamic.partition_backward(weights, *tables)
-    return _square([dag_dynamic.bit_sums(row) for row in families])
+    families = partition_backward(weights, *tables)
+    return _square([bit_sums(row) for row in families])
 
 
 def _square(arcs):

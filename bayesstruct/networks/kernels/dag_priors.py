@@ -1,6 +1,6 @@
 r"""Priors over the parent sets of directed acyclic graphs.
 
-A prior of this file gives a weight :math:`\rho_i(\mathrm{pa}_i)` to each parent set of each variable.
+A prior gives a weight :math:`\rho_i(\mathrm{pa}_i)` to each parent set of each variable.
 Two families of priors over graphs are made of these weights:
 
 .. math::
@@ -14,8 +14,10 @@ topological orders of G. The weights are not normalised over acyclic graphs: for
 general that takes a sum over all graphs (:mod:`bayesstruct.exact`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +34,7 @@ class ParentPrior:
     - ``"uniform"``: 0 for every set;
     - ``"edge"``: :math:`\sum_{j \in \mathrm{pa}} \log q_{ji} + \sum_{j \notin \mathrm{pa}, j \ne i}
       \log(1 - q_{ji})`, each arc with its own probability before cycles are ruled out;
-    - ``"fair"``: :math:`-\log \binom{d-1}{|\mathrm{pa}|}`, all sizes of a parent set alike
+    - ``"fair"``: :math:`-\log \binom{d-1}{|\mathrm{pa}|}`, all sizes of a parent set have the same weight
       (Koivisto and Sood 2004, section 5).
 
     Sets that violate a constraint have the log weight :math:`-\infty`.
@@ -47,11 +49,11 @@ class ParentPrior:
         requires an arc. By default min(1/2, 3 / (2 (d - 1))), about three neighbours for each
         variable.
     max_parents : int, optional
-        Most parents of a variable; any number by default.
+        Maximum number of parents of a variable; any number by default.
     allowed : (d, d) bool array_like, optional
         ``allowed[parent, child]``; all arcs by default.
     required : (d, d) bool array_like, optional
-        Arcs of every graph, likewise; none by default.
+        ``required[parent, child]``: arcs of every graph; none by default.
 
     Raises
     ------
@@ -70,10 +72,10 @@ class ParentPrior:
 
     d: int
     kind: str = "uniform"
-    probability: float | np.ndarray | None = None
+    probability: Any = None
     max_parents: int | None = None
-    allowed: np.ndarray | None = None
-    required: np.ndarray | None = None
+    allowed: Any = None
+    required: Any = None
 
     def __post_init__(self):
         if self.d < 1:
@@ -125,8 +127,8 @@ class ParentPrior:
     def _check_required(self):
         if len(wrong := np.argwhere(self.required & ~self.allowed)):
             j, i = wrong[0]
-            what = "joins a variable with itself" if i == j else "is not allowed"
-            raise ValueError(f"the required arc {j} -> {i} {what}")
+            reason = "joins a variable with itself" if i == j else "is not allowed"
+            raise ValueError(f"the required arc {j} -> {i} {reason}")
         rest = np.arange(self.d)
         while rest.size:
             roots = ~self.required[np.ix_(rest, rest)].any(axis=0)
@@ -142,7 +144,7 @@ class ParentPrior:
 
     @cached_property
     def exchangeable(self) -> bool:
-        """Whether a weight depends on the size of the parent set only, for all variables alike."""
+        """Whether a weight depends on the size of the parent set only, in the same way for all variables."""
         away = ~np.eye(self.d, dtype=bool)
         free = self.allowed[away].all() and not self.required.any()
         return bool(free) and len(np.unique(self.probability[away])) <= 1
@@ -170,7 +172,9 @@ class ParentPrior:
         absent = np.where(self.required, -np.inf, absent)
         return absent, np.where(self.allowed, present, -np.inf)
 
-    def subsets(self, child, candidates, fixed=()) -> np.ndarray:
+    def subsets(
+        self, child: int, candidates: Iterable[int], fixed: Iterable[int] = ()
+    ) -> np.ndarray:
         """Log weights of the sets that consist of `fixed` and of some of the candidates.
 
         Parameters
@@ -196,7 +200,7 @@ class ParentPrior:
             out += self.log_size_weights[np.minimum(size, self.d - 1)]
         return out
 
-    def local(self, child, parents) -> float:
+    def local(self, child: int, parents: Iterable[int]) -> float:
         """Log weight of one parent set."""
         return float(self.subsets(child, (), tuple(parents))[0])
 
@@ -207,7 +211,14 @@ class ParentPrior:
         return absent[rest].sum() + present[fixed].sum()
 
 
-def log_prior_subsets(prior, child, candidates, *, fixed=(), **options) -> np.ndarray:
+def log_prior_subsets(
+    prior: str | ParentPrior,
+    child: int,
+    candidates: Iterable[int],
+    *,
+    fixed: Iterable[int] = (),
+    **options,
+) -> np.ndarray:
     """Log weights of the subsets of some candidates under a named prior.
 
     Parameters

@@ -1,15 +1,17 @@
-r"""Greatest likelihoods of Bayesian networks given their graph: the local laws that the BIC is of.
+r"""Parameters of greatest likelihood of Bayesian networks given their graph, those of the BIC.
 
-Each object knows a table and the score whose likelihood it attains (:mod:`bayesstruct.networks.kernels.scores`).
-For a graph it returns the fitted laws, and the *price*, minus half of the number of their parameters times the log of
-the number of rows: log likelihood and price are the score. Fits of a family are kept, since chains come back to it.
+Each object holds a table and the score whose likelihood it attains (:mod:`bayesstruct.networks.kernels.scores`).
+For a graph it returns the fitted parameters, and the *price*, minus half of their number times the log of
+the number of rows: log likelihood and price add up to the score. Fits of a family are kept, since chains come back to it.
 """
 
 import math
 
 import numpy as np
 
-from bayesstruct.networks.kernels.scores import GaussianBIC, LogisticBIC, MultinomialBIC
+from bayesstruct.networks.kernels.scores.discrete import MultinomialBIC
+from bayesstruct.networks.kernels.scores.gaussian import GaussianBIC
+from bayesstruct.networks.kernels.scores.logistic import LogisticBIC
 
 __all__ = ["GaussianFit", "LogisticFit", "MultinomialFit"]
 
@@ -25,7 +27,7 @@ class _Fit:
 
     @property
     def shapes(self):
-        """Shapes of what `compute` returns, one after the other."""
+        """Shapes of the arrays that `compute` returns, one after the other."""
         raise NotImplementedError
 
     def family(self, child, parents):
@@ -36,13 +38,13 @@ class _Fit:
                 self.known.clear()
             finite = np.isfinite(self.score.local(*key))
             rows = self.free[:, child]
-            law = self._fit(child, parents, rows)
+            estimate = self._fit(child, parents, rows)
             price = -0.5 * self._parameters(child, parents) * math.log(max(rows.sum(), 1))
-            self.known[key] = law, price if finite else -np.inf
+            self.known[key] = estimate, price if finite else -np.inf
         return self.known[key]
 
     def families(self, graph):
-        """Child, parents, law and price of each family."""
+        """Child, parents, estimate and price of each family."""
         for child in range(self.d):
             parents = np.flatnonzero(graph[:, child])
             yield child, parents, *self.family(child, parents)
@@ -71,7 +73,7 @@ class GaussianFit(_Fit):
         return len(parents) + 2 if self.free[:, child].any() else 0
 
     def _fit(self, child, parents, rows):
-        if not rows.any():  # set in every row: any law does
+        if not rows.any():  # set in every row: any estimate does
             return np.zeros(1 + len(parents)), 1.0
         y = self.z[rows, child]
         design = np.column_stack([np.ones(len(y)), self.z[np.ix_(rows, parents)]])
@@ -103,15 +105,15 @@ class _Tables(_Fit):
         return np.array([g.ravel(order="F") for g in grids], np.int64).T
 
     def tables(self, graph):
-        """Return the tables of a graph, (d, cells), the price, and the laws they were made of."""
-        out, total, laws = np.zeros((self.d, self.cells)), 0.0, []
-        for child, _, (table, law), price in self.families(graph):
-            if table.size > self.cells:  # no room, as for a graph that is not possible
+        """Return the tables of a graph, (d, cells), the price, and the estimates they were made of."""
+        out, total, estimates = np.zeros((self.d, self.cells)), 0.0, []
+        for child, _, (table, estimate), price in self.families(graph):
+            if table.size > self.cells:  # as for a graph that is not possible
                 return out, np.array(-np.inf), None
             out[child, : table.size] = table.ravel()
             total += price
-            laws.append(law)
-        return out, np.array(total), laws
+            estimates.append(estimate)
+        return out, np.array(total), estimates
 
 
 class MultinomialFit(_Tables):
@@ -125,7 +127,7 @@ class MultinomialFit(_Tables):
     free : (n, d) bool array
         False where a variable was set from outside.
     cells : int
-        Cells of the largest table that there is room for.
+        Maximum number of cells of a table.
     """
 
     def __init__(self, x, states, free, cells):
@@ -168,7 +170,7 @@ class LogisticFit(_Tables):
     free : (n, d) bool array
         False where a variable was set from outside.
     cells : int
-        Cells of the largest table that there is room for.
+        Maximum number of cells of a table.
     """
 
     def __init__(self, x, free, cells):
@@ -196,9 +198,9 @@ class LogisticFit(_Tables):
 
     def compute(self, graph):
         """Return tables, log odds ratios and price of a graph."""
-        tables, price, laws = self.tables(graph)
+        tables, price, estimates = self.tables(graph)
         matrix = np.zeros((self.d, self.d))
-        for child, beta in enumerate(laws or ()):
+        for child, beta in enumerate(estimates or ()):
             matrix[child, np.flatnonzero(graph[:, child])] = beta[1:]
         return tables, matrix, price
 

@@ -4,7 +4,7 @@ Orders are counted over the sets of variables that may come first, from the empt
 
 .. math:: N(\emptyset) = 1, \qquad N(S) = \sum_{i \in S, \; i \text{ may come last in } S} N(S \setminus i),
 
-each set of variables that hang together on its own: orders of separate parts can be shuffled in any way.
+each connected component on its own: orders of separate components can be interleaved in any way.
 """
 
 import math
@@ -15,7 +15,7 @@ from bayesstruct.core.jit import kernel
 
 __all__ = ["MAX_CONNECTED", "log_orders"]
 
-#: Most variables that hang together: 2**22 counts take 32 MiB.
+#: Maximum number of variables in a connected component: 2**22 counts take 32 MiB.
 MAX_CONNECTED = 22
 
 
@@ -34,7 +34,7 @@ def log_orders(dag) -> float:
     Raises
     ------
     ValueError
-        If more than `MAX_CONNECTED` variables hang together.
+        If a connected component has more than `MAX_CONNECTED` variables.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -45,7 +45,7 @@ def log_orders(dag) -> float:
         at = np.flatnonzero(part == c)
         if len(at) > MAX_CONNECTED:
             raise ValueError(
-                f"{len(at)} variables of the graph hang together, and its topological orders are counted for at "
+                f"{len(at)} variables of the graph are connected, and its topological orders are counted for at "
                 f"most {MAX_CONNECTED}: evaluate or start from a graph with fewer arcs, or use another prior "
                 "than 'order'"
             )

@@ -22,8 +22,8 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.networks.kernels.acyclicity import build
-from bayesstruct.networks.kernels.order_mcmc import put_back, take_out
 from bayesstruct.networks.kernels.parent_tables import LIST, ROWS, SCORE, SIZE, required_parents
+from bayesstruct.networks.kernels.samplers.order_mcmc import put_back, take_out
 
 __all__ = ["best_graph", "best_tables", "random_order"]
 

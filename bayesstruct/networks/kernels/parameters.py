@@ -3,7 +3,7 @@ r"""Draws of the parameters of a Bayesian network given its graph and the table.
 Both families are conjugate, so that the draws are exact and independent.
 
 *Gaussian*: a child with parents :math:`\pi` follows the regression of
-:class:`bayesstruct.networks.kernels.scores.BGe`; with the rows :math:`D = (1, x_\pi)` in which it was not set,
+:class:`bayesstruct.networks.kernels.scores.gaussian.BGe`; with the rows :math:`D = (1, x_\pi)` in which it was not set,
 prior precision :math:`\Lambda = \mathrm{diag}(\alpha_\mu, t, \dots, t)` and
 :math:`P = D'D + \Lambda`,
 
@@ -13,7 +13,7 @@ prior precision :math:`\Lambda = \mathrm{diag}(\alpha_\mu, t, \dots, t)` and
         \frac{t + x'x - x'D P^{-1} D'x}{2}\Bigr), \qquad
     (a, b) \mid v \sim N(P^{-1} D'x, \, v P^{-1}).
 
-*Discrete*: the law of a child given a configuration of its parents is Dirichlet with the counts added.
+*Discrete*: the distribution of a child given a configuration of its parents is Dirichlet with the counts added.
 
 References
 ----------
@@ -37,7 +37,7 @@ __all__ = [
     "draw_regressions",
     "draw_tables",
     "expected_regressions",
-    "regression_laws",
+    "regression_distributions",
     "row_patterns",
     "rows_times_rows",
 ]
@@ -57,7 +57,7 @@ def row_patterns(kept):
     Parameters
     ----------
     kept : (n, d) bool array
-        Rows that say something about the law of each variable.
+        Rows that carry information about the distribution of each variable.
 
     Returns
     -------
@@ -75,9 +75,9 @@ def rows_times_rows(rows, kept, patterns=None):
     ----------
     rows : (n, d) float array
     kept : (n, d) bool array
-        Rows that say something about the law of each variable.
+        Rows that carry information about the distribution of each variable.
     patterns : tuple, optional
-        What `row_patterns` says of `kept`, if it is known.
+        Result of `row_patterns` for `kept`, if it is known.
 
     Returns
     -------
@@ -165,8 +165,8 @@ def draw_regressions(rng, adjacency, moments, group, prior, intercept, weight, v
             weight[child, parents[i] - 1] = x[i]
 
 
-def regression_laws(adjacency, moments, group, prior):
-    """Yield the law of the parameters of each child given the graph and the sums over the rows.
+def regression_distributions(adjacency, moments, group, prior):
+    """Yield the distribution of the parameters of each child given the graph and the sums over the rows.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def regression_laws(adjacency, moments, group, prior):
     inverse : matrix
         Their covariance, over the noise variance.
     shape, rate : float
-        Of the inverse gamma law of the noise variance.
+        Of the inverse gamma distribution of the noise variance.
     """
     for child in range(len(adjacency)):
         products, parents = moments[group[child]], np.flatnonzero(adjacency[:, child])
@@ -201,13 +201,13 @@ def regression_laws(adjacency, moments, group, prior):
 def expected_regressions(adjacency, moments, group, prior):
     """Return the means of intercepts (d,), coefficients (d, d), children as rows, and variances (d,).
 
-    See `regression_laws`. The shape less one, by which the rate of a variance is divided,
+    See `regression_distributions`. The shape less one, by which the rate of a variance is divided,
     counts as one half at least.
     """
     d = len(adjacency)
     intercept, weight, variance = np.zeros(d), np.zeros((d, d)), np.zeros(d)
-    laws = regression_laws(adjacency, moments, group, prior)
-    for child, (parents, mean, _, shape, rate) in enumerate(laws):
+    regressions = regression_distributions(adjacency, moments, group, prior)
+    for child, (parents, mean, _, shape, rate) in enumerate(regressions):
         intercept[child], weight[child, parents] = mean[0], mean[1:]
         variance[child] = rate / max(shape - 1.0, 0.5)
     return intercept, weight, variance
@@ -265,7 +265,7 @@ def draw_tables(rng, adjacency, rows, kept, states, sample_size, out, constant=F
 
 @inner
 def _dirichlet(rng, x):
-    """Replace the parameters of a Dirichlet law by a draw from it."""
+    """Replace the parameters of a Dirichlet distribution by a draw from it."""
     top = -np.inf
     for s in range(len(x)):
         # Small parameters: the logarithm of a gamma draw, lest all of them underflow.

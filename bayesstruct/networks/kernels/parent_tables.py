@@ -1,29 +1,17 @@
-r"""Scores of the parent sets of each variable, and sums of them over what an order or partition allows.
+r"""Tables of the scores of the parent sets of each variable, and of their sums over subsets.
 
-Samplers over directed acyclic graphs ask, again and again, for
-
-.. math::
-
-    \log \sum_{\pi} e^{s_i(\pi)}, \qquad \pi \subseteq \text{allowed}, \quad
-    \pi \cap \text{nearest} \ne \emptyset \text{ (if anything is nearest)},
-
-:math:`s_i(\pi)` being the log score of variable ``i`` with parents :math:`\pi`, plus the log prior. Each
-child has ``k`` *candidates*; its parent sets are the subsets of them, and these subsets with one more
-variable, an *extra* ("plus one", Kuipers, Suter and Moffa 2022). With all other variables as candidates
-the family is that of all graphs.
+Each child has ``k`` *candidates*; its parent sets are the subsets of them, and these subsets with one
+more variable, an *extra* ("plus one", Kuipers, Suter and Moffa 2022). With all other variables as candidates
+the graphs are all graphs. Sums over the sets that an order or a partition allows are made from
+these tables by :mod:`bayesstruct.networks.kernels.parent_sums`.
 
 The sums over the subsets of each subset of the candidates (a zeta transform, Koivisto and Sood 2004) are
-made once for each row (no extra, or one of them). A sum then takes one look-up for each allowed extra, two
-if it must meet something: :math:`Z(\text{allowed}) - Z(\text{allowed} \setminus \text{nearest})`. Sums
-are kept as logarithms, and relative to the greatest of their child and mask, so that they can be
-added up without exponentials. Where that underflows the logarithms serve; where the
-difference cancels, its terms are added up one by one.
+made once for each row (no extra, or one of them). Sums are kept as logarithms, and relative to the
+greatest of their child and mask, so that they can be added up without exponentials.
 
 References
 ----------
-Friedman, N. and Koller, D. (2003). Being Bayesian about network structure. *Machine Learning* 50, 95-125
-(sums given an order). -- Kuipers, J. and Moffa, G. (2017). Partition MCMC for inference on acyclic
-digraphs. *JASA* 112, 282-299 (sums given a partition). -- Koivisto, M. and Sood, K. (2004). Exact Bayesian
+Koivisto, M. and Sood, K. (2004). Exact Bayesian
 structure discovery in Bayesian networks. *JMLR* 5, 549-573. -- Kuipers, J., Suter, P. and Moffa, G. (2022).
 Efficient sampling and structure learning of Bayesian networks. *Journal of Computational and Graphical
 Statistics* 31, 639-650.
@@ -38,28 +26,26 @@ import numpy as np
 from bayesstruct.core.jit import inner, kernel
 
 __all__ = [
-    "FREE",
+    "LIST",
+    "RATIO",
+    "ROWS",
+    "SCORE",
+    "SIZE",
+    "TINY",
+    "TOP",
+    "ZETA",
     "ParentTables",
-    "draw_parents",
     "family_score",
     "family_scores",
-    "log_difference",
-    "log_sum",
-    "masks",
+    "log_add",
     "may_be_parent",
     "parent_tables",
     "required_parents",
     "table_entries",
 ]
 
-#: A threshold ``nearest`` that asks for nothing.
-FREE = -1
-_TINY = 1e-280  # sums of ratios below which digits may be lost to underflow
-_CLOSE = 1e-6  # share of a sum that a difference of sums may cancel to
-_NEGLIGIBLE = -45.0  # logarithm of a term that does not change a sum
+TINY = 1e-280  # sums of ratios below which digits may be lost to underflow
 _MOST = 24  # candidates: 2**24 sets of one row take 384 MiB
-
-
 #: Columns of the layout: numbers of candidates and of rows, starts of the four parts, list of parents.
 SIZE, ROWS, SCORE, ZETA, RATIO, TOP, LIST = range(7)
 
@@ -99,7 +85,7 @@ class ParentTables(NamedTuple):
         return self.values[first:last].reshape(self.layout[child, ROWS], -1)
 
 
-def table_entries(d, size, *, plus_one=True) -> int:
+def table_entries(d: int, size: int, *, plus_one: bool = True) -> int:
     """Return the number of parent sets that tables of ``d`` variables with ``size`` candidates hold.
 
     Each takes 24 bytes: 34 MiB for 80 variables with 8 candidates, 132 MiB with 10, and 130 MiB
@@ -203,7 +189,7 @@ def _checked(candidates, d):
 
 
 def _block(score, prior, child, own, plus_one):
-    """Candidates, extras and log scores (row, mask) of one child, without what is impossible."""
+    """Candidates, extras and log scores (row, mask) of one child, without impossible sets."""
     others = [j for j in range(score.d) if j != child and j not in own] if plus_one else []
     table = _log_priors(prior, child, own, others)
     limit = getattr(prior, "max_parents", None)  # larger sets need no counting
@@ -295,7 +281,7 @@ def _transform(t, i):
         v[zeta + k] = v[top + k // n] + math.log(x) if x > 0.0 else -np.inf
     for r in range(n):
         for m in range(sets):
-            if v[ratio + m * n + r] < _TINY:
+            if v[ratio + m * n + r] < TINY:
                 _log_row(v, own, r)
                 break
 
@@ -325,214 +311,21 @@ def _log_row(v, own, r):
     while half < sets:
         for m in range(sets):
             if m & half:
-                v[zeta + m * n] = _log_add(v[zeta + m * n], v[zeta + (m - half) * n])
+                v[zeta + m * n] = log_add(v[zeta + m * n], v[zeta + (m - half) * n])
         half *= 2
 
 
 @inner
-def _log_add(x, y):
+def log_add(x, y):
+    """Logarithm of ``exp(x) + exp(y)``."""
     high, low = (x, y) if x > y else (y, x)
     return high if low == -np.inf else high + math.log1p(math.exp(low - high))
-
-
-@inner
-def _log_subtract(x, y):
-    """Logarithm of ``exp(x) - exp(y)``, ``x >= y`` up to rounding."""
-    if y == -np.inf:
-        return x
-    return x + math.log(-math.expm1(y - x)) if y < x else -np.inf
 
 
 @kernel
 def may_be_parent(t, child, parent):
     """Whether some set of a child has the parent."""
     return t.layout[child, LIST + len(t.layout) - 1 + parent] != 0
-
-
-@kernel
-def masks(own, position, nearest, limit):
-    """Masks of the candidates before ``limit`` and of those before ``nearest``."""
-    allowed = early = np.int64(0)
-    for b in range(own[SIZE]):
-        p = position[own[LIST + b]]
-        if p < limit:
-            allowed |= np.int64(1) << b
-            if p < nearest:
-                early |= np.int64(1) << b
-    return allowed, early
-
-
-@kernel
-def log_sum(t, child, position, nearest, limit):
-    r"""Log of the sum over the parent sets that positions allow.
-
-    Parameters
-    ----------
-    t : ParentTables
-    child : int
-    position : (d,) int64 array
-        Of each variable; not negative.
-    nearest : int
-        If not ``FREE``, a set must have a member at a position of at least ``nearest``.
-    limit : int
-        All members are at positions below.
-
-    Returns
-    -------
-    float
-        :math:`\log \sum e^{s_i(\pi)}`, ``-inf`` if there is no set.
-    """
-    own, v = t.layout[child], t.values
-    allowed, early = masks(own, position, nearest, limit)
-    top = v[own[TOP] + allowed]
-    if top == -np.inf:
-        return -np.inf
-    n, extra = own[ROWS], LIST + own[SIZE] - 1
-    a, b = own[RATIO] + allowed * n, own[RATIO] + early * n
-    every, before, near = v[a], v[b], 0.0
-    far = limit if nearest == FREE else nearest
-    for e in range(1, n):
-        p = position[own[extra + e]]
-        if p < far:
-            every += v[a + e]
-            before += v[b + e]
-        elif p < limit:
-            near += v[a + e]
-    if nearest == FREE:
-        before = 0.0
-    elif allowed == early:
-        every = before = 0.0
-    elif before > 0.0:
-        before *= math.exp(v[own[TOP] + early] - top)
-    out = log_difference(top, near, every, before)
-    if math.isnan(out):
-        return _log_sum(own, v, position, nearest, limit, allowed, early)
-    return out
-
-
-@kernel
-def log_difference(top, near, every, before):
-    """Return the log of ``exp(top) (near + every - before)``, NaN if that may be inaccurate."""
-    total = near + (every - before)
-    if near + every > _TINY and total > _CLOSE * every:
-        return top + math.log(total)
-    return np.nan
-
-
-@inner
-def _log_sum(own, v, position, nearest, limit, allowed, early):
-    """Return the same from logarithms, and term by term where these cancel."""
-    n, extra = own[ROWS], LIST + own[SIZE] - 1
-    a, b = own[ZETA] + allowed * n, own[ZETA] + early * n
-    every, before, near = v[a], v[b], -np.inf
-    far = limit if nearest == FREE else nearest
-    for e in range(1, n):
-        p = position[own[extra + e]]
-        if p < far:
-            every = _log_add(every, v[a + e])
-            before = _log_add(before, v[b + e])
-        elif p < limit:
-            near = _log_add(near, v[a + e])
-    if nearest == FREE:
-        return every
-    if allowed == early:
-        return near
-    out = _log_add(near, _log_subtract(every, before))
-    if every == -np.inf or out > every + math.log(_CLOSE):
-        return out
-    out = near
-    for r in range(n):
-        if r == 0 or position[own[extra + r]] < nearest:
-            out = _log_add(out, _log_meeting(own, v, r, allowed, early))
-    return out
-
-
-@inner
-def _log_meeting(own, v, row, allowed, early):
-    """Sum over the sets of a row that have a candidate outside ``early``, term by term."""
-    base = own[SCORE] + (row << own[SIZE])
-    top, total, m = -np.inf, 0.0, allowed
-    while m > 0:
-        if m & ~early:
-            x = v[base + m]
-            if x > top:
-                total = total * math.exp(top - x) + 1.0
-                top = x
-            elif x > -np.inf:
-                total += math.exp(x - top)
-        m = (m - 1) & allowed
-    return top + math.log(total) if total > 0.0 else -np.inf
-
-
-@inner
-def _row_sum(own, v, row, free, allowed, early):
-    """Sum over the possible sets of a row: all, or those with a candidate outside ``early``."""
-    n = own[ROWS]
-    every = v[own[ZETA] + allowed * n + row]
-    if free:
-        return every
-    if allowed == early or every == -np.inf:
-        return -np.inf
-    out = _log_subtract(every, v[own[ZETA] + early * n + row])
-    if out > every + math.log(_CLOSE):
-        return out
-    return _log_meeting(own, v, row, allowed, early)
-
-
-@kernel
-def draw_parents(rng, t, child, position, nearest, limit, adjacency):
-    """Draw a parent set of a child from the sets that positions allow, by their scores.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    t, child, position, nearest, limit
-        As in :func:`log_sum`; there must be a possible set.
-    adjacency : (d, d) int8 array
-        Its column of the child is overwritten.
-    """
-    own, v = t.layout[child], t.values
-    allowed, early = masks(own, position, nearest, limit)
-    total = log_sum(t, child, position, nearest, limit)
-    left, extra = rng.random(), LIST + own[SIZE] - 1
-    row, weight, meet = np.int64(-1), -np.inf, np.int64(-1)
-    for r in range(own[ROWS]):
-        p = -1 if r == 0 else position[own[extra + r]]
-        if p < limit:
-            free = nearest == FREE or p >= nearest
-            w = _row_sum(own, v, r, free, allowed, early)
-            if w > -np.inf:
-                # Rounding may leave something after the last possible row: then that is drawn.
-                row, weight, meet = r, w, np.int64(-1) if free else ~early
-                left -= math.exp(w - total)
-                if left < 0.0:
-                    break
-    mask = _draw_mask(rng.random(), v, own[SCORE] + (row << own[SIZE]), weight, allowed, meet)
-    for j in range(len(adjacency)):
-        adjacency[j, child] = 0
-    if row > 0:
-        adjacency[own[extra + row], child] = 1
-    for b in range(own[SIZE]):
-        if mask >> b & 1:
-            adjacency[own[LIST + b], child] = 1
-
-
-@inner
-def _draw_mask(left, v, base, total, allowed, meet):
-    """Draw a subset of ``allowed`` that meets ``meet``; any if that is -1."""
-    mask, m = np.int64(0), allowed
-    while True:
-        if meet == -1 or m & meet:
-            log = v[base + m] - total
-            if log > _NEGLIGIBLE:
-                mask = m
-                left -= math.exp(log)
-                if left < 0.0:
-                    break
-        if m == 0:
-            break
-        m = (m - 1) & allowed
-    return mask
 
 
 @kernel
@@ -573,7 +366,7 @@ def family_scores(t, adjacency):
     return out
 
 
-def required_parents(tables) -> np.ndarray:
+def required_parents(tables: ParentTables) -> np.ndarray:
     """Return which arcs all graphs have that the tables allow.
 
     Parameters

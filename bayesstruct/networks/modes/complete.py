@@ -1,41 +1,40 @@
 """Best graph of a Bayesian network, and its parameters."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.networks.priors.dag import DAGRV, OrderDAGRV
+from bayesstruct.networks.recognition.network import Network, network_of
+from bayesstruct.networks.recognition.parameters import parameters_of, problem_of
 from bayesstruct.networks.solvers.parent_search import best_network
-from bayesstruct.networks.steps.complete import network_of, network_problem_of
-from bayesstruct.networks.steps.scored import problem_of, scored_network_of
 from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 
-__all__ = [
-    "NetworkMode",
-    "OrderPriorRefusal",
-    "ScoredNetworkMode",
-    "network_mode",
-    "recognized_network",
-    "scored_network_mode",
-]
+if TYPE_CHECKING:
+    from pymc import Model
+
+__all__ = ["NetworkMode", "OrderPriorRefusal", "network_mode", "recognized_network"]
 
 _SEED = 20170
-# Local searches for each variable; scores other than BGe have more local optima.
+# Local searches for each variable; scores other than BGe and BDeu have more local optima.
 _CLIMBS, _SCORED_CLIMBS = 2, 5
 
 
 @register_mode(after=SpikeAndSlabRefusal)
 class NetworkMode(ModeSolver):
-    """Best graph of a Bayesian network, its parameters integrated out.
+    """Best graph of a Bayesian network.
 
     The graph of the greatest posterior probability that a search over orders with restarts finds
     (:func:`bayesstruct.solvers.optimal_dag` proves it for up to 25 variables), with the means of the
-    parameters given that graph.
+    parameters given that graph; under a BIC, the parameters of greatest likelihood.
     """
 
     def recognise(self, model):
         """Return the network, or None."""
-        return recognized_network(model, network_of)
+        network = recognized_network(model)
+        return network if network is not None and network.missing is None else None
 
     def solve(self, model, part, tol, max_rounds) -> Mode:
         """Search."""
@@ -43,21 +42,8 @@ class NetworkMode(ModeSolver):
 
 
 @register_mode(after=SpikeAndSlabRefusal)
-class ScoredNetworkMode(ModeSolver):
-    """Best graph of a Bayesian network by another score, likewise."""
-
-    def recognise(self, model):
-        """Return the network, or None."""
-        return recognized_network(model, scored_network_of)
-
-    def solve(self, model, part, tol, max_rounds) -> Mode:
-        """Search."""
-        return Mode(scored_network_mode(model, part))
-
-
-@register_mode(after=SpikeAndSlabRefusal)
 class OrderPriorRefusal(ModeSolver):
-    """Refuses graphs whose prior counts topological orders, which no search here knows."""
+    """Refuses graphs whose prior counts topological orders: no search finds their mode."""
 
     def recognise(self, model):
         """Raise for the prior ``"order"``."""
@@ -69,40 +55,33 @@ class OrderPriorRefusal(ModeSolver):
             )
 
 
-def recognized_network(model, recognize):
-    """Return the network of a model as a function recognises it, or None."""
+def recognized_network(model: "Model") -> Network | None:
+    """Return the network of a model with one graph, or None."""
     graphs = [rv for rv in model.free_RVs if is_op(rv, DAGRV)]
     if len(graphs) != 1:
         return None
     try:
-        return recognize(model, graphs[0])
+        return network_of(model, graphs[0])
     except NotRecognized:
         return None
 
 
-def network_mode(model, part) -> dict:
-    """Graph of the greatest posterior probability that was found, and what is expected given it.
+def network_mode(model: "Model", network: Network) -> dict[str, np.ndarray]:
+    """Graph of the greatest posterior probability that was found, and the means of the parameters given it.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    network : Network
+        With a complete table.
 
     Returns
     -------
     dict
         Point of the model.
     """
-    problem, family = network_problem_of(model, part)
-    return _best_point(model, part.dag, problem, family, _CLIMBS)
-
-
-def scored_network_mode(model, part) -> dict:
-    """Graph of the best score that was found, and the expected tables given it if they are random.
-
-    Returns
-    -------
-    dict
-        Point of the model.
-    """
-    return _best_point(model, part.dag, problem_of(part), part, _SCORED_CLIMBS)
-
-
-def _best_point(model, dag, problem, family, climbs):
-    graph = best_network(problem, np.random.default_rng(_SEED), climbs=climbs)
-    return dict(model.initial_point()) | {dag.name: graph} | family.expected(graph)
+    family, rng = parameters_of(network), np.random.default_rng(_SEED)
+    problem = problem_of(network, family.score)
+    climbs = _CLIMBS if network.conjugate else _SCORED_CLIMBS
+    graph = best_network(problem, rng, climbs=climbs)
+    return dict(model.initial_point()) | {network.dag.name: graph} | family.expected(graph)

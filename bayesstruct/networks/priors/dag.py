@@ -8,8 +8,9 @@ or this times the number of topological orders of G; see
 
 import inspect
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytensor.tensor as pt
@@ -25,16 +26,30 @@ from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.data.errors import TableError, listing
 from bayesstruct.data.names import nearest
-from bayesstruct.networks.exact.problem import order_weights, parent_prior
+from bayesstruct.networks.data.arcs import order_weights, parent_prior
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
 
 __all__ = ["DAG", "DAGRV", "OrderDAGRV", "log_prior"]
 
-#: What PyMC takes for any distribution.
+#: Options that PyMC has for any distribution.
 _PYMC = (
-    "dims", "observed", "total_size", "initval", "transform", "default_transform", "shape", "size", "rng",
+    "dims",
+    "observed",
+    "total_size",
+    "initval",
+    "transform",
+    "default_transform",
+    "shape",
+    "size",
+    "rng",
     "return_next_rng",
-)  # fmt: skip
+)
 
 
 class _Law:
@@ -48,7 +63,7 @@ class _Law:
         self.shape = (prior.d, prior.d)
 
     def __call__(self, rng, out):
-        from bayesstruct.networks.kernels.dag_sampling import draw_dag
+        from bayesstruct.networks.kernels.prior_draws import draw_dag
 
         for graph in out:
             graph[:] = draw_dag(rng, self.prior, order=self.order)
@@ -84,8 +99,8 @@ class LogPrior(InterpretedOp):
         return [[False]]
 
 
-def log_prior(prior, dag, *, order=False) -> float:
-    """Log weight of a graph; normalised where that takes a formula, see `DAG`.
+def log_prior(prior: ParentPrior, dag: "ArrayLike", *, order: bool = False) -> float:
+    """Log weight of a graph; normalised where the constant has a formula, see `DAG`.
 
     Parameters
     ----------
@@ -98,10 +113,11 @@ def log_prior(prior, dag, *, order=False) -> float:
     Raises
     ------
     ValueError
-        If the graph has another shape, or orders are to be counted and more than 22 variables hang together.
+        If the graph has another shape, or orders are counted and a component has more than 22 variables.
     """
-    from bayesstruct.networks.kernels.dag_sampling import is_acyclic, log_prior_constant
+    from bayesstruct.networks.kernels.dags import is_acyclic
     from bayesstruct.networks.kernels.linear_extensions import log_orders
+    from bayesstruct.networks.kernels.prior_draws import log_prior_constant
 
     dag = np.asarray(dag)
     _check_shape(dag.shape, prior.d)
@@ -114,7 +130,7 @@ def log_prior(prior, dag, *, order=False) -> float:
 
 
 def _check_shape(shape, d):
-    """Refuse what is no (..., d, d) matrix; lengths that are not known are None."""
+    """Refuse a shape other than (..., d, d); lengths that are not known are None."""
     if len(shape) < 2 or any(length not in (None, d) for length in shape[-2:]):
         raise ValueError(
             f"a graph on {d} variables is a {d} x {d} matrix, rows as parents; the value has shape "
@@ -156,7 +172,7 @@ class DAGRV(_GraphRV):
 class OrderDAGRV(_GraphRV):
     """A directed acyclic graph whose prior counts topological orders.
 
-    Another type, so that samplers of modular priors do not take it for one of theirs.
+    A separate type, so that steps for modular priors do not accept it.
     """
 
     order = True
@@ -183,16 +199,18 @@ class DAG(Discrete):
     variables : int or sequence of str
         Number of variables, or their names.
     prior : {"uniform", "edge", "fair", "order"}
-        ``"uniform"``: all graphs alike. ``"edge"``: each arc is present with probability
+        ``"uniform"``: all graphs have the same probability. ``"edge"``: each arc is present with probability
         `edge_probability`, given that there is no cycle. ``"fair"``: the weight of a parent set is
         one over the number of sets of its size, so that large sets are not favoured by their number.
         ``"order"``: the number of topological orders of the graph, times the weights of its parent sets.
-        All orders of the variables are then alike (``"uniform"`` weights), and equivalent graphs are not.
+        All orders of the variables then have the same probability (``"uniform"`` weights), and equivalent graphs
+        have not.
     weights : {"uniform", "edge", "fair"}, optional
         Of the parent sets under ``"order"``: ``"uniform"``, or ``"edge"`` if `edge_probability` is given.
     edge_probability : float or (d, d) array_like, optional
         Of ``"edge"``, rows as parents; about three neighbours for each variable by default.
     max_parents : int, optional
+        Maximum number of parents of a variable; any number by default.
     required, forbidden : iterable of pairs (parent, child)
     tiers : dict or iterable of iterables, optional
         Groups of variables, the earliest first, or the number of its tier for each. No arc points to
@@ -203,7 +221,7 @@ class DAG(Discrete):
     Raises
     ------
     TableError
-        If a name is there twice, an arc or a tier names a variable that does not exist, or an arc is
+        If a name occurs twice, an arc or a tier names a variable that does not exist, or an arc is
         required and forbidden.
     TypeError
         If `variables` is neither a whole number nor names, or there is no such option.
@@ -217,7 +235,7 @@ class DAG(Discrete):
     they are ends of a Markov chain. The density is normalised in the first of these cases only.
 
     The density of ``"order"`` counts topological orders over the sets of variables that may come first, in
-    memory for 2**k numbers where k variables hang together by arcs: up to 22 (half a second, 32 MiB); more of them are
+    memory for 2**k numbers for a component of k variables: up to 22 (half a second, 32 MiB); more raise
     a ValueError. The samplers do not count orders, so that only a start with such a graph is refused.
 
     References
@@ -243,8 +261,6 @@ class DAG(Discrete):
 
     .. code-block:: python
 
-        from bayesstruct.distributions.gaussian_network import coefficient_matrix
-
         names = ["rain", "sprinkler", "wet"]
         size = 1.0  # rows that the prior is worth
         alpha_w = len(names) + size + 1.0
@@ -256,7 +272,7 @@ class DAG(Discrete):
             )
             weight = bs.distributions.ArcWeights("weight", dag, variance, scale)
             intercept = bs.distributions.Intercepts("intercept", variance, size, dims="node")
-            matrix = coefficient_matrix(weight, len(names))
+            matrix = bs.distributions.coefficient_matrix(weight, len(names))
             bs.distributions.GaussianNetwork("x", intercept, matrix, variance, observed=z)
             idata = pm.sample()
         idata.posterior["dag"].mean(("chain", "draw"))  # rows are parents
@@ -265,7 +281,7 @@ class DAG(Discrete):
     rv_type = _GraphRV
     rv_op = staticmethod(_graph_rv)
 
-    def __new__(cls, name, variables, **kwargs):
+    def __new__(cls, name: str, variables: int | Sequence[str], **kwargs):
         """Add the graph to the model."""
         _check_options(kwargs)
         return super().__new__(cls, name, variables, **kwargs)
@@ -273,17 +289,17 @@ class DAG(Discrete):
     @classmethod
     def dist(
         cls,
-        variables,
+        variables: int | Sequence[str],
         *,
-        prior="uniform",
-        weights=None,
-        edge_probability=None,
-        max_parents=None,
-        required=(),
-        forbidden=(),
-        tiers=None,
+        prior: Literal["uniform", "edge", "fair", "order"] | ParentPrior = "uniform",
+        weights: Literal["uniform", "edge", "fair"] | None = None,
+        edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
+        max_parents: int | None = None,
+        required: Iterable[tuple] = (),
+        forbidden: Iterable[tuple] = (),
+        tiers: dict | Iterable[Iterable] | None = None,
         **kwargs,
-    ):
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         _check_options(kwargs)
         names, order = _names(variables), isinstance(prior, str) and prior == "order"
@@ -306,7 +322,7 @@ class DAG(Discrete):
 
 
 def _check_options(given):
-    """Refuse what is no option of the graph nor of PyMC."""
+    """Refuse names that are options neither of the graph nor of PyMC."""
     own = [name for name in inspect.signature(DAG.dist).parameters if name != "kwargs"]
     if unknown := [name for name in given if name not in (*own, *_PYMC)]:
         raise TypeError(nearest("option of bs.DAG", unknown[0], (*own[1:], *_PYMC)))

@@ -13,6 +13,9 @@ length: state s in configuration c is cell :math:`c k_i + s`, the first parent i
 changing fastest in c, and cells beyond are zero.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -23,6 +26,10 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
 
 __all__ = [
     "DiscreteNetwork",
@@ -37,16 +44,16 @@ __all__ = [
 ]
 
 
-def table_cells(states, max_parents) -> int:
-    """Cells of the largest table of a variable with so many parents at most."""
-    states = np.asarray(states, float)
-    others = (np.sort(np.delete(states, i))[::-1][:max_parents] for i in range(len(states)))
-    most = max(k * np.prod(rest) for k, rest in zip(states, others, strict=True))
+def table_cells(states: Sequence[int], max_parents: int | None) -> int:
+    """Cells of the largest table of a variable with at most `max_parents` parents."""
+    counts = np.asarray(states, float)
+    others = (np.sort(np.delete(counts, i))[::-1][:max_parents] for i in range(len(counts)))
+    most = max(k * np.prod(rest) for k, rest in zip(counts, others, strict=True))
     return int(min(most, 2.0**62))
 
 
-class _Law:
-    """Laws that know the numbers of states and of cells."""
+class _StateDraws:
+    """Draws that know the numbers of states and of cells."""
 
     def __init__(self, states, cells):
         self.states, self.cells = tuple(int(k) for k in states), int(cells)
@@ -62,7 +69,7 @@ class _Law:
         return hash((type(self), self.states, self.cells))
 
 
-class _Tables(_Law):
+class _Tables(_StateDraws):
     """Draws of tables given a graph."""
 
     constant = False
@@ -94,7 +101,7 @@ class _EvenTables(_Tables):
     constant = True
 
 
-class Rows(_Law):
+class Rows(_StateDraws):
     """Draws of rows, each variable after its parents."""
 
     dtype = "int64"
@@ -105,7 +112,7 @@ class Rows(_Law):
 
     def __call__(self, rng, out, dag, tables, setting):
         """Fill `out`, (draws, d), given one graph and its tables."""
-        from bayesstruct.networks.kernels.dag_sampling import topological_order
+        from bayesstruct.networks.kernels.dags import topological_order
 
         u = rng.random(out.shape)
         step = strides(dag, self.states)
@@ -117,15 +124,22 @@ class Rows(_Law):
             out[:, i] = np.minimum(state, k - 1) if setting[i] < 0 else setting[i]
 
 
-def strides(dag, states):
-    """Return how far the state of each parent moves the configuration of each child, (d, d)."""
+def strides(dag: "ArrayLike", states: Sequence[int]) -> np.ndarray:
+    """Return the change of the configuration of each child by one state of each parent, (d, d)."""
     present = np.asarray(dag) != 0
     factor = np.where(present, np.asarray(states)[:, None], 1)
     before = np.cumprod(factor, axis=0) // factor
     return np.where(present, before, 0).astype(np.int64)
 
 
-def table_counts(dag, rows, kept, states, sample_size, constant=False):
+def table_counts(
+    dag: np.ndarray,
+    rows: np.ndarray,
+    kept: np.ndarray,
+    states: Sequence[int],
+    sample_size: float,
+    constant: bool = False,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield where each row is in the table of each child, and the counts of its cells with prior weights.
 
     Parameters
@@ -135,7 +149,7 @@ def table_counts(dag, rows, kept, states, sample_size, constant=False):
     rows : (d, n) int array
         States, one row for each variable.
     kept : (d, n) array
-        Weight of each row in the law of each variable, 0 where it was set.
+        Weight of each row in the distribution of each variable, 0 where it was set.
     states : sequence of int
     sample_size, constant
         Prior weights, as in :func:`bayesstruct.networks.kernels.parameters.draw_tables`.
@@ -153,7 +167,7 @@ def table_counts(dag, rows, kept, states, sample_size, constant=False):
         yield cell, (np.bincount(cell, kept[child], minlength=size) + weight).reshape(-1, k)
 
 
-def expected_tables(counts, cells):
+def expected_tables(counts: Iterable[np.ndarray], cells: int) -> np.ndarray:
     """Return the mean tables, (d, cells), from the counts of `table_counts`, child by child."""
     means = [c / c.sum(axis=1, keepdims=True) for c in counts]
     return np.array([np.pad(m.ravel(), (0, cells - m.size)) for m in means])
@@ -163,7 +177,7 @@ class _TablesRV(SymbolicRandomVariable):
     """Conditional probability tables given the graph."""
 
     extended_signature = "[rng],[size],(d,d),()->[rng],(d,c)"
-    law = _Tables
+    draws = _Tables
 
     def __init__(self, *args, states, cells, **kwargs):
         self.states, self.cells = states, cells
@@ -174,9 +188,9 @@ class _TablesRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = cls.law(states, cells)
-        lengths, batch = batch_of(size, (dag, sample_size), law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, dag, sample_size)
+        draws = cls.draws(states, cells)
+        lengths, batch = batch_of(size, (dag, sample_size), draws.ndims)
+        draw = SeededDraw(draws, batch)(seed, lengths, dag, sample_size)
         inputs = [rng, size, dag, sample_size]
         return cls(inputs=inputs, outputs=[next_rng, draw], states=states, cells=cells)(*inputs)
 
@@ -195,7 +209,7 @@ class EvenTablesRV(_TablesRV):
     """Tables whose cells have the same prior weight."""
 
     _print_name = ("EvenTables", "\\operatorname{EvenTables}")
-    law = _EvenTables
+    draws = _EvenTables
 
 
 class ProbabilityTables(Continuous):
@@ -206,8 +220,8 @@ class ProbabilityTables(Continuous):
     name : str
     dag : TensorVariable
         (d, d), a :class:`bayesstruct.DAG`; rows are parents.
-    sample_size : float
-        Equivalent sample size :math:`\alpha`.
+    equivalent_sample_size : float
+        :math:`\alpha`: rows that the prior of each variable is worth.
     states : sequence of int
         Number of states of each variable.
     cells : int
@@ -218,9 +232,17 @@ class ProbabilityTables(Continuous):
     rv_op = ProbabilityTablesRV.rv_op
 
     @classmethod
-    def dist(cls, dag, sample_size, *, states, cells, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        equivalent_sample_size: "TensorLike",
+        *,
+        states: Sequence[int],
+        cells: int,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
-        params = [pt.as_tensor_variable(dag), as_float(sample_size)]
+        params = [pt.as_tensor_variable(dag), as_float(equivalent_sample_size)]
         return super().dist(params, states=tuple(map(int, states)), cells=int(cells), **kwargs)
 
     def support_point(rv, size, dag, sample_size):
@@ -231,7 +253,7 @@ class ProbabilityTables(Continuous):
         return pt.broadcast_to(used / states, rv.shape)
 
 
-class EvenTables(ProbabilityTables):
+class EvenTables(Continuous):
     r"""Conditional probability tables of a discrete network, all cells having the same prior weight.
 
     .. math:: \theta_{ic} \sim \mathrm{Dirichlet}(\alpha)
@@ -244,14 +266,28 @@ class EvenTables(ProbabilityTables):
     name : str
     dag : TensorVariable
         (d, d), a :class:`bayesstruct.DAG`; rows are parents.
-    sample_size : float
-        :math:`\alpha`.
+    pseudo_count : float
+        :math:`\alpha`: prior weight of each cell.
     states, cells
         As of :class:`ProbabilityTables`.
     """
 
     rv_type = EvenTablesRV
     rv_op = EvenTablesRV.rv_op
+
+    @classmethod
+    def dist(
+        cls,
+        dag: "TensorLike",
+        pseudo_count: "TensorLike",
+        *,
+        states: Sequence[int],
+        cells: int,
+        **kwargs,
+    ) -> "TensorVariable":
+        """Create the distribution without a model."""
+        params = [pt.as_tensor_variable(dag), as_float(pseudo_count)]
+        return super().dist(params, states=tuple(map(int, states)), cells=int(cells), **kwargs)
 
     def support_point(rv, size, dag, sample_size):
         """Return uniform tables of the graph."""
@@ -272,7 +308,7 @@ def _tables_logp(op, values, rng, size, dag, sample_size, **kwargs):
     (value,) = values
     k = pt.as_tensor_variable(np.array(op.states, float))
     used, count = _used_cells(dag, op.states, op.cells)
-    alpha = sample_size[..., None] / (1.0 if op.law.constant else count * k)
+    alpha = sample_size[..., None] / (1.0 if op.draws.constant else count * k)
     alpha = alpha + pt.zeros_like(count)
     safe = pt.switch(pt.gt(value, 0.0), value, 1.0)
     terms = ((alpha - 1.0)[..., None] * pt.log(safe) * used).sum(axis=-1)
@@ -298,9 +334,9 @@ class DiscreteNetworkRV(SymbolicRandomVariable):
         """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = Rows(states, 0)
-        lengths, batch = batch_of(size, params, law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, *params)
+        rows = Rows(states, 0)
+        lengths, batch = batch_of(size, params, rows.ndims)
+        draw = SeededDraw(rows, batch)(seed, lengths, *params)
         return [rng, size, *params], [next_rng, draw]
 
     @classmethod
@@ -317,7 +353,7 @@ class DiscreteNetworkRV(SymbolicRandomVariable):
 class DiscreteNetwork(Discrete):
     """Rows of states of a discrete Bayesian network.
 
-    Variables that were *set* from outside keep their state, and say nothing about their law (perfect
+    Variables that were *set* from outside keep their state, which carries no information about their distribution (perfect
     interventions, Cooper and Yoo 1999).
 
     Parameters
@@ -342,7 +378,15 @@ class DiscreteNetwork(Discrete):
     rv_op = DiscreteNetworkRV.rv_op
 
     @classmethod
-    def dist(cls, dag, tables, *, states, setting=None, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        tables: "TensorLike",
+        *,
+        states: Sequence[int],
+        setting: "ArrayLike | None" = None,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         states = tuple(map(int, states))
         setting = np.full(len(states), -1) if setting is None else np.asarray(setting)
@@ -361,8 +405,14 @@ def _rows_logp(op, values, rng, size, *params, **kwargs):
     return state_terms(op.states, value, *params).sum(axis=-1)
 
 
-def state_terms(states, value, dag, tables, setting):
-    """Log probabilities of the cells of rows given their parents, zero where they were set."""
+def state_terms(
+    states: Sequence[int],
+    value: "TensorVariable",
+    dag: "TensorVariable",
+    tables: "TensorVariable",
+    setting: "TensorVariable",
+) -> "TensorVariable":
+    """Log probabilities of the values of rows given their parents, zero where they were set."""
     while dag.type.ndim > 2 and dag.type.broadcastable[0]:
         dag = dag[0]
     while tables.type.ndim > 2 and tables.type.broadcastable[0]:

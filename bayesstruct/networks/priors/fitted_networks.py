@@ -1,4 +1,4 @@
-r"""Bayesian networks whose local laws are those of greatest likelihood given the graph.
+r"""Bayesian networks whose parameters are those of greatest likelihood given the graph.
 
 With parameters :math:`\hat\theta(G)` and k(G) of them, the model of a graph and a table
 
@@ -10,6 +10,9 @@ has the posterior in which a graph weighs :math:`p(G) \, e^{-\mathrm{BIC}(G)/2}`
 is the number of rows in which a variable was not set. Each row of the table carries an equal share of the last factor,
 the *price* of the parameters.
 """
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -27,6 +30,10 @@ from bayesstruct.networks.priors.gaussian_network import (
     normal_terms,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
+
 __all__ = [
     "FittedDiscreteNetwork",
     "FittedDiscreteNetworkRV",
@@ -38,7 +45,7 @@ __all__ = [
 
 
 class FittedLaws(InterpretedOp):
-    """Laws of greatest likelihood given a graph, and the price of their parameters, in one vector.
+    """Parameters of greatest likelihood given a graph, and their price, in one vector.
 
     Parameters
     ----------
@@ -72,8 +79,8 @@ class FittedLaws(InterpretedOp):
         return [[False]]
 
 
-def fitted(fit, dag):
-    """Laws of greatest likelihood given a graph, and the price of their parameters.
+def fitted(fit, dag: "TensorLike") -> list["TensorVariable"]:
+    """Parameters of greatest likelihood given a graph, and their price.
 
     Parameters
     ----------
@@ -85,9 +92,10 @@ def fitted(fit, dag):
     Returns
     -------
     list of TensorVariable
-        As the shapes of the fit; the last is the price.
+        With the shapes of the fit; the last is the price.
     """
-    vector, out, first = FittedLaws(fit)(dag), [], 0
+    vector: Any = FittedLaws(fit)(dag)
+    out, first = [], 0
     for shape in fit.shapes:
         size = int(np.prod(shape))
         out.append(vector[first : first + size].reshape(shape) if shape else vector[first])
@@ -96,7 +104,7 @@ def fitted(fit, dag):
 
 
 class FittedGaussianNetworkRV(SymbolicRandomVariable):
-    """Rows of a Gaussian network with fitted laws."""
+    """Rows of a Gaussian network with fitted parameters."""
 
     extended_signature = "[rng],[size],(d),(d,d),(d),(d),(d),(d),()->[rng],(d)"
     _print_name = ("FittedGaussianNetwork", "\\operatorname{FittedGaussianNetwork}")
@@ -111,7 +119,7 @@ class FittedGaussianNetworkRV(SymbolicRandomVariable):
 
 
 class FittedGaussianNetwork(Continuous):
-    r"""Rows of a Gaussian network with the laws of greatest likelihood given its graph.
+    r"""Rows of a Gaussian network with the parameters of greatest likelihood given its graph.
 
     The density is that of :class:`bayesstruct.distributions.GaussianNetwork`, and that of the whole table is multiplied by the
     exponential of the price.
@@ -130,9 +138,16 @@ class FittedGaussianNetwork(Continuous):
 
     @classmethod
     def dist(
-        cls, intercept, coefficients, variance, price, location=0.0, scale=1.0, setting=np.nan,
+        cls,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        price: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
         **kwargs,
-    ):  # fmt: skip
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         params = network_params(intercept, coefficients, variance, location, scale, setting)
         return super().dist([*params, as_float(price)], **kwargs)
@@ -150,7 +165,7 @@ def _gaussian_logp(op, values, rng, size, *params, **kwargs):
 
 
 class FittedDiscreteNetworkRV(SymbolicRandomVariable):
-    """Rows of a discrete network with fitted laws."""
+    """Rows of a discrete network with fitted parameters."""
 
     extended_signature = "[rng],[size],(d,d),(d,c),(d),()->[rng],(d)"
     _print_name = ("FittedDiscreteNetwork", "\\operatorname{FittedDiscreteNetwork}")
@@ -172,7 +187,7 @@ class FittedDiscreteNetworkRV(SymbolicRandomVariable):
 
 
 class FittedDiscreteNetwork(Discrete):
-    """Rows of states of a discrete network with the laws of greatest likelihood given its graph.
+    """Rows of states of a discrete network with the parameters of greatest likelihood given its graph.
 
     The density is that of :class:`bayesstruct.distributions.DiscreteNetwork`, and that of the whole table is multiplied by the
     exponential of the price.
@@ -192,7 +207,16 @@ class FittedDiscreteNetwork(Discrete):
     rv_op = FittedDiscreteNetworkRV.rv_op
 
     @classmethod
-    def dist(cls, dag, tables, price, *, states, setting=None, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        tables: "TensorLike",
+        price: "TensorLike",
+        *,
+        states: Sequence[int],
+        setting: "ArrayLike | None" = None,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         states = tuple(map(int, states))
         setting = np.full(len(states), -1) if setting is None else np.asarray(setting)

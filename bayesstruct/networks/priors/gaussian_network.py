@@ -13,6 +13,8 @@ With this prior Markov equivalent graphs have the same marginal likelihood, the 
 Heckerman 2002; Kuipers, Moffa and Heckerman 2014).
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -24,6 +26,10 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
 
 __all__ = [
     "ArcWeights",
@@ -41,20 +47,33 @@ __all__ = [
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
-def arc_index(d):
+def arc_index(d: int) -> tuple[np.ndarray, np.ndarray]:
     """Source and target of each arc, target by target; two int arrays (d (d - 1),)."""
     target, source = np.nonzero(~np.eye(d, dtype=bool))
     return source, target
 
 
-def arc_vector(dag):
+def arc_vector(dag: "TensorVariable") -> "TensorVariable":
     """Entries of a (..., d, d) adjacency tensor as a vector over arcs, target by target."""
     source, target = (pt.as_tensor_variable(i) for i in arc_index(dag.type.shape[-1]))
     return dag[..., source, target]
 
 
-def coefficient_matrix(weight, d):
-    """Matrix (..., d, d) of a vector over arcs; rows are children, columns parents."""
+def coefficient_matrix(weight: "TensorVariable", d: int) -> "TensorVariable":
+    """Matrix of regression coefficients from a vector over arcs.
+
+    Parameters
+    ----------
+    weight : TensorVariable
+        (..., d (d - 1)), over all arcs, target by target, as :class:`ArcWeights`.
+    d : int
+        Number of variables.
+
+    Returns
+    -------
+    TensorVariable
+        (..., d, d); rows are children, columns parents.
+    """
     source, target = arc_index(d)
     place = np.zeros((d, d), np.int64)
     place[target, source] = 1 + np.arange(len(source))
@@ -87,8 +106,8 @@ class NoiseVariancesRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, dag, alpha_w, scale):
-        """Draw from the inverse gamma law."""
-        shape, rate = _variance_law(dag, alpha_w, scale)
+        """Draw from the inverse gamma distribution."""
+        shape, rate = _variance_parameters(dag, alpha_w, scale)
         full = (*tuple(size), dag.shape[-1]) if not rv_size_is_none(size) else shape.shape
         next_rng, precision = pt.random.gamma(
             shape, scale=1.0 / rate, size=full, rng=rng, return_next_rng=True
@@ -96,8 +115,8 @@ class NoiseVariancesRV(_ParameterRV):
         return next_rng, 1.0 / precision
 
 
-def _variance_law(dag, alpha_w, scale):
-    """Shape and rate of the inverse gamma law of each variance."""
+def _variance_parameters(dag, alpha_w, scale):
+    """Shape and rate of the inverse gamma distribution of each variance."""
     parents = dag.astype("float64").sum(axis=-2)
     shape = 0.5 * (alpha_w[..., None] - dag.shape[-1] + parents + 1.0)
     return shape, 0.5 * scale[..., None]
@@ -125,7 +144,9 @@ class NoiseVariances(Continuous):
     rv_op = NoiseVariancesRV.rv_op
 
     @classmethod
-    def dist(cls, dag, alpha_w, scale, **kwargs):
+    def dist(
+        cls, dag: "TensorLike", alpha_w: "TensorLike", scale: "TensorLike", **kwargs
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         return super().dist(
             [pt.as_tensor_variable(dag), as_float(alpha_w), as_float(scale)], **kwargs
@@ -139,7 +160,7 @@ class NoiseVariances(Continuous):
 @_logprob.register(NoiseVariancesRV)
 def _variance_logp(op, values, rng, size, dag, alpha_w, scale, **kwargs):
     (value,) = values
-    shape, rate = _variance_law(dag, alpha_w, scale)
+    shape, rate = _variance_parameters(dag, alpha_w, scale)
     safe = pt.switch(pt.gt(value, 0.0), value, 1.0)
     terms = shape * pt.log(rate) - pt.gammaln(shape) - (shape + 1.0) * pt.log(safe) - rate / safe
     return pt.switch(pt.gt(value, 0.0), terms, -np.inf).sum(axis=-1)
@@ -153,7 +174,7 @@ class ArcWeightsRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, dag, variance, scale):
-        """Draw from the normal law."""
+        """Draw from the normal distribution."""
         next_rng, draw = _normal(_weight_deviation(dag, variance, scale), size, rng)
         return next_rng, pt.switch(pt.eq(arc_vector(dag), 1), draw, 0.0)
 
@@ -188,7 +209,9 @@ class ArcWeights(Continuous):
     rv_op = ArcWeightsRV.rv_op
 
     @classmethod
-    def dist(cls, dag, variance, scale, **kwargs):
+    def dist(
+        cls, dag: "TensorLike", variance: "TensorLike", scale: "TensorLike", **kwargs
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         params = [pt.as_tensor_variable(dag), as_float(variance), as_float(scale)]
         return super().dist(params, **kwargs)
@@ -215,7 +238,7 @@ class InterceptsRV(_ParameterRV):
 
     @classmethod
     def draw(cls, rng, size, variance, alpha_mu):
-        """Draw from the normal law."""
+        """Draw from the normal distribution."""
         return _normal(pt.sqrt(variance / alpha_mu[..., None]), size, rng)
 
 
@@ -237,7 +260,7 @@ class Intercepts(Continuous):
     rv_op = InterceptsRV.rv_op
 
     @classmethod
-    def dist(cls, variance, alpha_mu, **kwargs):
+    def dist(cls, variance: "TensorLike", alpha_mu: "TensorLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
         return super().dist([as_float(variance), as_float(alpha_mu)], **kwargs)
 
@@ -269,7 +292,7 @@ class _Rows:
         return hash((type(self), self.shape))
 
     def __call__(self, rng, out, intercept, coefficients, variance, location, scale, setting):
-        from bayesstruct.networks.kernels.dag_sampling import topological_order
+        from bayesstruct.networks.kernels.dags import topological_order
 
         noise = rng.standard_normal(out.shape) * np.sqrt(variance)
         z = np.zeros_like(noise)
@@ -292,9 +315,9 @@ class GaussianNetworkRV(SymbolicRandomVariable):
         """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = _Rows(params[1].type.shape[-1])
-        lengths, batch = batch_of(size, params, law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, *params)
+        rows = _Rows(params[1].type.shape[-1])
+        lengths, batch = batch_of(size, params, rows.ndims)
+        draw = SeededDraw(rows, batch)(seed, lengths, *params)
         return [rng, size, *params], [next_rng, draw]
 
     @classmethod
@@ -305,7 +328,7 @@ class GaussianNetworkRV(SymbolicRandomVariable):
 
 
 def network_params(intercept, coefficients, *vectors):
-    """Parameters as tensors, a number being spread over the variables."""
+    """Parameters as tensors; a number is repeated for all variables."""
     coefficients = as_float(coefficients)
     d = coefficients.type.shape[-1]
     if d is None:
@@ -322,7 +345,7 @@ class GaussianNetwork(Continuous):
 
     .. math:: z_i \sim N\Bigl(a_i + \sum_j b_{ij} z_j, \; v_i\Bigr).
 
-    Variables that were *set* from outside keep their value, and say nothing about their law (perfect
+    Variables that were *set* from outside keep their value, which carries no information about their distribution (perfect
     interventions, Cooper and Yoo 1999).
 
     Parameters
@@ -350,8 +373,15 @@ class GaussianNetwork(Continuous):
 
     @classmethod
     def dist(
-        cls, intercept, coefficients, variance, location=0.0, scale=1.0, setting=np.nan, **kwargs
-    ):
+        cls,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         params = network_params(intercept, coefficients, variance, location, scale, setting)
         return super().dist(params, **kwargs)
@@ -367,8 +397,16 @@ def _rows_logp(op, values, rng, size, *params, **kwargs):
     return normal_terms(value, *params).sum(axis=-1)
 
 
-def normal_terms(value, intercept, coefficients, variance, location, scale, setting):
-    """Log densities of the cells of rows given their parents, zero where they were set; (..., n, d)."""
+def normal_terms(
+    value: "TensorVariable",
+    intercept: "TensorVariable",
+    coefficients: "TensorVariable",
+    variance: "TensorVariable",
+    location: "TensorVariable",
+    scale: "TensorVariable",
+    setting: "TensorVariable",
+) -> "TensorVariable":
+    """Log densities of the values of rows given their parents, zero where they were set; (..., n, d)."""
     z = (value - location) / scale
     while coefficients.type.ndim > 2 and coefficients.type.broadcastable[0]:
         coefficients = coefficients[0]

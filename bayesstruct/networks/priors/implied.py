@@ -1,22 +1,23 @@
-"""Prior probabilities of arcs that acyclicity leaves of the nominal ones."""
+"""Prior probabilities of arcs, given that there is no cycle."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
 __all__ = ["implied_arc_probability"]
 
 _SEED = 20150201  # fixed: equal settings give equal Bayes factors
+_GRAPHS = 400  # draws of graphs, where the sum over all of them takes too long
+_SUMMED = 12  # variables up to which it does not
 
 
-_GRAPHS = 400  # draws of directed graphs, where sums over all of them are too long
-
-
-_SUMMED = 12  # variables up to which they are not
-
-
-def implied_arc_probability(prior, *, order=False) -> np.ndarray:
+def implied_arc_probability(prior: "ParentPrior", *, order: bool = False) -> np.ndarray:
     """Prior probability of each arc of a directed acyclic graph.
 
-    The exact sum over all graphs for up to 12 variables, and where the prior treats all arcs alike. Otherwise the
+    The exact sum over all graphs for up to 12 variables, and where all arcs have the same probability. Otherwise the
     share of 400 draws, whose standard error is up to 0.025.
 
     Parameters
@@ -31,7 +32,7 @@ def implied_arc_probability(prior, *, order=False) -> np.ndarray:
         (d, d), rows are parents.
     """
     from bayesstruct.networks.exact.posterior import prior_arc_probabilities
-    from bayesstruct.networks.kernels.dag_sampling import draw_dag, mean_number_of_arcs
+    from bayesstruct.networks.kernels.prior_draws import draw_dag, mean_number_of_arcs
 
     if prior.exchangeable and prior.d > _SUMMED:
         share = mean_number_of_arcs(prior, order=order) / (prior.d * (prior.d - 1))

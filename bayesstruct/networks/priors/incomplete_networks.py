@@ -1,11 +1,14 @@
-r"""Tables of Bayesian networks of which some cells were not observed.
+r"""Tables of Bayesian networks with missing values.
 
-*Gaussian*: the rows have the density of their observed cells, and the missing ones are a variable of their own, whose
-law is that given the observed ones (:mod:`bayesstruct.networks.kernels.cells`), so that the two together
-make the complete rows.
+*Gaussian*: the rows have the density of their observed values, and the missing ones are a variable of their own, whose
+distribution is that given the observed ones (:mod:`bayesstruct.networks.kernels.missing_values`), so that the joint
+density is that of complete rows.
 
-*Discrete*: the missing cells are uniform, and the rows have the density of the table that is completed by them.
+*Discrete*: the prior of the missing values is uniform, and the rows have the density of the table that they complete.
 """
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytensor.tensor as pt
@@ -28,6 +31,10 @@ from bayesstruct.networks.priors.gaussian_network import (
     normal_terms,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorLike, TensorVariable
+
 __all__ = [
     "IncompleteDiscreteNetwork",
     "IncompleteDiscreteNetworkRV",
@@ -41,19 +48,19 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 
 def _conditional(mask, intercept, coefficients, variance, setting, z):
-    """Conditional means in the rows with missing cells, their precisions, and which rows these are."""
-    from bayesstruct.networks.kernels.cells import conditional_cells
+    """Conditional means in the rows with missing values, their precisions, and the positions of these rows."""
+    from bayesstruct.networks.kernels.missing_values import conditional_numbers
 
     at = np.unique(mask.rows)
     free = np.isnan(np.broadcast_to(setting, z.shape)[at])
-    mean, block = conditional_cells(
+    mean, block = conditional_numbers(
         intercept, coefficients, variance, free, z[at], mask.missing[at]
     )
     return mean, block, at
 
 
 class ConditionalCells(InterpretedOp):
-    """Means of the missing cells given the observed ones, (cells,), and log |K_mm| of each row, (n,)."""
+    """Means of the missing values given the observed ones, (missing values,), and log |K_mm| of each row, (n,)."""
 
     __props__ = ("mask",)
 
@@ -93,7 +100,7 @@ def _core(parameter, ndim):
 
 
 def _observed_terms(op, table, params):
-    """Log density of the observed cells of each row, and the means that stand for the missing ones."""
+    """Log density of the observed values of each row."""
     intercept, coefficients, variance, location, scale, setting = params
     cores = _core(intercept, 1), _core(coefficients, 2), _core(variance, 1)
     z = (table - location) / scale
@@ -107,7 +114,7 @@ def _observed_terms(op, table, params):
 
 
 class IncompleteGaussianNetworkRV(GaussianNetworkRV):
-    """Rows of a Gaussian network with missing cells."""
+    """Rows of a Gaussian network with missing values."""
 
     _print_name = ("IncompleteGaussianNetwork", "\\operatorname{IncompleteGaussianNetwork}")
 
@@ -127,9 +134,9 @@ class IncompleteGaussianNetworkRV(GaussianNetworkRV):
 
 
 class IncompleteGaussianNetwork(GaussianNetwork):
-    """Rows of a Gaussian Bayesian network of which some cells were not observed.
+    """Rows of a Gaussian Bayesian network with missing values.
 
-    ``logp`` is that of the observed cells of each row; what stands in the missing cells of the value has
+    ``logp`` is that of the observed values of each row; the entries at the places of missing values have
     no influence on it. Draws are complete rows, as replicated tables should be.
 
     Parameters
@@ -138,17 +145,25 @@ class IncompleteGaussianNetwork(GaussianNetwork):
     intercept, coefficients, variance, location, scale, setting
         As of :class:`bayesstruct.distributions.GaussianNetwork`.
     missing : (n, d) array_like of bool
-        True where a cell was not observed; none of these may be set.
+        True where a value is missing; none of these may be set.
     """
 
     rv_type = IncompleteGaussianNetworkRV
-    rv_op = IncompleteGaussianNetworkRV.rv_op
+    rv_op = IncompleteGaussianNetworkRV.rv_op  # type: ignore[assignment]
 
     @classmethod
-    def dist(
-        cls, intercept, coefficients, variance, location=0.0, scale=1.0, setting=np.nan, *,
-        missing, **kwargs,
-    ):  # fmt: skip
+    def dist(  # type: ignore[override]
+        cls,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
+        *,
+        missing: "Mask | ArrayLike",
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         mask = missing if isinstance(missing, Mask) else Mask(missing)
         params = (intercept, coefficients, variance, location, scale, setting)
@@ -162,7 +177,7 @@ def _incomplete_rows_logp(op, values, rng, size, *params, **kwargs):
 
 
 class _Cells:
-    """Draws of the missing cells of a table."""
+    """Draws of the missing values of a table."""
 
     dtype = "float64"
     ndims = (1, 2, 1, 1, 1, 2, 2)
@@ -173,18 +188,18 @@ class _Cells:
     def __call__(
         self, rng, out, intercept, coefficients, variance, location, scale, setting, table
     ):
-        from bayesstruct.networks.kernels.cells import draw_normal_cells
+        from bayesstruct.networks.kernels.missing_values import draw_missing_numbers
 
         at, missing = np.unique(self.mask.rows), self.mask.missing
         free = np.isnan(np.broadcast_to(setting, table.shape)[at])
-        for cells in out:
+        for values in out:
             z = ((table - location) / scale)[at]
-            draw_normal_cells(rng, intercept, coefficients, variance, free, z, missing[at])
-            cells[:] = (location + scale * z)[missing[at]]
+            draw_missing_numbers(rng, intercept, coefficients, variance, free, z, missing[at])
+            values[:] = (location + scale * z)[missing[at]]
 
 
 class NetworkCellsRV(SymbolicRandomVariable):
-    """Missing cells of a Gaussian network."""
+    """Missing values of a Gaussian network."""
 
     extended_signature = "[rng],(d),(d,d),(d),(d),(d),(n,d),(n,d)->[rng],(m)"
     _print_name = ("NetworkCells", "\\operatorname{NetworkCells}")
@@ -208,10 +223,10 @@ class NetworkCellsRV(SymbolicRandomVariable):
 
 
 class NetworkCells(Continuous):
-    """Missing cells of a Gaussian network given its observed ones, in the units of the table.
+    """Missing values of a Gaussian network given its observed ones, in the units of the table.
 
-    Together with :class:`IncompleteGaussianNetwork`, of the same parameters, they have the density of complete
-    rows. Cells are in row-major order.
+    Together with :class:`IncompleteGaussianNetwork`, with the same parameters, they have the density of complete
+    rows. Values are in row-major order.
 
     Parameters
     ----------
@@ -219,9 +234,9 @@ class NetworkCells(Continuous):
     intercept, coefficients, variance, location, scale, setting
         As of :class:`bayesstruct.distributions.GaussianNetwork`.
     table : (n, d) array_like of float
-        The observed cells; what stands in the missing ones is not looked at.
+        The observed values; entries of missing ones are not used.
     missing : (n, d) array_like of bool
-        True where a cell was not observed; none of these may be set.
+        True where a value is missing; none of these may be set.
     """
 
     rv_type = NetworkCellsRV
@@ -229,9 +244,18 @@ class NetworkCells(Continuous):
 
     @classmethod
     def dist(
-        cls, intercept, coefficients, variance, location=0.0, scale=1.0, setting=np.nan, *,
-        table, missing, **kwargs,
-    ):  # fmt: skip
+        cls,
+        intercept: "TensorLike",
+        coefficients: "TensorLike",
+        variance: "TensorLike",
+        location: "TensorLike" = 0.0,
+        scale: "TensorLike" = 1.0,
+        setting: "ArrayLike" = np.nan,
+        *,
+        table: "ArrayLike",
+        missing: "Mask | ArrayLike",
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         mask = missing if isinstance(missing, Mask) else Mask(missing)
         table = np.where(mask.missing, 0.0, np.asarray(table, float))
@@ -261,7 +285,7 @@ def _cells_logp(op, values, rng, *params, **kwargs):
 
 
 class IncompleteDiscreteNetworkRV(SymbolicRandomVariable):
-    """Rows of a discrete network with missing cells."""
+    """Rows of a discrete network with missing values."""
 
     extended_signature = "[rng],[size],(d,d),(d,c),(d),(m)->[rng],(d)"
     _print_name = ("IncompleteDiscreteNetwork", "\\operatorname{IncompleteDiscreteNetwork}")
@@ -271,11 +295,11 @@ class IncompleteDiscreteNetworkRV(SymbolicRandomVariable):
         super().__init__(*args, **kwargs)
 
     @classmethod
-    def rv_op(cls, dag, tables, setting, cells, *, states, mask, size=None, rng=None):
+    def rv_op(cls, dag, tables, setting, missing_states, *, states, mask, size=None, rng=None):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         inputs, outputs = DiscreteNetworkRV.draw(rng, size, (dag, tables, setting), states)
-        inputs = [*inputs, cells]
+        inputs = [*inputs, missing_states]
         return cls(inputs=inputs, outputs=outputs, states=states, mask=mask)(*inputs)
 
     def rebuild_rv(self, *params, **kwargs):
@@ -284,44 +308,57 @@ class IncompleteDiscreteNetworkRV(SymbolicRandomVariable):
 
 
 class IncompleteDiscreteNetwork(Discrete):
-    """Rows of states of a discrete Bayesian network of which some cells were not observed.
+    """Rows of states of a discrete Bayesian network with missing values.
 
-    The density is that of :class:`bayesstruct.distributions.DiscreteNetwork` for the table whose missing cells are `cells`; with
-    :class:`bayesstruct.distributions.MissingStates` as their prior it is the joint density of the table and its missing
-    cells. Draws are complete rows.
+    The density is that of :class:`bayesstruct.distributions.DiscreteNetwork` for the table that `missing_states`
+    complete; with :class:`bayesstruct.distributions.MissingStates` as their prior it is the joint density of the table
+    and its missing values. Draws are complete rows.
 
     Parameters
     ----------
     name : str
     dag, tables, states, setting
         As of :class:`bayesstruct.distributions.DiscreteNetwork`.
-    cells : TensorVariable of int, shape (missing cells,)
-        States of the missing cells, row by row.
+    missing_states : TensorVariable of int, shape (missing values,)
+        States of the missing values, row by row.
     missing : (n, d) array_like of bool
-        True where a cell was not observed; none of these may be set.
+        True where a value is missing; none of these may be set.
     """
 
     rv_type = IncompleteDiscreteNetworkRV
     rv_op = IncompleteDiscreteNetworkRV.rv_op
 
     @classmethod
-    def dist(cls, dag, tables, cells, *, states, missing, setting=None, **kwargs):
+    def dist(
+        cls,
+        dag: "TensorLike",
+        tables: "TensorLike",
+        missing_states: "TensorLike",
+        *,
+        states: Sequence[int],
+        missing: "Mask | ArrayLike",
+        setting: "ArrayLike | None" = None,
+        **kwargs,
+    ) -> "TensorVariable":
         """Create the distribution without a model."""
         states = tuple(map(int, states))
         mask = missing if isinstance(missing, Mask) else Mask(missing)
         setting = np.full(len(states), -1) if setting is None else np.asarray(setting)
         params = [pt.as_tensor_variable(dag), as_float(tables)]
-        params += [pt.as_tensor_variable(setting.astype("int64")), pt.as_tensor_variable(cells)]
+        params += [
+            pt.as_tensor_variable(setting.astype("int64")),
+            pt.as_tensor_variable(missing_states),
+        ]
         return super().dist(params, states=states, mask=mask, **kwargs)
 
-    def support_point(rv, size, dag, tables, setting, cells):
+    def support_point(rv, size, dag, tables, setting, missing_states):
         """Return first states."""
         return pt.zeros(rv.shape, dtype="int64")
 
 
 @_logprob.register(IncompleteDiscreteNetworkRV)
-def _incomplete_states_logp(op, values, rng, size, dag, tables, setting, cells, **kwargs):
+def _incomplete_states_logp(op, values, rng, size, dag, tables, setting, missing_states, **kwargs):
     (value,) = values
     rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
-    value = value[rows, columns].set(_core(cells, 1).astype(value.dtype))
+    value = value[rows, columns].set(_core(missing_states, 1).astype(value.dtype))
     return state_terms(op.states, value, dag, tables, setting).sum(axis=-1)

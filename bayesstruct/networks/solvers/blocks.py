@@ -1,10 +1,16 @@
-"""Variables whose parents differ between good graphs: what a Markov chain has to change at once."""
+"""Variables whose parents differ between good graphs, and that a Markov chain has to change at once."""
 
 import itertools
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.networks.solvers.parent_search import good_network, log_weight, near_best
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.exact.problem import NetworkProblem
+    from bayesstruct.networks.kernels.parent_tables import ParentTables
 
 __all__ = ["local_modes", "nearest_equivalent", "switching_blocks"]
 
@@ -12,7 +18,7 @@ _SEED = 20170  # blocks are part of the sampler: they must not depend on a chain
 _SEARCHES = 20
 
 
-def local_modes(problem, tables) -> list[np.ndarray]:
+def local_modes(problem: "NetworkProblem", tables: "ParentTables") -> list[np.ndarray]:
     """Graphs where single searches from random orders end, except those far below the best one.
 
     Parameters
@@ -37,7 +43,7 @@ def local_modes(problem, tables) -> list[np.ndarray]:
     return near_best(found)
 
 
-def switching_blocks(graphs, most) -> list[np.ndarray]:
+def switching_blocks(graphs: list[np.ndarray], most: int) -> list[np.ndarray]:
     """Blocks of variables whose parents have to change for one graph to become another.
 
     Two graphs often differ in several places that have nothing to do with each other: arcs that are in one of them
@@ -49,7 +55,7 @@ def switching_blocks(graphs, most) -> list[np.ndarray]:
     graphs : list of (d, d) int array
         Acyclic; 1 at (parent, child).
     most : int
-        Variables in a block; larger ones are left out.
+        Maximum number of variables in a block; larger ones are left out.
 
     Returns
     -------
@@ -69,7 +75,7 @@ def switching_blocks(graphs, most) -> list[np.ndarray]:
     return [np.array(block, np.int64) for block in sorted(blocks)]
 
 
-def nearest_equivalent(graph, target) -> np.ndarray:
+def nearest_equivalent(graph: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Reverse covered arcs of a graph as long as that brings it nearer to another one.
 
     An arc is covered if its ends have the same other parents; its reversal gives an equivalent graph, and a graph

@@ -1,4 +1,6 @@
-"""Which variables may be parents: short lists for searches over directed acyclic graphs."""
+"""Candidate parents of each variable: short lists for searches over directed acyclic graphs."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -6,12 +8,21 @@ from numpy.typing import ArrayLike
 
 from bayesstruct.sparse.solvers.sparse import sparse_path
 
+if TYPE_CHECKING:
+    from bayesstruct.networks.kernels.scores.base import Score
+
 __all__ = ["blanket_candidates", "candidate_parents"]
 
 _FAMILIES = ("logistic", "gaussian")
 
 
-def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray:
+def candidate_parents(
+    score: "Score",
+    size: int,
+    *,
+    allowed: ArrayLike | None = None,
+    required: ArrayLike | None = None,
+) -> np.ndarray:
     """Choose parents for each variable by forward selection.
 
     Required parents come first. Then the parent is added that raises the local score most, as long as one
@@ -19,14 +30,14 @@ def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray
 
     Parameters
     ----------
-    score : bayesstruct.networks.kernels.scores.Score
+    score : bayesstruct.networks.kernels.scores.base.Score
         Or any object with its `d` and `local`.
     size : int
-        Most candidates of a variable.
+        Maximum number of candidates of a variable.
     allowed : (d, d) bool array_like, optional
         ``allowed[parent, child]``; all arcs by default.
     required : (d, d) bool array_like, optional
-        Arcs whose parents are candidates in any case, likewise; none by default.
+        ``required[parent, child]``: arcs whose parents are candidates in any case; none by default.
 
     Returns
     -------
@@ -47,27 +58,29 @@ def candidate_parents(score, size, *, allowed=None, required=None) -> np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>> from bayesstruct.networks.kernels.scores import network_score
+    >>> from bayesstruct.networks.kernels.scores.named import network_score
     >>> x = np.random.default_rng(0).normal(size=(100, 4))
     >>> x[:, 2] += x[:, 0] - x[:, 3]
     >>> sorted(candidate_parents(network_score(x, "bge"), 2)[2].tolist())
     [0, 3]
     """
-    allowed, required = _arcs("allowed", allowed, score.d), _arcs("required", required, score.d)
+    open_arcs, fixed = (
+        _arcs(name, arcs, score.d) for name, arcs in (("allowed", allowed), ("required", required))
+    )
     if size < 0:
         raise ValueError(f"`size` must not be negative, it is {size}")
-    if (required & ~allowed).any():
-        parent, child = np.argwhere(required & ~allowed)[0]
+    if (fixed & ~open_arcs).any():
+        parent, child = np.argwhere(fixed & ~open_arcs)[0]
         raise ValueError(f"the required arc {parent} -> {child} is not allowed")
-    if required.sum(0).max() > size:
-        child = int(required.sum(0).argmax())
+    if fixed.sum(0).max() > size:
+        child = int(fixed.sum(0).argmax())
         raise ValueError(
-            f"{required[:, child].sum()} parents of {child} are required, more than `size` = {size}"
+            f"{fixed[:, child].sum()} parents of {child} are required, more than `size` = {size}"
         )
     out = np.full((score.d, size), -1, np.int64)
     for child in range(score.d):
-        first = np.flatnonzero(required[:, child]).tolist()
-        others = np.flatnonzero(allowed[:, child] & ~required[:, child]).tolist()
+        first = np.flatnonzero(fixed[:, child]).tolist()
+        others = np.flatnonzero(open_arcs[:, child] & ~fixed[:, child]).tolist()
         chosen = _forward(score, child, first, others, size)
         out[child, : len(chosen)] = chosen
     return out
@@ -77,7 +90,7 @@ def _forward(score, child, first, others, size):
     """Candidates of one child, the required ones first."""
 
     def ranked(parents):
-        """Give the other variables and what the score is with each, best first."""
+        """Return the other variables and the score with each, best first."""
         rest = [j for j in others if j not in parents]
         values = [score.local(child, (*parents, j)) for j in rest]
         return sorted(zip(values, rest, strict=True), reverse=True)
@@ -122,7 +135,7 @@ def blanket_candidates(
     family : {"logistic", "gaussian"}
         Logistic regressions, for variables with two values, or linear ones.
     size : int, optional
-        Most variables in a blanket, any number by default. Larger supports take part with those of their
+        Maximum number of variables in a blanket, any number by default. Larger supports take part with those of their
         variables that entered the path first.
     allowed : (d, d) bool array_like, optional
         ``allowed[parent, child]``; all by default. With only the predecessors in a known order, the
@@ -140,7 +153,7 @@ def blanket_candidates(
     ------
     ValueError
         If the family is unknown, `size` is negative, or a value cannot serve; see
-        `bayesstruct.networks.kernels.scores.LogisticBIC` and `GaussianBIC`.
+        :mod:`bayesstruct.networks.kernels.scores`.
 
     References
     ----------
@@ -150,17 +163,17 @@ def blanket_candidates(
     """
     if family not in _FAMILIES:
         raise ValueError(f"family {family!r} is unknown; choose among {_FAMILIES}")
-    from bayesstruct.networks.kernels.scores import network_score
+    from bayesstruct.networks.kernels.scores.named import network_score
 
     score = network_score(table, family, interventions=interventions)
     if size is not None and size < 0:
         raise ValueError(f"`size` must not be negative, it is {size}")
-    allowed = _arcs("allowed", allowed, score.d)
+    open_arcs = _arcs("allowed", allowed, score.d)
     x = np.asarray(table, np.float64)
     kept = np.ones(x.shape, bool) if interventions is None else ~np.asarray(interventions)
     blankets = []
     for child in range(score.d):
-        others = np.flatnonzero(allowed[:, child])
+        others = np.flatnonzero(open_arcs[:, child])
         rows = x[kept[:, child]]
         most = len(others) if size is None else size
         sets = _supports(rows[:, others], rows[:, child], family, score.d, most)
@@ -172,7 +185,7 @@ def blanket_candidates(
 
 
 def _supports(X, y, family, d, most):
-    """Supports along the path of rates, none, and all columns; in the order of entry, at most so many."""
+    """Supports along the path of rates, none, and all columns; in the order of entry, of at most `most` variables."""
     out, entered = {()}, []
     for coefficients in _path(X, y, family, d):
         by_size = np.argsort(-np.abs(coefficients), kind="stable")

@@ -1,13 +1,15 @@
 r"""Greedy search over directed acyclic graphs: arcs are added, deleted and reversed while that helps.
 
-Local scores are computed once and counted: they, not the moves, are what a search costs. Which moves close no
-cycle is looked up in the matrices of :mod:`bayesstruct.networks.kernels.acyclicity`.
+Local scores are computed once and counted: they, not the moves, take the time of a search. Moves that close a cycle
+are found in the matrices of :mod:`bayesstruct.networks.kernels.acyclicity`.
 """
 
 import itertools
 import math
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +17,17 @@ from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
 from bayesstruct.networks.solvers.candidate_parents import candidate_parents
 from bayesstruct.networks.solvers.optimal_dag import DAGSolution
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.scores.base import Score
+
 __all__ = ["DAGSearchSolution", "dag_search"]
 
 _CLOSE = 1e-7  # smaller differences of scores may be rounding
-_SHARE, _START_PARENTS = 0.5, 5  # arcs of a random start that are there; most parents in it
+_SHARE, _START_PARENTS = 0.5, 5  # share of arcs in a random start; maximum number of parents in it
 _KEPT, _ADDED = 0.3, 0.25  # share of the arcs of the best graph, and new ones for each variable
 _STARTS = ("best", "random")
 
@@ -50,15 +59,15 @@ class DAGSearchSolution(DAGSolution):
 
 
 def dag_search(
-    data,
+    data: "pd.DataFrame | ArrayLike | Score",
     *,
-    score="bge",
-    prior="uniform",
-    candidates=None,
-    restarts=20,
-    restart_from="best",
-    evaluations=None,
-    random_seed=None,
+    score: str = "bge",
+    prior: str = "uniform",
+    candidates: "int | ArrayLike | None" = None,
+    restarts: int = 20,
+    restart_from: str = "best",
+    evaluations: int | None = None,
+    random_seed: int | np.random.Generator | None = None,
     **options,
 ) -> DAGSearchSolution:
     r"""Search for the directed acyclic graph of largest posterior probability by hill climbing.
@@ -74,7 +83,7 @@ def dag_search(
         (n, d) table, or an object with local scores; as for :func:`bayesstruct.exact.dag_posterior`.
     score : str
         ``"bge"``, ``"bdeu"``, or another of
-        :func:`bayesstruct.networks.kernels.scores.network_score`.
+        :func:`bayesstruct.networks.kernels.scores.named.network_score`.
     prior : {"uniform", "edge", "fair"}
         A modular prior.
     candidates : int or (d, k) array of int, optional
@@ -86,7 +95,7 @@ def dag_search(
     restart_from : {"best", "random"}
         A random choice of the arcs of the best graph so far and some others, or a random graph.
     evaluations : int, optional
-        Most local scores to compute, at least d; any number by default. Those by which
+        Maximum number of local scores to compute, at least d; any number by default. Those by which
         candidates are chosen do not count.
     random_seed : int or numpy.random.Generator, optional
         For the graphs of the restarts; the same seed gives the same search.
@@ -162,7 +171,9 @@ def dag_search(
     return solution
 
 
-def modular_problem(data, score, prior, options) -> NetworkProblem:
+def modular_problem(
+    data: "pd.DataFrame | ArrayLike | Score", score: str, prior: str, options: dict
+) -> NetworkProblem:
     """Problem of a search over graphs; the order-modular prior is refused.
 
     Parameters
@@ -249,17 +260,17 @@ class LocalTerms:
         return score + weight
 
 
-def members_of(parents):
+def members_of(parents: int) -> list[int]:
     """Variables of a parent set that is an integer."""
     return [j for j in range(parents.bit_length()) if parents >> j & 1]
 
 
-def set_of(members):
+def set_of(members: Iterable[int]) -> int:
     """Parent set as an integer."""
     return sum(1 << int(j) for j in members)
 
 
-def candidate_matrix(candidates, names) -> np.ndarray:
+def candidate_matrix(candidates: "ArrayLike", names: Sequence[str]) -> np.ndarray:
     """Matrix of arcs from lists of candidate parents.
 
     Parameters
@@ -336,7 +347,7 @@ def _search(problem, arcs, terms, restarts, restart):
 
 
 def _rounded(walk):
-    """Objective without what rounding may make of it, so that the first of equal graphs is kept."""
+    """Objective without rounding errors, so that the first of equal graphs is kept."""
     return round(walk.objective / _CLOSE)
 
 
@@ -348,8 +359,8 @@ def _random_graph(rng, prior, arcs):
     most = _START_PARENTS if prior.max_parents is None else prior.max_parents
     for child in range(len(arcs)):
         others = rng.permutation(np.flatnonzero(along[:, child] & ~graph[:, child]))
-        room = min(_START_PARENTS, most) - int(graph[:, child].sum())
-        graph[others[: max(room, 0)], child] = True
+        free = min(_START_PARENTS, most) - int(graph[:, child].sum())
+        graph[others[: max(free, 0)], child] = True
     return graph
 
 
@@ -373,7 +384,7 @@ def _random_order(rng, required):
 
 
 class _Walk:
-    """A graph on its way, and what each change of an arc would bring.
+    """A graph that is climbing, and the gain by each change of an arc.
 
     `change` has, at (j, i), the gain of adding j to the parents of i, or of taking it away; NaN where it
     is not known. The gain of a reversal is the sum of two of them.

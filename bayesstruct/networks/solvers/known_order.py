@@ -11,10 +11,13 @@ No cycle can arise, so that the problem falls apart into one selection of variab
 import itertools
 import math
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.networks.exact.problem import network_table
+from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.solvers.candidate_parents import blanket_candidates, candidate_parents
 from bayesstruct.networks.solvers.dag_search import (
     DAGSearchSolution,
@@ -26,6 +29,13 @@ from bayesstruct.networks.solvers.dag_search import (
 )
 from bayesstruct.networks.solvers.optimal_dag import DAGSolution
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.scores.base import Score
+
 __all__ = ["k2", "known_order"]
 
 _ALL, _SOME, _MOST = 16, 14, 20  # candidates: up to which all are taken, else so many, at most
@@ -34,13 +44,13 @@ _SPARSE = ("gaussian", "logistic")
 
 
 def known_order(
-    data,
-    order,
+    data: "pd.DataFrame | ArrayLike | Score",
+    order: Sequence[str | int],
     *,
-    method="exact",
-    score="bge",
-    prior="uniform",
-    candidates=None,
+    method: str = "exact",
+    score: str = "bge",
+    prior: str = "uniform",
+    candidates: "int | ArrayLike | None" = None,
     **options,
 ) -> DAGSolution:
     r"""Find the best directed acyclic graph whose arcs follow a given order.
@@ -58,7 +68,7 @@ def known_order(
         All columns, parents before children: their names, or positions.
     method : {"exact", "sparse"}
     score : str
-        For ``"exact"`` one of :func:`bayesstruct.networks.kernels.scores.network_score`, for ``"sparse"``
+        For ``"exact"`` one of :func:`bayesstruct.networks.kernels.scores.named.network_score`, for ``"sparse"``
         ``"gaussian"`` or ``"logistic"``.
     prior : {"uniform", "edge", "fair"}
         A modular prior; ``"sparse"`` has the uniform one.
@@ -120,7 +130,13 @@ def known_order(
 
 
 def k2(
-    data, order, *, max_parents=None, score="bde", prior="uniform", **options
+    data: "pd.DataFrame | ArrayLike | Score",
+    order: Sequence[str | int],
+    *,
+    max_parents: int | None = None,
+    score: str = "bde",
+    prior: str = "uniform",
+    **options,
 ) -> DAGSearchSolution:
     r"""Learn a Bayesian network along a given order by adding one parent after the other (K2).
 
@@ -134,10 +150,10 @@ def k2(
     order : sequence of str or int
         All columns, parents before children: their names, or positions.
     max_parents : int, optional
-        Most parents of a variable; any number by default.
+        Maximum number of parents of a variable; any number by default.
     score : str
-        The default ``"bde"`` is the score of the source, uniform laws of the conditional probabilities;
-        others of :func:`bayesstruct.networks.kernels.scores.network_score` serve as well.
+        The default ``"bde"`` is the score of the source, a uniform prior of the conditional probabilities;
+        others of :func:`bayesstruct.networks.kernels.scores.named.network_score` serve as well.
     prior : {"uniform", "edge", "fair"}
         A modular prior.
     **options
@@ -198,7 +214,7 @@ def _greedy(terms, child, parents, pool):
 
 def _sparse(data, order, score, options):
     """Ordered L1MB."""
-    from bayesstruct.networks.kernels.scores import network_score
+    from bayesstruct.networks.kernels.scores.named import network_score
 
     if score not in _SPARSE:
         raise ValueError(
@@ -208,16 +224,17 @@ def _sparse(data, order, score, options):
     if taken := sorted({"names", "required"} & set(options)):
         raise ValueError(f"{listing(taken)}: no options of method='sparse'; use method='exact'")
     interventions = options.pop("interventions", None)
-    table, mask = network_table(data, score, interventions)
+    checked = network_table(data, score, interventions)
+    table, was_set = checked.table, checked.was_set
     values = table.standardized if score == "gaussian" else table.codes.astype(np.float64)
-    local = network_score(values, score, interventions=mask)
+    local = network_score(values, score, interventions=was_set)
     problem = modular_problem(local, score, "uniform", {"names": table.names, **options})
     lists = blanket_candidates(
         values,
         score,
         size=problem.prior.max_parents,
         allowed=_arcs_along(problem, order),
-        interventions=mask,
+        interventions=was_set,
     )
     adjacency = candidate_matrix(lists, problem.names).astype(np.int8)
     return _solution(problem, adjacency, gap=np.inf, iterations=problem.d, converged=False)

@@ -1,4 +1,4 @@
-r"""How much of the posterior lies in parent sets that the tables of a sampler leave out.
+r"""Share of the posterior in parent sets that the tables of a sampler leave out.
 
 Given the parents of all others, child i has the parents :math:`S` with a probability proportional to its weight
 :math:`w_i(S)`, over the sets of variables that do not descend from it; given an order of the variables, over the sets of
@@ -7,19 +7,31 @@ those before it. Tables hold some of these sets, and those outside have the odds
 .. math:: o_i = \sum_{S \notin T_i} w_i(S) \Big/ \sum_{S \in T_i} w_i(S).
 
 They hold two or more variables that are no candidates (one, if tables have candidates alone). The sum is estimated
-without bias: such variables are drawn, and all sets of candidates are gone through with them.
+without bias: such variables are drawn, and the weights of all sets of candidates with them are summed.
 """
 
 import math
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.exact.problem import NetworkProblem
+    from bayesstruct.networks.kernels.parent_tables import ParentTables
 
 __all__ = ["left_out"]
 
-_SHARE = 0.04  # of calls that look, as looking takes about as long as a sweep
+_SHARE = 0.04  # of calls that estimate: an estimate takes about as long as a sweep
 
 
-def left_out(problem, tables, rng, graph, order=None) -> float:
+def left_out(
+    problem: "NetworkProblem",
+    tables: "ParentTables",
+    rng: np.random.Generator,
+    graph: np.ndarray,
+    order: np.ndarray | None = None,
+) -> float:
     """Estimate the odds of parent sets outside of tables, summed over the variables.
 
     Parameters
@@ -30,7 +42,7 @@ def left_out(problem, tables, rng, graph, order=None) -> float:
     graph : (d, d) array
         Acyclic, 1 at (parent, child); of the tables.
     order : (d,) array of int, optional
-        Variables, parents first: the law is that given this order, not given the other arcs.
+        Variables, parents first: the distribution given this order replaces that given the other arcs.
 
     Returns
     -------
@@ -48,7 +60,7 @@ def left_out(problem, tables, rng, graph, order=None) -> float:
 
 def _odds(problem, tables, rng, child, free):
     """Estimate the odds of the sets outside of the tables, all of which are among some free variables."""
-    from bayesstruct.networks.kernels.parent_tables import FREE, log_sum
+    from bayesstruct.networks.kernels.parent_sums import FREE, log_sum
 
     candidates = tables.candidates(child)
     others = np.setdiff1d(np.flatnonzero(free), candidates)
@@ -69,11 +81,11 @@ def _odds(problem, tables, rng, child, free):
 def _draw_some(rng, others, least, most):
     """Draw some variables, few more often than many, and return the log probability of just these."""
     sizes = np.arange(least, most + 1)
-    law = 0.5 ** (sizes - least + 1.0)
-    law = 0.5 * law / law.sum() + 0.5 / len(sizes)
-    size = int(rng.choice(sizes, p=law))
+    chance = 0.5 ** (sizes - least + 1.0)
+    chance = 0.5 * chance / chance.sum() + 0.5 / len(sizes)
+    size = int(rng.choice(sizes, p=chance))
     drawn = rng.choice(others, size, replace=False)
-    return drawn, math.log(law[size - least]) - math.log(math.comb(len(others), size))
+    return drawn, math.log(chance[size - least]) - math.log(math.comb(len(others), size))
 
 
 def _descendants(graph, child):

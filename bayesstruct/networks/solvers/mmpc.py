@@ -3,18 +3,31 @@
 import itertools
 import math
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.networks.exact.problem import network_table
+from bayesstruct.networks.data.tables import network_table
 
-__all__ = ["mmpc_candidates"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+__all__ = ["log_chi_square", "mmpc_candidates"]
 
 _COLLINEAR = 1e-10  # share of a variance that the others leave
 _ROWS_PER_CELL = 5
 
 
-def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) -> np.ndarray:
+def mmpc_candidates(
+    data: "pd.DataFrame | ArrayLike",
+    *,
+    test: str = "fisher_z",
+    alpha: float = 0.05,
+    max_conditioning: int = 5,
+) -> np.ndarray:
     r"""Choose the parents and children of each variable by independence tests (max-min, MMPC).
 
     For a target, the variable is added whose *least* association with it, given any subset of those that
@@ -25,13 +38,13 @@ def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) ->
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table without gaps.
+        (n, d) table without missing values.
     test : {"fisher_z", "g2"}
         For jointly Gaussian columns or columns of states.
     alpha : float, default 0.05
         Level of a test: above it variables pass for independent.
     max_conditioning : int, default 5
-        Most variables to condition upon.
+        Maximum number of variables to condition upon.
 
     Returns
     -------
@@ -51,17 +64,17 @@ def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) ->
     Notes
     -----
     *Fisher z.* With the partial correlation r given s variables,
-    :math:`\sqrt{n - s - 3} \, |\operatorname{artanh} r|` is compared with the standard normal law. A test
+    :math:`\sqrt{n - s - 3} \, |\operatorname{artanh} r|` is compared with the standard normal distribution. A test
     needs n > s + 3.
 
-    *G2.* Twice the log likelihood ratio of the table of counts, with the chi-square law of :math:`\sum_z (r_z -
+    *G2.* Twice the log likelihood ratio of the table of counts, with the chi-square distribution of :math:`\sum_z (r_z -
     1) (c_z - 1)` degrees of freedom, :math:`r_z` and :math:`c_z` being the rows and columns that are not
     empty in layer z. A test needs 5 rows of data for each cell of the table, as many as there are joint
     states.
 
     A test that its rows do not allow is left out: it shows no independence. So is one given more than
     `max_conditioning` variables. There are as many tests as subsets, exponentially many in the length of the lists.
-    Nothing is said about interventions: what sets a variable may make others dependent.
+    Interventions are not accounted for: the mechanism that sets a variable may make others dependent.
 
     References
     ----------
@@ -86,9 +99,9 @@ def mmpc_candidates(data, *, test="fisher_z", alpha=0.05, max_conditioning=5) ->
         raise ValueError(
             f"`max_conditioning` must be a whole number, at least 0, it is {max_conditioning!r}"
         )
-    table, _ = network_table(data, "bge" if test == "fisher_z" else "bdeu")
-    law = _FisherZ(table) if test == "fisher_z" else _GSquare(table)
-    tests = _Tests(law, math.log(alpha), max_conditioning)
+    table = network_table(data, "bge" if test == "fisher_z" else "bdeu").table
+    kind = _FisherZ(table) if test == "fisher_z" else _GSquare(table)
+    tests = _Tests(kind, math.log(alpha), max_conditioning)
     lists = [_parents_and_children(tests, target, table.p) for target in range(table.p)]
     lists = [[j for j in own if i in lists[j]] for i, own in enumerate(lists)]
     out = np.full((table.p, max(map(len, lists))), -1, np.int64)
@@ -117,14 +130,14 @@ def _parents_and_children(tests, target, d):
 class _Tests:
     """Log p-values, each computed once."""
 
-    def __init__(self, law, level, most):
-        self.level, self._law, self._most, self._known = level, law, most, {}
+    def __init__(self, kind, level, most):
+        self.level, self._kind, self._most, self._known = level, kind, most, {}
 
     def log_p(self, a, b, given):
         """Log p-value of the independence of two variables, -inf where there are too few rows."""
         key = min(a, b), max(a, b), tuple(sorted(given))
         if key not in self._known:
-            self._known[key] = self._law.log_p(*key)
+            self._known[key] = self._kind.log_p(*key)
         return self._known[key]
 
     def weakest(self, a, b, others, new=None):
@@ -192,7 +205,7 @@ class _GSquare:
         rows, columns, layers = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
         statistic = 2 * (_n_log_n(counts) + _n_log_n(layers) - _n_log_n(rows) - _n_log_n(columns))
         inside = ((rows > 0).sum(axis=1) - 1) * ((columns > 0).sum(axis=1) - 1)
-        return _log_chi_square(max(statistic, 0.0), int(inside[layers > 0].sum()))
+        return log_chi_square(max(statistic, 0.0), int(inside[layers > 0].sum()))
 
 
 def _n_log_n(counts):
@@ -201,7 +214,7 @@ def _n_log_n(counts):
     return float(xlogy(counts, counts).sum())
 
 
-def _log_chi_square(x, freedom):
+def log_chi_square(x: float, freedom: int) -> float:
     """Log probability that a chi-square variable exceeds x; also where the probability underflows."""
     from scipy.special import gammaincc, gammaln
 

@@ -20,15 +20,24 @@ and such cuts are added where a solution violates them, at first of the relaxati
 import time
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.solution import Solution
 from bayesstruct.networks.exact.problem import network_problem
 
+if TYPE_CHECKING:
+    import networkx
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.scores.base import Score
+
 __all__ = ["MAX_DYNAMIC", "DAGSolution", "optimal_dag"]
 
-#: Most variables for dynamic programming.
+#: Maximum number of variables for dynamic programming.
 MAX_DYNAMIC = 25
 _CANDIDATES = 10
 _MAX_CANDIDATES = 20
@@ -69,7 +78,7 @@ class DAGSolution(Solution):
         return self.converged
 
     @property
-    def graph(self):
+    def graph(self) -> "networkx.DiGraph":
         """The graph as a ``networkx.DiGraph`` over the names."""
         import networkx as nx
 
@@ -81,13 +90,13 @@ class DAGSolution(Solution):
 
 
 def optimal_dag(
-    data,
+    data: "pd.DataFrame | ArrayLike | Score",
     *,
-    score="bge",
-    prior="uniform",
-    method=None,
-    candidates=None,
-    time_limit=None,
+    score: str = "bge",
+    prior: str = "uniform",
+    method: str | None = None,
+    candidates: "int | ArrayLike | None" = None,
+    time_limit: float | None = None,
     **options,
 ) -> DAGSolution:
     r"""Find the directed acyclic graph of largest posterior probability.
@@ -98,7 +107,7 @@ def optimal_dag(
         (n, d) table, or an object with local scores; as for :func:`bayesstruct.exact.dag_posterior`.
     score : str
         ``"bge"``, ``"bdeu"``, or another of
-        :func:`bayesstruct.networks.kernels.scores.network_score`.
+        :func:`bayesstruct.networks.kernels.scores.named.network_score`.
     prior : {"uniform", "edge", "fair"}
         A modular prior.
     method : {"dynamic", "milp"}, optional
@@ -106,7 +115,7 @@ def optimal_dag(
         variables and the second beyond.
     candidates : int or (d, k) array of int, optional
         For ``"milp"``: how many candidate parents each variable has, chosen by
-        :func:`bayesstruct.networks.solvers.candidate_parents.candidate_parents`, or which, rows padded with
+        :func:`bayesstruct.solvers.candidate_parents`, or which, rows padded with
         -1. At most 20. By default all others up to 12 variables, 10 beyond. The graph is then the
         best of those whose parents are candidates.
     time_limit : float, optional
@@ -174,7 +183,8 @@ def optimal_dag(
 
 def _dynamic(problem):
     from bayesstruct.data.table import TableError
-    from bayesstruct.networks.kernels.dag_dynamic import optimal_values, subset_maxima
+    from bayesstruct.networks.kernels.order_sums import optimal_values
+    from bayesstruct.networks.kernels.subset_sums import subset_maxima
 
     d = problem.d
     if d > MAX_DYNAMIC:
@@ -196,7 +206,7 @@ def _dynamic(problem):
 
 def _sinks(best, values):
     """Variables, last first, with those before them, in the order of the best graph."""
-    from bayesstruct.networks.kernels.dag_dynamic import squeezed
+    from bayesstruct.networks.kernels.subset_sums import squeezed
 
     mask = len(values) - 1
     while mask:
@@ -255,7 +265,7 @@ def _candidates(problem, candidates):
 
 def _unbeaten(values):
     """Masks of the sets that are better than each of their subsets, the best first."""
-    from bayesstruct.networks.kernels.dag_dynamic import subset_maxima
+    from bayesstruct.networks.kernels.subset_sums import subset_maxima
 
     best = values.copy()
     subset_maxima(best)
@@ -273,7 +283,7 @@ def _total(graph):
 
 
 def _stalled(bounds, best):
-    """Whether the last rounds of cuts closed too little of the gap to be worth their time."""
+    """Whether the last rounds of cuts closed so little of the gap that further ones do not pay."""
     return len(bounds) > _ROUNDS and (
         bounds[-1] - bounds[-1 - _ROUNDS] < _PROGRESS * (_total(best) - bounds[-1])
     )
@@ -282,7 +292,7 @@ def _stalled(bounds, best):
 class _Program:
     """The integer program: families (child, parents), their costs, and cuts.
 
-    Costs are what a family lacks compared with the best one of its child.
+    The cost of a family is the score of the best one of its child less its own.
     """
 
     def __init__(self, problem, candidates):
@@ -329,7 +339,7 @@ class _Program:
         while not done and time.monotonic() < end:
             iterations += 1
             result = self._integers(end - time.monotonic())
-            if result.status == 2:  # nothing is better than what was found
+            if result.status == 2:  # no graph is better than the one that was found
                 bound = _total(best)
                 break
             bound = max(bound, min(result.mip_dual_bound or 0.0, _total(best)))
@@ -402,7 +412,7 @@ class _Program:
         d = self.problem.d
         arcs = np.zeros((d, d))  # parents as rows
         np.add.at(arcs.T, self.child, self.parents * x[:, None])
-        # A zero is no arc to `dijkstra`, nor is what is below 1e-8 in a dense matrix.
+        # A zero is no arc to `dijkstra`, nor is a value below 1e-8 in a dense matrix.
         lengths = np.where(arcs > _VIOLATION, np.maximum(1.0 - arcs, 1e-12), 0.0)
         distance, previous = dijkstra(csr_array(lengths), return_predecessors=True)
         found = set()

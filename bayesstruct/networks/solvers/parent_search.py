@@ -1,8 +1,14 @@
-"""Which parents a sampler of directed graphs has to consider: candidates that grow until none is missing."""
+"""Parents that a sampler of directed acyclic graphs has to consider: candidates that grow until none is missing."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.networks.solvers.candidate_parents import candidate_parents
+
+if TYPE_CHECKING:
+    from bayesstruct.networks.exact.problem import NetworkProblem
+    from bayesstruct.networks.kernels.parent_tables import ParentTables
 
 __all__ = ["ALL_PARENTS", "best_network", "chain_start", "log_weight", "search_tables"]
 
@@ -18,7 +24,7 @@ _NEAR = 40.0  # log posterior below that of the best graph, of others that count
 _SEED = 20170  # the tables are part of the target: all chains have to have the same
 
 
-def search_tables(problem, *, size=None):
+def search_tables(problem: "NetworkProblem", *, size: int | None = None) -> "ParentTables":
     """Tables of the parent sets that matter.
 
     Up to 14 variables they hold all sets, and a sampler on them is exact. Beyond, each
@@ -26,8 +32,8 @@ def search_tables(problem, *, size=None):
     Suter and Moffa 2022). The first candidates are the parents in good graphs that were found without any
     (:mod:`bayesstruct.networks.kernels.gaussian_order_search`, for scores of Gaussian networks), and those of a forward
     selection. A search and a short chain on these tables show which further parents are in
-    use; they become candidates, until none is missing or there is no room for more. With few rows many large
-    sets are left out that have little probability each and some together: samplers report how much
+    use; they become candidates, until none is missing or the maximum number is reached. With few rows many large
+    sets are left out that are individually improbable but not negligible in total: samplers report how much
     (:mod:`bayesstruct.networks.solvers.left_out`), and more candidates to begin with (`size`) make it less.
 
     Parameters
@@ -69,7 +75,7 @@ def _tables(problem, size, graphs):
     return tables
 
 
-def best_network(problem, rng, *, climbs) -> np.ndarray:
+def best_network(problem: "NetworkProblem", rng: np.random.Generator, *, climbs: int) -> np.ndarray:
     """Graph of the greatest log score and log prior weight that searches find.
 
     Parameters
@@ -91,7 +97,9 @@ def best_network(problem, rng, *, climbs) -> np.ndarray:
     return max([graph, *graphs[:1]], key=lambda g: log_weight(problem, g))
 
 
-def chain_start(problem, tables, rng) -> np.ndarray:
+def chain_start(
+    problem: "NetworkProblem", tables: "ParentTables", rng: np.random.Generator
+) -> np.ndarray:
     """Graph of a short search from a random order: chains begin apart, where the posterior is.
 
     Parameters
@@ -116,14 +124,14 @@ def chain_start(problem, tables, rng) -> np.ndarray:
     return best_graph(tables, rng, climbs=_CHAIN_CLIMBS)[0]
 
 
-def log_weight(problem, graph) -> float:
+def log_weight(problem: "NetworkProblem", graph: np.ndarray) -> float:
     """Log score plus log prior weight of a graph, (d, d), 1 at (parent, child)."""
     parents = [np.flatnonzero(own) for own in np.asarray(graph).T]
     return float(sum(problem.subsets(i, (), fixed=own)[0] for i, own in enumerate(parents)))
 
 
 def _first_candidates(problem, size, graphs):
-    """Parents in good graphs, the best one first, and as many of a forward selection as there is room for."""
+    """Parents in good graphs, the best one first, and then those of a forward selection, up to a maximum number."""
     score, prior = problem.score, problem.prior
     found = candidate_parents(score, size, allowed=prior.allowed, required=prior.required)
     candidates = [np.flatnonzero(own).tolist() for own in prior.required.T]
@@ -143,13 +151,15 @@ def _good_graphs(problem):
     return near_best([good_network(problem, rng) for _ in range(_STARTS)])
 
 
-def near_best(found) -> list[np.ndarray]:
+def near_best(found: list[tuple[float, np.ndarray]]) -> list[np.ndarray]:
     """Graphs of pairs of a log weight and a graph, the best first, without those far below it."""
     found = sorted(found, key=lambda pair: -pair[0])
     return [graph for value, graph in found if value >= found[0][0] - _NEAR]
 
 
-def good_network(problem, rng, climbs=_FROM_START):
+def good_network(
+    problem: "NetworkProblem", rng: np.random.Generator, climbs: int = _FROM_START
+) -> tuple[float, np.ndarray]:
     """Graph of a search from one random order, for scores of Gaussian networks, and its relative log weight.
 
     Returns
@@ -166,7 +176,7 @@ def good_network(problem, rng, climbs=_FROM_START):
 def _arcs_in_use(tables):
     """Which arcs the best graph, or some graphs of a short chain from it, have; (d, d) bool."""
     from bayesstruct.networks.kernels.order_search import best_graph
-    from bayesstruct.networks.kernels.partition_mcmc import default_moves, sweep
+    from bayesstruct.networks.kernels.samplers.partition_mcmc import default_moves, sweep
 
     rng = np.random.default_rng(_SEED)
     graph, _, _ = best_graph(tables, rng, climbs=_CLIMBS)
@@ -178,7 +188,7 @@ def _arcs_in_use(tables):
 
 
 def _grow(candidates, used):
-    """Add parents in use to the candidates where there is room; whether any was added."""
+    """Add parents in use to the candidates, up to the maximum number; whether any was added."""
     d, added = len(candidates), False
     for child, own in enumerate(candidates):
         for parent in np.flatnonzero(used[:, child]):

@@ -3,108 +3,23 @@
 import numpy as np
 import pymc as pm
 
-from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
 
-from bayesstruct.core.gibbs import register_step
-from bayesstruct.core.recognition import check_drawn, is_op, only_one, refusals
-from bayesstruct.networks.exact.problem import NetworkProblem
+from bayesstruct.core.gibbs import GibbsStep, register_step
+from bayesstruct.core.recognition import is_op
 from bayesstruct.networks.priors.dag import OrderDAGRV
-from bayesstruct.networks.priors.discrete_network import ProbabilityTablesRV
-from bayesstruct.networks.priors.gaussian_network import (
-    ArcWeightsRV,
-    InterceptsRV,
-    NoiseVariancesRV,
-)
-from bayesstruct.networks.solvers.left_out import left_out
-from bayesstruct.networks.solvers.parent_search import search_tables
-from bayesstruct.networks.steps.complete import (
-    NetworkMCMC,
-    dependents,
-    network_of,
-    network_problem_of,
-)
+from bayesstruct.networks.recognition.network import PARAMETERS, dependents, drawn_network
+from bayesstruct.networks.recognition.parameters import parameters_of, problem_of
+from bayesstruct.networks.steps.complete import NetworkMCMC
+from bayesstruct.networks.steps.graphs import OrderGraphs
 
-__all__ = ["OrderGraphs", "OrderNetworkMCMC", "sweep_orders"]
+__all__ = ["OrderNetworkMCMC"]
 
-_PARAMETERS = (NoiseVariancesRV, ArcWeightsRV, InterceptsRV, ProbabilityTablesRV)
-_SUMMED = 14  # variables up to which graphs are independent draws: seconds to set up
-_CLIMBS = 5  # local searches that a chain begins with
 _SUPPORTED = (
     'Supported is the graph, with the prior "order", of one observed GaussianNetwork or DiscreteNetwork and its '
     "parameters, on which nothing else depends; bs.models.bayesian_network makes them"
 )
-
-
-def sweep_orders(rng, tables, order, graph, sweeps=1):
-    """Move an order by Markov chain Monte Carlo, and draw a graph given it.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    tables : ParentTables
-    order : (d,) int64 array
-        Parents first; of a graph with a finite score. Empty to begin: with an order of `graph`, or of the
-        end of a short search if that has no arcs.
-    graph : (d, d) int8 array
-        The last graph.
-    sweeps : int
-
-    Returns
-    -------
-    order, graph : arrays
-    log_score : float
-        Sum of the local scores and log prior weights of the graph.
-    """
-    from bayesstruct.networks.kernels.dag_sampling import topological_order
-    from bayesstruct.networks.kernels.order_mcmc import default_moves, sweep
-    from bayesstruct.networks.kernels.order_search import best_graph
-    from bayesstruct.networks.kernels.parent_tables import family_scores
-
-    if not len(order):
-        begin = graph if graph.any() else best_graph(tables, rng, climbs=_CLIMBS)[0]
-        order = topological_order(begin)
-    order, out = np.array(order, np.int64), np.zeros_like(graph)
-    for _ in range(sweeps):
-        sweep(rng, tables, order, out, default_moves(tables.d))
-    return order, out, float(family_scores(tables, out).sum())
-
-
-class OrderGraphs:
-    """Draws of graphs under the order-modular prior.
-
-    Parameters
-    ----------
-    problem : NetworkProblem
-    sweeps : int
-        Of the order, where there are many variables.
-    candidates : int or None
-        None draws independently where there are few variables.
-    """
-
-    def __init__(self, problem, sweeps, candidates):
-        from bayesstruct.networks.exact.posterior import IndependentDraws
-
-        self.problem, self.sweeps = problem, sweeps
-        self.draws = self.tables = None
-        if candidates is None and problem.d <= _SUMMED:
-            self.draws = IndependentDraws(problem)
-        else:
-            self.tables = search_tables(problem, size=candidates)
-
-    def move(self, rng, order, graph):
-        """Return the next order and graph, and its log score."""
-        if self.tables is not None:
-            return sweep_orders(rng, self.tables, order, graph, self.sweeps)
-        graph = self.draws(rng)
-        return order, graph, self.draws.log_score(graph)
-
-    def left_out(self, rng, graph, order):
-        """Estimate the odds of parent sets outside of the tables, if there are tables."""
-        if self.tables is None:
-            return 0.0
-        return left_out(self.problem, self.tables, rng, graph, order)
 
 
 @dataclass_state
@@ -115,7 +30,7 @@ class OrderNetworkMCMCState(StepMethodState):
 
 
 @register_step(before=NetworkMCMC)
-class OrderNetworkMCMC(BlockedStep):
+class OrderNetworkMCMC(GibbsStep):
     """Draws of graph and parameters of a Bayesian network under the order-modular prior.
 
     Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` with the prior ``"order"`` and the parameters of a
@@ -126,17 +41,11 @@ class OrderNetworkMCMC(BlockedStep):
 
     Parameters
     ----------
-    vars : list of TensorVariable
-        Value variables of one network.
     sweeps : int, default 1
         Of the order, each of which tries some three moves for each variable.
     candidates : int, optional
         Candidate parents of each variable to begin with; 7 beyond 14 variables. Graphs whose parent sets have more
         than one parent outside the candidates are not visited (:func:`bayesstruct.solvers.search_tables`).
-    model : pymc.Model, optional
-    initial_point : dict, optional
-    compile_kwargs : dict, optional
-    rng : numpy.random.Generator, optional
 
     Raises
     ------
@@ -158,33 +67,20 @@ class OrderNetworkMCMC(BlockedStep):
     """
 
     name = "order_network_mcmc"
-    default_blocked = True
-    stats_dtypes_shapes = {
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {
         "n_arcs": (int, []),
         "log_score": (float, []),
         "left_out": (float, []),
     }
     _state_class = OrderNetworkMCMCState
 
-    def __init__(
-        self,
-        vars,
-        *,
-        sweeps=1,
-        candidates=None,
-        model=None,
-        initial_point=None,
-        compile_kwargs=None,
-        rng=None,
-        blocked=True,
-    ):
-        model = pm.modelcontext(model)
-        self.vars = [model.rvs_to_values.get(v, v) for v in vars]
-        part, problem, self.family = _one_network(
-            model, [model.values_to_rvs[v] for v in self.vars]
-        )
-        self.rng = get_random_generator(rng)
-        self.order, self.dag = _no_order(), part.dag.name
+    def prepare(self, model, drawn, sweeps=1, candidates=None):
+        """Recognise the network, and set its sampler up."""
+        plural = "graphs with the prior 'order'"
+        network = drawn_network(model, drawn, OrderDAGRV, plural, _SUPPORTED, _is_supported)
+        self.family = parameters_of(network)
+        self.order, self.dag = _no_order(), network.dag.name
+        problem = problem_of(network, self.family.score)
         self.graphs = OrderGraphs(problem, int(sweeps), candidates)
 
     def setup_chain(self, rng, tune, draws):
@@ -212,7 +108,7 @@ class OrderNetworkMCMC(BlockedStep):
         if is_op(var, OrderDAGRV):
             return Competence.IDEAL
         model = pm.Model.get_context(error_if_none=False)
-        if model is None or not is_op(var, _PARAMETERS):
+        if model is None or not is_op(var, PARAMETERS):
             return Competence.INCOMPATIBLE
         graphs = [rv for rv in model.free_RVs if is_op(rv, OrderDAGRV)]
         own = any(var in dependents(model, graph) for graph in graphs)
@@ -223,10 +119,5 @@ def _no_order():
     return np.empty(0, np.int64)
 
 
-def _one_network(model, drawn):
-    dag = only_one(drawn, OrderDAGRV, "graphs with the prior 'order'", _SUPPORTED)
-    with refusals(dag, _SUPPORTED):
-        part = network_of(model, dag)
-        check_drawn(part.variables, drawn)
-        problem, family = network_problem_of(model, part)
-    return part, NetworkProblem(problem.names, problem.score, problem.prior, order=True), family
+def _is_supported(network):
+    return network.conjugate and network.missing is None

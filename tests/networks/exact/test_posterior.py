@@ -9,8 +9,10 @@ from tools.random_scores import RandomScore, enumerated, probabilities
 
 from bayesstruct.data.errors import TableError
 from bayesstruct.exact import dag_posterior
-from bayesstruct.networks.exact.problem import network_problem, parent_prior
-from bayesstruct.networks.kernels.dag_sampling import all_dags, is_acyclic
+from bayesstruct.networks.data.arcs import parent_prior
+from bayesstruct.networks.exact.problem import network_problem
+from bayesstruct.networks.kernels.dags import all_dags, is_acyclic
+from bayesstruct.networks.kernels.scores.discrete import BDeu
 
 NAMES = ["a", "b", "c", "d"]
 PRIORS = {
@@ -147,7 +149,9 @@ def test_more_variables_than_can_be_enumerated(prior):
     np.testing.assert_allclose(posterior.log_evidence, few.log_evidence, atol=1e-11)
 
 
-@pytest.mark.parametrize(("kind", "options"), [("bge", {}), ("bdeu", {"ess": 2.0})])
+@pytest.mark.parametrize(
+    ("kind", "options"), [("bge", {}), ("bdeu", {"equivalent_sample_size": 2.0})]
+)
 def test_tables_are_scored(kind, options):
     rng = np.random.default_rng(11)
     values = rng.normal(size=(60, 4))
@@ -205,7 +209,7 @@ def test_probabilities_of_arcs_are_aligned_by_name():
         ({"tiers": [0, 1, 1, 2]}, "`tiers` has 0 where a group"),
         ({"max_parents": True}, "`max_parents` must be a whole number"),
         ({"equivalent_sample_size": 1.0}, "a score that"),
-        ({"ess": 1.0}, "a score that is made from a table"),
+        ({"pseudo_count": 1.0}, "a score that is made from a table"),
         ({"names": ["a", "b"]}, "for 4 variables"),
     ],
 )
@@ -219,10 +223,12 @@ def test_refusals_of_tables():
     table = pd.DataFrame(rng.normal(size=(20, 3)), columns=list("abc"))
     with pytest.raises(ValueError, match="unknown score 'bdo'"):
         dag_posterior(table, score="bdo")
+    with pytest.raises(TypeError, match="unknown option 'ess'"):
+        dag_posterior(table, score="bdeu", ess=2.0)
     with pytest.raises(TypeError, match="did you mean 'score'"):
         dag_posterior(table, scores="bge")
-    with pytest.raises(TypeError, match="`ess` belongs to the score 'bdeu'"):
-        dag_posterior(table, ess=2.0)
+    with pytest.raises(TypeError, match="`pseudo_count` belongs to the score 'bde'"):
+        dag_posterior(table, pseudo_count=2.0)
     with pytest.raises(ValueError, match="names of its columns"):
         dag_posterior(table, names=NAMES[:3])
     with pytest.raises(TableError, match="'a' holds numbers that are not whole"):
@@ -231,7 +237,7 @@ def test_refusals_of_tables():
         dag_posterior(table, interventions=np.zeros((3, 3), bool))
     with pytest.raises(TableError, match="unknown column 'z'"):
         dag_posterior(table, interventions=pd.DataFrame({"z": np.zeros(20, bool)}))
-    with pytest.raises(TableError, match="column 'b': cells are missing"):
+    with pytest.raises(TableError, match="column 'b': values are missing"):
         dag_posterior(table.assign(b=table["b"].where(table["b"] < 1, np.nan)))
     states = pd.DataFrame(rng.integers(0, 3, (30, 3)), columns=list("abc"))
     with pytest.raises(TableError, match="more than two values"):
@@ -273,14 +279,18 @@ def test_labels_that_are_numbers_are_those_of_the_table():
     assert parent_prior([0, 1, 2], tiers=[[0, 2], [1]]).allowed.sum() == 4
 
 
-@pytest.mark.parametrize(("kind", "own"), [("bge", "alpha_mu"), ("bdeu", "ess")])
-def test_the_size_of_the_prior_has_the_name_of_the_model(kind, own):
+@pytest.mark.parametrize("kind", ["bge", "bdeu"])
+def test_the_size_of_the_prior_has_the_name_of_the_model(kind):
     values = np.random.default_rng(16).normal(size=(30, 3))
     table = values if kind == "bge" else (values > 0) * 1
     named = dag_posterior(table, score=kind, equivalent_sample_size=5)
-    assert named.log_total == dag_posterior(table, score=kind, **{own: 5.0}).log_total
-    with pytest.raises(ValueError, match="are the same; give one"):
-        dag_posterior(table, score=kind, equivalent_sample_size=5, **{own: 5.0})
+    if kind == "bge":
+        assert named.log_total == dag_posterior(table, score=kind, alpha_mu=5.0).log_total
+        with pytest.raises(ValueError, match="are the same; give one"):
+            dag_posterior(table, score=kind, equivalent_sample_size=5, alpha_mu=5.0)
+    else:
+        score = BDeu(table, equivalent_sample_size=5.0)
+        assert named.log_total == dag_posterior(score).log_total
     with pytest.raises(ValueError, match="must be a positive number"):
         dag_posterior(table, score=kind, equivalent_sample_size="1")
     with pytest.raises(ValueError, match="belongs to the scores 'bge' and 'bdeu'"):

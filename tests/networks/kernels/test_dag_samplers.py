@@ -3,24 +3,24 @@
 import importlib.util
 import itertools
 
-import numba
 import numpy as np
 import pytest
 
 from tools.batches import mean_and_error
 from tools.random_scores import RandomScore
 
-from bayesstruct.networks.kernels import (
+from bayesstruct.core import jit
+from bayesstruct.networks.kernels import order_search
+from bayesstruct.networks.kernels.dag_priors import ParentPrior
+from bayesstruct.networks.kernels.dags import all_dags, topological_orders
+from bayesstruct.networks.kernels.parent_sums import FREE
+from bayesstruct.networks.kernels.parent_tables import LIST, SIZE, family_scores, parent_tables
+from bayesstruct.networks.kernels.samplers import (
     order_mcmc,
-    order_search,
     parent_blocks,
     partition_mcmc,
     structure_mcmc,
 )
-from bayesstruct.networks.kernels import parent_tables as kernel
-from bayesstruct.networks.kernels.dag_priors import ParentPrior
-from bayesstruct.networks.kernels.dag_sampling import all_dags, topological_orders
-from bayesstruct.networks.kernels.parent_tables import family_scores, parent_tables
 
 D = 4
 GRAPHS = all_dags(D).astype(np.int8)
@@ -46,8 +46,10 @@ def cases():
     some = [[1], [3, 2], [0], [1]]
     out = {}
     for name, prior, candidates in [
-        ("all", None, every), ("plus one", None, some), ("constrained", constrained(), some)
-    ]:  # fmt: skip
+        ("all", None, every),
+        ("plus one", None, some),
+        ("constrained", constrained(), some),
+    ]:
         tables = parent_tables(score, prior, candidates)
         log = np.array([family_scores(tables, graph).sum() for graph in GRAPHS])
         start = order_search.best_graph(tables, np.random.default_rng(0), climbs=1)[0]
@@ -128,7 +130,8 @@ def interpreted(module, monkeypatch):
     spec = importlib.util.find_spec(module.__name__)
     copy = importlib.util.module_from_spec(spec)
     with monkeypatch.context() as patch:
-        patch.setattr(numba, "njit", lambda **_: lambda function: function)
+        for decorator in ("inner", "kernel"):
+            patch.setattr(jit, decorator, lambda function: function)
         spec.loader.exec_module(copy)
     return copy
 
@@ -136,7 +139,7 @@ def interpreted(module, monkeypatch):
 def one_way(rng, t, likely):
     """Draw a candidate and its child in this order only: not as probable as the reverse."""
     child = int(rng.random() * D)
-    own = kernel.LIST + int(rng.random() * t.layout[child, kernel.SIZE])
+    own = LIST + int(rng.random() * t.layout[child, SIZE])
     return t.layout[child, own], child
 
 
@@ -190,7 +193,7 @@ def test_a_block_of_all_variables_is_drawn_anew(cases):
 
 def no_layer(*_):
     """Parents of a later layer need not meet the layer before it: graphs of few arcs count twice."""
-    return np.int64(kernel.FREE)
+    return np.int64(FREE)
 
 
 def test_layers_that_do_not_meet_are_noticed(cases, monkeypatch):

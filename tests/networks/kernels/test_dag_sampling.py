@@ -8,20 +8,21 @@ from scipy.stats import chi2
 from tools.random_scores import RandomScore, enumerated, probabilities
 
 from bayesstruct.networks.exact.posterior import prior_arc_probabilities
-from bayesstruct.networks.kernels import dag_sampling
+from bayesstruct.networks.kernels import prior_draws
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
-from bayesstruct.networks.kernels.dag_sampling import (
+from bayesstruct.networks.kernels.dags import (
     all_dags,
-    draw_dag,
-    draw_modular_dag,
-    draw_ordered_dag,
-    draw_uniform_dags,
     is_acyclic,
-    log_prior_constant,
-    mean_number_of_arcs,
     number_of_dags,
     topological_order,
     topological_orders,
+)
+from bayesstruct.networks.kernels.prior_chains import draw_modular_dag, draw_ordered_dag
+from bayesstruct.networks.kernels.prior_draws import (
+    draw_dag,
+    draw_uniform_dags,
+    log_prior_constant,
+    mean_number_of_arcs,
 )
 
 NO_DATA = RandomScore(4, 0, scale=0.0)
@@ -115,13 +116,13 @@ def test_draws_by_random_orders_are_not_uniform():
 
 
 def test_sizes_of_layers_have_converged_where_it_is_assumed():
-    def law(n, before):
-        ladder = dag_sampling._layer_weights(before, n)
+    def shares_of(n, before):
+        ladder = prior_draws._layer_weights(before, n)
         shares = np.array([top * 2**100 // ladder[-1] for top in ladder[:20]], float) / 2.0**100
         return np.diff(shares, prepend=0.0)
 
     for before in (0, 1, 2, 4):
-        np.testing.assert_allclose(law(40, before), law(60, before), atol=1e-15)
+        np.testing.assert_allclose(shares_of(40, before), shares_of(60, before), atol=1e-15)
 
 
 def test_large_uniform_draws():
@@ -135,7 +136,7 @@ def test_large_uniform_draws():
 
 @pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.parametrize("order", [False, True])
-def test_draws_have_the_law_of_the_prior(name, order):
+def test_draws_have_the_distribution_of_the_prior(name, order):
     _, _, weights = enumerated(NO_DATA, PRIORS[name], order)
     rng = np.random.default_rng(8)
     draws = np.array([draw_dag(rng, PRIORS[name], order=order) for _ in range(1500)])
@@ -143,14 +144,14 @@ def test_draws_have_the_law_of_the_prior(name, order):
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_the_chain_of_graphs_has_the_law_of_the_prior(name):
+def test_the_chain_of_graphs_has_the_distribution_of_the_prior(name):
     _, _, weights = enumerated(NO_DATA, PRIORS[name])
     rng = np.random.default_rng(9)
     draws = np.array([draw_modular_dag(rng, PRIORS[name]) for _ in range(1500)])
     assert fit(draws, probabilities(weights)) > 1e-3
 
 
-def test_a_chain_without_steps_has_the_law_of_orders():
+def test_a_chain_without_steps_has_the_distribution_of_orders():
     _, _, weights = enumerated(NO_DATA, PRIORS["fair"])
     rng = np.random.default_rng(10)
     draws = np.array([draw_modular_dag(rng, PRIORS["fair"], steps=0) for _ in range(1500)])

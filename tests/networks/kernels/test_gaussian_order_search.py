@@ -7,10 +7,10 @@ import pytest
 
 from tools.random_scores import enumerated
 
-from bayesstruct.networks.exact.problem import parent_prior
+from bayesstruct.networks.data.arcs import parent_prior
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
 from bayesstruct.networks.kernels.gaussian_order_search import search_orders
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.scores.named import network_score
 from bayesstruct.simulate import bayesian_network
 from bayesstruct.solvers import optimal_dag
 

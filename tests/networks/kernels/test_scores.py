@@ -1,4 +1,4 @@
-"""Local scores of Bayesian networks against formulas written out, and their laws."""
+"""Local scores of Bayesian networks against formulas written out, and their distributions."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import xlogy
 from scipy.stats import multivariate_t
 
-from bayesstruct.networks.kernels.scores import SCORE_KINDS, network_score
+from bayesstruct.networks.kernels.scores.named import SCORE_KINDS, network_score
 
 STATES = np.array([2, 3, 2, 4, 3, 2, 4])
 DISCRETE = ("bdeu", "bde", "multinomial")
@@ -64,14 +64,14 @@ def test_bge_is_a_normal_inverse_gamma_regression(child, parents):
     t, p = alpha_mu * (alpha_w - 8) / (alpha_mu + 1), len(parents)
     a, b = (alpha_w - 7 + p + 1) / 2, t / 2
     prior = np.diag([1 / alpha_mu, *[1 / t] * p])
-    law = multivariate_t(
+    density = multivariate_t(
         np.full(len(x), nu[child]), b / a * (np.eye(len(x)) + design @ prior @ design.T), 2 * a
     )
-    # The law inverts a 30 x 30 matrix.
-    assert score.local(child, parents) == pytest.approx(law.logpdf(x[:, child]), abs=1e-8)
+    # The density inverts a 30 x 30 matrix.
+    assert score.local(child, parents) == pytest.approx(density.logpdf(x[:, child]), abs=1e-8)
 
 
-def test_bge_of_a_complete_graph_is_the_product_of_predictive_laws():
+def test_bge_of_a_complete_graph_is_the_product_of_predictive_densities():
     x, alpha_mu, alpha_w = continuous()[:, :4], 2.0, 9.0
     score = network_score(x, "bge", alpha_mu=alpha_mu, alpha_w=alpha_w)
     mean, scatter, total = np.zeros(4), alpha_mu * 4.0 / (alpha_mu + 1) * np.eye(4), 0.0
@@ -108,7 +108,11 @@ def test_discrete_scores_are_functions_of_counts(child, parents, n):
         "bde": dirichlet(0.5),
         "multinomial": likelihood - q * (r - 1) * math.log(n) / 2,
     }
-    hyper = {"bdeu": {"ess": 2.5}, "bde": {"pseudo_count": 0.5}, "multinomial": {}}
+    hyper = {
+        "bdeu": {"equivalent_sample_size": 2.5},
+        "bde": {"pseudo_count": 0.5},
+        "multinomial": {},
+    }
     for kind, value in expected.items():
         score = network_score(x, kind, states=STATES, **hyper[kind])
         assert score.local(child, parents) == pytest.approx(value, rel=1e-10, abs=1e-9)
@@ -353,7 +357,10 @@ def test_a_constant_binary_child():
         ({"interventions": [[False]]}, "4 x 2"),
         ({"interventions": np.zeros((4, 2))}, "true or false"),
         ({"kind": "gaussian"}, "column 1 is constant in the 4 rows"),
-        ({"kind": "bdeu", "ess": -1.0}, "`ess` must be a positive"),
+        (
+            {"kind": "bdeu", "equivalent_sample_size": -1.0},
+            "`equivalent_sample_size` must be a positive",
+        ),
         ({"kind": "bde", "pseudo_count": np.inf}, "`pseudo_count` must be a positive"),
         ({"kind": "bdeu", "states": [1, 2]}, "column 0 has the state 3, but `states` says 1"),
         ({"kind": "bdeu", "states": [4]}, "one number for each"),

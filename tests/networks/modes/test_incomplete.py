@@ -11,12 +11,13 @@ from scipy.special import gammaln, logsumexp
 import bayesstruct as bs
 
 from bayesstruct.models import bayesian_network
-from bayesstruct.networks.kernels.expected_scores import ExpectedBDeu, ExpectedBGe
-from bayesstruct.networks.kernels.scores import BDeu, BGe
-from bayesstruct.networks.modes.incomplete import _Numbers as Numbers
-from bayesstruct.networks.modes.incomplete import _States as States
+from bayesstruct.networks.kernels.scores.discrete import BDeu
+from bayesstruct.networks.kernels.scores.expected import ExpectedBDeu, ExpectedBGe
+from bayesstruct.networks.kernels.scores.gaussian import BGe
+from bayesstruct.networks.modes.completions import NormalCompletions, StateCompletions
 from bayesstruct.networks.modes.incomplete import structural_em
-from bayesstruct.networks.steps.incomplete import completed_rows, incomplete_network_of
+from bayesstruct.networks.recognition.completed import completed_table
+from bayesstruct.networks.recognition.network import network_of
 
 SET = pd.DataFrame({"c": np.arange(30) < 6})
 FREE = np.ones((30, 3), bool)
@@ -43,9 +44,9 @@ def states():
 
 def climb(data, score):
     model = bayesian_network(data, score=score, interventions=SET)
-    part = incomplete_network_of(model, model["dag"])
-    rows, op = completed_rows(model, part), part.dag.owner.op
-    make = Numbers if part.gaussian else States
+    network = network_of(model, model["dag"])
+    rows, op = completed_table(network), network.dag.owner.op
+    make = NormalCompletions if network.gaussian else StateCompletions
     _, graph, bounds, converged = structural_em(op.names, op.prior, lambda: make(rows))
     assert converged
     return graph, bounds
@@ -80,7 +81,7 @@ def test_the_bound_rises_to_just_below_the_exact_value(kind):
     assert len(bounds) > 2
     assert np.diff(bounds).min() > -1e-8  # rounding
     value = exact(data, graph)
-    # Fewer than one row is missing, and the bound loses what the cells share with the parameters.
+    # Fewer than one row is missing, and the bound loses what the missing values share with the parameters.
     assert value - 0.5 < bounds[-1] < value
     for i, j in itertools.permutations(range(3), 2):  # no neighbour of the graph is better
         other = graph.copy()
@@ -95,7 +96,7 @@ def test_scores_of_complete_tables_are_the_usual_ones():
     none = np.zeros((0, 3, 3)), np.zeros(0, int)
     own = ExpectedBGe(z, *none, interventions=~FREE).subsets(2, [0, 1])
     np.testing.assert_allclose(own, BGe(z, interventions=~FREE).subsets(2, [0, 1]), rtol=1e-12)
-    options = {"states": (3, 3, 3), "interventions": ~FREE, "ess": 1.5}
+    options = {"states": (3, 3, 3), "interventions": ~FREE, "equivalent_sample_size": 1.5}
     weighted = ExpectedBDeu(x, np.ones(30), cells=27, **options)
     plain = BDeu(x, **options)
     np.testing.assert_allclose(weighted.subsets(2, [0, 1]), plain.subsets(2, [0, 1]), rtol=1e-12)
@@ -107,7 +108,7 @@ def test_scores_of_complete_tables_are_the_usual_ones():
     assert half == pytest.approx(wanted, rel=1e-12)
 
 
-def test_find_map_fills_the_gaps():
+def test_find_map_fills_missing_values_in():
     data = numbers()
     with bayesian_network(data, interventions=SET):
         mode = bs.find_MAP()
@@ -127,7 +128,7 @@ def test_what_has_no_mode_here_is_refused():
     wide.iloc[4, :13] = np.nan
     with (
         bayesian_network(wide, score="bdeu", max_parents=1),
-        pytest.raises(ValueError, match=r"row 4 .* 13 missing cells with 8,192 completions"),
+        pytest.raises(ValueError, match=r"row 4 .* 13 missing values with 8,192 completions"),
     ):
         bs.find_MAP()
     with (

@@ -11,9 +11,10 @@ from scipy.special import gammaln, logsumexp
 import bayesstruct as bs
 
 from bayesstruct.data.errors import TableError
-from bayesstruct.networks.kernels.dag_sampling import all_dags, topological_orders
+from bayesstruct.networks.kernels.dags import all_dags, topological_orders
 from bayesstruct.networks.kernels.linear_extensions import log_orders
-from bayesstruct.networks.kernels.scores import BDeu, BGe
+from bayesstruct.networks.kernels.scores.discrete import BDeu
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.networks.priors.discrete_network import table_cells
 from bayesstruct.networks.priors.gaussian_network import coefficient_matrix
 
@@ -101,7 +102,7 @@ def test_orders_are_counted():
     pairs = np.zeros((4, 4), int)
     pairs[0, 1] = pairs[2, 3] = 1
     assert log_orders(pairs) == pytest.approx(np.log(6))
-    with pytest.raises(ValueError, match="23 variables of the graph hang together"):
+    with pytest.raises(ValueError, match="23 variables of the graph are connected"):
         log_orders(np.eye(23, k=1))
 
 
@@ -148,7 +149,7 @@ def test_weights_without_an_arc_are_zero():
     assert f(point | {"w": np.eye(6)[0]}) == -np.inf
 
 
-def test_cells_that_were_set_say_nothing_and_stay():
+def test_values_that_were_set_are_uninformative_and_stay():
     x = np.array([[0.5, -1.0, 2.0]])
     setting = np.array([[np.nan, -1.0, np.nan]])
     model = gaussian(x, GRAPH, 6.0, 0.5, 1.0, setting)
@@ -196,7 +197,7 @@ def test_the_marginal_likelihood_of_states_is_the_score():
         for c in range(q):
             counts = np.bincount(x[code == c, i], minlength=k)
             total -= dirichlet(t[i, c * k : (c + 1) * k], counts + ess / (q * k))
-    score = BDeu(x, states=STATES, ess=ess)
+    score = BDeu(x, states=STATES, equivalent_sample_size=ess)
     wanted = sum(score.local(i, np.flatnonzero(GRAPH[:, i])) for i in range(3))
     assert total == pytest.approx(wanted, abs=1e-9)
 
@@ -240,7 +241,7 @@ def test_cells_of_the_largest_table():
 
 
 def incomplete(x, missing, setting):
-    """Parameters of a network, and the same rows with and without missing cells."""
+    """Parameters of a network, and the same rows with and without missing values."""
     matrix = np.array([[0, 0, 0], [0.8, 0, 0], [-0.5, 0.7, 0]])
     params = [1.0, 0.0, 0.3], matrix, np.array([1.0, 0.5, 2.0]), 3.0, [2.0, 1.0, 0.5], setting
     whole = bs.distributions.GaussianNetwork.dist(*params, shape=x.shape)
@@ -249,7 +250,7 @@ def incomplete(x, missing, setting):
     return whole, rows, cells
 
 
-def test_observed_and_missing_cells_make_the_rows():
+def test_observed_and_missing_values_make_the_rows():
     x = np.random.default_rng(4).normal(3.0, 2.0, size=(4, 3))
     missing = np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0], [0, 1, 1]], bool)
     setting = np.where(np.eye(4, 3, k=0), x, np.nan)  # one cell of each of three rows is set
@@ -264,7 +265,7 @@ def test_observed_and_missing_cells_make_the_rows():
     np.testing.assert_allclose(observed[alone], complete[alone], rtol=1e-12)
 
 
-def test_missing_cells_are_drawn_from_their_density():
+def test_missing_values_are_drawn_from_their_density():
     x = np.zeros((1, 3))
     _, rows, cells = incomplete(x, np.array([[False, True, True]]), np.full((1, 3), np.nan))
     draws = pm.draw(cells, 3000, random_seed=5)
@@ -274,9 +275,12 @@ def test_missing_cells_are_drawn_from_their_density():
     # A normal density: its matrix from differences, to compare with that of the draws.
     step = np.eye(2)
     top = logp(centre)
-    hessian = np.array([
-        [logp(centre + a + b) - logp(centre + a) - logp(centre + b) + top for a in step] for b in step
-    ])  # fmt: skip
+    hessian = np.array(
+        [
+            [logp(centre + a + b) - logp(centre + a) - logp(centre + b) + top for a in step]
+            for b in step
+        ]
+    )
     np.testing.assert_allclose(np.cov(draws.T), np.linalg.inv(-hessian), rtol=0.15)
     slope = np.array([logp(centre + a) - logp(centre - a) for a in step]) / 2
     spread = np.sqrt(np.diag(np.linalg.inv(-hessian)) / len(draws))

@@ -7,10 +7,11 @@ from tools.dags import random_dags
 from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
 from bayesstruct.networks.kernels.parent_tables import parent_tables
-from bayesstruct.networks.kernels.scores import BDeu, BGe
-from bayesstruct.networks.kernels.structure_mcmc import flip_covered
+from bayesstruct.networks.kernels.samplers.structure_mcmc import flip_covered
+from bayesstruct.networks.kernels.scores.discrete import BDeu
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.networks.solvers.blocks import local_modes, nearest_equivalent, switching_blocks
-from bayesstruct.networks.steps.complete import PartitionGraphs
+from bayesstruct.networks.steps.graphs import PartitionGraphs
 
 
 class NoScore:

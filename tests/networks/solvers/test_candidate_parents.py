@@ -6,7 +6,7 @@ import scipy.io
 
 from tools.places import DATA
 
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.scores.named import network_score
 from bayesstruct.networks.solvers.candidate_parents import blanket_candidates, candidate_parents
 
 SHARED = pytest.mark.skipif(not DATA.exists(), reason="the data of the sources are not here")

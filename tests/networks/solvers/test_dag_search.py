@@ -14,9 +14,9 @@ from tools.random_scores import RandomScore, enumerated
 from bayesstruct.core.solution import ConvergenceWarning
 from bayesstruct.data.errors import TableError
 from bayesstruct.networks.exact.problem import network_problem
-from bayesstruct.networks.kernels.dag_sampling import is_acyclic
-from bayesstruct.networks.kernels.scores import network_score
-from bayesstruct.networks.solvers.mmpc import _log_chi_square
+from bayesstruct.networks.kernels.dags import is_acyclic
+from bayesstruct.networks.kernels.scores.named import network_score
+from bayesstruct.networks.solvers.mmpc import log_chi_square
 from bayesstruct.simulate import bayesian_network
 from bayesstruct.solvers import (
     blanket_candidates,
@@ -407,7 +407,7 @@ def test_options_of_known_order_that_are_refused():
 
 
 def partial_correlation_p(x, a, b, given):
-    """From residuals; the normal law of Fisher's z."""
+    """From residuals; the normal distribution of Fisher's z."""
     design = np.column_stack([np.ones(len(x)), x[:, list(given)]])
     a, b = (x[:, j] - design @ np.linalg.lstsq(design, x[:, j])[0] for j in (a, b))
     z = np.sqrt(len(x) - len(given) - 3) * np.arctanh(a @ b / np.sqrt(a @ a * (b @ b)))
@@ -499,7 +499,7 @@ def test_tail_of_chi_square_far_out(freedom):
         expected = np.logaddexp.reduce(terms, axis=1)
         # Both sides lose digits in the terms that cancel, of the size of x.
         np.testing.assert_allclose(
-            [_log_chi_square(v, freedom) for v in x], expected, rtol=1e-10, atol=1e-9
+            [log_chi_square(v, freedom) for v in x], expected, rtol=1e-10, atol=1e-9
         )
 
 
@@ -512,7 +512,7 @@ def test_tail_of_chi_square_far_out(freedom):
         (None, {"max_conditioning": 1.5}, "`max_conditioning` must be"),
         (None, {"test": "g2"}, "'x0', 'x1', 'x2' and 'x3'"),
         ("short", {}, "4 rows are too few"),
-        ("gap", {}, "column 'x1': cells are missing"),
+        ("gap", {}, "column 'x1': values are missing"),
         ("few", {"test": "g2"}, "columns 'x0' and 'x1' have 9 joint states, and G2 needs 5 rows"),
     ],
 )

@@ -9,7 +9,7 @@ from tools.random_scores import RandomScore, enumerated
 from bayesstruct.core.solution import ConvergenceWarning
 from bayesstruct.data.errors import TableError
 from bayesstruct.networks.exact.problem import network_problem
-from bayesstruct.networks.kernels.dag_sampling import is_acyclic
+from bayesstruct.networks.kernels.dags import is_acyclic
 from bayesstruct.networks.solvers.optimal_dag import optimal_dag
 
 OPTIONS = {

@@ -5,7 +5,7 @@ import pytest
 
 from bayesstruct.networks.exact.problem import network_problem
 from bayesstruct.networks.kernels import gaussian_order_search, order_search
-from bayesstruct.networks.kernels.dag_sampling import is_acyclic
+from bayesstruct.networks.kernels.dags import is_acyclic
 from bayesstruct.networks.kernels.parent_tables import family_scores, parent_tables
 from bayesstruct.networks.solvers import parent_search
 from bayesstruct.networks.solvers.candidate_parents import candidate_parents

@@ -12,7 +12,7 @@ import scipy.io
 from tools.places import DATA
 from tools.repository_networks import NETWORKS, folder, network
 
-from bayesstruct.networks.kernels.scores import network_score
+from bayesstruct.networks.kernels.scores.named import network_score
 from bayesstruct.simulate import bayesian_network
 from bayesstruct.solvers import blanket_candidates, dag_search, k2, known_order
 

@@ -1,4 +1,4 @@
-"""The step of Bayesian networks against enumeration and by its joint law."""
+"""The step of Bayesian networks against enumeration and by its joint distribution."""
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,13 @@ import bayesstruct as bs
 from bayesstruct.models import bayesian_network
 from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
-from bayesstruct.networks.kernels.dag_sampling import draw_uniform_dags, topological_order
+from bayesstruct.networks.kernels.dags import topological_order
 from bayesstruct.networks.kernels.order_search import best_graph
 from bayesstruct.networks.kernels.parameters import GaussianPrior, draw_regressions, rows_times_rows
 from bayesstruct.networks.kernels.parent_tables import parent_tables
-from bayesstruct.networks.kernels.partition_mcmc import Moves, sweep
-from bayesstruct.networks.kernels.scores import BGe
+from bayesstruct.networks.kernels.prior_draws import draw_uniform_dags
+from bayesstruct.networks.kernels.samplers.partition_mcmc import Moves, sweep
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.networks.solvers.candidate_parents import candidate_parents
 from bayesstruct.steps import NetworkMCMC
 
@@ -140,7 +141,7 @@ def statistics(state):
     return out
 
 
-def test_graph_parameters_and_rows_have_their_joint_law():
+def test_graph_parameters_and_rows_have_their_joint_distribution():
     assert_geweke(forward, transition(PRIOR), statistics, draws=6000, batches=60)
 
 
@@ -150,7 +151,7 @@ def test_a_wrong_shape_of_the_variances_breaks_it():
         assert_geweke(forward, transition(wrong), statistics, draws=6000, batches=60)
 
 
-def test_tables_have_their_law_given_the_graph():
+def test_tables_have_their_distribution_given_the_graph():
     data = state_table()
     points = chain(bayesian_network(data, score="bdeu", max_parents=1), 3000)
     alone = np.array([p["table"][3, :2] for p in points if not p["dag"][:, 3].any()])
@@ -217,13 +218,19 @@ def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
         return parent_tables(problem, None, [[(i + 1) % 9] for i in range(9)])
 
     if short:
-        monkeypatch.setattr("bayesstruct.networks.steps.complete.search_tables", one_candidate)
+        monkeypatch.setattr("bayesstruct.networks.steps.graphs.search_tables", one_candidate)
     with bayesian_network(pd.DataFrame(x).add_prefix("v")) as model:
         step = NetworkMCMC(model.free_RVs, candidates=1)
         idata = pm.sample(
-            200, tune=50, chains=2, cores=1, step=step, random_seed=2, progressbar=False,
+            200,
+            tune=50,
+            chains=2,
+            cores=1,
+            step=step,
+            random_seed=2,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
     rows = [row for row in bs.check(idata).rows if "outside of the candidates" in row.quantity]
     assert [row.ok for row in rows] == ok
     assert all("more candidates" in row.verdict for row in rows)
@@ -232,9 +239,14 @@ def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
 def test_pm_sample_assigns_it():
     with bayesian_network(normal_table().iloc[:, :3], required=[("a", "b")]):
         idata = pm.sample(
-            100, tune=10, chains=2, cores=1, random_seed=1, progressbar=False,
+            100,
+            tune=10,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
     assert {"n_arcs", "log_score", "acceptance"} <= set(idata["sample_stats"].data_vars)
     assert (idata["posterior"]["arc"].sel(ordered_pair="a -> b") == 1).all()
     dag = idata["posterior"]["dag"].values

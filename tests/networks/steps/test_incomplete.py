@@ -1,4 +1,4 @@
-"""The step of incomplete Bayesian networks against sums and integrals over the missing cells."""
+"""The step of incomplete Bayesian networks against sums and integrals over the missing values."""
 
 import itertools
 
@@ -12,9 +12,10 @@ from tools.batches import batch_means
 import bayesstruct as bs
 
 from bayesstruct.models import bayesian_network
-from bayesstruct.networks.kernels import cells as network_cells
-from bayesstruct.networks.kernels.dag_sampling import all_dags, topological_orders
-from bayesstruct.networks.kernels.scores import BDeu, BGe
+from bayesstruct.networks.kernels import missing_values
+from bayesstruct.networks.kernels.dags import all_dags, topological_orders
+from bayesstruct.networks.kernels.scores.discrete import BDeu
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.steps import IncompleteNetworkMCMC
 
 SET = pd.DataFrame({"c": np.arange(14) < 4})
@@ -65,28 +66,28 @@ def log_weights(score, orders):
     return out
 
 
-def moments(graphs, cells):
-    """What is compared: arcs, cells, and products of cells, draw by draw."""
-    i, j = np.triu_indices(cells.shape[1])
-    return np.column_stack([graphs.reshape(len(graphs), 9), cells, cells[:, i] * cells[:, j]])
+def moments(graphs, values):
+    """Compared statistics of each draw: arcs, missing values, and their products."""
+    i, j = np.triu_indices(values.shape[1])
+    return np.column_stack([graphs.reshape(len(graphs), 9), values, values[:, i] * values[:, j]])
 
 
 def exact(completions, score_of, *, orders=False):
     """Means of `moments` over graphs and completions, by their weights."""
-    logs = np.array([log_weights(score_of(cells), orders) for cells in completions])
+    logs = np.array([log_weights(score_of(values), orders) for values in completions])
     weight = np.exp(logs - logs.max())
     weight /= weight.sum()
-    cells = np.array(completions, float)
-    i, j = np.triu_indices(cells.shape[1])
-    both = np.column_stack([cells, cells[:, i] * cells[:, j]])
+    values = np.array(completions, float)
+    i, j = np.triu_indices(values.shape[1])
+    both = np.column_stack([values, values[:, i] * values[:, j]])
     arcs = np.einsum("g,gij->ij", weight.sum(axis=0), GRAPHS)
     return np.concatenate([arcs.ravel(), weight.sum(axis=1) @ both])
 
 
-def assert_same(points, wanted, standardize=lambda cells: cells):
+def assert_same(points, wanted, standardize=lambda values: values):
     graphs = np.array([p["dag"] for p in points], float)
-    cells = standardize(np.array([p["x_missing"] for p in points]))
-    values = moments(graphs, cells)
+    values = standardize(np.array([p["x_missing"] for p in points]))
+    values = moments(graphs, values)
     error = batch_means(values, 40).std(axis=0, ddof=1) / np.sqrt(40)
     z = (values.mean(axis=0) - wanted) / np.maximum(error, 2e-3)
     worst = np.abs(z).max()
@@ -101,14 +102,14 @@ def normal():
     z, free = ((data - location) / scale).to_numpy().copy(), np.zeros((14, 3), bool)
     free[:4, 2] = True
 
-    def score_of(cells):
-        z[5, 1:] = cells
+    def score_of(values):
+        z[5, 1:] = values
         return BGe(z, interventions=free)
 
     # The trapezoidal rule is exact to many digits for steps below the deviation of a cell, some 0.7.
     grid = np.arange(-6.0, 6.1, 0.6)
     wanted = exact(list(itertools.product(grid, grid)), score_of)
-    return model, wanted, lambda cells: (cells - location[1:]) / scale[1:]
+    return model, wanted, lambda values: (values - location[1:]) / scale[1:]
 
 
 @pytest.fixture(scope="module")
@@ -118,15 +119,15 @@ def discrete():
     x, free, gaps = data.to_numpy().copy(), np.zeros((14, 3), bool), data.isna().to_numpy()
     free[:4, 2] = True
 
-    def score_of(cells):
-        x[gaps] = cells
+    def score_of(values):
+        x[gaps] = values
         return BDeu(x.astype(int), states=(2, 2, 2), interventions=free)
 
     completions = list(itertools.product((0, 1), repeat=4))
     return model, *(exact(completions, score_of, orders=orders) for orders in (False, True))
 
 
-def test_graphs_and_missing_numbers_have_their_joint_law(normal):
+def test_graphs_and_missing_numbers_have_their_joint_distribution(normal):
     model, wanted, standardize = normal
     assert_same(chain(model, 1000), wanted, standardize)
 
@@ -142,12 +143,12 @@ def test_numbers_drawn_without_their_row_are_caught(normal, monkeypatch):
     def from_the_margin(rng, intercept, coefficients, variance, free, z, missing):
         z[missing] = rng.normal(size=missing.sum())
 
-    monkeypatch.setattr(network_cells, "draw_normal_cells", from_the_margin)
+    monkeypatch.setattr(missing_values, "draw_missing_numbers", from_the_margin)
     with pytest.raises(AssertionError, match="worst z"):
         assert_same(chain(model, 300), wanted, standardize)
 
 
-def test_graphs_and_missing_states_have_their_joint_law(discrete):
+def test_graphs_and_missing_states_have_their_joint_distribution(discrete):
     model, wanted, _ = discrete
     assert_same(chain(model, 1000), wanted)
 
@@ -163,7 +164,7 @@ def test_the_prior_of_orders_counts_here_too(discrete):
 
 def test_states_drawn_from_their_parents_only_are_caught(discrete, monkeypatch):
     model, wanted, _ = discrete
-    kernel = network_cells.draw_state_cells
+    kernel = missing_values.draw_missing_states
 
     def without_children(rng, rows, columns, table, free, states, strides, tables):
         for row, column in zip(rows, columns, strict=True):
@@ -172,7 +173,7 @@ def test_states_drawn_from_their_parents_only_are_caught(discrete, monkeypatch):
             at = np.array([row]), np.array([column])
             kernel(rng, *at, table, alone, states, strides, tables)
 
-    monkeypatch.setattr(network_cells, "draw_state_cells", without_children)
+    monkeypatch.setattr(missing_values, "draw_missing_states", without_children)
     with pytest.raises(AssertionError, match="worst z"):
         assert_same(chain(model, 500), wanted)
 

@@ -11,7 +11,7 @@ import bayesstruct as bs
 
 from bayesstruct.distributions import FittedGaussianNetwork, fitted
 from bayesstruct.models import bayesian_network
-from bayesstruct.networks.kernels.dag_sampling import all_dags
+from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
 from bayesstruct.steps import NetworkMCMC, OrderNetworkMCMC, ScoredNetworkMCMC
 
@@ -88,9 +88,9 @@ def test_the_prior_of_orders_is_drawn_exactly(candidates):
 )
 def test_likelihood_and_price_are_the_score(fit):
     for graph in all_dags(4)[::60]:
-        *laws, price = fit.compute(graph)
+        *estimates, price = fit.compute(graph)
         if isinstance(fit, GaussianFit):
-            intercept, matrix, variance = laws
+            intercept, matrix, variance = estimates
             r = fit.z - intercept - fit.z @ matrix.T
             terms = -0.5 * (r**2 / variance + np.log(2 * np.pi * variance))
         else:
@@ -99,13 +99,13 @@ def test_likelihood_and_price_are_the_score(fit):
                 for k, parent in enumerate(np.flatnonzero(graph[:, child])):
                     step[parent][child] = 2**k
             cell = 2 * (fit.x @ np.array(step)) + fit.x
-            terms = np.log(laws[0][np.arange(4), cell])
+            terms = np.log(estimates[0][np.arange(4), cell])
         wanted = sum(fit.score.local(i, np.flatnonzero(graph[:, i])) for i in range(4))
         # The logistic regressions stop when a step promises less than 1e-9.
         assert terms[FREE].sum() + price == pytest.approx(wanted, abs=1e-7)
 
 
-def test_separated_states_have_finite_laws():
+def test_separated_states_have_finite_parameters():
     x = np.repeat([[0, 0], [1, 1]], 20, axis=0)
     x[0, 0] = 1
     tables, _, price = LogisticFit(x, np.ones((40, 2), bool), 4).compute(np.array([[0, 1], [0, 0]]))
@@ -131,9 +131,15 @@ def test_results_are_read_as_others():
     data = numbers()
     with bayesian_network(data, score="bic", interventions=SET):
         idata = pm.sample(
-            60, tune=2, chains=2, cores=1, progressbar=False, random_seed=1,
-            compute_convergence_checks=False, compile_kwargs={"mode": "FAST_COMPILE"},
-        )  # fmt: skip
+            60,
+            tune=2,
+            chains=2,
+            cores=1,
+            progressbar=False,
+            random_seed=1,
+            compute_convergence_checks=False,
+            compile_kwargs={"mode": "FAST_COMPILE"},
+        )
         mode = bs.find_MAP()
     best = bs.solvers.optimal_dag(data, score="gaussian", interventions=SET)
     assert (mode["dag"] == best.adjacency).all()
@@ -142,7 +148,7 @@ def test_results_are_read_as_others():
     assert len(bs.arc_table(idata)) == 12
 
 
-def test_other_steps_and_other_laws_are_refused():
+def test_other_steps_and_other_parameters_are_refused():
     data = numbers()
     with bayesian_network(data, score="gaussian") as model:
         with pytest.raises(ValueError, match="cannot be drawn exactly"):

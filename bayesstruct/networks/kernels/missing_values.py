@@ -1,13 +1,13 @@
-r"""Missing cells of the rows of a Bayesian network, given its graph and parameters.
+r"""Missing values of the rows of a Bayesian network, given its graph and parameters.
 
 *Gaussian*: with :math:`D = I - B`, the weights :math:`w_{ri} = 1 / v_i` of the variables that were not set in row
 r, and 0 of the others, the log density of a row is :math:`-\frac12 (z - \mu)' K_r (z - \mu)` plus a constant, where
 
 .. math:: K_r = D' \mathrm{diag}(w_r) D, \qquad \mu = D^{-1} a,
 
-so that its missing cells are jointly normal with the precision :math:`K_{r,mm}`.
+so that its missing values are jointly normal with the precision :math:`K_{r,mm}`.
 
-*Discrete*: the law of one cell given the rest of its row is that of its Markov blanket,
+*Discrete*: the distribution of one value given the rest of its row is that given its Markov blanket,
 
 .. math:: P(x_i = s \mid \text{rest}) \propto P(x_i = s \mid x_{\mathrm{pa}_i})
     \prod_{j \text{ child of } i, \text{ not set}} P(x_j \mid x_{\mathrm{pa}_j}) .
@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel
 
-__all__ = ["conditional_cells", "draw_normal_cells", "draw_state_cells", "row_precisions"]
+__all__ = ["conditional_numbers", "draw_missing_numbers", "draw_missing_states", "row_precisions"]
 
 
 def row_precisions(coefficients, variance, free):
@@ -40,24 +40,24 @@ def row_precisions(coefficients, variance, free):
     return (difference.T * (free / variance)[:, None, :]) @ difference
 
 
-def conditional_cells(intercept, coefficients, variance, free, z, missing):
-    """Means and precision matrices of the missing cells of each row given its observed ones.
+def conditional_numbers(intercept, coefficients, variance, free, z, missing):
+    """Means and precision matrices of the missing values of each row given its observed ones.
 
     Parameters
     ----------
     intercept, variance : (d,) array
     coefficients : (d, d) array
     free, missing : (n, d) array of bool
-        No missing cell was set.
+        No missing value was set.
     z : (n, d) array
-        What stands in the missing cells is not looked at.
+        Entries of missing values are not used.
 
     Returns
     -------
     mean : (n, d) array
-        Rows with their missing cells filled in by conditional means.
+        Rows with their missing values filled in by conditional means.
     block : (n, d, d) array
-        Precision of the missing cells, the identity elsewhere.
+        Precision of the missing values, the identity elsewhere.
     """
     centre = np.linalg.solve(np.eye(len(variance)) - coefficients, intercept)
     precision = row_precisions(coefficients, variance, free)
@@ -69,16 +69,16 @@ def conditional_cells(intercept, coefficients, variance, free, z, missing):
     return np.where(missing, centre - shift, z), block
 
 
-def draw_normal_cells(rng, intercept, coefficients, variance, free, z, missing):
-    """Draw the missing cells of each row given its observed ones, in place.
+def draw_missing_numbers(rng, intercept, coefficients, variance, free, z, missing):
+    """Draw the missing values of each row given its observed ones, in place.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     intercept, coefficients, variance, free, z, missing
-        As for `conditional_cells`; `z` is changed.
+        As for `conditional_numbers`; `z` is changed.
     """
-    mean, block = conditional_cells(intercept, coefficients, variance, free, z, missing)
+    mean, block = conditional_numbers(intercept, coefficients, variance, free, z, missing)
     factor = np.linalg.cholesky(block)
     noise = rng.standard_normal(z.shape)[:, :, None]
     spread = np.linalg.solve(np.swapaxes(factor, 1, 2), noise)[:, :, 0]
@@ -86,13 +86,13 @@ def draw_normal_cells(rng, intercept, coefficients, variance, free, z, missing):
 
 
 @kernel
-def draw_state_cells(rng, rows, columns, table, free, states, strides, tables):
+def draw_missing_states(rng, rows, columns, table, free, states, strides, tables):
     """Draw missing states one after the other given the rests of their rows, in place.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-    rows, columns : (cells,) int64 arrays
+    rows, columns : (missing values,) int64 arrays
     table : (n, d) int64 array, changed
     free : (n, d) bool array
         Variables that were not set.

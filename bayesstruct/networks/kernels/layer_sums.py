@@ -1,21 +1,10 @@
-r"""Sums and maxima over all directed acyclic graphs of a few variables, by dynamic programming.
+r"""Sums over all directed acyclic graphs of a few variables, layer by layer.
 
 A graph has the weight :math:`\prod_i w_i(\mathrm{pa}_i)`. The weights come as ``log_weights``, float64
 (d, 2**(d-1)): entry m of row i is the parent set whose bits are over the *other* variables in increasing
-order (`squeezed` and `widened` go between these masks and those over all variables). :math:`-\infty`
-stands for weight zero.
+order (:mod:`bayesstruct.networks.kernels.subset_sums`). :math:`-\infty` stands for weight zero.
 
-*Orders* (Koivisto and Sood 2004; Koivisto 2006). With :math:`\alpha_i(U) = \sum_{P \subseteq U} w_i(P)`,
-the sum over pairs of an order and a graph that agrees with it is f(V), where
-
-.. math::
-
-    f(S) = \sum_{i \in S} \alpha_i(S \setminus i) f(S \setminus i), \qquad
-    r(S) = \sum_{i \notin S} \alpha_i(S) r(S \cup i),
-
-and the parents of i are P with probability :math:`w_i(P) \sum_{U \supseteq P} f(U) r(U \cup i) / f(V)`.
-
-*Layers.* Each graph has one partition into layers: its roots, then what becomes a root without them,
+Each graph has one partition into layers: its roots, then the roots of the graph without them,
 and so on; a variable has at least one parent in the layer just before its own. With S the union of
 the layers so far, T the last one, W the next and
 
@@ -27,8 +16,9 @@ the layers so far, T the last one, W the next and
 the sum over graphs is :math:`\sum_T F(V, T)` (the layers are those of Kuipers and Moffa 2017). This takes
 :math:`4^d` steps where inclusion and exclusion over sinks (Tian and He 2009) takes :math:`3^d`, but all
 terms are positive: the :math:`\beta` are summed up, not subtracted, so that nothing cancels. The products
-are of numbers in [0, 1], the shares :math:`\beta_v(S, T) / \alpha_v(S)` and F(S, T) relative to its largest
-value for S. What underflows has no noticeable probability: the graphs of a term are as many times less
+are of numbers in [0, 1], the shares :math:`\beta_v(S, T) / \alpha_v(S)`, where
+:math:`\alpha_v(S) = \sum_{P \subseteq S} w_v(P)`, and F(S, T) relative to its largest
+value for S. Terms that underflow have no noticeable probability: the graphs of a term are as many times less
 probable, in all, as those that they become when variables take other parents within S, or the graph on
 S is one with the best last layer; and these are acyclic, too.
 
@@ -38,15 +28,7 @@ over 10,000.
 
 References
 ----------
-Koivisto, M. (2006). Advances in exact Bayesian structure discovery in Bayesian networks. *UAI* 22.
-
-Koivisto, M. and Sood, K. (2004). Exact Bayesian structure discovery in Bayesian networks. *JMLR* 5,
-549-573.
-
 Kuipers, J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299.
-
-Silander, T. and Myllymäki, P. (2006). A simple approach for finding the globally optimal Bayesian
-network structure. *UAI* 22.
 
 Tian, J. and He, R. (2009). Computing posterior probabilities of structural features in Bayesian
 networks. *UAI* 25.
@@ -55,307 +37,28 @@ networks. *UAI* 25.
 import numpy as np
 
 from bayesstruct.core.jit import kernel
+from bayesstruct.networks.kernels.subset_sums import (
+    draw_index,
+    draw_set,
+    log_add,
+    log_subset_sums,
+    log_sum_exp,
+    ranked_lists,
+    squeezed,
+    write_parents,
+)
 
 __all__ = [
-    "bit_sums",
-    "log_subset_sums",
-    "log_superset_sums",
     "meeting_sums",
-    "optimal_values",
-    "order_backward",
-    "order_draws",
-    "order_families",
-    "order_forward",
     "partition_backward",
     "partition_draws",
     "partition_forward",
     "partition_tables",
     "partition_total",
-    "ranked_lists",
-    "ranked_sets",
-    "squeezed",
-    "subset_maxima",
-    "widened",
 ]
 
-# Terms smaller than this next to the largest do not change a double.
-_NEGLIGIBLE = -40.0
 # Shares below this one are zero.
 _SMALLEST = 1e-290
-
-
-@kernel
-def squeezed(mask, i):
-    """Mask over the variables other than i, from one over all without i."""
-    low = (1 << i) - 1
-    return (mask & low) | ((mask >> 1) & ~low)
-
-
-@kernel
-def widened(mask, i):
-    """Mask over all variables, from one over the variables other than i."""
-    low = (1 << i) - 1
-    return (mask & low) | ((mask & ~low) << 1)
-
-
-@kernel
-def _log_add(a, b):
-    if a < b:
-        a, b = b, a
-    if b == -np.inf or b - a < _NEGLIGIBLE:
-        return a
-    return a + np.log1p(np.exp(b - a))
-
-
-@kernel
-def _log_sum(x):
-    """Logarithm of the sum of exponentials."""
-    top = -np.inf
-    for value in x:
-        top = max(top, value)
-    if top == -np.inf:
-        return top
-    total = 0.0
-    for value in x:
-        total += np.exp(value - top)
-    return top + np.log(total)
-
-
-@kernel
-def log_subset_sums(x):
-    """Replace each of 2**k log weights by the log sum over the subsets of its mask, in place."""
-    step = 1
-    while step < len(x):
-        for start in range(0, len(x), 2 * step):
-            for m in range(start, start + step):
-                x[m + step] = _log_add(x[m + step], x[m])
-        step *= 2
-
-
-@kernel
-def log_superset_sums(x):
-    """Replace each of 2**k log weights by the log sum over the supersets of its mask, in place."""
-    step = 1
-    while step < len(x):
-        for start in range(0, len(x), 2 * step):
-            for m in range(start, start + step):
-                x[m] = _log_add(x[m], x[m + step])
-        step *= 2
-
-
-@kernel
-def subset_maxima(x):
-    """Replace each of 2**k values by the largest over the subsets of its mask, in place."""
-    step = 1
-    while step < len(x):
-        for start in range(0, len(x), 2 * step):
-            for m in range(start, start + step):
-                x[m + step] = max(x[m + step], x[m])
-        step *= 2
-
-
-@kernel
-def bit_sums(x):
-    """Sum of the values of the masks that have each bit; x is overwritten.
-
-    Parameters
-    ----------
-    x : (2**k,) float64 array
-
-    Returns
-    -------
-    (k,) float64 array
-    """
-    k = 0
-    while 1 << k < len(x):
-        k += 1
-    out = np.zeros(k)
-    for b in range(k - 1, -1, -1):
-        half = 1 << b
-        total = 0.0
-        for m in range(half):
-            total += x[half + m]
-            x[m] += x[half + m]
-        out[b] = total
-    return out
-
-
-@kernel
-def optimal_values(best):
-    """Largest log weight of a graph on each set of variables (Silander and Myllymäki 2006).
-
-    Parameters
-    ----------
-    best : (d, 2**(d-1)) float64 array
-        Log weight of the best parents among the others in the mask: `subset_maxima` of each row.
-
-    Returns
-    -------
-    (2**d,) float64 array
-        For the masks over all variables.
-    """
-    d = len(best)
-    out = np.empty(1 << d)
-    out[0] = 0.0
-    for mask in range(1, 1 << d):
-        top = -np.inf
-        for i in range(d):
-            if mask >> i & 1:
-                rest = mask ^ (1 << i)
-                top = max(top, out[rest] + best[i, squeezed(rest, i)])
-        out[mask] = top
-    return out
-
-
-@kernel
-def order_forward(sums):
-    """Return f(S) of the module for each set S; (2**d,) from the sums alpha, (d, 2**(d-1))."""
-    d = len(sums)
-    out = np.empty(1 << d)
-    terms = np.empty(d)
-    out[0] = 0.0
-    for mask in range(1, 1 << d):
-        count = 0
-        for i in range(d):
-            if mask >> i & 1:
-                rest = mask ^ (1 << i)
-                terms[count] = out[rest] + sums[i, squeezed(rest, i)]
-                count += 1
-        out[mask] = _log_sum(terms[:count])
-    return out
-
-
-@kernel
-def order_backward(sums):
-    """Return r(S) of the module for each set S; (2**d,) from the sums alpha, (d, 2**(d-1))."""
-    d = len(sums)
-    out = np.empty(1 << d)
-    terms = np.empty(d)
-    out[-1] = 0.0
-    for mask in range((1 << d) - 2, -1, -1):
-        count = 0
-        for i in range(d):
-            if not mask >> i & 1:
-                terms[count] = out[mask | 1 << i] + sums[i, squeezed(mask, i)]
-                count += 1
-        out[mask] = _log_sum(terms[:count])
-    return out
-
-
-@kernel
-def order_families(child, log_weights, forward, backward, out):
-    """Log posterior probability of each parent set of a child under an order-modular prior.
-
-    Parameters
-    ----------
-    child : int
-    log_weights : (2**(d-1),) float64 array
-        Row `child` of the weights.
-    forward, backward : (2**d,) float64 arrays
-        `order_forward`, `order_backward`.
-    out : (2**(d-1),) float64 array
-        Where they are written.
-    """
-    total = forward[-1]
-    for m in range(len(out)):
-        mask = widened(m, child)
-        out[m] = forward[mask] + backward[mask | 1 << child] - total
-    log_superset_sums(out)
-    for m in range(len(out)):
-        out[m] += log_weights[m]
-
-
-def ranked_sets(log_weights):
-    """Parent sets of positive weight, the heaviest first.
-
-    Returns
-    -------
-    masks : (sets,) int64 array
-    log_weights : (sets,) float64 array
-    """
-    finite = np.flatnonzero(log_weights > -np.inf)
-    order = finite[np.argsort(-log_weights[finite], kind="stable")]
-    return order, log_weights[order]
-
-
-@kernel
-def _draw_set(rng, masks, weights, inside, meeting, log_total):
-    """Draw a set within `inside` that meets `meeting` (any set if that is -1), by its weight.
-
-    All masks leave out the child. The scan ends early as the heaviest sets come first.
-    """
-    left = rng.random()
-    found = np.int64(0)
-    for k in range(len(masks)):
-        mask = masks[k]
-        if mask & ~inside == 0 and (meeting == -1 or mask & meeting != 0):
-            found = mask
-            left -= np.exp(weights[k] - log_total)
-            if left < 0.0:
-                break
-    return found
-
-
-@kernel
-def _choose(rng, log_values, scratch):
-    """Draw a position by log weights that are not all minus infinity."""
-    top = -np.inf
-    for value in log_values:
-        top = max(top, value)
-    total = 0.0
-    for k in range(len(log_values)):
-        total += np.exp(log_values[k] - top)
-        scratch[k] = total
-    left = rng.random() * total
-    at = 0
-    while scratch[at] <= left and scratch[at] < total:
-        at += 1
-    return at
-
-
-@kernel
-def order_draws(rng, sums, forward, starts, masks, weights, out):
-    """Draw independent graphs from an order-modular posterior.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    sums : (d, 2**(d-1)) float64 array
-        The sums alpha of the module.
-    forward : (2**d,) float64 array
-    starts : (d + 1,) int64 array
-        Where the sets of each child start in the next two.
-    masks, weights : int64 and float64 arrays
-        `ranked_sets` of the children, one after the other.
-    out : (draws, d, d) int8 array of zeros
-        Adjacency matrices, parents as rows.
-    """
-    d = len(sums)
-    terms, scratch, members = np.empty(d), np.empty(d), np.empty(d, np.int64)
-    for draw in range(len(out)):
-        mask = (1 << d) - 1
-        while mask:
-            count = 0
-            for i in range(d):
-                if mask >> i & 1:
-                    rest = mask ^ (1 << i)
-                    terms[count] = forward[rest] + sums[i, squeezed(rest, i)]
-                    members[count] = i
-                    count += 1
-            i = members[_choose(rng, terms[:count], scratch)]
-            mask ^= 1 << i
-            inside = squeezed(mask, i)
-            here = slice(starts[i], starts[i + 1])
-            found = _draw_set(rng, masks[here], weights[here], inside, -1, sums[i, inside])
-            _write_parents(out[draw], i, found)
-
-
-@kernel
-def _write_parents(adjacency, child, squeezed_mask):
-    mask = widened(squeezed_mask, child)
-    for j in range(len(adjacency)):
-        if mask >> j & 1:
-            adjacency[j, child] = 1
 
 
 @kernel
@@ -442,7 +145,7 @@ def _layer_factors(mask, subsets, size, nodes, meeting, out):
                 h += 1
             for m in range(step):
                 rest = squeezed(mask & ~subsets[m], v)
-                out[a, step + m] = _log_add(out[a, m], meeting[v, h, rest])
+                out[a, step + m] = log_add(out[a, m], meeting[v, h, rest])
             step *= 2
             h += 1
 
@@ -457,7 +160,7 @@ def _factors(mask, subsets, size, nodes, log_weights, meeting, logs, shares, sum
             logs[a, 0] = empty
             sums[a] = empty
         else:
-            sums[a] = _log_add(empty, logs[a, size - 1])
+            sums[a] = log_add(empty, logs[a, size - 1])
         for t in range(size):
             shares[a, t] = np.exp(logs[a, t] - sums[a]) if logs[a, t] > -np.inf else 0.0
 
@@ -539,7 +242,7 @@ def partition_total(forward, d):
     terms = np.empty(full)
     for mask in range(1, full + 1):
         terms[mask - 1] = forward[ternary[full] + ternary[mask]]
-    return _log_sum(terms)
+    return log_sum_exp(terms)
 
 
 @kernel
@@ -650,7 +353,7 @@ def _fold(x, count, parts):
 
 @kernel
 def _add_families(mask, subsets, v, log_sum, x, log_weights, out):
-    """Add what kappa_v(S, T) for all T within S = mask says of the parents of v; x is overwritten."""
+    """Add the terms of kappa_v(S, T) for all T within S = mask to the parents of v; x is overwritten."""
     size = len(subsets)
     if mask == 0:
         out[v, 0] += x[0]
@@ -706,7 +409,7 @@ def partition_draws(rng, log_weights, meeting, forward, starts, masks, weights, 
         union = full
         for mask in range(full + 1):
             values[mask] = forward[ternary[full] + ternary[mask]]
-        layer = np.int64(_choose(rng, values, scratch))
+        layer = np.int64(draw_index(rng, values, scratch))
         while union != layer:
             union ^= layer
             size = 1 << _submasks(union, inner)
@@ -716,33 +419,14 @@ def partition_draws(rng, log_weights, meeting, forward, starts, masks, weights, 
                 values[t] = forward[ternary[union] + ternary[inner[t]]]
                 for a in range(count):
                     values[t] += factors[a, t]
-            t = _choose(rng, values[:size], scratch)
+            t = draw_index(rng, values[:size], scratch)
             layer = inner[t]
             for a in range(count):
                 v = nodes[a]
                 here = slice(starts[v], starts[v + 1])
                 inside, before = squeezed(union, v), squeezed(layer, v)
-                found = _draw_set(rng, masks[here], weights[here], inside, before, factors[a, t])
-                _write_parents(out[draw], v, found)
-
-
-def ranked_lists(log_weights):
-    """`ranked_sets` of all children, one after the other.
-
-    Parameters
-    ----------
-    log_weights : (d, 2**(d-1)) float64 array
-
-    Returns
-    -------
-    starts : (d + 1,) int64 array
-    masks : int64 array
-    log_weights : float64 array
-    """
-    lists = [ranked_sets(row) for row in log_weights]
-    starts = np.cumsum([0, *(len(masks) for masks, _ in lists)])
-    masks, weights = zip(*lists, strict=True)
-    return starts, np.concatenate(masks), np.concatenate(weights)
+                found = draw_set(rng, masks[here], weights[here], inside, before, factors[a, t])
+                write_parents(out[draw], v, found)
 
 
 def partition_tables(log_weights):

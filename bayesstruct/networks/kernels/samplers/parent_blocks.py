@@ -1,7 +1,7 @@
 r"""Parents of several variables of a directed acyclic graph drawn together, given all other arcs.
 
-Take the parents of the variables of a *block* B away. Let :math:`D_b` be variable b and its descendants in what
-is left. A parent set of b must avoid :math:`D_b`; if it meets :math:`D_c` of another one, there is a path
+Take the parents of the variables of a *block* B away. Let :math:`D_b` be variable b and its descendants in the
+remaining graph. A parent set of b must avoid :math:`D_b`; if it meets :math:`D_c` of another one, there is a path
 from c to b. The graph is acyclic if and only if these paths, as a graph of the block, are. That
 graph has one ordered partition into layers: sets of the first avoid all :math:`D`, those of any other meet
 :math:`D_c` of some c of the layer directly before, and avoid those of its own and of later layers (as in
@@ -31,7 +31,8 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.parent_tables import FREE, LIST, draw_parents, log_sum
+from bayesstruct.networks.kernels.parent_sums import FREE, draw_parents, log_sum
+from bayesstruct.networks.kernels.parent_tables import LIST
 
 __all__ = ["MOST", "draw_block", "draw_blocks", "pick_block"]
 
@@ -114,7 +115,7 @@ def _weigh(t, block, member, placed, last, position, own):
 
 @inner
 def _nearest(last):
-    """Give the least position that a parent set has to reach: that of the last layer, if there is one."""
+    """Return the least position that a parent set has to reach: that of the last layer, if there is one."""
     return np.int64(_MUST if last else FREE)
 
 

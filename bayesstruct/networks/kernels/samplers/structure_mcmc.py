@@ -27,15 +27,13 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.networks.kernels import acyclicity
+from bayesstruct.networks.kernels.parent_sums import FREE, draw_parents, log_sum
 from bayesstruct.networks.kernels.parent_tables import (
-    FREE,
     LIST,
     SCORE,
     SIZE,
-    draw_parents,
     family_score,
     family_scores,
-    log_sum,
     may_be_parent,
 )
 
@@ -52,8 +50,11 @@ __all__ = [
 _ADD, _DELETE, _REVERSE, _NONE = 0, 1, 2, 3
 _can_add, _can_reverse = acyclicity.can_add, acyclicity.can_reverse
 _add, _delete, _reverse, _build = (
-    acyclicity.add, acyclicity.delete, acyclicity.reverse, acyclicity.build
-)  # fmt: skip
+    acyclicity.add,
+    acyclicity.delete,
+    acyclicity.reverse,
+    acyclicity.build,
+)
 _MASK, _ROW = 0, 1  # rows of the places of parent sets in the tables
 _EQUAL = 1e-9  # relative difference of scores that rounding may make
 _OPEN, _CLOSED = 0, 2  # positions of variables that may, and may not, be parents
@@ -78,7 +79,7 @@ def _close_descendants(adjacency, i, position, stack):
 
 @inner
 def _pick_arc(rng, adjacency, children):
-    """Draw an arc; return it and the number of arcs. Room for a number for each variable is needed."""
+    """Draw an arc; return it and the number of arcs. `children` is overwritten."""
     d, arcs = len(adjacency), 0
     for i in range(d):
         children[i] = 0
@@ -118,7 +119,7 @@ def reverse_arc(rng, t, adjacency):
 
     The arc ``i -> j`` is drawn among all; both ends lose their parents; ``i`` gets a parent set with ``j``
     in it, then ``j`` any, each drawn by its score from the sets that close no cycle. The scores
-    cancel in the ratio; what is left are the sums over these sets, for the way there and back.
+    cancel in the ratio; the sums over these sets remain, for the way there and back.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def reverse_arc(rng, t, adjacency):
     i, j, arcs = _pick_arc(rng, adjacency, stack)
     if arcs == 0 or not may_be_parent(t, i, j):
         return False
-    # Not constants: Numba would compile what they are passed to once more for each.
+    # Not constants: Numba would compile functions that take them once more for each.
     free, must, closed = np.int64(FREE), np.int64(1), np.int64(_CLOSED)
     old, fresh = np.empty((2, d), np.int8), arcs
     for k in range(d):
@@ -312,7 +313,7 @@ def default_moves(d) -> Moves:
 
 @inner
 def _kind(adjacency, ancestors, i, j, reverse):
-    """Tell what a change of the pair i, j is: a reversal, an addition, a deletion, or not legal."""
+    """Return the kind of a change of the pair i, j: a reversal, an addition, a deletion, or not legal."""
     if adjacency[i, j]:
         if not reverse:
             return _DELETE
@@ -388,7 +389,7 @@ def change_arcs(rng, t, adjacency, changes):
 def sweep(rng, t, adjacency, moves):
     """Change single arcs of a graph, reverse arcs with new parents of their ends, then covered arcs.
 
-    Leaves the law as it is that :func:`bayesstruct.networks.kernels.partition_mcmc.sweep` does, and mixes more
+    Leaves the distribution invariant that :func:`bayesstruct.networks.kernels.samplers.partition_mcmc.sweep` does, and mixes more
     slowly.
 
     Parameters
@@ -407,7 +408,7 @@ def sweep(rng, t, adjacency, moves):
 
 @inner
 def _set_gains(t, adjacency, node, gains, j):
-    """Write what a toggle of each arc into a variable gains."""
+    """Write the gain by a toggle of each arc into a variable."""
     for i in range(len(adjacency)):
         if i != j:
             adjacency[i, j] ^= 1

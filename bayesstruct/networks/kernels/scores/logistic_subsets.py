@@ -9,7 +9,7 @@ The local score of a child :math:`y \in \{0, 1\}` with p parents is
 
 minus half of the BIC (Schwarz 1978). Newton steps on standardised parents start at the logistic regression
 without parents. Where the parents separate the states of the child, in full or for some of the rows, the
-supremum is not attained: the steps then walk towards infinity and each divides what is missing by about e. They
+supremum is not attained: the steps then walk towards infinity and each divides the distance to the supremum by about e. They
 end as soon as a step promises less than 1e-9. A ridge of 1e-11 n keeps their equations regular; it
 is no part of the score.
 """
@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.bdeu import merge_rows
+from bayesstruct.networks.kernels.scores.count_subsets import row_classes
 
 __all__ = ["logistic_subsets"]
 
@@ -107,7 +107,7 @@ def _derivatives(rows, p, positive, total, beta, gradient, hessian):
 def _supremum(rows, p, positive, total, work):
     """Supremum of the log likelihood; -inf for collinear columns. The rows are changed.
 
-    `work` is (p + 4, p) room.
+    `work` is a (p + 4, p) array that is overwritten.
     """
     hessian, beta, gradient, trial = work[:p, :p], work[p], work[p + 1], work[p + 2]
     n = total.sum()
@@ -174,7 +174,7 @@ def logistic_subsets(values, x, states, weights, child, candidates, fixed, most,
     price : float
         Of a parameter: log(n) / 2.
     codes : (rows,) int32
-        Room to work.
+        Overwritten.
     out : (2**k,) float64
         Filled; entry m belongs to `fixed` and the candidates of the bits of m.
     """
@@ -197,7 +197,7 @@ def logistic_subsets(values, x, states, weights, child, candidates, fixed, most,
         merged = True
         for j in range(p):
             merged &= states[parents[j]] > 0
-        count = merge_rows(x, parents[:p], states, codes, n) if merged else n
+        count = row_classes(x, parents[:p], states, codes, n) if merged else n
         positive[:count] = 0.0
         total[:count] = 0.0
         for m in range(n):

@@ -2,9 +2,9 @@ r"""Order Markov chain Monte Carlo: graphs under a prior that counts their topol
 
 .. math:: p(\text{order} \mid \text{data}) \propto \prod_i \sum_{\pi \subseteq \text{before } i} e^{s_i(\pi)}
 
-A graph drawn given the order has, over orders, the law :math:`p(G) \propto \ell(G) \prod_i e^{s_i(\pi_i)}` with
+A graph drawn given the order has, over orders, the distribution :math:`p(G) \propto \ell(G) \prod_i e^{s_i(\pi_i)}` with
 :math:`\ell(G)` the number of its topological orders. For priors that do not count them see
-:mod:`bayesstruct.networks.kernels.partition_mcmc`.
+:mod:`bayesstruct.networks.kernels.samplers.partition_mcmc`.
 
 Moves are *relocations*, where a variable is taken out and put back by the probabilities of all places (a
 Gibbs step: each other variable has two scores, with it before or after), *swaps* of any two
@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.parent_tables import FREE, draw_parents, log_sum
-from bayesstruct.networks.kernels.partition_mcmc import draw_index
+from bayesstruct.networks.kernels.parent_sums import FREE, draw_parents, log_sum
+from bayesstruct.networks.kernels.samplers.partition_mcmc import draw_index
 
 __all__ = ["Moves", "default_moves", "put_back", "sweep", "take_out"]
 
@@ -47,7 +47,7 @@ def default_moves(d) -> Moves:
 
 @inner
 def _free():
-    """Not a constant: Numba would compile what it is passed to once more."""
+    """Not a constant: Numba would compile functions that take it once more."""
     return np.int64(FREE)
 
 
@@ -127,7 +127,7 @@ def _relocate(rng, t, order, position, scores, v):
 def sweep(rng, t, order, adjacency, moves):
     """Move an order, then draw a graph given it.
 
-    The law that is left as it is has the probability of an order proportional to the product of
+    The distribution that is left invariant has the probability of an order proportional to the product of
     the sums of the module's formula.
 
     Parameters

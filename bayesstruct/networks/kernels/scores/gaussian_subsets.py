@@ -93,7 +93,7 @@ def gaussian_subsets(
     members[0] = child
     members[1 : k + 1] = candidates
     members[k + 1 :] = fixed
-    # Level b holds what is left when b is the lowest candidate in; level k that without candidates.
+    # Level b holds the matrix when b is the lowest candidate in; level k the matrix without candidates.
     work = np.empty((k + 1, k + f + 1, k + f + 1))
     log_det, dead = np.zeros(k + 1), np.zeros(k + 1, np.bool_)
     out[:] = -np.inf
@@ -131,7 +131,7 @@ def gaussian_subsets(
 
 
 def bge_constants(n, d, alpha_mu, alpha_w, scale):
-    r"""Give the terms of the BGe score that depend on the size of a parent set only.
+    r"""Return the terms of the BGe score that depend on the size of a parent set only.
 
     With p parents and :math:`a = \alpha_w - d` the local score is
 

@@ -15,9 +15,9 @@ its topological orders.
 * *Split* of a part, or *join* of two adjacent ones.
 
 Then a graph is drawn, arcs of it are reversed with new parents of their ends, and single arcs are changed, many
-because a change is cheap (:mod:`bayesstruct.networks.kernels.structure_mcmc`), and the parents of a few variables are
-drawn together (:mod:`bayesstruct.networks.kernels.parent_blocks`). What changes of the partition hardly reach is
-which of many equivalent graphs it is: the reversals of covered arcs go through these.
+because a change is cheap (:mod:`bayesstruct.networks.kernels.samplers.structure_mcmc`), and the parents of a few variables are
+drawn together (:mod:`bayesstruct.networks.kernels.samplers.parent_blocks`). Changes of the partition
+rarely go from one equivalent graph to another; the reversals of covered arcs do.
 A sweep starts from a graph and leaves one: the partition is a function of it. Only variables whose
 score changes are rescored.
 
@@ -37,22 +37,20 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.networks.kernels.parent_blocks import draw_blocks
-from bayesstruct.networks.kernels.parent_tables import (
+from bayesstruct.networks.kernels.parent_sums import (
     FREE,
-    LIST,
-    RATIO,
-    ROWS,
-    SCORE,
-    SIZE,
-    TOP,
-    ZETA,
     draw_parents,
     log_difference,
     log_sum,
     masks,
 )
-from bayesstruct.networks.kernels.structure_mcmc import change_arcs, flip_covered, reverse_arc
+from bayesstruct.networks.kernels.parent_tables import LIST, RATIO, ROWS, SCORE, SIZE, TOP, ZETA
+from bayesstruct.networks.kernels.samplers.parent_blocks import draw_blocks
+from bayesstruct.networks.kernels.samplers.structure_mcmc import (
+    change_arcs,
+    flip_covered,
+    reverse_arc,
+)
 
 __all__ = ["Chain", "Moves", "default_moves", "layers", "start", "sweep"]
 
@@ -76,7 +74,7 @@ class Moves(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """An ordered partition, and room for a change of it."""
+    """An ordered partition, and arrays for a change of it."""
 
     places: np.ndarray
     """(3, d) int64: part of each variable, from 0; position, 2 part + 1, so that even numbers are
@@ -220,8 +218,10 @@ def _log_ways(first, second):
     k = first + second
     return (
         math.log(k - 1.0)
-        + math.lgamma(k + 1.0) - math.lgamma(first + 1.0) - math.lgamma(second + 1.0)
-    )  # fmt: skip
+        + math.lgamma(k + 1.0)
+        - math.lgamma(first + 1.0)
+        - math.lgamma(second + 1.0)
+    )
 
 
 @inner
@@ -238,7 +238,9 @@ def _split(rng, part, count):
         if part[i] > c:
             part[i] += 1
         elif part[i] == c:
-            if rng.random() * left < need:  # selection sampling: all subsets alike
+            if (
+                rng.random() * left < need
+            ):  # selection sampling: all subsets have the same probability
                 need -= 1
             else:
                 part[i] = c + 1
@@ -291,7 +293,7 @@ def _row_sums(own, values, position, near, limit, allowed, early):
 
 @inner
 def _shrink(own, values, mask, larger):
-    """Give the unit of the ratios of a mask in units of a larger one."""
+    """Return the unit of the ratios of a mask in units of a larger one."""
     low = values[own[TOP] + mask]
     return math.exp(low - values[own[TOP] + larger]) if low > -np.inf else 0.0
 
@@ -445,7 +447,7 @@ def draw_graph(rng, t, chain, adjacency):
 def sweep(rng, t, adjacency, moves):
     """Move a graph by moves of its partition, then by changes of its arcs.
 
-    The law that is left as it is has the probability of a graph proportional to the exponential
+    The distribution that is left invariant has the probability of a graph proportional to the exponential
     of the sum of :func:`bayesstruct.networks.kernels.parent_tables.family_scores`.
 
     Parameters

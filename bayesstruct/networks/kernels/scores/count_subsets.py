@@ -1,7 +1,7 @@
 r"""Scores of discrete variables: counts of all parent sets among some candidates.
 
 The local score of a child with r states is a function of its counts :math:`N_{jk}` (rows in which
-the parents are in their configuration j, the child in state k, of q r in all). With Dirichlet laws
+the parents are in their configuration j, the child in state k, of q r in all). With Dirichlet priors
 (Heckerman, Geiger and Chickering 1995),
 
 .. math::
@@ -14,8 +14,8 @@ and with the BIC :math:`\sum_{jk} N_{jk} \log (N_{jk} / N_j) - q (r - 1) \log(n)
 
 Candidates are decided upon one after the other, the highest first. While there may be more cells than
 rows, the rows carry the number of their configuration, and configurations are numbered anew
-when more numbers are possible than there are rows: memory is linear in them. As soon as the cells of what is
-decided and undecided are few, rows are counted once, and leaving out a candidate sums the table over it.
+when more numbers are possible than there are rows: memory is linear in them. As soon as the table over
+decided and undecided variables has few cells, rows are counted once, and leaving out a candidate sums the table over it.
 """
 
 import math
@@ -24,9 +24,9 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
 
-__all__ = ["BIC", "DIRICHLET", "DIRICHLET_CONSTANT", "count_subsets", "merge_rows"]
+__all__ = ["BIC", "DIRICHLET", "DIRICHLET_CONSTANT", "count_subsets", "row_classes"]
 
-#: Laws of `count_subsets`: alpha_jk = value / (q r); alpha_jk = value; BIC with `value` a parameter.
+#: Kinds of scores of `count_subsets`: alpha_jk = value / (q r); alpha_jk = value; BIC with `value` a parameter.
 DIRICHLET, DIRICHLET_CONSTANT, BIC = 0, 1, 2
 
 #: Rows of the state of a level (b: the candidates b and above are decided): which row of the numbers of
@@ -58,7 +58,7 @@ def _rising(alpha, table):
 
 @inner
 def _dirichlet(cells, r, alpha, small):
-    """Log marginal likelihood of a table; `small` is room for two tables of small counts."""
+    """Log marginal likelihood of a table; `small` is an array for two tables of small counts."""
     # Tables of logarithms pay when there are more cells than entries.
     most = min(_SMALL, len(cells) // 4 + 1)
     cell_table, row_table = small[0, :most], small[1, :most]
@@ -83,9 +83,9 @@ def _dirichlet(cells, r, alpha, small):
 
 
 @inner
-def _count_logs(law):
-    """Return N log N for small N, if the law needs it."""
-    out = np.zeros(_LOGS if law == BIC else 0)
+def _count_logs(kind):
+    """Return N log N for small N, if the score needs it."""
+    out = np.zeros(_LOGS if kind == BIC else 0)
     for count in range(2, len(out)):
         out[count] = count * math.log(count)
     return out
@@ -107,11 +107,11 @@ def _likelihood(cells, r, logs):
 
 
 @inner
-def _score(cells, r, q, law, value, small, logs):
+def _score(cells, r, q, kind, value, small, logs):
     """Local score of a table of q configurations; those that do not occur may be missing."""
-    if law == BIC:
+    if kind == BIC:
         return _likelihood(cells, r, logs) - value * q * (r - 1)
-    alpha = value / (q * r) if law == DIRICHLET else value
+    alpha = value / (q * r) if kind == DIRICHLET else value
     return _dirichlet(cells, r, alpha, small)
 
 
@@ -124,7 +124,7 @@ def _extend(codes, r, column, out):
 
 @inner
 def _renumber(codes, classes):
-    """Give the configurations that occur the numbers 0, 1, ...; return how many there are."""
+    """Assign the numbers 0, 1, ... to the configurations that occur; return how many they are."""
     name = np.full(classes, -1, np.int32)
     used = 0
     for i in range(len(codes)):
@@ -136,8 +136,8 @@ def _renumber(codes, classes):
 
 
 @kernel
-def merge_rows(x, columns, states, codes, most):
-    """Give the rows numbers, equal rows the same.
+def row_classes(x, columns, states, codes, most):
+    """Assign numbers to the rows, the same to equal rows.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def merge_rows(x, columns, states, codes, most):
 
 @inner
 def _count(codes, suffix, inner, weights, cells):
-    """Count rows by their configuration and by what is undecided."""
+    """Count rows by their configuration and by the undecided variables."""
     cells[:] = 0
     for i in range(len(suffix)):
         cells[codes[i] * inner + suffix[i]] += weights[i]
@@ -210,7 +210,7 @@ def _suffixes(x, states, child, candidates, limit):
 
 @inner
 def _root(x, states, fixed, codes):
-    """Give the configurations of the fixed parents numbers; bound how many there are and can be."""
+    """Assign numbers to the configurations of the fixed parents; return bounds of these numbers."""
     codes[:] = 0
     classes, configurations = 1, 1.0
     for c in fixed:
@@ -272,7 +272,7 @@ def _size(mask):
 
 
 @kernel
-def count_subsets(x, weights, states, child, candidates, fixed, most, law, value, codes, out):
+def count_subsets(x, weights, states, child, candidates, fixed, most, kind, value, codes, out):
     """Score a child with each subset of some candidates as parents.
 
     Parameters
@@ -288,12 +288,12 @@ def count_subsets(x, weights, states, child, candidates, fixed, most, law, value
         Variables that may be, and that are, parents.
     most : int
         Greatest size of a set; larger ones score -inf.
-    law : int
+    kind : int
         `DIRICHLET`, `DIRICHLET_CONSTANT` or `BIC`.
     value : float
         Equivalent sample size; pseudo-count of each cell; price of a parameter.
     codes : (k + 1, rows) int32
-        Room to work.
+        Overwritten.
     out : (2**k,) float64
         Filled; entry m belongs to `fixed` and the candidates of the bits of m.
     """
@@ -302,7 +302,7 @@ def count_subsets(x, weights, states, child, candidates, fixed, most, law, value
     suffix, inner = _suffixes(x, states, child, candidates, limit)
     # A table and all that are summed out of it, each at most half of the last.
     cells = np.empty(2 * max(limit, r * max(m, 1)), np.int32)
-    small, logs = np.empty((2, _SMALL)), _count_logs(law)
+    small, logs = np.empty((2, _SMALL)), _count_logs(kind)
     level, configurations = np.zeros((4, k + 1), np.int64), np.empty(k + 1)
     level[_AT, k] = k
     level[_CLASSES, k], configurations[k] = _root(x, states, fixed, codes[k])
@@ -323,4 +323,4 @@ def count_subsets(x, weights, states, child, candidates, fixed, most, law, value
                 _tabulate(b, weights, suffix, inner, limit, level, codes, cells)
         start = level[_START, 0]
         table = cells[start : start + level[_CLASSES, 0] * r]
-        out[mask] = _score(table, r, configurations[0], law, value, small, logs)
+        out[mask] = _score(table, r, configurations[0], kind, value, small, logs)

@@ -1,7 +1,7 @@
 r"""Local scores of Bayesian networks from expected sufficient statistics.
 
-With missing cells that have the law q, and parameters that have the conjugate law which is best given q, the log
-marginal likelihood of a graph has the lower bound
+With missing values that have the distribution q, and parameters that have the conjugate distribution which is best
+given q, the log marginal likelihood of a graph has the lower bound
 
 .. math::
 
@@ -21,24 +21,25 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import kernel
-from bayesstruct.networks.kernels.scores import BGe, Score, fill_zeros
+from bayesstruct.networks.kernels.scores.base import Score, fill_zeros
+from bayesstruct.networks.kernels.scores.gaussian import BGe
 
 __all__ = ["ExpectedBDeu", "ExpectedBGe"]
 
 
 class ExpectedBGe(BGe):
-    """BGe scores of a table whose missing cells are normal given the others.
+    """BGe scores of a table whose missing values are normal given the others.
 
     Parameters
     ----------
     table : (n, d) array_like of float
-        Missing cells filled in by their means.
+        Missing values filled in by their means.
     covariance : (m, d, d) array
-        Of the cells of some rows, zero for cells that are known.
+        Of the values of some rows, zero for values that are known.
     rows : (m,) int array
         These rows.
     **options
-        As of :class:`bayesstruct.networks.kernels.scores.BGe`.
+        As of :class:`bayesstruct.networks.kernels.scores.gaussian.BGe`.
     """
 
     def __init__(self, table, covariance, rows, **options):
@@ -61,18 +62,18 @@ class ExpectedBDeu(Score):
     states : (d,) sequence of int
     interventions : (n, d) bool array
         True where a variable was set from outside.
-    ess : float
-        Equivalent sample size.
+    equivalent_sample_size : float
     cells : int
         Parent sets whose tables have more cells score :math:`-\infty`.
     """
 
-    def __init__(self, table, weights, *, states, interventions, ess, cells):
+    def __init__(self, table, weights, *, states, interventions, equivalent_sample_size, cells):
         super().__init__(table.shape, interventions)
         self._x = np.ascontiguousarray(table.T, np.int64)
         self._weights = np.array([np.where(kept, weights, 0.0) for kept in self._kept])
-        self._states, self._ess = np.asarray(states, np.int64), float(ess)
-        self._room = np.empty(int(cells))
+        self._states = np.asarray(states, np.int64)
+        self._sample_size = float(equivalent_sample_size)
+        self._work = np.empty(int(cells))
 
     def _fill(self, child, candidates, fixed, most, out):
         if not self.n_rows[child]:
@@ -81,13 +82,24 @@ class ExpectedBDeu(Score):
         weights = self._weights[self._group[child]]
         codes = np.empty(len(weights), np.int64)
         weighted_subsets(
-            self._x, weights, self._states, child, candidates, fixed, most, self._ess,
-            codes, self._room, out,
-        )  # fmt: skip
+            self._x,
+            weights,
+            self._states,
+            child,
+            candidates,
+            fixed,
+            most,
+            self._sample_size,
+            codes,
+            self._work,
+            out,
+        )
 
 
 @kernel
-def weighted_subsets(x, weights, states, child, candidates, fixed, most, ess, codes, room, out):
+def weighted_subsets(
+    x, weights, states, child, candidates, fixed, most, sample_size, codes, work, out
+):
     """Score a child with each subset of some candidates as parents, from weighted rows.
 
     Parameters
@@ -99,11 +111,12 @@ def weighted_subsets(x, weights, states, child, candidates, fixed, most, ess, co
     candidates, fixed : int64 arrays
     most : int
         Larger sets score -inf.
-    ess : float
+    sample_size : float
+        Equivalent sample size.
     codes : (n,) int64 array
-        Room to work.
-    room : (cells,) float64 array
-        Room for a table; sets with more cells score -inf.
+        Overwritten.
+    work : (cells,) float64 array
+        Overwritten by tables; sets with more cells score -inf.
     out : (2**k,) float64, written
     """
     k, r = len(candidates), states[child]
@@ -120,18 +133,18 @@ def weighted_subsets(x, weights, states, child, candidates, fixed, most, ess, co
             continue
         codes[:] = x[child]
         for p in parents[:size]:
-            if q * r > len(room):
+            if q * r > len(work):
                 break
             for i in range(len(codes)):
                 codes[i] += q * r * x[p, i]
             q *= states[p]
-        if q * r > len(room):
+        if q * r > len(work):
             continue
-        cells = room[: q * r]
+        cells = work[: q * r]
         cells[:] = 0.0
         for i in range(len(codes)):
             cells[codes[i]] += weights[i]
-        out[mask] = _dirichlet(cells, r, ess / (q * r))
+        out[mask] = _dirichlet(cells, r, sample_size / (q * r))
 
 
 @kernel

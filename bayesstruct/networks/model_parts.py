@@ -1,0 +1,106 @@
+"""Parts of models of Bayesian networks: constants for readers, and options of distributions."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.core.missing import Mask
+from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.states import StateTable
+from bayesstruct.data.table import Table
+from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior, MissingMask
+from bayesstruct.networks.exact.problem import positive_size
+from bayesstruct.networks.priors.discrete_network import table_cells
+from bayesstruct.networks.priors.implied import implied_arc_probability
+from bayesstruct.networks.priors.records import NetworkStates
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
+__all__ = [
+    "ROWS",
+    "max_parents_of",
+    "observed_states",
+    "prior_size",
+    "record_arcs",
+    "record_missing",
+    "record_states",
+]
+
+#: Dimensions of a table.
+ROWS = ("observation", "node")
+_CELLS = 2**12  # of the largest probability table, unless `max_parents` says otherwise
+_SIZES = {"bge": "equivalent_sample_size", "bdeu": "equivalent_sample_size", "bde": "pseudo_count"}
+
+
+def prior_size(
+    score: str, equivalent_sample_size: float | None, pseudo_count: float | None
+) -> float:
+    """Return the rows that the prior is worth, or the prior weight of each cell.
+
+    Raises
+    ------
+    ValueError
+        If an option belongs to another score, or is not positive.
+    """
+    given = {"equivalent_sample_size": equivalent_sample_size, "pseudo_count": pseudo_count}
+    for name, value in given.items():
+        if value is not None and _SIZES.get(score) != name:
+            owners = " or ".join(repr(kind) for kind, option in _SIZES.items() if option == name)
+            raise ValueError(f"`{name}` belongs to the score {owners}, not to {score!r}")
+    size = given[_SIZES[score]] if score in _SIZES else None
+    return 1.0 if size is None else positive_size(_SIZES[score], size)
+
+
+def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | None:
+    """Return the maximum number of parents of a column; unless given, the size of tables bounds it.
+
+    Raises
+    ------
+    TableError
+        If a column has so many states that no table of probabilities is small enough.
+    """
+    if isinstance(table, Table) or max_parents is not None:
+        return max_parents
+    fitting = [m for m in range(table.p) if table_cells(table.states, m) <= _CELLS]
+    if not fitting:
+        raise TableError(
+            f"{column_list([table.names[int(np.argmax(table.states))]])}: more than {_CELLS} states; merge some"
+        )
+    return fitting[-1]
+
+
+def record_arcs(table: Table | StateTable, dag: "TensorVariable") -> None:
+    """Record the columns that arcs join, and their prior probabilities."""
+    source, target = table.arc_index
+    op = dag.owner.op
+    implied = implied_arc_probability(op.prior, order=op.order)
+    ArcEnds.in_model(source, target).record()
+    ArcPrior(implied[source, target], independent=0).record()
+    Acyclic(1).record()
+
+
+def record_missing(table: Table | StateTable) -> Mask:
+    """Record which values are missing, name them, and return them as a mask."""
+    places = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+    pm.modelcontext(None).add_coord("missing", places)
+    MissingMask(table.missing.astype("int64")).record()
+    return Mask(table.missing)
+
+
+def record_states(table: StateTable, max_parents: int | None) -> int:
+    """Record the states of each column; return the cells of the largest table of probabilities."""
+    cells, model = table_cells(table.states, max_parents), pm.modelcontext(None)
+    model.add_coord("cell", np.arange(cells))
+    names = zip(table.names, table.levels, strict=True)
+    model.add_coord("state", [f"{name}={state}" for name, own in names for state in own])
+    node = np.repeat(np.arange(table.p), table.states)
+    NetworkStates(np.array(table.states), node).record()
+    return cells
+
+
+def observed_states(table: StateTable, was_set: np.ndarray) -> dict:
+    """Options of the distribution of the rows of a table of states."""
+    setting = np.where(was_set, table.codes, -1)
+    return {"states": table.states, "setting": setting, "observed": table.codes, "dims": ROWS}

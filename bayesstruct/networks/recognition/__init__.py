@@ -1,0 +1,1 @@
+"""Bayesian networks in a model: recognised once, for steps and modes."""
