@@ -4,10 +4,10 @@ from bayesstruct.core.solution import ConvergenceWarning, PrecisionSolution, Sol
 from bayesstruct.features.solvers.bp_means import BPMeans, bp_means
 from bayesstruct.features.solvers.latent_features import LatentFeatures, latent_features
 from bayesstruct.fields.solvers.modes import (
-    PairwiseSolution,
+    PairwiseMRFSolution,
     pairwise_mrf,
     pairwise_mrf_path,
-    pairwise_rate_max,
+    pairwise_mrf_rate_max,
 )
 from bayesstruct.neighbourhoods.solvers import NeighbourhoodSolution, neighbourhood_modes
 from bayesstruct.networks.solvers.candidate_parents import blanket_candidates, candidate_parents
@@ -50,7 +50,7 @@ __all__ = [
     "DAGSolution",
     "LatentFeatures",
     "NeighbourhoodSolution",
-    "PairwiseSolution",
+    "PairwiseMRFSolution",
     "PrecisionSolution",
     "Solution",
     "SparseSolution",
@@ -80,7 +80,7 @@ __all__ = [
     "owl_qn",
     "pairwise_mrf",
     "pairwise_mrf_path",
-    "pairwise_rate_max",
+    "pairwise_mrf_rate_max",
     "pqn",
     "pss_as",
     "pss_gb",

@@ -13,18 +13,18 @@ that the unary tables change by
 :math:`w_{ij}` given the biases of centred scores. It is a shear, of Jacobian one; the prior of the
 biases enters the ratio.
 
-Sums over rows and joint states are those of :mod:`bayesstruct.fields.kernels.spike_slab_rows`.
+Sums over rows are those of :mod:`bayesstruct.fields.kernels.row_tilts`, sums over joint states those of
+:mod:`bayesstruct.fields.kernels.joint_tilts`.
 """
 
 import math
 
 from bayesstruct.core.jit import inner
-from bayesstruct.fields.kernels.spike_slab_rows import (
+from bayesstruct.fields.kernels.joint_tilts import marginal, tally_joint
+from bayesstruct.fields.kernels.row_tilts import (
     LARGE,
     SMALL,
-    marginal,
     tally_feature,
-    tally_joint,
     tally_logs,
     tally_rows,
     tilt_rows,

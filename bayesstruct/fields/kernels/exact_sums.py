@@ -108,12 +108,11 @@ class ExactSums:
         unary, pair : float64 arrays
             Tables of log-potentials, flat.
         """
-        from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import elimination, exact
 
         if self.eliminates:
             return elimination.log_partition(self.plan, *_contiguous(unary, pair))
-        return pairwise_exact.log_partition(np.array(self.states), unary, self._spread(pair))
+        return exact.log_partition(np.array(self.states), unary, self._spread(pair))
 
     def marginals(self, unary, pair):
         """Log partition function, and its gradient: the probabilities of states and pairs of states.
@@ -124,8 +123,7 @@ class ExactSums:
         of_unary, of_pair : numpy.ndarray
             In the layout of the tables.
         """
-        from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import elimination, exact
 
         unary, pair = _contiguous(unary, pair)
         out = np.empty_like(unary), np.empty_like(pair)
@@ -133,7 +131,7 @@ class ExactSums:
             return elimination.marginals(self.plan, unary, pair, *out), *out
         every = self._spread(pair)
         of_unary, of_every = np.empty_like(unary), np.empty_like(every)
-        log_z = pairwise_exact.marginals(np.array(self.states), unary, every, of_unary, of_every)
+        log_z = exact.marginals(np.array(self.states), unary, every, of_unary, of_every)
         return log_z, of_unary, self._own(of_every)
 
     def covariance_product(self, unary, pair, d_unary, d_pair):
@@ -143,8 +141,7 @@ class ExactSums:
         -------
         of_unary, of_pair : numpy.ndarray
         """
-        from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import elimination, exact
 
         unary, pair, d_unary, d_pair = _contiguous(unary, pair, d_unary, d_pair)
         if self.eliminates:
@@ -153,7 +150,7 @@ class ExactSums:
             return out
         every, d_every = self._spread(pair), self._spread(d_pair)
         of_unary, of_every = np.empty_like(unary), np.empty_like(every)
-        pairwise_exact.covariance_product(
+        exact.covariance_product(
             np.array(self.states), unary, every, d_unary, d_every, of_unary, of_every
         )
         return of_unary, self._own(of_every)
@@ -163,9 +160,9 @@ class ExactSums:
 
     def joint(self, unary, pair) -> np.ndarray:
         """Probability of every joint state, in C order (the first variable moves slowest)."""
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import exact
 
-        return pairwise_exact.joint(np.array(self.states), unary, self._spread(pair))
+        return exact.joint(np.array(self.states), unary, self._spread(pair))
 
     def draw(self, rng, unary, pair, out) -> None:
         """Draw independent rows.
@@ -179,13 +176,13 @@ class ExactSums:
             Filled.
         """
         from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import states as pairwise_states
+        from bayesstruct.fields.kernels.states import draw_exact
 
         unary, pair = _contiguous(unary, pair)
         if self.eliminates:
             elimination.draw(rng, self.plan, unary, pair, out)
         else:
-            pairwise_states.draw_exact(rng, np.array(self.states), unary, self._spread(pair), out)
+            draw_exact(rng, np.array(self.states), unary, self._spread(pair), out)
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["KINDS", "Potentials"]
+__all__ = ["KINDS", "Potentials", "check_codes"]
 
 #: Families of potentials; see `Potentials`.
 KINDS = ("ising", "spin", "generalized_ising", "full", "ordinal", "blume_capel")
@@ -306,3 +306,19 @@ class Potentials:
 
 def _starts(sizes):
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))])
+
+
+def check_codes(codes: np.ndarray, potentials: Potentials) -> None:
+    """Raise if a table holds anything but states of its columns.
+
+    Parameters
+    ----------
+    codes : (n, p) array of int
+    potentials : Potentials
+
+    Raises
+    ------
+    ValueError
+    """
+    if (codes < 0).any() or (codes >= np.array(potentials.states)).any():
+        raise ValueError("the table of a Markov random field holds a state that does not exist")

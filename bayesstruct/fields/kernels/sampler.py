@@ -87,13 +87,13 @@ class Sampler:
         ValueError
             If a log-potential is not finite.
         """
-        from bayesstruct.fields.kernels import states as pairwise_states
+        from bayesstruct.fields.kernels.states import draw_exact, draw_gibbs
 
         unary, pair = self.potentials.unary(bias), self.potentials.pair(weight)
         if not (np.isfinite(unary).all() and np.isfinite(pair).all()):
-            raise ValueError("biases and weights of a random field must be finite")
+            raise ValueError("biases and weights of a Markov random field must be finite")
         if self.enumerable:
-            pairwise_states.draw_exact(rng, self.states, unary, self._of_all_pairs(pair), out)
+            draw_exact(rng, self.states, unary, self._of_all_pairs(pair), out)
             return
         if self.elimination is not None:
             self.elimination.draw(rng, unary, pair, out)
@@ -105,10 +105,18 @@ class Sampler:
         rest[:] = rng.integers(0, self.states, size=rest.shape)
         start, other, at = self._neighbours(pair)
         table = np.concatenate([pair, pair[self.transposed]])
-        pairwise_states.draw_gibbs(
-            rng, self.states, self.potentials.unary_start, unary,
-            start, other, at, table, self.sweeps, rest,
-        )  # fmt: skip
+        draw_gibbs(
+            rng,
+            self.states,
+            self.potentials.unary_start,
+            unary,
+            start,
+            other,
+            at,
+            table,
+            self.sweeps,
+            rest,
+        )
 
     def _of_all_pairs(self, pair):
         """Put the tables of the edges among zeros for all other pairs."""

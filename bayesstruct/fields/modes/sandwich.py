@@ -3,8 +3,7 @@
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.recognition import is_op, parameters
-from bayesstruct.fields.priors.random_fields import IncompletePairwiseRV, PairwiseRV
+from bayesstruct.fields.recognition.fields import Field, fields_of
 
 __all__ = ["sandwich"]
 
@@ -70,15 +69,15 @@ def sandwich(idata, model=None):
             "inside `with model:`"
         )
     model = pm.modelcontext(model)
-    rows, names = _field(model)
+    field, names = _field(model)
     posterior = idata["posterior"]
     if _MARK in posterior.attrs:
         raise ValueError("these draws have been corrected already: a second time would be too much")
     draws = [_flat(posterior, name) for name in names]
-    potentials = rows.owner.op.potentials
+    potentials = field.potentials
     if [d.shape[1] for d in draws] != [potentials.bias_size, potentials.weight_size]:
         raise ValueError("the draws are those of another model: pass the model that was sampled")
-    _check_table(idata, model, rows)
+    _check_table(idata, model, field.rows)
     _check_labels(posterior, model, names)
     theta = np.concatenate(draws, axis=1)
     on = theta != 0
@@ -91,24 +90,29 @@ def sandwich(idata, model=None):
             f"least {5 * len(at):,}"
         )
     corrected = theta.copy()
-    corrected[:, at] = _spread(theta[:, at], on[:, at], _squared_scores(model, rows, theta, on, at))
+    corrected[:, at] = _spread(
+        theta[:, at], on[:, at], _squared_scores(model, field, theta, on, at)
+    )
     first = draws[0].shape[1]
     parts = dict(zip(names, (corrected[:, :first], corrected[:, first:]), strict=True))
     return _copy(idata, parts, potentials)
 
 
-def _field(model):
-    fields = [rv for rv in model.observed_RVs if is_op(rv, PairwiseRV)]
-    if len(fields) != 1 or fields[0].owner.op.likelihood != "pseudo":
-        raise ValueError('the correction is for one random field with likelihood="pseudo"')
-    [rows] = fields
-    if is_op(rows, IncompletePairwiseRV):
-        raise ValueError("the correction needs a complete table: drop the rows with missing cells")
-    names = [v.name for v in parameters(rows)]
+def _field(model) -> tuple[Field, list[str]]:
+    """Field of a model with a pseudo-likelihood, and the names of its biases and weights."""
+    fields = [field for field in fields_of(model) if field.rows in model.observed_RVs]
+    if len(fields) != 1 or fields[0].likelihood != "pseudo":
+        raise ValueError(
+            'the correction is for one Markov random field with likelihood="pseudo", which this model does not have'
+        )
+    [field] = fields
+    if field.missing is not None:
+        raise ValueError("the correction needs a complete table: drop the rows with missing values")
+    names = [field.bias.name, field.weight.name]
     known = {v.name for v in model.unobserved_RVs}
     if not set(names) <= known:
         raise ValueError("biases and weights must be variables of the model by themselves")
-    return rows, names
+    return field, names
 
 
 def _check_table(idata, model, rows):
@@ -137,14 +141,14 @@ def _flat(posterior, name):
     return values.reshape(values.shape[0] * values.shape[1], -1)
 
 
-def _squared_scores(model, rows, theta, on, at):
+def _squared_scores(model, field, theta, on, at):
     """Sum over the rows of the table of the squared scores at the mean of what is present."""
     from bayesstruct.fields.solvers.likelihoods import PseudoLikelihood
 
-    potentials = rows.owner.op.potentials
+    potentials = field.potentials
     centre = np.zeros(theta.shape[1])
     centre[at] = theta[:, at].sum(axis=0) / on[:, at].sum(axis=0)
-    fit = PseudoLikelihood(potentials, model.rvs_to_values[rows].eval(mode="FAST_COMPILE"))
+    fit = PseudoLikelihood(potentials, model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE"))
     first = potentials.bias_size
     scores = fit.row_scores(centre[:first], centre[first:])[:, at]
     scores = scores - np.average(scores, axis=0, weights=fit.counts)

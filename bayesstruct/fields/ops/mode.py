@@ -16,10 +16,10 @@ from pytensor.graph.basic import Apply
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.fields.kernels.potentials import Potentials
 
-__all__ = ["PairwiseMode", "pairwise_mode"]
+__all__ = ["PairwiseMode", "pairwise_mrf_mode"]
 
 
-def pairwise_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo", tol=1e-9):
+def pairwise_mrf_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo", tol=1e-9):
     r"""Mode of biases and weights of a Markov random field under a (group-)Laplace prior.
 
     .. math::
@@ -73,7 +73,7 @@ def pairwise_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo
     >>> from bayesstruct.fields.kernels.potentials import Potentials
     >>> codes = np.array([[0, 0], [1, 1], [1, 1], [0, 1]])
     >>> potentials = Potentials("ordinal", (2, 2))
-    >>> bias, weight = pairwise_mode(np.ones(4), 100.0, codes=codes, potentials=potentials)
+    >>> bias, weight = pairwise_mrf_mode(np.ones(4), 100.0, codes=codes, potentials=potentials)
     >>> weight.eval().tolist()
     [0.0]
     """
@@ -90,7 +90,7 @@ class _Rows:
 
 
 class PairwiseMode(InterpretedOp):
-    """Mode of a Markov random field; see `pairwise_mode`."""
+    """Mode of a Markov random field; see `pairwise_mrf_mode`."""
 
     __props__ = ("rows", "potentials", "norm", "likelihood", "tol")
 
@@ -131,13 +131,13 @@ class PairwiseMode(InterpretedOp):
     def compute(self, counts, rate):
         """Solve."""
         from bayesstruct.fields.solvers.curvature import polish
-        from bayesstruct.fields.solvers.modes import solve_pairwise
+        from bayesstruct.fields.solvers.modes import solve_field
 
         potentials = self.potentials
         good = np.isfinite(counts).all() and (counts >= 0).all() and counts.sum() > 0
         if not (good and np.isfinite(rate) and rate >= 0 and len(counts) == len(self.rows.codes)):
             return np.full(potentials.bias_size, np.nan), np.full(potentials.weight_size, np.nan)
-        solution = solve_pairwise(
+        solution = solve_field(
             self.rows.codes, potentials, norm=self.norm, rate=float(rate),
             likelihood=self.likelihood, bias_ridge=0.0, tol=self.tol, counts=counts,
         )  # fmt: skip

@@ -452,7 +452,7 @@ def _first_states(rv, size):
 
 
 @_logprob.register(PairwiseRV)
-def _pairwise_logp(op, values, rng, size, bias, weight, **kwargs):
+def _field_logp(op, values, rng, size, bias, weight, **kwargs):
     (value,) = values
     return _log_density(op, value, _vector(bias), _vector(weight))
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     import networkx
     import pandas
 
-__all__ = ["PairwiseSimulation", "pairwise_mrf"]
+__all__ = ["PairwiseMRFSimulation", "pairwise_mrf"]
 
 P, STATES = 10, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairwiseSimulation:
+class PairwiseMRFSimulation:
     """A simulated table of states with the truth behind it.
 
     Attributes
@@ -45,7 +45,9 @@ class PairwiseSimulation:
     def __repr__(self) -> str:
         n, p = self.data.shape
         edges = self.graph.number_of_edges()
-        return f"PairwiseSimulation({n:,} x {p:,} table, {edges:,} edges, {self.potentials.kind})"
+        return (
+            f"PairwiseMRFSimulation({n:,} x {p:,} table, {edges:,} edges, {self.potentials.kind})"
+        )
 
 
 def pairwise_mrf(
@@ -60,7 +62,7 @@ def pairwise_mrf(
     sign: str = "random",
     sweeps: int = 200,
     random_seed: int | np.random.Generator | None = None,
-) -> PairwiseSimulation:
+) -> PairwiseMRFSimulation:
     r"""Simulate a table of states from a pairwise Markov random field.
 
     .. math:: P(x) \propto \exp\Bigl(\sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j)\Bigr),
@@ -96,7 +98,7 @@ def pairwise_mrf(
 
     Returns
     -------
-    PairwiseSimulation
+    PairwiseMRFSimulation
 
     Raises
     ------
@@ -124,7 +126,7 @@ def pairwise_mrf(
     --------
     >>> simulation = pairwise_mrf(100, states=[2, 3, 4], graph="band", random_seed=1)
     >>> simulation
-    PairwiseSimulation(100 x 3 table, 3 edges, ordinal)
+    PairwiseMRFSimulation(100 x 3 table, 3 edges, ordinal)
     >>> simulation.data.max().tolist()
     [1, 2, 3]
     """
@@ -143,7 +145,7 @@ def pairwise_mrf(
     table = np.empty((n, len(names)), np.int64)
     Sampler(own, int(sweeps))(rng, bias, weight, table)
     every = Potentials(kind, own.states, reference)
-    return PairwiseSimulation(
+    return PairwiseMRFSimulation(
         pd.DataFrame(table, columns=names), truth, every, bias, _among_all(own, every, weight)
     )
 

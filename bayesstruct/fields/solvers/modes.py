@@ -30,14 +30,20 @@ from bayesstruct.sparse.solvers.soft_threshold import qnst_steps
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["NORMS", "PairwiseSolution", "pairwise_mrf", "pairwise_mrf_path", "pairwise_rate_max"]
+__all__ = [
+    "NORMS",
+    "PairwiseMRFSolution",
+    "pairwise_mrf",
+    "pairwise_mrf_path",
+    "pairwise_mrf_rate_max",
+]
 
 NORMS = (1, 2, math.inf, "nuclear")
 _BLOCK = 10  # edges that join the working set at once, or as many as it has
 
 
 @dataclass(frozen=True, eq=False)
-class PairwiseSolution(Solution):
+class PairwiseMRFSolution(Solution):
     """The mode of a pairwise Markov random field.
 
     ``gap`` is no bound on the objective but the residual of the optimality conditions, in units of
@@ -114,7 +120,7 @@ def pairwise_mrf(
     tol=1e-6,
     max_evaluations=2000,
     start=None,
-) -> PairwiseSolution:
+) -> PairwiseMRFSolution:
     r"""Mode of a pairwise Markov random field under a (group-)Laplace prior.
 
     .. math::
@@ -152,12 +158,12 @@ def pairwise_mrf(
         rows.
     max_evaluations : int
         Most values and gradients of the likelihood.
-    start : PairwiseSolution, optional
+    start : PairwiseMRFSolution, optional
         The mode at another rate, of the same potentials; of no use at an infinite rate.
 
     Returns
     -------
-    PairwiseSolution
+    PairwiseMRFSolution
         With ``edges``, ``objective`` (summed loss and penalty), ``gap`` (the residual).
 
     Raises
@@ -203,7 +209,7 @@ def pairwise_mrf(
     return solution
 
 
-def solve_pairwise(
+def solve_field(
     codes,
     potentials: Potentials,
     *,
@@ -215,7 +221,7 @@ def solve_pairwise(
     max_evaluations=5000,
     counts=None,
     start=None,
-) -> PairwiseSolution:
+) -> PairwiseMRFSolution:
     """Mode for states that are coded already; see `pairwise_mrf`.
 
     Parameters
@@ -226,7 +232,7 @@ def solve_pairwise(
         As in `pairwise_mrf`.
     counts : (n,) array_like, optional
         How often each row counts.
-    start : PairwiseSolution, optional
+    start : PairwiseMRFSolution, optional
         Mode of a similar problem to begin at.
     """
     names = tuple(f"x{i}" for i in range(potentials.p))
@@ -252,7 +258,7 @@ def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
 
     Returns
     -------
-    list of PairwiseSolution
+    list of PairwiseMRFSolution
 
     Raises
     ------
@@ -272,7 +278,7 @@ def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
     return path
 
 
-def pairwise_rate_max(data, **options) -> float:
+def pairwise_mrf_rate_max(data, **options) -> float:
     """Smallest rate at which the mode has no edge.
 
     Parameters
@@ -384,7 +390,7 @@ class _Problem:
         }
         return norms[self.norm]().dual_norms(gradient, self.potentials.weight_start)
 
-    def solve(self, rate, start, tol, max_evaluations) -> PairwiseSolution:
+    def solve(self, rate, start, tol, max_evaluations) -> PairwiseMRFSolution:
         """Mode at a rate, by modes over growing sets of edges."""
         theta = self._first(start, rate)
         tol = number("tol", tol, above=0)
@@ -462,7 +468,7 @@ class _Problem:
 
     def _solution(self, theta, objective, gap, iterations, converged, rate, evaluations):
         biases = self.potentials.bias_size
-        return PairwiseSolution(
+        return PairwiseMRFSolution(
             objective=objective,
             gap=gap,
             iterations=iterations,

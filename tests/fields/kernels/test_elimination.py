@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from scipy.stats import chi2
-from tools.random_fields import exact_law, feature_matrix
+from tools.random_fields import exact_distribution, feature_matrix
 
 from bayesstruct.fields.kernels import elimination, exact_sums
 from bayesstruct.fields.kernels.elimination_order import elimination_order
@@ -99,7 +99,7 @@ def test_no_overflow_with_weights_of_fifty(sign):
     edges = tuple(sorted(tuple(sorted((i, (i + 1) % 10))) for i in range(10)))
     potentials = Potentials("ordinal", (2,) * 10, edges=edges)
     weight, bias = np.full(10, 50.0 * sign), np.full(10, 50.0)
-    log_z, p = exact_law(potentials, bias, weight)
+    log_z, p = exact_distribution(potentials, bias, weight)
     unary, pair = potentials.unary(bias), potentials.pair(weight)
     value, *marginals = eliminating(potentials).marginals(unary, pair)
     assert value == pytest.approx(log_z, rel=1e-14)
@@ -121,7 +121,7 @@ def test_draws_have_the_joint_law():
     bias, weight = (
         0.7 * rng.normal(size=s) for s in (potentials.bias_size, potentials.weight_size)
     )
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     rows = np.empty((20_000, 4), np.int64)
 
     def p_value(weight):

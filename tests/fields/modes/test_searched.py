@@ -8,7 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from tools.random_fields import exact_law, summed_density
+from tools.random_fields import exact_distribution, summed_density
 
 import bayesstruct as bs
 
@@ -112,7 +112,7 @@ def test_a_learned_edge_probability_is_the_mode_given_the_graph():
 def test_hidden_blocks_come_with_the_graph():
     potentials = Potentials("ordinal", (2,) * 8)
     within = [(i < 4) == (j < 4) for i, j in zip(*potentials.ends, strict=True)]
-    _, law = exact_law(potentials, np.full(8, -1.5), np.array(within, float))
+    _, law = exact_distribution(potentials, np.full(8, -1.5), np.array(within, float))
     cells = np.random.default_rng(0).choice(256, 600, p=law)
     table = pd.DataFrame(np.column_stack(np.unravel_index(cells, (2,) * 8)))
     blocks = bs.StochasticBlock(2, within=(3.0, 1.0))

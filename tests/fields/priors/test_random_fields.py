@@ -9,7 +9,7 @@ import pytest
 
 from scipy.special import logsumexp
 from scipy.stats import chi2
-from tools.random_fields import all_states, energies, exact_law
+from tools.random_fields import all_states, energies, exact_distribution
 
 from bayesstruct.distributions import (
     IncompletePairwiseMRF,
@@ -57,7 +57,7 @@ def pseudo_by_definition(potentials, bias, weight):
 def test_densities_are_those_of_brute_force(potentials):
     bias, weight = parameters(potentials)
     x = all_states(potentials.states)
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     wanted = {"exact": np.log(p), "pseudo": pseudo_by_definition(potentials, bias, weight)}
     for likelihood, logp in wanted.items():
         rv = PairwiseMRF.dist(bias, weight, potentials=potentials, likelihood=likelihood)
@@ -77,7 +77,7 @@ SPARSE = [
 @pytest.mark.parametrize("potentials", SPARSE, ids=lambda f: f.kind)
 def test_densities_with_given_edges(potentials):
     bias, weight = parameters(potentials)
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     wanted = {"exact": np.log(p), "pseudo": pseudo_by_definition(potentials, bias, weight)}
     for likelihood, logp in wanted.items():
         rv = PairwiseMRF.dist(bias, weight, potentials=potentials, likelihood=likelihood)
@@ -129,7 +129,7 @@ def p_value(rows, potentials, p):
 @pytest.mark.parametrize("potentials", FAMILIES[2:5], ids=IDS[2:5])
 def test_exact_draws(potentials):
     bias, weight = parameters(potentials, scale=0.5)
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     rv = PairwiseMRF.dist(bias, weight, potentials=potentials, shape=(20_000, potentials.p))
     rows = pm.draw(rv, random_seed=1, mode="FAST_COMPILE")
     assert p_value(rows, potentials, p) > 1e-3
@@ -150,7 +150,7 @@ def test_draws_without_a_table_of_all_states(potentials, attract, monkeypatch):
     """Larger fields are drawn along few edges, from the past where all attract, or by sweeps."""
     bias, weight = parameters(potentials, scale=0.5)
     weight = np.abs(weight) if attract else weight
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     monkeypatch.setattr(module, "ENUMERATED", 1)
     sampler = module.Sampler(potentials, 30)
     assert (sampler.elimination is not None) == (potentials is SPARSE[2])
@@ -168,7 +168,7 @@ def test_one_sweep_is_not_enough(monkeypatch):
     """The test of the draws notices chains that are too short."""
     potentials = FAMILIES[1]
     bias, weight = np.zeros(3), np.array([1.2, -1.2, 1.2])
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     monkeypatch.setattr(module, "ENUMERATED", 1)
     rows = np.empty((20_000, 3), np.int64)
     module.Sampler(potentials, 1)(np.random.default_rng(2), bias, weight, rows)
@@ -211,7 +211,7 @@ def test_the_functions_of_pymc_work(ising):
     for d in (0, 7):
         bias, weight = (idata["posterior"][n].values[0, d] for n in ("bias", "weight"))
         potentials = Potentials("spin", (2, 2, 2))
-        _, p = exact_law(potentials, bias, weight)
+        _, p = exact_distribution(potentials, bias, weight)
         np.testing.assert_allclose(got[d], np.log(p)[np.ravel_multi_index(x.T, (2, 2, 2))])
 
 

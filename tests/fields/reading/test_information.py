@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 
-from tools.random_fields import exact_law
+from tools.random_fields import exact_distribution
 
 import bayesstruct as bs
 
@@ -33,7 +33,7 @@ def parameters(potentials, draws=3, scale=0.7):
 
 def conditional_tables(potentials, bias, weight, i, j):
     """Law of the other variables, and of the pair given them: (rests,) and (rests, k_i, k_j)."""
-    _, law = exact_law(potentials, bias, weight)
+    _, law = exact_distribution(potentials, bias, weight)
     joint = np.moveaxis(law.reshape(potentials.states), (i, j), (-2, -1))
     joint = joint.reshape(-1, potentials.states[i], potentials.states[j])
     rest = joint.sum(axis=(1, 2))

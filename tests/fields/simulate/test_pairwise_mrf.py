@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from scipy import stats
-from tools.random_fields import exact_law
+from tools.random_fields import exact_distribution
 
 import bayesstruct as bs
 
-from bayesstruct.fields.kernels import sampler as pairwise_sampler
+from bayesstruct.fields.kernels import sampler as module
 from bayesstruct.fields.kernels.potentials import Potentials
 
 CASES = [
@@ -31,7 +31,7 @@ def path():
 
 
 def check_law(simulation):
-    _, probability = exact_law(simulation.potentials, simulation.bias, simulation.weight)
+    _, probability = exact_distribution(simulation.potentials, simulation.bias, simulation.weight)
     numbers = np.ravel_multi_index(simulation.data.values.T, simulation.potentials.states)
     counts = np.bincount(numbers, minlength=len(probability))
     # Rows are independent: Pearson's statistic has its chi-square law.
@@ -52,7 +52,7 @@ def test_rows_have_the_law_of_the_parameters(kind, states):
 @pytest.mark.parametrize("sign", ["positive", "random"])
 def test_rows_of_a_space_too_large_to_list(monkeypatch, sign):
     """Perfect sampling where all attract each other, else Gibbs sampling."""
-    monkeypatch.setattr(pairwise_sampler, "ENUMERATED", 1)
+    monkeypatch.setattr(module, "ENUMERATED", 1)
     for states in (2, (2, 4, 3)):
         check_law(
             bs.simulate.pairwise_mrf(
@@ -66,7 +66,7 @@ def test_a_sampler_of_no_edge_draws_independent_columns(monkeypatch):
     one = bs.simulate.pairwise_mrf(50, graph=graph, random_seed=1)
     assert not one.weight.any()
     assert not one.bias.any()
-    monkeypatch.setattr(pairwise_sampler, "ENUMERATED", 1)
+    monkeypatch.setattr(module, "ENUMERATED", 1)
     check_law(bs.simulate.pairwise_mrf(5000, states=2, graph=graph, random_seed=1))
 
 
@@ -108,7 +108,7 @@ def test_a_family_as_an_object():
     family = Potentials("blume_capel", (3, 4), reference=1)
     simulation = bs.simulate.pairwise_mrf(20, potentials=family, random_seed=1)
     assert simulation.potentials == family
-    assert repr(simulation).startswith("PairwiseSimulation(20 x 2 table, ")
+    assert repr(simulation).startswith("PairwiseMRFSimulation(20 x 2 table, ")
 
 
 def test_the_same_seed_gives_the_same_table():

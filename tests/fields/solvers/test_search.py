@@ -7,7 +7,7 @@ import pytest
 
 from scipy.optimize import minimize
 from scipy.special import betaln, logsumexp
-from tools.random_fields import exact_law, feature_matrix
+from tools.random_fields import exact_distribution, feature_matrix
 
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.solvers.edge_priors import (
@@ -30,7 +30,7 @@ def draw(potentials, n, seed, scale=0.8, present=0.6):
     rng = np.random.default_rng(seed)
     on = (rng.random(len(potentials.ends[0])) < present)[potentials.edge_of_weight]
     weight = scale * rng.normal(size=potentials.weight_size) * on
-    _, law = exact_law(potentials, 0.5 * rng.normal(size=potentials.bias_size), weight)
+    _, law = exact_distribution(potentials, 0.5 * rng.normal(size=potentials.bias_size), weight)
     return np.column_stack(np.unravel_index(rng.choice(len(law), n, p=law), potentials.states))
 
 
@@ -155,7 +155,7 @@ def test_normal_laws_touch_the_slabs_from_below(slab):
 def test_evidence_is_the_integral(slab, likelihood, strength):
     """Over two biases and one weight, on a grid."""
     potentials = Potentials("ordinal", (2, 2))
-    _, law = exact_law(potentials, np.array([0.3, -0.6]), np.array([strength]))
+    _, law = exact_distribution(potentials, np.array([0.3, -0.6]), np.array([strength]))
     cells = np.random.default_rng(2).choice(4, 80, p=law)
     codes = np.column_stack(np.unravel_index(cells, (2, 2)))
     brute = BruteForce(potentials, codes, likelihood, slab)

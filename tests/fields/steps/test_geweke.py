@@ -6,7 +6,7 @@ import pytest
 
 from tools.calibration import assert_calibrated
 from tools.geweke import assert_geweke
-from tools.random_fields import all_states, exact_law
+from tools.random_fields import all_states, exact_distribution
 
 import bayesstruct as bs
 
@@ -42,7 +42,7 @@ class Joint:
             self.step = PairwiseSpikeSlab([weight, bias, cells], rng=1)
 
     def draw_rows(self, rng, bias, weight):
-        _, p = exact_law(self.potentials, bias, weight)
+        _, p = exact_distribution(self.potentials, bias, weight)
         return self.states[rng.choice(len(p), N, p=p)]
 
     def forward(self, rng):
@@ -114,7 +114,7 @@ def simulate(rng):
         weight = np.where(edge, rng.normal(size=len(edge)), 0.0)
         bias = rng.normal(size=P)
         potentials = Potentials("ordinal", (2,) * P)
-        _, p = exact_law(potentials, bias, weight)
+        _, p = exact_distribution(potentials, bias, weight)
         rows = all_states(potentials.states)[rng.choice(len(p), ROWS, p=p)]
         # Tables that the model refuses are drawn again: the rule looks at the data only.
         different = len({tuple(c) for c in rows.T}) == P

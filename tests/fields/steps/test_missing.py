@@ -12,13 +12,13 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 from tools.batches import mean_and_error
 from tools.geweke import assert_geweke
-from tools.random_fields import all_states, energies, exact_law
+from tools.random_fields import all_states, energies, exact_distribution
 
 import bayesstruct as bs
 
-from bayesstruct.fields.kernels.cells import BLOCK
+from bayesstruct.fields.kernels.missing import BLOCK
 from bayesstruct.fields.kernels.potentials import Potentials
-from bayesstruct.fields.steps import cells as pairwise_cells
+from bayesstruct.fields.steps import missing as module
 from bayesstruct.runs.chains import restore, snapshot
 from bayesstruct.steps import PairwiseCells, PairwiseSpikeSlab
 
@@ -126,7 +126,7 @@ def test_the_law_of_the_composite_density_is_noticed():
 
 def test_cells_of_a_row_drawn_given_their_states_of_before_are_noticed(monkeypatch):
     """All cells at once, each given the others as they were: right for rows with one gap only."""
-    right = pairwise_cells.CellDraws.__call__
+    right = module.MissingDraws.__call__
 
     def at_once(self, rng, table, cells, weight, bias):
         out, all_rows, columns = np.array(cells), self.rows, self.columns
@@ -139,7 +139,7 @@ def test_cells_of_a_row_drawn_given_their_states_of_before_are_noticed(monkeypat
         self.rows, self.columns, self.gaps = all_rows, columns, np.arange(len(filled))
         return out
 
-    monkeypatch.setattr(pairwise_cells.CellDraws, "__call__", at_once)
+    monkeypatch.setattr(module.MissingDraws, "__call__", at_once)
     potentials = CASES["ordinal"]
     step, point, rows, _ = copies(potentials, "exact")
     one, *several = p_values(step, point, rows, potentials)
@@ -238,14 +238,14 @@ def test_cells_and_weights_have_their_joint_law(likelihood):
 
 
 def test_cells_given_the_weights_of_the_start_are_noticed(monkeypatch):
-    right = pairwise_cells._Table.draw
+    right = module._Table.draw
 
     def stale(self, rng, point):
         first = self.values(point)
         self.values = lambda _: first
         return right(self, rng, point)
 
-    monkeypatch.setattr(pairwise_cells._Table, "draw", stale)
+    monkeypatch.setattr(module._Table, "draw", stale)
     assert np.abs(z_scores("exact")).max() > 6
 
 
@@ -269,7 +269,7 @@ class Joint:
         self.bias = 0.5 * rng.normal(size=(settings, potentials.bias_size))
         self.weight = rng.normal(size=(settings, potentials.weight_size))
         pairs = zip(self.bias, self.weight, strict=True)
-        self.laws = np.array([exact_law(potentials, *own)[1] for own in pairs])
+        self.laws = np.array([exact_distribution(potentials, *own)[1] for own in pairs])
         self.shape = potentials.states
         self.missing = np.zeros((n, potentials.p), bool)
         self.missing[0, 1] = self.missing[1, 0] = self.missing[1, 2] = self.missing[2] = True
@@ -333,12 +333,12 @@ def test_settings_and_rows_have_their_joint_law_in_a_long_run(full):
 
 
 def test_cells_that_follow_their_neighbours_too_much_break_the_joint_law(monkeypatch):
-    right = pairwise_cells.CellDraws.__call__
+    right = module.MissingDraws.__call__
 
     def doubled(self, rng, table, cells, weight, bias):
         return right(self, rng, table, cells, 2.0 * weight, bias)
 
-    monkeypatch.setattr(pairwise_cells.CellDraws, "__call__", doubled)
+    monkeypatch.setattr(module.MissingDraws, "__call__", doubled)
     with pytest.raises(AssertionError, match="worst z"):
         joint_law(4_000)
 

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from bayesstruct.fields.kernels.spike_slab_rows import tally_feature, tally_rows
+from bayesstruct.fields.kernels.row_tilts import tally_feature, tally_rows
 
 STARTS, MULTIPLICITY = np.array([0, 70, 150]), np.array([1.0, 3.0])
 
