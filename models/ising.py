@@ -187,7 +187,7 @@ def ising(
     with pm.Model(coords=field_coords(table, potentials)) as model:
         bias = add_biases(None, "node", bias_scale)
         weight, implied, cut = _PRIORS[prior](table, potentials, given, _UNIT[coding])
-        record_field(table, potentials, implied, cut)
+        record_field(potentials, implied, cut)
         observe_states(table, bias, weight, potentials=potentials, likelihood=likelihood)
     return model
 

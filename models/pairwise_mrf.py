@@ -180,7 +180,7 @@ def pairwise_mrf(
     with pm.Model(coords=field_coords(table, family)) as model:
         bias = add_biases(_bias_labels(table, family), "bias_label", bias_scale)
         weights, implied, cut = _PRIORS[prior](table, family, given)
-        record_field(table, family, implied, cut)
+        record_field(family, implied, cut)
         observe_states(table, bias, weights, potentials=family, likelihood=likelihood)
     return model
 

@@ -6,9 +6,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.missing import MissingStates
+from bayesstruct.core.missing import MissingStates, MissingValues
 from bayesstruct.core.recognition import claim
-from bayesstruct.core.recorded import record
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.checks import SEPARATOR
@@ -16,9 +15,11 @@ from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matri
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.names import nearest
+from bayesstruct.data.states import StateTable
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
+from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior
 
 __all__ = [
@@ -197,38 +198,47 @@ def _blocks(potentials, spec):
     return probability[at[block[source], block[target]]]
 
 
-def observe_states(table, bias, weight, *, potentials, likelihood):
-    """Add the table as ``x``, and its missing cells as ``x_missing``."""
-    options = {"potentials": potentials, "likelihood": likelihood}
-    if not table.missing.any():
-        PairwiseMRF("x", bias, weight, **options, observed=table.codes, dims=_ROWS)
-        _draw_together(bias, weight)
-        return
-    cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-    pm.modelcontext(None).add_coord("missing", cells)
-    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
-    states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
-    drawn = MissingStates("x_missing", states, dims="missing")
-    IncompletePairwiseMRF(
-        "x", bias, weight, drawn, **options,
-        missing=table.missing, observed=np.maximum(table.codes, 0), dims=_ROWS,
-    )  # fmt: skip
-    _draw_together(bias, weight)
+def observe_states(
+    table: StateTable, bias, weight, *, potentials: Potentials, likelihood: str
+) -> None:
+    """Add the table as ``x``, and its missing values as ``x_missing``.
 
-
-def _draw_together(bias, weight):
-    """Have the biases drawn with weights that are drawn with a field, outside of a context of the model too."""
+    Parameters
+    ----------
+    table : StateTable
+    bias, weight : TensorVariable
+    potentials : Potentials
+    likelihood : {"pseudo", "exact"}
+    """
+    options = {"potentials": potentials, "likelihood": likelihood, "dims": _ROWS}
+    if table.missing.any():
+        places = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+        pm.modelcontext(None).add_coord("missing", places)
+        MissingValues(table.missing.astype("int64")).record()
+        states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
+        values = MissingStates("x_missing", states, dims="missing")
+        options |= {"missing": table.missing, "observed": np.maximum(table.codes, 0)}
+        IncompletePairwiseMRF("x", bias, weight, values, **options)
+    else:
+        PairwiseMRF("x", bias, weight, observed=table.codes, **options)
     if owner := getattr(weight.tag, "drawn_by", None):
-        claim(bias, owner)
+        claim(bias, owner)  # drawn with the weights, also if pm.sample is outside of the context
 
 
-def record_field(table, potentials, implied, negligible):
-    """Record what the posterior of a field is read with."""
+def record_field(potentials: Potentials, implied, negligible: float) -> None:
+    """Record the constants that readers of a posterior need.
+
+    Parameters
+    ----------
+    potentials : Potentials
+    implied : (edges,) array_like
+        Prior probability of each edge.
+    negligible : float
+        Strength up to which there is no edge; 0 if an edge is any strength but zero.
+    """
     source, target = potentials.ends
     EdgeEnds.in_model(source, target).record()
     prior = np.broadcast_to(implied, len(source)).copy()
     cut = float(negligible) if negligible > 0 else None
     EdgePrior(prior, cut, count=len(source)).record()
-    record("states", np.asarray(table.states), dims="node")
-    record("potentials", potentials.code)
-    record("reference_state", potentials.reference)
+    FieldPotentials.of(potentials).record()

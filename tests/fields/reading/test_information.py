@@ -130,9 +130,9 @@ def result(potentials, bias, weight, *, observed=None, missing=None, cells=None)
 @pytest.mark.parametrize("potentials", [FAMILIES[1], FAMILIES[4]], ids=lambda p: p.kind)
 def test_the_table_of_a_result(potentials):
     bias, weight = parameters(potentials, draws=10)
-    table = bs.edge_information(result(potentials, bias, weight), hdi_prob=0.5)
+    table = bs.edge_information(result(potentials, bias, weight), ci_prob=0.5)
     found = conditional_information(potentials, bias, weight)
-    assert table.attrs == {"estimator": "enumeration", "hdi_prob": 0.5, "draws": 10}
+    assert table.attrs == {"estimator": "enumeration", "ci_prob": 0.5, "draws": 10}
     assert table.information.is_monotonic_decreasing
     best = found.mean(axis=0).argmax()
     i, j = (end[best] for end in potentials.ends)
@@ -173,8 +173,8 @@ def test_what_is_refused():
     potentials = FAMILIES[0]
     bias, weight = parameters(potentials)
     idata = result(potentials, bias, weight)
-    with pytest.raises(ValueError, match="hdi_prob"):
-        bs.edge_information(idata, hdi_prob=1.0)
+    with pytest.raises(ValueError, match="ci_prob"):
+        bs.edge_information(idata, ci_prob=1.0)
     with pytest.raises(ValueError, match="draws"):
         bs.edge_information(idata, draws=0)
     other = idata.copy()
@@ -193,5 +193,5 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="2 tables for 3 draws"):
         conditional_information(potentials, bias, weight, np.zeros((2, 4, 3), int))
     many = Potentials("ordinal", (2,) * 17)
-    with pytest.raises(ValueError, match="pass rows"):
+    with pytest.raises(ValueError, match="pass `rows`"):
         conditional_information(many, np.zeros((1, 17)), np.zeros((1, 136)))

@@ -425,7 +425,7 @@ def table(cells, bias, name="x"):
         (observed_too, "'y' depends on 'cells'"),
         (with_a_potential, "'y' depends on 'cells'"),
         (in_the_biases, "biases or weights of 'x' depend on 'cells'"),
-        (transformed, "'cells' is not the vector of missing cells of 'x' itself"),
+        (transformed, "'cells' is not the vector of missing values of 'x' itself"),
         (of_two_tables, "does not belong to one IncompletePairwiseMRF"),
     ],
 )
@@ -468,7 +468,7 @@ def test_wrong_states_and_numbers_of_cells_are_named():
     with pm.Model() as model:
         table(pm.Categorical("cells", [0.5, 0.5], shape=1), np.zeros(3))
         step = PairwiseCells([model["cells"]])
-    with pytest.raises(ValueError, match=r"2 missing cells, their variable has the shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"2 missing values, their variable has the shape \(1,\)"):
         step.step({"cells": np.zeros(1, int)})
     with pytest.raises(ValueError, match="a state that does not exist"):
         step.step({"cells": np.array([0, 2])})
