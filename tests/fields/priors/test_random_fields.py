@@ -321,27 +321,27 @@ def test_observed_values_that_are_no_states_are_refused():
     observe(table.astype(float))
     observe(table.astype(bool))
     with pytest.raises(
-        ValueError, match=r"column 0: -1 is no state.*also with coding.*\(x \+ 1\) // 2"
+        ValueError, match=r"column 0: -1 is not a state.*also with coding.*\(x \+ 1\) // 2"
     ):
         observe(2 * table - 1)
-    with pytest.raises(ValueError, match=r"b: 0\.7 is no state.*whole numbers 0 to 1"):
+    with pytest.raises(ValueError, match=r"b: 0\.7 is not a state.*whole numbers 0 to 1"):
         observe(pd.DataFrame(np.where(table == 1, [1, 0.7, 1], 0.0), columns=list("abc")))
-    with pytest.raises(ValueError, match=r"column 2: nan is no state. Drop the rows with missing"):
+    with pytest.raises(ValueError, match=r"column 2: nan is not a state. Drop the rows with missing"):
         observe(np.where(np.arange(3) == 2, np.nan, table))
     with pytest.raises(ValueError, match=r"column 0 must be numbers.*takes labels"):
         observe(table.astype(str))
-    with pytest.raises(ValueError, match=r"b: nan is no state. Drop the rows with missing"):
+    with pytest.raises(ValueError, match=r"b: nan is not a state. Drop the rows with missing"):
         frame = pd.DataFrame(table, columns=list("abc")).astype("Int64")
         frame.loc[0, "b"] = pd.NA
         observe(frame)
     potentials = Potentials("ordinal", (2, 3, 2))
     observe(table + np.array([0, 1, 0]), PairwiseMRF, potentials=potentials)
-    with pytest.raises(ValueError, match=r"column 0: 2 is no state"):
+    with pytest.raises(ValueError, match=r"column 0: 2 is not a state"):
         observe(table + np.array([1, 1, 0]), PairwiseMRF, potentials=potentials)
     with pytest.raises(ValueError, match="has 3 columns, the observed table has 2"):
         observe(table[:, :2], PairwiseMRF, potentials=potentials)
     shared = pytensor.shared(2 * table - 1)
-    with pytest.raises(ValueError, match="column 0: -1 is no state"):
+    with pytest.raises(ValueError, match="column 0: -1 is not a state"):
         observe(shared)
     holes = np.eye(3, dtype=bool)
     with pm.Model():
@@ -350,5 +350,5 @@ def test_observed_values_that_are_no_states_are_refused():
         values = np.where(holes, -1, 0)
         IncompletePairwiseMRF("x", np.zeros(4), np.zeros(3), cells, observed=values, **options)
         values[0, 1] = 9
-        with pytest.raises(ValueError, match="column 1: 9 is no state"):
+        with pytest.raises(ValueError, match="column 1: 9 is not a state"):
             IncompletePairwiseMRF("y", np.zeros(4), np.zeros(3), cells, observed=values, **options)
