@@ -1,6 +1,8 @@
-"""What Markov random fields share: the prior of the edges, the biases, and the observed states."""
+"""Parts of models with a Markov random field: prior of the edges, biases, observed states."""
 
 import math
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
@@ -22,6 +24,9 @@ from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, Pairw
 from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = [
     "add_biases",
     "check_likelihood",
@@ -34,25 +39,27 @@ __all__ = [
 
 _ROWS = ("observation", "node")
 LIKELIHOODS = ("pseudo", "exact")
-#: The most joint states that ``likelihood="exact"`` goes through for each value of the density.
+#: Largest number of joint states that ``likelihood="exact"`` sums over for each value of the density.
 MAX_STATES = 2**22
 
 
-def field_potentials(table, kind, reference=0, graph=None) -> Potentials:
-    """Potentials of the pairs of a table, or of those that a graph joins.
+def field_potentials(table: StateTable, kind: str, reference: int = 0, graph=None) -> Potentials:
+    """Potentials of all pairs of columns of a table, or of those that a graph joins.
 
     Parameters
     ----------
     table : StateTable
     kind : str
+        Family, see `Potentials`.
     reference : int
+        State from which Blume-Capel biases measure distance.
     graph : networkx.Graph or iterable of pairs of column names, optional
     """
     edges = None if graph is None else graph_pairs(table.names, graph)
     return Potentials(kind, table.states, reference, edges)
 
 
-def field_coords(table, potentials) -> dict:
+def field_coords(table: StateTable, potentials: Potentials) -> dict:
     """Coordinates of a model, whose dimension ``pair`` is over the edges of the potentials."""
     if potentials.edges is None:
         return table.coords
@@ -61,15 +68,15 @@ def field_coords(table, potentials) -> dict:
     return table.coords | {"pair": pairs}
 
 
-def check_likelihood(likelihood, potentials, *, absent=False):
-    """Refuse an unknown likelihood, and the exact one where it takes too long.
+def check_likelihood(likelihood: str, potentials: Potentials, *, absent: bool = False) -> None:
+    """Raise if the likelihood is unknown, or exact and would take too long.
 
     Parameters
     ----------
     likelihood : str
     potentials : Potentials
     absent : bool
-        Whether edges may be absent: their sampler goes through all joint states.
+        Whether edges may be absent: their sampler keeps a table of all joint states.
     """
     if likelihood not in LIKELIHOODS:
         raise ValueError(nearest("likelihood", likelihood, LIKELIHOODS))
@@ -79,20 +86,20 @@ def check_likelihood(likelihood, potentials, *, absent=False):
     if absent and total > MAX_STATES:
         raise ValueError(
             f"the {potentials.p} columns have {float(total):.3g} joint states, and spike and slab with "
-            f"the exact likelihood goes through all of them (at most {MAX_STATES:,}); use "
+            f"the exact likelihood sums over all of them (at most {MAX_STATES:,}); use "
             'likelihood="pseudo", fewer columns, or, if a sparse graph of possible edges is known, a '
             "prior that only shrinks together with `graph`"
         )
-    ExactSums.of(potentials, MAX_STATES)  # refuses what takes too long
+    ExactSums.of(potentials, MAX_STATES)  # raises if it takes too long
 
 
-def add_biases(labels, dims, scale):
+def add_biases(labels: list[str] | None, dims: str, scale: float) -> "TensorVariable":
     """Add the biases: normal, or flat where `scale` is infinite.
 
     Parameters
     ----------
     labels : list of str or None
-        Coordinates of a new dimension `dims`; None where the model has it.
+        Coordinates of the new dimension `dims`; None if the model has it.
     dims : str
     scale : float
     """
@@ -105,21 +112,23 @@ def add_biases(labels, dims, scale):
     return pm.Normal("bias", 0.0, scale, dims=dims)
 
 
-def edge_inclusion(table, potentials, probability, required, forbidden):
-    """Prior probability of each edge, with the variables that it depends on.
+def edge_inclusion(
+    table: StateTable, potentials: Potentials, probability, required, forbidden
+) -> "tuple[np.ndarray | TensorVariable, np.ndarray]":
+    """Prior probability of each edge; adds the variables that it depends on to the model.
 
     Parameters
     ----------
     table : StateTable
     potentials : Potentials
-        Whose edges are meant.
+        Of these edges.
     probability : float, (p, p) array_like, unregistered beta distribution or StochasticBlock
     required, forbidden : iterable of pairs of column names
 
     Returns
     -------
     inclusion : numpy.ndarray or TensorVariable
-        (edges,), of which a model makes indicators.
+        (edges,), probabilities of the indicators.
     implied : numpy.ndarray
         (edges,), its prior mean.
     """
@@ -144,7 +153,7 @@ def edge_inclusion(table, potentials, probability, required, forbidden):
 
 
 def _check_required(table, potentials, known):
-    """Refuse required edges that the graph leaves out."""
+    """Raise if the graph does not contain a required edge."""
     if potentials.edges is None:
         return
     required = {(i, j) for i, j in np.argwhere(known == 1.0).tolist() if i < j}

@@ -193,8 +193,9 @@ def test_prior_draws_of_tables(build, options):
 def test_groups_of_weights_have_labels():
     model = pairwise_mrf(answers(), prior="spike_slab")
     assert model.coords["cell"][:2] == (
-        "sleep=never -- mood=never", "sleep=never -- mood=rarely",
-    )  # fmt: skip
+        "sleep=never -- mood=never",
+        "sleep=never -- mood=rarely",
+    )
     assert model.coords["bias_label"][0] == "sleep=rarely"
     assert len(model.coords["cell"]) == 9 + 6 + 6
 
@@ -423,9 +424,14 @@ def test_mode_with_missing_cells_sums_them_out(likelihood):
     table["b"] = np.where(rng.random(30) < 0.7, table["a"], table["b"])
     table.iloc[0, 1] = table.iloc[1, [0, 2]] = np.nan
     model = pairwise_mrf(
-        table, potentials="ordinal", prior="group_laplace", rate=2.0, norm=1, likelihood=likelihood,
+        table,
+        potentials="ordinal",
+        prior="group_laplace",
+        rate=2.0,
+        norm=1,
+        likelihood=likelihood,
         bias_scale=2.0,
-    )  # fmt: skip
+    )
     mode = bs.find_MAP(model)
     potentials = Potentials("ordinal", (3,) * 3)
     cells, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)

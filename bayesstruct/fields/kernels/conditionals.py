@@ -11,7 +11,7 @@ __all__ = ["condition", "count_pairs"]
 
 @kernel
 def condition(rows, start, unary, pair, pair_start, source, target, logs, probability, lowest):
-    """Conditional law of each variable given the others, in each row.
+    """Conditional distribution of each variable given the others, in each row.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-r"""Parameters of pairwise Markov random fields, and the tables of log-potentials that they make.
+r"""Parameters of pairwise Markov random fields, and the tables of log-potentials that they define.
 
 .. math::
 
     p(x) \propto \exp\Bigl( \sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j) \Bigr)
 
 Each family is linear: the unary tables :math:`u` in the biases, the pair tables :math:`t` in the
-weights. Likelihoods know only tables; `Potentials` goes back and forth.
+weights. Likelihoods know only tables; `Potentials` maps parameters to tables and gradients back.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Potentials:
       is the Ising model in the coding 0, 1;
     - ``"blume_capel"``: the same, with unary tables :math:`\alpha s + \beta (s - r)^2`.
 
-    All others have a bias for each state but the first, whose unary table is zero.
+    All other families have a bias for each state but the first, for which the unary table is zero.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Potentials:
     Raises
     ------
     ValueError
-        If the kind is unknown or does not go with the numbers of states.
+        If the kind is unknown or does not apply to the numbers of states.
     """
 
     kind: str
@@ -255,7 +255,7 @@ class Potentials:
             \sqrt{\sum_{st} \bigl( t_{st} - \bar t_{s\cdot} - \bar t_{\cdot t} + \bar t \bigr)^2}
 
         Row and column means of a table of log-potentials can be moved into the biases without any
-        change of the distribution; what is left, and measured here, cannot.
+        change of the distribution. They are subtracted here.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
-"""Arrays of the sampler of edges that may be absent: made of potentials, a table and parameters.
+"""Arrays of the sampler of edges that may be absent: from potentials, a table and parameters.
 
-See :mod:`bayesstruct.fields.kernels.arrays` for what they hold.
+See :mod:`bayesstruct.fields.kernels.arrays` for their contents.
 """
 
 import numpy as np
@@ -117,7 +117,7 @@ def make_chain(
     exact : bool
         Whether the likelihood is exact.
     weight, bias : float64 arrays
-        Kept in the chain as they are, and changed by the sampler.
+        Not copied: the sampler changes them.
     """
     make = _joint if exact else _conditionals
     logs, probability, lowest, energy, digits = make(potentials, table, weight, bias)

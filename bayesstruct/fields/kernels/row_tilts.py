@@ -31,10 +31,10 @@ __all__ = [
     "value_of_rows",
 ]
 
-SMALL = -690.0  # logarithm of the smallest probability that a double has all digits of
+SMALL = -690.0  # logarithm of the smallest probability with full precision in a double
 LARGE = 150.0  # change of a log-potential up to which factors may be multiplied out
 _TOP, _BOTTOM = 1e150, 1e-150
-_BLOCK = 64  # rows whose normalisers are multiplied at once, factors being moderate:
+_BLOCK = 64  # rows whose normalisers are multiplied at once if factors are moderate:
 _MODERATE = 1e4  # no such product of them leaves the range of doubles
 
 
@@ -146,7 +146,7 @@ def value_of_rows(probability, context, starts, multiplicity, factor):
 
 @inner
 def _tally_two(probability, context, starts, multiplicity, factor, first, second):
-    """`tally_rows` of a variable with two states, of which it fills what belongs to the second."""
+    """`tally_rows` of a variable with two states; fills the entries of the second only."""
     zero, one = probability[0], probability[1]
     total = 0.0
     for g in range(multiplicity.shape[0]):
@@ -169,7 +169,7 @@ def _tally_two(probability, context, starts, multiplicity, factor, first, second
 
 @inner
 def _complete_two(size, first, second):
-    """Fill what belongs to the first of two states; ``size`` counts rows by context and state."""
+    """Fill the entries of the first of two states; ``size`` counts rows by context and state."""
     for c in range(0, size.shape[0], 2):
         rows = size[c] + size[c + 1]
         mean, square = first[c + 1], second[c + 1, 1]
@@ -247,7 +247,7 @@ def _mirror(second, cells, k):
 
 @inner
 def tally_rows(probability, context, starts, multiplicity, factor, size, first, second):
-    """`value_of_rows` with sums over rows that its derivatives are made of.
+    """`value_of_rows`, with the sums over rows that its derivatives need.
 
     Parameters
     ----------
@@ -318,9 +318,9 @@ def _moments(probability, context, start, end, factor, feature):
 
 @inner
 def tally_feature(probability, context, starts, multiplicity, factor, feature):
-    """`value_of_rows`, with what its derivatives along a single direction are made of.
+    """`value_of_rows`, with the sums that its derivatives along a single direction need.
 
-    That takes a time in proportion to the number of states, `tally_rows` to its square.
+    Takes time proportional to the number of states; `tally_rows` to its square.
 
     Parameters
     ----------

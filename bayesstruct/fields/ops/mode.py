@@ -29,14 +29,14 @@ def pairwise_mrf_mode(counts, rate, *, codes, potentials, norm=2, likelihood="ps
     Parameters
     ----------
     counts : tensor_like, shape (n,)
-        :math:`c`, how often each row counts: ones, or the weights of a Bayesian bootstrap.
+        :math:`c`, multiplicities or weights of the rows: ones, or the weights of a Bayesian bootstrap.
     rate : tensor_like, scalar
         :math:`\lambda`, the rate of the prior.
     codes : (n, p) array_like of int
         States of the rows, counted from 0.
     potentials : Potentials
     norm : {2, 1, numpy.inf, "nuclear"}
-        With the last two the operation is an initialiser only: it has no derivative, and asking for
+        With the last two the operation is an initialiser only: it has no derivative, and a request for
         one raises.
     likelihood : {"pseudo", "exact"}
     tol : float
@@ -51,16 +51,16 @@ def pairwise_mrf_mode(counts, rate, *, codes, potentials, norm=2, likelihood="ps
     Raises
     ------
     ValueError
-        If an option is unknown or the states do not fit.
+        If an option is unknown or the codes are not states of the potentials.
 
     Notes
     -----
-    For tables of some tens of variables: the Newton steps, and derivatives, take the Hessian of all
+    For tables of some tens of variables: Newton steps and derivatives need the Hessian of all
     active parameters.
 
-    The derivatives are exact where no edge is on the verge of leaving or entering, which excludes a
-    set of measure zero. Full potentials under norm 1 have flat directions (cells can be traded
-    against biases); there the mode is not unique, and the derivative is that of the smallest change.
+    The derivatives are exact if no edge is about to leave or enter, which excludes a
+    set of measure zero. Full potentials under norm 1 have flat directions (entries of tables can be moved
+    into biases); there the mode is not unique, and the derivative is that of the smallest change.
 
     References
     ----------
@@ -86,7 +86,7 @@ class _Rows:
     def __init__(self, codes):
         self.codes = np.asarray(codes, np.int64)
         if self.codes.ndim != 2:
-            raise ValueError(f"`codes` is a table of states, it has shape {self.codes.shape}")
+            raise ValueError(f"`codes` must be a table of states, it has shape {self.codes.shape}")
 
 
 class PairwiseMode(InterpretedOp):
@@ -103,8 +103,10 @@ class PairwiseMode(InterpretedOp):
         top = np.array(potentials.states)
         codes = rows.codes
         if codes.shape[1] != len(top) or (codes < 0).any() or (codes >= top).any():
-            raise ValueError("`codes` must hold a state of the potentials in every cell")
-        likelihood_for(likelihood, potentials, codes[:1])  # refuses what is unknown or too large
+            raise ValueError(
+                "every entry of `codes` must be a state of the potentials, counted from 0"
+            )
+        likelihood_for(likelihood, potentials, codes[:1])  # raises if it is unknown or too large
         single = potentials.weight_size == len(potentials.ends[0])
         self.rows, self.potentials, self.likelihood = rows, potentials, likelihood
         self.norm, self.tol = 1 if single else norm, float(tol)
@@ -138,9 +140,15 @@ class PairwiseMode(InterpretedOp):
         if not (good and np.isfinite(rate) and rate >= 0 and len(counts) == len(self.rows.codes)):
             return np.full(potentials.bias_size, np.nan), np.full(potentials.weight_size, np.nan)
         solution = solve_field(
-            self.rows.codes, potentials, norm=self.norm, rate=float(rate),
-            likelihood=self.likelihood, bias_ridge=0.0, tol=self.tol, counts=counts,
-        )  # fmt: skip
+            self.rows.codes,
+            potentials,
+            norm=self.norm,
+            rate=float(rate),
+            likelihood=self.likelihood,
+            bias_ridge=0.0,
+            tol=self.tol,
+            counts=counts,
+        )
         if self.norm not in (1, 2):
             return solution.bias, solution.weight
         likelihood = self._problem(counts)
@@ -152,7 +160,7 @@ class PairwiseMode(InterpretedOp):
     def pullback(self, inputs, outputs, cotangents):
         """Apply the implicit-function theorem on the active set."""
         if self.norm not in (1, 2):
-            reason = f"modes under norm {self.norm!r} serve as starts only, without derivatives"
+            reason = f"modes under norm {self.norm!r} are starting values without derivatives"
             return [grad_undefined(self, i, inputs[i], reason) for i in range(2)]
         given = [
             pt.zeros_like(o) if isinstance(c.type, DisconnectedType) else c

@@ -1,4 +1,4 @@
-"""How strong the interaction of a pair is, whatever the potentials: one number for each edge."""
+"""Strength of the interaction of each pair, one number for each edge under any potentials."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -11,7 +11,7 @@ __all__ = ["interaction_strengths", "negligible_probability"]
 def interaction_strengths(weight, potentials: Potentials):
     """Norm of the interaction of each pair of a Markov random field.
 
-    That of :meth:`bayesstruct.fields.kernels.potentials.Potentials.interaction_norms`, as a tensor.
+    See :meth:`bayesstruct.fields.kernels.potentials.Potentials.interaction_norms`; here for a tensor.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def interaction_strengths(weight, potentials: Potentials):
     Returns
     -------
     TensorVariable
-        (edges,), not negative; zero without interaction.
+        (edges,), not negative; zero if there is no interaction.
     """
     index, coefficient = potentials.pair_map
     cells = coefficient * weight[pt.as_tensor_variable(index)]
@@ -46,9 +46,9 @@ def negligible_probability(potentials: Potentials, rate, norm, cut, draws=20_000
     Parameters
     ----------
     potentials : Potentials
-        With several weights to a pair.
+        With several weights for each pair.
     rate : float
-        Of the group-Laplace prior.
+        Rate of the group-Laplace prior.
     norm : {1, 2, numpy.inf, "nuclear"}
     cut : float
     draws : int

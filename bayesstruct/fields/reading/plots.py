@@ -37,7 +37,7 @@ def plot_pair_tables(
     Returns
     -------
     matplotlib.axes.Axes
-        A bar on the diagonal is a cell that the model reproduces; orange bars miss it.
+        A bar that crosses the diagonal is a frequency that the model reproduces; the others are orange.
     """
     table = predictive_pair_tables(idata, prob=prob, group=group).dropna()
     ax = axes(ax, (5.2, 5.0))
@@ -90,8 +90,15 @@ def plot_sum_scores(
     """
     table = predictive_sum_scores(idata, prob=prob, group=group)
     ax = axes(ax, (6.0, 3.6))
-    ax.vlines(table.score, table.low, table.high, color=NEUTRAL, lw=4, alpha=0.5,
-              label=f"{prob:.0%} interval")  # fmt: skip
+    ax.vlines(
+        table.score,
+        table.low,
+        table.high,
+        color=NEUTRAL,
+        lw=4,
+        alpha=0.5,
+        label=f"{prob:.0%} interval",
+    )
     colours = np.where(table.inside, POSITIVE, NEGATIVE)
     ax.scatter(table.score, table.observed, c=colours, s=28, zorder=3, label="observed")
     ax.set_xlabel("sum score")

@@ -1,4 +1,4 @@
-"""Second derivatives of Markov random fields at a mode, and what follows from them."""
+"""Second derivatives of Markov random fields at a mode, Newton steps and linear systems."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def _exact(likelihood, bias, weight, at):
 
 
 def penalty_gradient(potentials, norm, weight) -> np.ndarray:
-    """Gradient of the sum of the norms of the edges, zero where an edge is.
+    """Gradient of the sum of the norms of the edges; zero for edges that are zero.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def penalty_curvature(potentials, norm, weight, at) -> np.ndarray:
 
 
 def solve_symmetric(matrix, vector) -> np.ndarray:
-    """Solve on the range of a positive semidefinite matrix: directions of no curvature stay put."""
+    """Solve on the range of a positive semidefinite matrix: no step in directions without curvature."""
     values, vectors = np.linalg.eigh(matrix)
     known = values > 1e-10 * values.max(initial=1e-300)
     return vectors[:, known] @ ((vectors[:, known].T @ vector) / values[known])
@@ -104,7 +104,7 @@ def polish(likelihood, norm, rate, bias, weight, steps=5):
         moved = theta.copy()
         moved[at] -= solve_symmetric(matrix, gradient[at])
         if norm == 1 and (np.sign(moved[first:]) != np.sign(w)).any():
-            break  # a coefficient on the verge of leaving
+            break  # a coefficient about to become zero
         theta = moved
     return theta[:first], theta[first:], at, matrix
 

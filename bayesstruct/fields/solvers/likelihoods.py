@@ -19,7 +19,7 @@ class _Likelihood:
     codes : (n, p) array of int
         States of each row, counted from 0.
     counts : (n,) array_like, optional
-        How often each row counts; 1 by default.
+        Multiplicity or weight of each row; 1 by default.
     """
 
     def __init__(self, potentials: Potentials, codes, counts=None):
@@ -37,7 +37,7 @@ class _Likelihood:
 
     @cached_property
     def unary_counts(self) -> np.ndarray:
-        """How often each variable is in each state, flat."""
+        """Number of rows with each state of each variable, flat."""
         start = self.potentials.unary_start
         at = (start[:-1] + self.codes).ravel()
         weights = np.repeat(self.counts, self.potentials.p)
@@ -54,7 +54,7 @@ class _Likelihood:
 class ExactLikelihood(_Likelihood):
     """The likelihood, whose partition function is a sum over all joint states.
 
-    It is summed up as :class:`bayesstruct.fields.kernels.exact_sums.ExactSums` does, which refuses what takes
+    See :class:`bayesstruct.fields.kernels.exact_sums.ExactSums`, which raises if the sum would take
     too long.
     """
 
@@ -64,7 +64,7 @@ class ExactLikelihood(_Likelihood):
 
     @cached_property
     def pair_counts(self) -> np.ndarray:
-        """How often each pair of variables is in each pair of states, flat."""
+        """Number of rows with each pair of states of each edge, flat."""
         potentials, k = self.potentials, np.asarray(self.potentials.states)
         i, j = potentials.ends
         out = np.zeros(int(potentials.pair_start[-1]))
@@ -126,7 +126,7 @@ class PseudoLikelihood(_Likelihood):
 
     @cached_property
     def _indicators(self):
-        """Whether a variable is in a state, for all states but the first: the others follow."""
+        """Indicators of all states but the first, which they determine."""
         cells, own = self._later
         state = cells - self.potentials.unary_start[own]
         return (self.codes[:, own] == state).astype(float)
@@ -138,7 +138,7 @@ class PseudoLikelihood(_Likelihood):
 
     @cached_property
     def _first(self):
-        """For each unary cell the one of the first state of the same variable."""
+        """For each unary cell that of the first state of the same variable."""
         return np.repeat(self.potentials.unary_start[:-1], self.potentials.states)
 
     def _scored(self, unary, weight):
@@ -150,9 +150,14 @@ class PseudoLikelihood(_Likelihood):
         fields = self._scores @ (couplings + couplings.T)
         of_unary = np.zeros_like(unary)
         value = scored_residuals(
-            fields, self.codes, self.counts, potentials.unary_start, unary, potentials.scores,
+            fields,
+            self.codes,
+            self.counts,
+            potentials.unary_start,
+            unary,
+            potentials.scores,
             of_unary,
-        )  # fmt: skip
+        )
         products = self._scores.T @ fields
         return value, of_unary, (products + products.T)[potentials.ends]
 
@@ -161,7 +166,7 @@ class PseudoLikelihood(_Likelihood):
         block = np.zeros((len(unary), len(unary)))
         block[self.potentials.cells] = pair
         block += block.T
-        # Column by column what another variable adds in its first state, and the change from there.
+        # Column by column the contribution of the first state of another variable, and the change from it.
         own = block - block[:, self._first]
         first = self.potentials.unary_start[:-1]
         constant = unary + block[first].sum(axis=0)
@@ -199,7 +204,7 @@ class PseudoLikelihood(_Likelihood):
         return value, of_unary, potentials.pair_pullback(of_pair)
 
     def _complete(self, products, totals):
-        """Products of indicators and residuals for all states: those of a variable sum up."""
+        """Products of indicators and residuals for all states: those of one variable have a known sum."""
         size = int(self.potentials.unary_start[-1])
         cells, own = self._later
         first = self.potentials.unary_start[own]
@@ -281,7 +286,7 @@ def null_bias(likelihood, ridge: float = 0.0) -> np.ndarray:
 
 
 def _one_variable(design, counts, ridge, steps=100):
-    """Newton's method, damped, for the biases of a variable by itself."""
+    """Damped Newton's method for the biases of a single variable."""
     bias, n = np.zeros(design.shape[1]), counts.sum()
 
     def value(b):

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 NORMS = (1, 2, math.inf, "nuclear")
-_BLOCK = 10  # edges that join the working set at once, or as many as it has
+_BLOCK = 10  # edges that join the working set at once, or as many as are in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +71,12 @@ class PairwiseMRFSolution(Solution):
 
     @property
     def active(self) -> np.ndarray:
-        """Whether each pair has a potential that is not zero, (edges,)."""
+        """Whether each pair has a nonzero potential, (edges,)."""
         return np.logical_or.reduceat(self.weight != 0, self.potentials.weight_start[:-1])
 
     @property
     def edges(self) -> list[tuple[str, str]]:
-        """Pairs of columns whose potential is not zero."""
+        """Pairs of columns with a nonzero potential."""
         ends = zip(*(end[self.active] for end in self.potentials.ends), strict=True)
         return [(self.names[i], self.names[j]) for i, j in ends]
 
@@ -86,7 +86,7 @@ class PairwiseMRFSolution(Solution):
         i, j = min(a, b), max(a, b)
         at = np.flatnonzero((self.potentials.ends[0] == i) & (self.potentials.ends[1] == j))
         k = self.potentials.states
-        if not len(at):  # not in the graph that was given
+        if not len(at):  # not an edge of the given graph
             return np.zeros((k[a], k[b]))
         [at], start = at, self.potentials.pair_start
         own = self.potentials.pair(self.weight)[start[at] : start[at + 1]].reshape(k[i], k[j])
@@ -133,22 +133,22 @@ def pairwise_mrf(
     Parameters
     ----------
     data : DataFrame, array_like or StateTable
-        (n, p) table of states without missing cells, see
+        (n, p) table of states without missing values, see
         :meth:`bayesstruct.data.StateTable.read`.
     potentials : str or Potentials
         ``"full"``, ``"ising"``, ``"generalized_ising"``, ``"ordinal"``, ``"blume_capel"`` or
         ``"spin"``; see :class:`bayesstruct.fields.kernels.potentials.Potentials`.
     norm : {2, numpy.inf, "nuclear", 1}
-        Of the weights of a pair. Where a pair has one weight all are its absolute value.
+        Norm of the weights of a pair. If a pair has one weight, all norms are its absolute value.
     rate : float
         :math:`\lambda`, the rate of the prior; infinity gives the model without edges.
     likelihood : {"pseudo", "exact"}
         ``"exact"`` sums over all joint states: one by one, up to some 20 columns, or, where that is
-        shorter, variable by variable along the edges of a sparse `graph`. ``"pseudo"`` is the
+        cheaper, variable by variable along the edges of a sparse `graph`. ``"pseudo"`` is the
         symmetric pseudo-likelihood :math:`\prod_i p(x_i \mid x_{-i})` (Besag 1975).
     graph : networkx.Graph or iterable of pairs of column names, optional
-        The edges that may be present; all of them by default. Not with `potentials` that are an
-        object, which has edges of its own.
+        The edges that may be present; all pairs by default. Not for `potentials` given as an object, which
+        has its own edges.
     reference : int
         State from which Blume-Capel biases measure distance.
     bias_ridge : float
@@ -157,9 +157,9 @@ def pairwise_mrf(
         Stop when the residual of the optimality conditions is at most this times the number of
         rows.
     max_evaluations : int
-        Most values and gradients of the likelihood.
+        Largest number of values and gradients of the likelihood.
     start : PairwiseMRFSolution, optional
-        The mode at another rate, of the same potentials; of no use at an infinite rate.
+        The mode at another rate for the same potentials; ignored at an infinite rate.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def pairwise_mrf(
         If the table or the graph cannot be used; the message names the column and the remedy.
     ValueError
         If an option is unknown or out of range, the start has other potentials, or there are too many
-        joint states and too many edges to sum them up along the graph.
+        joint states and too many edges for a sum along the graph.
 
     Warns
     -----
@@ -181,7 +181,7 @@ def pairwise_mrf(
 
     Notes
     -----
-    One weight to a pair, or norm 1: projected scaled sub-gradients (`pss_gb`); other norms:
+    One weight for each pair, or norm 1: projected scaled sub-gradients (`pss_gb`); other norms:
     quasi-Newton soft-threshold steps (`qnst`). At the mode the expected number of rows in each state
     of each variable is the observed one. With full potentials and a norm of groups, the rows and
     columns of each table sum to zero; under norm 1 the tables are not unique, the distribution is.
@@ -222,7 +222,7 @@ def solve_field(
     counts=None,
     start=None,
 ) -> PairwiseMRFSolution:
-    """Mode for states that are coded already; see `pairwise_mrf`.
+    """Mode for a table of coded states; see `pairwise_mrf`.
 
     Parameters
     ----------
@@ -231,9 +231,9 @@ def solve_field(
     norm, rate, likelihood, bias_ridge, tol, max_evaluations
         As in `pairwise_mrf`.
     counts : (n,) array_like, optional
-        How often each row counts.
+        Multiplicity or weight of each row.
     start : PairwiseMRFSolution, optional
-        Mode of a similar problem to begin at.
+        Mode of a similar problem, as starting point.
     """
     names = tuple(f"x{i}" for i in range(potentials.p))
     fit = likelihood_for(likelihood, potentials, codes, counts)
@@ -250,7 +250,7 @@ def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
         As in `pairwise_mrf`.
     rates : array_like, optional
         Decreasing; by default `n_rates` from the smallest rate without edges down to `ratio`
-        times it, in equal steps of the logarithm.
+        times this rate, in equal steps of the logarithm.
     n_rates : int
     ratio : float
     **options
@@ -332,7 +332,7 @@ class _Problem:
         if table.missing.any():
             gaps = [n for n, gap in zip(table.names, table.missing.any(0), strict=True) if gap]
             raise ValueError(
-                f"cells are missing in {', '.join(gaps)}: drop these rows or columns, or sample a "
+                f"values are missing in {', '.join(gaps)}: drop these rows or columns, or sample a "
                 "model (bayesstruct.models.pairwise_mrf), which imputes them"
             )
         if not isinstance(potentials, Potentials):
@@ -340,7 +340,7 @@ class _Problem:
             potentials = Potentials(potentials, table.states, reference, edges)
         elif graph is not None:
             raise ValueError(
-                "`graph` goes with potentials given by name: these have edges of their own"
+                "`graph` applies to potentials given by name; a Potentials object has its own edges: leave `graph` out"
             )
         if potentials.states != table.states:
             raise ValueError(
@@ -440,7 +440,7 @@ class _Problem:
         """Mode over these edges, the others being absent, and how many evaluations it took."""
         part, at = self._part(edges)
         solver = pss_gb_steps if self.norm == 1 else qnst_steps
-        # No warning from here: `solve` judges the residual over all edges.
+        # No warning here: `solve` judges the residual over all edges.
         found = solver(
             part,
             theta[at],
@@ -453,7 +453,7 @@ class _Problem:
         return theta, found.evaluations
 
     def _part(self, edges):
-        """Problem of the variables that these edges touch, and where its parameters are in ours."""
+        """Problem of the variables that these edges join, and the positions of its parameters."""
         potentials = self.potentials
         nodes = np.unique(np.concatenate([end[edges] for end in potentials.ends]))
         if not hasattr(self.likelihood, "restricted") or len(nodes) < 2:

@@ -217,9 +217,10 @@ def test_the_functions_of_pymc_work(ising):
 
 def test_draws_differ_between_parameters():
     strong = PairwiseMRF.dist(
-        np.array([[5.0, 5.0, 5.0], [-5.0, -5.0, -5.0]]), np.zeros(3),
+        np.array([[5.0, 5.0, 5.0], [-5.0, -5.0, -5.0]]),
+        np.zeros(3),
         potentials=Potentials("spin", (2, 2, 2)),
-    )  # fmt: skip
+    )
     rows = pm.draw(strong, random_seed=1, mode="FAST_COMPILE")
     assert rows.tolist() == [[1, 1, 1], [0, 0, 0]]
 
@@ -256,9 +257,14 @@ def test_prior_draws_with_gaps_are_compiled():
         bias = pm.Normal("bias", shape=potentials.bias_size)
         cells = MissingStates("cells", [2, 3, 2])
         IncompletePairwiseMRF(
-            "x", bias, np.zeros(potentials.weight_size), cells, missing=missing,
-            potentials=potentials, observed=np.zeros((3, 3), int),
-        )  # fmt: skip
+            "x",
+            bias,
+            np.zeros(potentials.weight_size),
+            cells,
+            missing=missing,
+            potentials=potentials,
+            observed=np.zeros((3, 3), int),
+        )
         prior = pm.sample_prior_predictive(200, random_seed=1)
     drawn = prior["prior"]["cells"].values.reshape(-1, 3)
     assert drawn.min(axis=0).tolist() == [0, 0, 0]
@@ -326,7 +332,9 @@ def test_observed_values_that_are_no_states_are_refused():
         observe(2 * table - 1)
     with pytest.raises(ValueError, match=r"b: 0\.7 is not a state.*whole numbers 0 to 1"):
         observe(pd.DataFrame(np.where(table == 1, [1, 0.7, 1], 0.0), columns=list("abc")))
-    with pytest.raises(ValueError, match=r"column 2: nan is not a state. Drop the rows with missing"):
+    with pytest.raises(
+        ValueError, match=r"column 2: nan is not a state. Drop the rows with missing"
+    ):
         observe(np.where(np.arange(3) == 2, np.nan, table))
     with pytest.raises(ValueError, match=r"column 0 must be numbers.*takes labels"):
         observe(table.astype(str))

@@ -142,7 +142,9 @@ def test_the_table_of_a_result(potentials):
     assert first.information == pytest.approx(found[:, best].mean(), rel=1e-12)
     assert first.norm == pytest.approx(potentials.interaction_norms(weight)[:, best].mean())
     assert first.information_low < first.information_high
-    assert ((found[:, best] >= first.information_low) & (found[:, best] <= first.information_high)).sum() >= 5  # fmt: skip
+    assert (
+        (found[:, best] >= first.information_low) & (found[:, best] <= first.information_high)
+    ).sum() >= 5
     last = table.iloc[-1][["information", "information_low", "information_high"]]
     assert not last.any()
     thinned = bs.edge_information(result(potentials, bias, weight), draws=4)

@@ -97,9 +97,13 @@ def test_no_state_is_favoured_among_uniform_neighbours(kind):
 
 def test_weights_are_those_of_extreme_states():
     simulation = bs.simulate.pairwise_mrf(
-        10, states=(2, 3, 5), graph=nx.complete_graph(3), coupling=(0.5, 0.7), sign="positive",
+        10,
+        states=(2, 3, 5),
+        graph=nx.complete_graph(3),
+        coupling=(0.5, 0.7),
+        sign="positive",
         random_seed=1,
-    )  # fmt: skip
+    )
     extreme = simulation.weight * [1 * 2, 1 * 4, 2 * 4]
     assert ((extreme >= 0.5) & (extreme <= 0.7)).all()
 

@@ -112,9 +112,16 @@ class BruteForce:
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize(
     ("kind", "states"),
-    [("spin", (2, 2, 2)), ("blume_capel", (2, 2, 2)), ("ordinal", (3, 2, 4)), ("blume_capel", (3, 4, 2)), ("ising", (3, 3, 3)),
-     ("generalized_ising", (3, 3, 3)), ("full", (2, 3, 2))],
-)  # fmt: skip
+    [
+        ("spin", (2, 2, 2)),
+        ("blume_capel", (2, 2, 2)),
+        ("ordinal", (3, 2, 4)),
+        ("blume_capel", (3, 4, 2)),
+        ("ising", (3, 3, 3)),
+        ("generalized_ising", (3, 3, 3)),
+        ("full", (2, 3, 2)),
+    ],
+)
 def test_hessian_is_that_of_finite_differences(kind, states, likelihood):
     potentials, rng = Potentials(kind, states), np.random.default_rng(0)
     fit = likelihood_for(likelihood, potentials, draw(potentials, 40, 0))
@@ -327,9 +334,13 @@ def test_labels_are_the_best_for_a_graph():
     ends = np.array(list(itertools.combinations(range(6), 2)))
     on = np.array([(i < 3) == (j < 3) for i, j in ends])
     edges = BlockEdges(
-        np.full(15, np.nan), ends, np.array([[0, 1], [1, 2]]),
-        np.array([2.0, 1.0, 2.0]), np.array([1.0, 4.0, 1.0]), np.ones(2),
-    )  # fmt: skip
+        np.full(15, np.nan),
+        ends,
+        np.array([[0, 1], [1, 2]]),
+        np.array([2.0, 1.0, 2.0]),
+        np.array([1.0, 4.0, 1.0]),
+        np.ones(2),
+    )
     assert edges.adapt(on)
     assert not edges.adapt(on)
     every = [edges.log_prior(on, np.array(z)) for z in itertools.product(range(2), repeat=6)]

@@ -36,9 +36,14 @@ class Joint:
             states = np.array(potentials.states)[np.nonzero(missing)[1]]
             cells = bs.distributions.MissingStates("cells", states)
             bs.distributions.IncompletePairwiseMRF(
-                "x", bias, weight, cells, missing=missing, potentials=potentials,
+                "x",
+                bias,
+                weight,
+                cells,
+                missing=missing,
+                potentials=potentials,
                 observed=self.rows,
-            )  # fmt: skip
+            )
             self.step = PairwiseSpikeSlab([weight, bias, cells], rng=1)
 
     def draw_rows(self, rng, bias, weight):

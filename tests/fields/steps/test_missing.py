@@ -64,9 +64,16 @@ def field(potentials, bias, weight, likelihood, codes, missing, **kwargs):
         "cells", np.array(potentials.states)[np.nonzero(missing)[1]]
     )
     bs.distributions.IncompletePairwiseMRF(
-        "x", bias, weight, cells, missing=missing, potentials=potentials, likelihood=likelihood,
-        observed=codes, **kwargs,
-    )  # fmt: skip
+        "x",
+        bias,
+        weight,
+        cells,
+        missing=missing,
+        potentials=potentials,
+        likelihood=likelihood,
+        observed=codes,
+        **kwargs,
+    )
     return cells
 
 
@@ -252,9 +259,16 @@ def test_cells_given_the_weights_of_the_start_are_noticed(monkeypatch):
 def test_pm_sample_draws_cells_and_weights_in_turn():
     with shrunk("pseudo") as model:
         idata = pm.sample(
-            20, tune=10, chains=2, cores=1, random_seed=5, progressbar=False, quiet=True,
-            step=[pm.Slice([model["scale"]])], compute_convergence_checks=False,
-        )  # fmt: skip
+            20,
+            tune=10,
+            chains=2,
+            cores=1,
+            random_seed=5,
+            progressbar=False,
+            quiet=True,
+            step=[pm.Slice([model["scale"]])],
+            compute_convergence_checks=False,
+        )
     changed = idata["sample_stats"]["cells_changed"]
     assert 0 < changed.mean() < 1
     assert (idata["posterior"]["cells"].std(("chain", "draw")) > 0).all()
@@ -414,9 +428,14 @@ GAP[0, 0] = GAP[1, 2] = True
 
 def table(cells, bias, name="x"):
     bs.distributions.IncompletePairwiseMRF(
-        name, bias, np.ones(3), cells, missing=GAP, potentials=POTENTIALS,
+        name,
+        bias,
+        np.ones(3),
+        cells,
+        missing=GAP,
+        potentials=POTENTIALS,
         observed=np.zeros((4, 3), int),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -519,8 +538,13 @@ def test_the_step_of_absent_edges_refuses_such_cells_too(prior, slope, reason):
         bias = slope * cells.sum() * np.ones(3) if slope else np.zeros(3)
         weight = bs.SpikeAndSlab("weight", shape=3)
         bs.distributions.IncompletePairwiseMRF(
-            "x", bias, weight, cells, missing=GAP, potentials=POTENTIALS,
+            "x",
+            bias,
+            weight,
+            cells,
+            missing=GAP,
+            potentials=POTENTIALS,
             observed=np.zeros((4, 3), int),
-        )  # fmt: skip
+        )
         with pytest.raises(ValueError, match=reason):
             PairwiseSpikeSlab([model["weight"], model["cells"]])

@@ -287,9 +287,15 @@ def test_missing_cells_have_their_conditional_law(likelihood):
         w = bs.GroupSpikeAndSlab("weight", np.zeros(3), 1.0, groups=potentials.edge_of_weight)
         cells = bs.distributions.MissingStates("cells", [2, 3])
         bs.distributions.IncompletePairwiseMRF(
-            "x", bias, w, cells, missing=missing, potentials=potentials, likelihood=likelihood,
+            "x",
+            bias,
+            w,
+            cells,
+            missing=missing,
+            potentials=potentials,
+            likelihood=likelihood,
             observed=codes,
-        )  # fmt: skip
+        )
         step = PairwiseSpikeSlab([w, cells], rng=1)
     # Forbidden edges stay as they are: the step draws the cells at these weights.
     point = model.initial_point() | {"weight": weight}
@@ -314,9 +320,16 @@ def test_pm_sample_assigns_it_and_required_edges_stay():
         edge_probability=pm.Beta.dist(1, 3),
     ) as model:
         idata = pm.sample(
-            200, tune=100, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
-            nuts_sampler="pymc", compute_convergence_checks=False,
-        )  # fmt: skip
+            200,
+            tune=100,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            nuts_sampler="pymc",
+            compute_convergence_checks=False,
+        )
     assert {"n_edges", "acceptance"} <= set(idata["sample_stats"].data_vars)
     edge = idata["posterior"]["edge"]
     assert (edge.sel(pair="x0 -- x1") == 1).all()
@@ -347,9 +360,16 @@ def test_two_fields_report_their_own_estimates():
         apart = [PairwiseSpikeSlab([model[f"{name}_weight"]]) for name in "ab"]
         for step in (None, apart):
             idata = pm.sample(
-                5, tune=0, chains=1, step=step, random_seed=1, progressbar=False, quiet=True,
-                nuts_sampler="pymc", compute_convergence_checks=False,
-            )  # fmt: skip
+                5,
+                tune=0,
+                chains=1,
+                step=step,
+                random_seed=1,
+                progressbar=False,
+                quiet=True,
+                nuts_sampler="pymc",
+                compute_convergence_checks=False,
+            )
             assert idata["sample_stats"]["a_weight_inclusion"].shape == (1, 5, 3)
             assert idata["sample_stats"]["b_weight_inclusion"].shape == (1, 5, 1)
 
@@ -358,9 +378,15 @@ def test_estimates_are_stored_on_disk(tmp_path):
     table = np.random.default_rng(3).integers(0, 3, (40, 3))
     with bs.models.pairwise_mrf(table) as model:
         made = bs.sample(
-            6, tune=2, chains=2, cores=1, checkpoint=tmp_path / "run", random_seed=1,
-            progressbar=False, compute_convergence_checks=False,
-        )  # fmt: skip
+            6,
+            tune=2,
+            chains=2,
+            cores=1,
+            checkpoint=tmp_path / "run",
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
     read = load_checkpoint(tmp_path / "run", model)
     for idata in (made, read):
         assert idata["sample_stats"]["potential_inclusion"].shape == (2, 6, 3)
