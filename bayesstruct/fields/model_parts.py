@@ -25,6 +25,11 @@ from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import networkx
+
+    from numpy.typing import ArrayLike
     from pytensor.tensor import TensorVariable
 
 __all__ = [
@@ -43,7 +48,12 @@ LIKELIHOODS = ("pseudo", "exact")
 MAX_STATES = 2**22
 
 
-def field_potentials(table: StateTable, kind: str, reference: int = 0, graph=None) -> Potentials:
+def field_potentials(
+    table: StateTable,
+    kind: str,
+    reference: int = 0,
+    graph: "networkx.Graph | Iterable[tuple[str, str]] | None" = None,
+) -> Potentials:
     """Potentials of all pairs of columns of a table, or of those that a graph joins.
 
     Parameters
@@ -113,7 +123,11 @@ def add_biases(labels: list[str] | None, dims: str, scale: float) -> "TensorVari
 
 
 def edge_inclusion(
-    table: StateTable, potentials: Potentials, probability, required, forbidden
+    table: StateTable,
+    potentials: Potentials,
+    probability: "float | ArrayLike | TensorVariable | StochasticBlock",
+    required: "Iterable[tuple[str, str]]",
+    forbidden: "Iterable[tuple[str, str]]",
 ) -> "tuple[np.ndarray | TensorVariable, np.ndarray]":
     """Prior probability of each edge; adds the variables that it depends on to the model.
 
@@ -208,7 +222,12 @@ def _blocks(potentials, spec):
 
 
 def observe_states(
-    table: StateTable, bias, weight, *, potentials: Potentials, likelihood: str
+    table: StateTable,
+    bias: "TensorVariable",
+    weight: "TensorVariable",
+    *,
+    potentials: Potentials,
+    likelihood: str,
 ) -> None:
     """Add the table as ``x``, and its missing values as ``x_missing``.
 
@@ -234,7 +253,7 @@ def observe_states(
         claim(bias, owner)  # drawn with the weights, also if pm.sample is outside of the context
 
 
-def record_field(potentials: Potentials, implied, negligible: float) -> None:
+def record_field(potentials: Potentials, implied: "ArrayLike", negligible: float) -> None:
     """Record the constants that readers of a posterior need.
 
     Parameters

@@ -48,7 +48,7 @@ class Completions:
         self.codes = np.concatenate([complete, self.completed])
         self.ones = np.ones(len(complete))
 
-    def weights(self, bias, weight) -> np.ndarray:
+    def weights(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Weight of each row of `codes` at the parameters."""
         return np.concatenate([self.ones, self._shares(bias, weight)])
 
@@ -58,7 +58,7 @@ class Completions:
         shares = np.exp(logs - np.repeat(np.maximum.reduceat(logs, self.start), own))
         return shares / np.repeat(np.add.reduceat(shares, self.start), own)
 
-    def most_probable(self, bias, weight) -> np.ndarray:
+    def most_probable(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Missing values in the most probable completion of each row, row by row."""
         shares = self._shares(bias, weight)
         ends = [*self.start[1:], len(shares)]

@@ -1,9 +1,14 @@
 """Correct the spread of composite posteriors by the sandwich covariance matrix."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
 from bayesstruct.fields.recognition.fields import Field, fields_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["sandwich"]
 
@@ -12,7 +17,7 @@ _MOST = 3000  # largest number of parameters, for their covariance matrix
 _MARK = "sandwich"  # attribute of draws that have been corrected
 
 
-def sandwich(idata, model=None):
+def sandwich(idata: "xr.DataTree", model: pm.Model | None = None) -> "xr.DataTree":
     r"""Correct the spread of draws that were made with a pseudo-likelihood.
 
     The pseudo-likelihood uses each value several times, as if it were observed anew, so that the posterior is

@@ -8,6 +8,8 @@ Its gradient is the vector of marginal probabilities of states and of pairs of s
 covariance (Wainwright and Jordan 2008, proposition 3.1).
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -18,10 +20,16 @@ from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["CovarianceProduct", "LogPartition", "log_partition", "tables"]
 
 
-def tables(bias, weight, potentials: Potentials):
+def tables(
+    bias: "TensorVariable | ArrayLike", weight: "TensorVariable | ArrayLike", potentials: Potentials
+) -> "tuple[TensorVariable, TensorVariable]":
     """Unary and pair tables of log-potentials, flat, from biases and weights.
 
     Parameters
@@ -55,7 +63,9 @@ def _vector(name, value, potentials, size):
     return pt.specify_shape(value, (size,))
 
 
-def log_partition(bias, weight, potentials: Potentials):
+def log_partition(
+    bias: "TensorVariable | ArrayLike", weight: "TensorVariable | ArrayLike", potentials: Potentials
+) -> "TensorVariable":
     """Logarithm of the sum over all joint states, exactly.
 
     Parameters
@@ -143,7 +153,7 @@ class LogPartition(_Exact):
         super().__init__(states, edges)
         _ = self.sums  # raises if it takes too long
 
-    def make_node(self, unary, pair):
+    def make_node(self, unary, pair) -> Apply:
         """Apply the Op."""
         self.register()
         unary, pair = self._check(unary, pair)
@@ -183,7 +193,7 @@ class LogPartition(_Exact):
 class CovarianceProduct(_Exact):
     """Derivative of the marginals in a direction of the tables."""
 
-    def make_node(self, unary, pair, d_unary, d_pair):
+    def make_node(self, unary, pair, d_unary, d_pair) -> Apply:
         """Apply the Op."""
         self.register()
         inputs = self._check(unary, pair, d_unary, d_pair)

@@ -7,6 +7,8 @@ gradients of the negative log-likelihood of the rows. With H the Hessian of the 
 .. math:: \bar c_m = -v' g_{m,A}, \qquad \bar\lambda = -v' \nabla\Omega_A .
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -16,10 +18,23 @@ from pytensor.graph.basic import Apply
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.fields.kernels.potentials import Potentials
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["PairwiseMode", "pairwise_mrf_mode"]
 
 
-def pairwise_mrf_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo", tol=1e-9):
+def pairwise_mrf_mode(
+    counts: "TensorVariable | ArrayLike",
+    rate: "TensorVariable | float",
+    *,
+    codes: "ArrayLike",
+    potentials: Potentials,
+    norm: float | str = 2,
+    likelihood: str = "pseudo",
+    tol: float = 1e-9,
+) -> "list[TensorVariable]":
     r"""Mode of biases and weights of a Markov random field under a (group-)Laplace prior.
 
     .. math::
@@ -111,7 +126,9 @@ class PairwiseMode(InterpretedOp):
         self.rows, self.potentials, self.likelihood = rows, potentials, likelihood
         self.norm, self.tol = 1 if single else norm, float(tol)
 
-    def make_node(self, counts, rate):
+    def make_node(
+        self, counts: "TensorVariable | ArrayLike", rate: "TensorVariable | float"
+    ) -> Apply:
         """Apply the Op."""
         self.register()
         counts = pt.as_tensor_variable(counts).astype("float64")
@@ -177,7 +194,7 @@ class PairwiseModePullback(InterpretedOp):
     def __init__(self, mode: PairwiseMode):
         self.mode = mode
 
-    def make_node(self, *inputs):
+    def make_node(self, *inputs) -> Apply:
         """Apply the Op to counts, rate, the mode and its cotangents."""
         self.register()
         inputs = [pt.as_tensor_variable(v) for v in inputs]

@@ -1,14 +1,19 @@
 """Strength of the interaction of each pair, one number for each edge under any potentials."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
 from bayesstruct.fields.kernels.potentials import Potentials
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["interaction_strengths", "negligible_probability"]
 
 
-def interaction_strengths(weight, potentials: Potentials):
+def interaction_strengths(weight: "TensorVariable", potentials: Potentials) -> "TensorVariable":
     """Norm of the interaction of each pair of a Markov random field.
 
     See :meth:`bayesstruct.fields.kernels.potentials.Potentials.interaction_norms`; here for a tensor.
@@ -40,7 +45,9 @@ def interaction_strengths(weight, potentials: Potentials):
     return strengths
 
 
-def negligible_probability(potentials: Potentials, rate, norm, cut, draws=20_000):
+def negligible_probability(
+    potentials: Potentials, rate: float, norm: float | str, cut: float, draws: int = 20_000
+) -> np.ndarray:
     """Prior probability that the strength of an interaction exceeds `cut`, by simulation.
 
     Parameters

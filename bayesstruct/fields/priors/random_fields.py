@@ -186,8 +186,8 @@ class PairwiseMRF(Discrete):
     @classmethod
     def dist(
         cls,
-        bias,
-        weight,
+        bias: "TensorVariable | ArrayLike",
+        weight: "TensorVariable | ArrayLike",
         *,
         potentials: Potentials,
         likelihood: str = "exact",
@@ -243,9 +243,9 @@ class IncompletePairwiseMRF(Discrete):
     @classmethod
     def dist(
         cls,
-        bias,
-        weight,
-        values,
+        bias: "TensorVariable | ArrayLike",
+        weight: "TensorVariable | ArrayLike",
+        values: "TensorVariable",
         *,
         missing: "ArrayLike",
         potentials: Potentials,
@@ -307,8 +307,8 @@ class Ising(PairwiseMRF):
     @classmethod
     def dist(
         cls,
-        bias,
-        weight,
+        bias: "TensorVariable | ArrayLike",
+        weight: "TensorVariable | ArrayLike",
         *,
         coding: str = "01",
         edges: "Iterable[tuple[int, int]] | None" = None,

@@ -13,6 +13,7 @@ from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["conditional_information", "edge_information"]
 
@@ -21,7 +22,11 @@ ENUMERATED = 2**16
 
 
 def edge_information(
-    idata, *, ci_prob: float | None = None, draws: int = 200, group: str = "posterior"
+    idata: "xr.DataTree",
+    *,
+    ci_prob: float | None = None,
+    draws: int = 200,
+    group: str = "posterior",
 ) -> "pd.DataFrame":
     r"""Summarise how strongly each pair of columns depends on each other, given all others.
 

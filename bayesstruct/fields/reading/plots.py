@@ -13,13 +13,19 @@ from bayesstruct.graphs.plots.intervals import draw_intervals
 from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, axes
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from matplotlib.axes import Axes
 
 __all__ = ["plot_item_rest", "plot_pair_tables", "plot_sum_scores"]
 
 
 def plot_pair_tables(
-    idata, *, prob: float = 0.95, group: str = "posterior_predictive", ax: "Axes | None" = None
+    idata: "xr.DataTree",
+    *,
+    prob: float = 0.95,
+    group: str = "posterior_predictive",
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the observed frequency of each pair of states against its predictive interval.
 
@@ -48,7 +54,11 @@ def plot_pair_tables(
 
 
 def plot_item_rest(
-    idata, *, prob: float = 0.95, group: str = "posterior_predictive", ax: "Axes | None" = None
+    idata: "xr.DataTree",
+    *,
+    prob: float = 0.95,
+    group: str = "posterior_predictive",
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the correlation of each column with the sum of the others, observed and replicated.
 
@@ -75,7 +85,11 @@ def plot_item_rest(
 
 
 def plot_sum_scores(
-    idata, *, prob: float = 0.95, group: str = "posterior_predictive", ax: "Axes | None" = None
+    idata: "xr.DataTree",
+    *,
+    prob: float = 0.95,
+    group: str = "posterior_predictive",
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the distribution of the sum of the states of a row, observed and replicated.
 

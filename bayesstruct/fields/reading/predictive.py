@@ -10,6 +10,7 @@ from bayesstruct.graphs.replicates import ends_of, replicated_tables
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["predictive_item_rest", "predictive_pair_tables", "predictive_sum_scores"]
 
@@ -17,7 +18,7 @@ _GROUP = "posterior_predictive"
 
 
 def predictive_pair_tables(
-    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+    idata: "xr.DataTree", *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
 ) -> "pd.DataFrame":
     """Compare the frequency of each pair of states of each pair of columns with replicated tables.
 
@@ -80,7 +81,7 @@ def predictive_pair_tables(
 
 
 def predictive_item_rest(
-    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+    idata: "xr.DataTree", *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
 ) -> "pd.DataFrame":
     """Compare item-rest correlations with those of replicated tables.
 
@@ -114,7 +115,7 @@ def predictive_item_rest(
 
 
 def predictive_sum_scores(
-    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+    idata: "xr.DataTree", *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
 ) -> "pd.DataFrame":
     """Compare the distribution of the sum of all states of a row with replicated tables.
 

@@ -117,7 +117,9 @@ def check_rows(n: int, sweeps: int) -> None:
         raise ValueError(f"n and sweeps must be at least 1, got {n} and {sweeps}.")
 
 
-def draw_couplings(rng, count: int, coupling: tuple[float, float], sign: str) -> np.ndarray:
+def draw_couplings(
+    rng: np.random.Generator, count: int, coupling: tuple[float, float], sign: str
+) -> np.ndarray:
     """Draw couplings, uniform in absolute value.
 
     Parameters

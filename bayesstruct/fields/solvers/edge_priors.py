@@ -5,14 +5,19 @@ given all others, infinite if it is certain, and ``adapt(on)``, which moves hidd
 values given a graph and returns whether any changed.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from scipy.special import betaln, gammaln
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 __all__ = ["BlockEdges", "IndependentEdges", "SharedEdges", "beta_mode"]
 
 
-def beta_mode(a, b):
+def beta_mode(a: "ArrayLike", b: "ArrayLike") -> np.ndarray:
     """Mode of beta distributions, strictly inside the unit interval; the mean if there is no mode."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     inside = (a >= 1.0) & (b >= 1.0) & (a + b > 2.0)
@@ -33,18 +38,18 @@ class IndependentEdges:
         with np.errstate(divide="ignore"):
             self._on, self._off = np.log(q), np.log1p(-q)
 
-    def log_prior(self, on) -> float:
+    def log_prior(self, on: np.ndarray) -> float:
         """Log probability of a graph."""
         return float(np.where(on, self._on, self._off).sum())
 
-    def log_odds(self, on) -> np.ndarray:
+    def log_odds(self, on: np.ndarray) -> np.ndarray:
         """Log odds of each edge."""
         return self._on - self._off
 
     #: There are no hidden labels.
     labels = None
 
-    def adapt(self, on) -> bool:
+    def adapt(self, on: np.ndarray) -> bool:
         """Do nothing."""
         return False
 
@@ -88,14 +93,16 @@ class BlockEdges:
     def _pairs(self, labels):
         return self.pair_of[labels[self.ends[:, 0]], labels[self.ends[:, 1]]]
 
-    def counts(self, on, labels=None) -> tuple[np.ndarray, np.ndarray]:
+    def counts(
+        self, on: np.ndarray, labels: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of present and absent edges that are not certain, for each pair of labels."""
         pairs = self._pairs(self.labels if labels is None else labels)
         size = len(self.alpha)
         present = np.bincount(pairs, on[self.free], minlength=size)
         return present, np.bincount(pairs, minlength=size) - present
 
-    def log_prior(self, on, labels=None) -> float:
+    def log_prior(self, on: np.ndarray, labels: np.ndarray | None = None) -> float:
         """Log probability of a graph and the labels."""
         labels = self.labels if labels is None else labels
         present, absent = self.counts(on, labels)
@@ -106,7 +113,7 @@ class BlockEdges:
         share += gammaln(c.sum()) - gammaln(c.sum() + len(labels))
         return float(out.sum() + share)
 
-    def log_odds(self, on) -> np.ndarray:
+    def log_odds(self, on: np.ndarray) -> np.ndarray:
         """Log odds of each edge given all others."""
         present, absent = self.counts(on)
         pairs, own = self._pairs(self.labels), on[self.free]
@@ -115,7 +122,7 @@ class BlockEdges:
         odds[self.free] -= np.log((absent + self.beta)[pairs] - ~own)
         return odds
 
-    def adapt(self, on) -> bool:
+    def adapt(self, on: np.ndarray) -> bool:
         """Move the labels to the best end of climbs from a few starts."""
         if len(self.concentration) == 1:
             return False

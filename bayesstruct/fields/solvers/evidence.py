@@ -29,6 +29,7 @@ estimation via variational methods. *Statistics and Computing* 10, 25-37, sectio
 import math
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtr
 
 from bayesstruct.fields.solvers.hessian import hessian_for
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["FieldEvidence", "FieldPrior", "Fit", "log_slab", "mean_log_slab", "slab_precision"]
 
@@ -47,7 +51,7 @@ _OFFSET = 1e-9  # in units of the slab
 _CLOSE = 1e-10  # squared length of the last Newton step, in standard deviations
 
 
-def log_slab(slab, square, scale):
+def log_slab(slab: str, square: "ArrayLike", scale: "ArrayLike") -> np.ndarray:
     """Log density of a slab at values with these squares.
 
     Parameters
@@ -62,7 +66,9 @@ def log_slab(slab, square, scale):
     return -np.log(math.pi * scale) - np.log1p(square / scale**2)
 
 
-def mean_log_slab(slab, centre, variance, scale):
+def mean_log_slab(
+    slab: str, centre: "ArrayLike", variance: "ArrayLike", scale: "ArrayLike"
+) -> np.ndarray:
     """Mean of the log density of a slab under normal distributions.
 
     Parameters
@@ -81,7 +87,7 @@ def mean_log_slab(slab, centre, variance, scale):
     return log_slab(slab, nodes**2, np.asarray(scale)[..., None]) @ _NODE_WEIGHTS
 
 
-def slab_precision(slab, square, scale):
+def slab_precision(slab: str, square: "ArrayLike", scale: "ArrayLike") -> np.ndarray:
     """Precision of the normal density that touches a slab at values with these squares."""
     if slab == "normal":
         return np.broadcast_to(1.0 / scale**2, np.shape(square))
@@ -163,12 +169,12 @@ class FieldEvidence:
         proper = prior.precision[prior.precision > 0]
         self.constant = float((0.5 * np.log(proper) - _HALF_LOG_2PI).sum())
 
-    def members(self, on) -> np.ndarray:
+    def members(self, on: np.ndarray) -> np.ndarray:
         """Positions of the biases and of the weights of some blocks, in order."""
         weights = self.biases + np.flatnonzero(on[self.block_of])
         return np.concatenate([np.arange(self.biases), weights])
 
-    def smooth(self, theta) -> tuple[float, np.ndarray]:
+    def smooth(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Log-likelihood plus log prior of the biases, and the gradient."""
         value, gradient = self.likelihood(theta)
         away = theta[: self.biases] - self.prior.mean
@@ -177,14 +183,14 @@ class FieldEvidence:
         gradient[: self.biases] -= pull
         return self.constant - value - 0.5 * (pull @ away), gradient
 
-    def curvature(self, theta, at) -> np.ndarray:
+    def curvature(self, theta: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Negative Hessian of `smooth` in some parameters, biases first."""
         out = self.hessian(theta[: self.biases], theta[self.biases :], at)
         biases = np.arange(self.biases)
         out[biases, biases] += self.prior.precision
         return out
 
-    def fit(self, on, theta) -> Fit:
+    def fit(self, on: np.ndarray, theta: np.ndarray) -> Fit:
         """Approximate the integral over the parameters of a graph.
 
         Parameters
@@ -224,7 +230,7 @@ class FieldEvidence:
             np.concatenate([none, touching]),
         )
 
-    def mode(self, on, theta, tol=1e-9) -> tuple[np.ndarray, bool]:
+    def mode(self, on: np.ndarray, theta: np.ndarray, tol: float = 1e-9) -> tuple[np.ndarray, bool]:
         """Mode of biases and weights given a graph, from an approximation of it.
 
         Parameters

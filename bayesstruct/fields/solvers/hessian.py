@@ -4,10 +4,16 @@ import itertools
 import math
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.fields.solvers.likelihoods import ExactLikelihood
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bayesstruct.fields.solvers.likelihoods import PseudoLikelihood
 
 __all__ = ["ExactHessian", "PseudoHessian", "hessian_for"]
 
@@ -15,7 +21,9 @@ _CHUNK = 2**15  # joint states that are processed at a time
 _KEPT = 2**22  # largest size of a matrix of sufficient statistics that is kept
 
 
-def hessian_for(likelihood):
+def hessian_for(
+    likelihood: "ExactLikelihood | PseudoLikelihood",
+) -> "Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]":
     """Return the function of biases, weights and positions that gives the Hessian.
 
     Parameters

@@ -1,11 +1,15 @@
 """Likelihood and pseudo-likelihood of pairwise Markov random fields, with their gradients."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["ExactLikelihood", "PseudoLikelihood", "likelihood_for", "null_bias"]
 
@@ -72,7 +76,7 @@ class ExactLikelihood(_Likelihood):
             out[potentials.pair_start[:-1] + row[i] * k[j] + row[j]] += count
         return out
 
-    def row_scores(self, bias, weight) -> np.ndarray:
+    def row_scores(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Gradient of the log-likelihood of each distinct row, (rows, biases + weights)."""
         potentials = self.potentials
         k, (i, j) = np.asarray(potentials.states), potentials.ends
@@ -90,7 +94,9 @@ class ExactLikelihood(_Likelihood):
         potentials = self.potentials
         return np.concatenate([potentials.unary_pullback(unary), potentials.pair_pullback(pair)])
 
-    def value_and_gradients(self, bias, weight):
+    def value_and_gradients(
+        self, bias: np.ndarray, weight: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, and gradients in the biases and in the weights."""
         potentials = self.potentials
         unary, pair = potentials.unary(bias), potentials.pair(weight)
@@ -106,7 +112,9 @@ class ExactLikelihood(_Likelihood):
 class PseudoLikelihood(_Likelihood):
     """The product of the conditional probabilities of each state given the rest of its row."""
 
-    def value_and_gradients(self, bias, weight):
+    def value_and_gradients(
+        self, bias: np.ndarray, weight: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, and gradients in the biases and in the weights."""
         evaluate = self._scored if self.potentials.scored else self._tables
         value, of_unary, of_weight = evaluate(self.potentials.unary(bias), weight)
@@ -177,7 +185,7 @@ class PseudoLikelihood(_Likelihood):
         logits += constant[cells]
         return logits
 
-    def conditionals(self, bias, weight) -> np.ndarray:
+    def conditionals(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Probability of each state given the rest of each distinct row, (rows, unary cells)."""
         potentials = self.potentials
         cells, _ = self._later
@@ -217,7 +225,7 @@ class PseudoLikelihood(_Likelihood):
         np.subtract.at(out.T, first, wide.T)
         return out
 
-    def row_scores(self, bias, weight) -> np.ndarray:
+    def row_scores(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Gradient of the log pseudo-likelihood of each distinct row, (rows, biases + weights)."""
         from bayesstruct.fields.kernels.pseudo import table_residuals
 
@@ -242,13 +250,15 @@ class PseudoLikelihood(_Likelihood):
         np.subtract.at(out, potentials.bias_size + index, coefficient[:, None] * of_pair)
         return out.T
 
-    def restricted(self, nodes, edges):
+    def restricted(self, nodes: np.ndarray, edges: np.ndarray) -> "PseudoLikelihood":
         """Return the pseudo-likelihood of some variables, which are independent of the others."""
         potentials = self.potentials.restricted(nodes, edges)
         return PseudoLikelihood(potentials, self.codes[:, nodes], self.counts)
 
 
-def likelihood_for(name: str, potentials: Potentials, codes, counts=None):
+def likelihood_for(
+    name: str, potentials: Potentials, codes: np.ndarray, counts: "ArrayLike | None" = None
+) -> "ExactLikelihood | PseudoLikelihood":
     """Return the likelihood of this name.
 
     Parameters
@@ -263,7 +273,7 @@ def likelihood_for(name: str, potentials: Potentials, codes, counts=None):
     return kinds[name](potentials, codes, counts)
 
 
-def null_bias(likelihood, ridge: float = 0.0) -> np.ndarray:
+def null_bias(likelihood: "ExactLikelihood | PseudoLikelihood", ridge: float = 0.0) -> np.ndarray:
     r"""Biases at the mode without interactions, variable by variable.
 
     Parameters

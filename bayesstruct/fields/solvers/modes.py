@@ -28,7 +28,11 @@ from bayesstruct.sparse.solvers.scaled_subgradient import pss_gb_steps
 from bayesstruct.sparse.solvers.soft_threshold import qnst_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import networkx
+
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "NORMS",
@@ -110,16 +114,16 @@ class PairwiseMRFSolution(Solution):
 def pairwise_mrf(
     data,
     *,
-    potentials="full",
-    norm=2,
-    rate=1.0,
-    likelihood="pseudo",
-    graph=None,
-    reference=0,
-    bias_ridge=0.0,
-    tol=1e-6,
-    max_evaluations=2000,
-    start=None,
+    potentials: "str | Potentials" = "full",
+    norm: float | str = 2,
+    rate: float = 1.0,
+    likelihood: str = "pseudo",
+    graph: "networkx.Graph | Iterable[tuple[str, str]] | None" = None,
+    reference: int = 0,
+    bias_ridge: float = 0.0,
+    tol: float = 1e-6,
+    max_evaluations: int = 2000,
+    start: "PairwiseMRFSolution | None" = None,
 ) -> PairwiseMRFSolution:
     r"""Mode of a pairwise Markov random field under a (group-)Laplace prior.
 
@@ -210,17 +214,17 @@ def pairwise_mrf(
 
 
 def solve_field(
-    codes,
+    codes: np.ndarray,
     potentials: Potentials,
     *,
-    norm,
-    rate,
-    likelihood,
-    bias_ridge,
-    tol,
-    max_evaluations=5000,
-    counts=None,
-    start=None,
+    norm: float | str,
+    rate: float,
+    likelihood: str,
+    bias_ridge: float,
+    tol: float,
+    max_evaluations: int = 5000,
+    counts: "ArrayLike | None" = None,
+    start: "PairwiseMRFSolution | None" = None,
 ) -> PairwiseMRFSolution:
     """Mode for a table of coded states; see `pairwise_mrf`.
 
@@ -241,7 +245,9 @@ def solve_field(
     return problem.solve(float(rate), start, tol, max_evaluations)
 
 
-def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
+def pairwise_mrf_path(
+    data, rates: "ArrayLike | None" = None, *, n_rates: int = 10, ratio: float = 0.1, **options
+) -> "list[PairwiseMRFSolution]":
     """Modes over decreasing rates, each started at the one before.
 
     Parameters

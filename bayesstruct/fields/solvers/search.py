@@ -26,10 +26,14 @@ Dickey, J. M. (1971). The weighted likelihood ratio, linear hypotheses on normal
 import math
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.fields.solvers.evidence import FieldEvidence, Fit, mean_log_slab, slab_precision
+
+if TYPE_CHECKING:
+    from bayesstruct.fields.solvers.edge_priors import BlockEdges, IndependentEdges
 
 __all__ = ["FieldMode", "search_field"]
 
@@ -291,7 +295,13 @@ def _integrals(gradient, curvature, scale, slab):
     return half + share.sum(axis=1) + size * _HALF_LOG_2PI - 0.5 * _log_det(matrix)
 
 
-def search_field(evidence: FieldEvidence, edges, *, start=None, kicks=3) -> FieldMode:
+def search_field(
+    evidence: FieldEvidence,
+    edges: "IndependentEdges | BlockEdges",
+    *,
+    start: "FieldMode | None" = None,
+    kicks: int = 3,
+) -> FieldMode:
     """Search for the most probable graph.
 
     Parameters

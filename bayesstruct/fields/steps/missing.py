@@ -5,6 +5,8 @@ It accepts variables with the prior :class:`bayesstruct.distributions.MissingSta
 expressions that do not depend on them: they are read, and left to other steps.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -17,6 +19,9 @@ from bayesstruct.core.missing import Mask
 from bayesstruct.core.recognition import NotRecognized, is_claimed, is_op, refusals
 from bayesstruct.fields.kernels.potentials import Potentials, check_codes
 from bayesstruct.fields.recognition.fields import field_of_missing
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
 
 __all__ = ["MissingDraws", "PairwiseCells"]
 
@@ -194,7 +199,7 @@ class PairwiseCells(GibbsStep):
         return point, [{"cells_changed": changed / max(total, 1)}]
 
     @staticmethod
-    def competence(var, has_grad: bool) -> Competence:
+    def competence(var: "TensorVariable", has_grad: bool) -> Competence:
         """Ideal for the missing values of a recognised Markov random field."""
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:

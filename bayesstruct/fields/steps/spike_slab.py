@@ -6,6 +6,8 @@ observed :class:`bayesstruct.PairwiseMRF`, of which they are the weights. The bi
 or flat, and the missing values are drawn by the same step.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -36,6 +38,9 @@ from bayesstruct.fields.steps.missing import MissingDraws, PairwiseCells
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
 
 __all__ = ["PairwiseSpikeSlab"]
 
@@ -103,7 +108,7 @@ class PairwiseSpikeSlab(GibbsStep):
         self.stats_dtypes_shapes = type(self).stats_dtypes_shapes | shapes
         self.stats_dtypes = [self.stats_dtypes[0] | types]
 
-    def setup_chain(self, rng, tune, draws):
+    def setup_chain(self, rng: np.random.Generator, tune: int, draws: int) -> None:
         """Take the generator of the chain, and forget the table of the last one."""
         super().setup_chain(rng, tune, draws)
         for field in self.fields:
@@ -121,7 +126,7 @@ class PairwiseSpikeSlab(GibbsStep):
         return point, [stats]
 
     @staticmethod
-    def competence(var, has_grad: bool) -> Competence:
+    def competence(var: "TensorVariable", has_grad: bool) -> Competence:
         """Ideal for the variables of a recognised Markov random field, and for all weights of one.
 
         If it declined weights, samplers that never reach zero would take them. So the constructor
