@@ -434,24 +434,26 @@ def test_mode_with_missing_cells_sums_them_out(likelihood):
     )
     mode = bs.find_MAP(model)
     potentials = Potentials("ordinal", (3,) * 3)
-    cells, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
+    values, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
     point = {name: mode[name] for name in ("bias", "weight")}
     assert np.count_nonzero(mode["weight"]) > 0
     best = density(point)
     for size in 10.0 ** -rng.integers(1, 5, 30):
         moved = {name: v + size * rng.normal(size=v.shape) for name, v in point.items()}
         assert density(moved) <= best + 1e-9
-    assert mode["x_missing"].tolist() == cells[np.argmax(shares)].tolist()
+    assert mode["x_missing"].tolist() == values[np.argmax(shares)].tolist()
 
 
 def test_modes_that_there_are_not():
     table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 20))).astype(float)
     table.iloc[3, 1:15] = np.nan
-    with pytest.raises(ValueError, match=r"row 3 .*14 missing cells.*16,384 completions.*thresh=8"):
+    with pytest.raises(
+        ValueError, match=r"row 3 .*14 missing values.*16,384 completions.*thresh=8"
+    ):
         bs.find_MAP(ising(table, prior="laplace"))
     with ising(table, prior="laplace") as larger:
         pm.Normal("y", larger["weight"].sum(), 1.0, observed=0.0)
-    with pytest.raises(ValueError, match="missing cells"):
+    with pytest.raises(ValueError, match="missing values"):
         bs.find_MAP(larger)
 
 

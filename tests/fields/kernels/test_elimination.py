@@ -85,9 +85,9 @@ def test_equals_transfer_matrices_on_a_long_chain():
     assert sums.eliminates
     log_z, of_unary, of_pair = sums.marginals(unary.ravel(), pair.ravel())
     assert log_z == pytest.approx(scale + np.log(forward[-1].sum()), rel=1e-13)
-    laws = np.array(forward) * np.array(backward)
-    laws /= laws.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(of_unary.reshape(p, k), laws, atol=1e-13)
+    distributions = np.array(forward) * np.array(backward)
+    distributions /= distributions.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(of_unary.reshape(p, k), distributions, atol=1e-13)
     for i in (0, 57, 198):
         own = forward[i][:, None] * np.exp(pair[i]) * (np.exp(unary[i + 1]) * backward[i + 1])
         np.testing.assert_allclose(of_pair.reshape(p - 1, k, k)[i], own / own.sum(), atol=1e-13)
@@ -114,7 +114,7 @@ def test_no_overflow_with_weights_of_fifty(sign):
     assert np.isfinite(np.concatenate(marginals)).all()
 
 
-def test_draws_have_the_joint_law():
+def test_draws_have_the_joint_distribution():
     """A chi-square test over all joint states, which a draw that ignores an edge does not pass."""
     potentials = Potentials("full", (2, 3, 2, 2), edges=((0, 1), (0, 2), (1, 2), (2, 3)))
     rng = np.random.default_rng(3)
@@ -129,7 +129,7 @@ def test_draws_have_the_joint_law():
         eliminating(potentials).draw(rng, unary, pair, rows)
         counts = np.bincount(np.ravel_multi_index(rows.T, potentials.states), minlength=len(p))
         expected = len(rows) * p
-        assert expected.min() > 5  # chi-square law
+        assert expected.min() > 5  # chi-square distribution
         return chi2.sf(((counts - expected) ** 2 / expected).sum(), len(p) - 1)
 
     assert p_value(weight) > 1e-3

@@ -28,7 +28,7 @@ def brute_force(potentials, unary, pair):
 
 
 @pytest.mark.parametrize("states", SPACES)
-def test_partition_marginals_and_joint_law(states):
+def test_partition_marginals_and_joint_distribution(states):
     potentials, unary, pair = field(states)
     log_z, p, features = brute_force(potentials, unary, pair)
     out = np.empty_like(unary), np.empty_like(pair)

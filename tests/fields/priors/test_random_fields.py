@@ -1,4 +1,4 @@
-"""Rows of Markov random fields: densities against brute force, draws against the exact law."""
+"""Rows of Markov random fields: densities against brute force, draws against the exact distribution."""
 
 import numpy as np
 import pandas as pd
@@ -118,11 +118,11 @@ def test_states_that_do_not_exist_have_no_probability():
 
 
 def p_value(rows, potentials, p):
-    """Chi-square test of rows against the law of the joint states."""
+    """Chi-square test of rows against the distribution of the joint states."""
     index = np.ravel_multi_index(rows.T, potentials.states)
     counts = np.bincount(index, minlength=len(p))
     expected = len(rows) * p
-    assert expected.min() > 2  # chi-square law
+    assert expected.min() > 2  # chi-square distribution
     return chi2.sf(((counts - expected) ** 2 / expected).sum(), len(p) - 1)
 
 
@@ -232,9 +232,9 @@ def test_missing_cells_are_filled_into_the_table():
     missing[1, 1] = missing[2, 0] = True
     x = np.array([[0, 1, 1], [1, 0, 0], [0, 2, 1], [1, 1, 0]])
     with pm.Model() as model:
-        cells = MissingStates("cells", [3, 2])
+        gaps = MissingStates("gaps", [3, 2])
         IncompletePairwiseMRF(
-            "x", bias, weight, cells, missing=missing, potentials=potentials, observed=x
+            "x", bias, weight, gaps, missing=missing, potentials=potentials, observed=x
         )
     logp = model.compile_logp(mode="FAST_COMPILE")
     full = PairwiseMRF.dist(bias, weight, potentials=potentials)
@@ -242,7 +242,7 @@ def test_missing_cells_are_filled_into_the_table():
         filled = x.copy()
         filled[1, 1], filled[2, 0] = a, b
         wanted = pm.logp(full, filled).sum().eval(mode="FAST_COMPILE") - np.log(6)
-        assert logp({"cells": np.array([a, b])}) == pytest.approx(wanted, abs=1e-12)
+        assert logp({"gaps": np.array([a, b])}) == pytest.approx(wanted, abs=1e-12)
     with model:
         rows = pm.draw(model["x"], random_seed=1, mode="FAST_COMPILE")
     assert rows.shape == (4, 3)
@@ -255,18 +255,18 @@ def test_prior_draws_with_gaps_are_compiled():
     missing = np.eye(3, dtype=bool)
     with pm.Model():
         bias = pm.Normal("bias", shape=potentials.bias_size)
-        cells = MissingStates("cells", [2, 3, 2])
+        gaps = MissingStates("gaps", [2, 3, 2])
         IncompletePairwiseMRF(
             "x",
             bias,
             np.zeros(potentials.weight_size),
-            cells,
+            gaps,
             missing=missing,
             potentials=potentials,
             observed=np.zeros((3, 3), int),
         )
         prior = pm.sample_prior_predictive(200, random_seed=1)
-    drawn = prior["prior"]["cells"].values.reshape(-1, 3)
+    drawn = prior["prior"]["gaps"].values.reshape(-1, 3)
     assert drawn.min(axis=0).tolist() == [0, 0, 0]
     assert drawn.max(axis=0).tolist() == [1, 2, 1]
 
@@ -311,8 +311,8 @@ def test_distributions_without_a_model():
         np.testing.assert_allclose(np.exp(logp).sum(), 1.0)
     drawn = pm.draw(Ising.dist(bias, weight, shape=(7, 3)), random_seed=1)
     assert drawn.shape == (7, 3)
-    cells = pm.draw(MissingStates.dist([2, 4]), 200, random_seed=1)
-    assert cells.max(axis=0).tolist() == [1, 3]
+    gaps = pm.draw(MissingStates.dist([2, 4]), 200, random_seed=1)
+    assert gaps.max(axis=0).tolist() == [1, 3]
 
 
 def test_observed_values_that_are_no_states_are_refused():
@@ -353,10 +353,10 @@ def test_observed_values_that_are_no_states_are_refused():
         observe(shared)
     holes = np.eye(3, dtype=bool)
     with pm.Model():
-        cells = MissingStates("cells", [2, 3, 2])
+        gaps = MissingStates("gaps", [2, 3, 2])
         options = {"missing": holes, "potentials": potentials}
         values = np.where(holes, -1, 0)
-        IncompletePairwiseMRF("x", np.zeros(4), np.zeros(3), cells, observed=values, **options)
+        IncompletePairwiseMRF("x", np.zeros(4), np.zeros(3), gaps, observed=values, **options)
         values[0, 1] = 9
         with pytest.raises(ValueError, match="column 1: 9 is not a state"):
-            IncompletePairwiseMRF("y", np.zeros(4), np.zeros(3), cells, observed=values, **options)
+            IncompletePairwiseMRF("y", np.zeros(4), np.zeros(3), gaps, observed=values, **options)

@@ -32,9 +32,9 @@ def parameters(potentials, draws=3, scale=0.7):
 
 
 def conditional_tables(potentials, bias, weight, i, j):
-    """Law of the other variables, and of the pair given them: (rests,) and (rests, k_i, k_j)."""
-    _, law = exact_distribution(potentials, bias, weight)
-    joint = np.moveaxis(law.reshape(potentials.states), (i, j), (-2, -1))
+    """Distribution of the other variables, and of the pair given them: (rests,) and (rests, k_i, k_j)."""
+    _, distribution = exact_distribution(potentials, bias, weight)
+    joint = np.moveaxis(distribution.reshape(potentials.states), (i, j), (-2, -1))
     joint = joint.reshape(-1, potentials.states[i], potentials.states[j])
     rest = joint.sum(axis=(1, 2))
     return rest, joint / rest[:, None, None]

@@ -1,4 +1,4 @@
-"""Tables of states: the law of their rows, the scale of weights and biases, refusals."""
+"""Tables of states: the distribution of their rows, the scale of weights and biases, refusals."""
 
 import networkx as nx
 import numpy as np
@@ -30,21 +30,21 @@ def path():
     return graph
 
 
-def check_law(simulation):
+def check_distribution(simulation):
     _, probability = exact_distribution(simulation.potentials, simulation.bias, simulation.weight)
     numbers = np.ravel_multi_index(simulation.data.values.T, simulation.potentials.states)
     counts = np.bincount(numbers, minlength=len(probability))
-    # Rows are independent: Pearson's statistic has its chi-square law.
+    # Rows are independent: Pearson's statistic has its chi-square distribution.
     assert stats.chisquare(counts, counts.sum() * probability).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(("kind", "states"), CASES)
-def test_rows_have_the_law_of_the_parameters(kind, states):
+def test_rows_have_the_distribution_of_the_parameters(kind, states):
     simulation = bs.simulate.pairwise_mrf(
         20_000, potentials=kind, states=states, graph=path(), random_seed=1
     )
     assert list(simulation.data.columns) == ["b", "c", "a"]
-    check_law(simulation)
+    check_distribution(simulation)
     edges = np.unique(simulation.potentials.edge_of_weight[simulation.weight != 0])
     assert edges.tolist() == [1, 2]  # of (b, c), (b, a), (c, a)
 
@@ -54,7 +54,7 @@ def test_rows_of_a_space_too_large_to_list(monkeypatch, sign):
     """Perfect sampling where all attract each other, else Gibbs sampling."""
     monkeypatch.setattr(module, "ENUMERATED", 1)
     for states in (2, (2, 4, 3)):
-        check_law(
+        check_distribution(
             bs.simulate.pairwise_mrf(
                 20_000, states=states, graph=path(), sign=sign, sweeps=40, random_seed=2
             )
@@ -67,7 +67,7 @@ def test_a_sampler_of_no_edge_draws_independent_columns(monkeypatch):
     assert not one.weight.any()
     assert not one.bias.any()
     monkeypatch.setattr(module, "ENUMERATED", 1)
-    check_law(bs.simulate.pairwise_mrf(5000, states=2, graph=graph, random_seed=1))
+    check_distribution(bs.simulate.pairwise_mrf(5000, states=2, graph=graph, random_seed=1))
 
 
 def test_binary_biases_are_those_of_the_ising_simulation():

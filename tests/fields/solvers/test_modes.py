@@ -260,7 +260,7 @@ def test_mode_on_a_graph_is_that_of_all_pairs_without_the_others():
 
 
 def test_mode_on_a_chain_of_a_hundred():
-    """Without a penalty the moments of a chain are those of the rows, by their laws of pairs."""
+    """Without a penalty the moments of a chain are those of the rows, by their distributions of pairs."""
     p, rng = 100, np.random.default_rng(2)
     codes = np.empty((400, p), int)
     codes[:, 0] = rng.integers(0, 2, 400)

@@ -1,4 +1,4 @@
-"""Evidence of the graphs of random fields, and the search, against sums and integrals by brute force."""
+"""Evidence of the graphs of Markov random fields, and the search, against sums and integrals by brute force."""
 
 import itertools
 
@@ -30,8 +30,12 @@ def draw(potentials, n, seed, scale=0.8, present=0.6):
     rng = np.random.default_rng(seed)
     on = (rng.random(len(potentials.ends[0])) < present)[potentials.edge_of_weight]
     weight = scale * rng.normal(size=potentials.weight_size) * on
-    _, law = exact_distribution(potentials, 0.5 * rng.normal(size=potentials.bias_size), weight)
-    return np.column_stack(np.unravel_index(rng.choice(len(law), n, p=law), potentials.states))
+    _, distribution = exact_distribution(
+        potentials, 0.5 * rng.normal(size=potentials.bias_size), weight
+    )
+    return np.column_stack(
+        np.unravel_index(rng.choice(len(distribution), n, p=distribution), potentials.states)
+    )
 
 
 def evidence_of(potentials, codes, likelihood, slab="normal", scale=1.0, deviation=3.0):
@@ -148,7 +152,7 @@ def test_hessian_of_many_joint_states_is_summed_in_pieces(monkeypatch):
 
 
 @pytest.mark.parametrize("slab", SLABS)
-def test_normal_laws_touch_the_slabs_from_below(slab):
+def test_normal_densities_touch_the_slabs_from_below(slab):
     w, xi = np.linspace(-4, 4, 81)[:, None], np.array([0.3, 1.0, 2.5])
     bound = log_slab(slab, xi**2, 0.7) - 0.5 * slab_precision(slab, xi**2, 0.7) * (w**2 - xi**2)
     assert (bound <= log_slab(slab, w**2, 0.7) + 1e-12).all()
@@ -162,8 +166,8 @@ def test_normal_laws_touch_the_slabs_from_below(slab):
 def test_evidence_is_the_integral(slab, likelihood, strength):
     """Over two biases and one weight, on a grid."""
     potentials = Potentials("ordinal", (2, 2))
-    _, law = exact_distribution(potentials, np.array([0.3, -0.6]), np.array([strength]))
-    cells = np.random.default_rng(2).choice(4, 80, p=law)
+    _, distribution = exact_distribution(potentials, np.array([0.3, -0.6]), np.array([strength]))
+    cells = np.random.default_rng(2).choice(4, 80, p=distribution)
     codes = np.column_stack(np.unravel_index(cells, (2, 2)))
     brute = BruteForce(potentials, codes, likelihood, slab)
     evidence = evidence_of(potentials, codes, likelihood, slab)
