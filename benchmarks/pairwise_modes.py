@@ -4,7 +4,7 @@
     uv run python benchmarks/pairwise_modes.py --quick  # without the thousand columns
     uv run python benchmarks/pairwise_modes.py --graphs # only the search for graphs, 1 minute
 
-The data of the sources (news, cyto) are looked for in ../shared/data; without them their lines are left
+The data of the sources (news, cyto) are expected in ../shared/data; without them their lines are left
 out. Seconds are wall-clock with one BLAS thread, compilation excluded; of the search CPU seconds of
 `find_MAP` as a whole, on the recipe of `ising_gibbs.py`.
 """
