@@ -84,7 +84,8 @@ def make_plan(states, ends, order) -> Plan:
     states = [int(k) for k in states]
     cliques = [(*rest, v) for v, *rest in order.cliques]
     step_of = {clique[-1]: b for b, clique in enumerate(cliques)}
-    factors = [[] for _ in cliques]  # of each step: origin, and stride of each variable
+    # Of each step: origin, and stride of each variable.
+    factors: list[list[tuple[int, dict[int, int]]]] = [[] for _ in cliques]
     at = 0
     for v, k in enumerate(states):
         factors[step_of[v]].append((at, {v: 1}))

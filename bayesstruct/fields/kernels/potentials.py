@@ -101,7 +101,8 @@ class Potentials:
         """The variables i < j of each edge, row by row unless given; two int arrays (edges,)."""
         if self.edges is None:
             return np.triu_indices(self.p, 1)
-        return tuple(np.array(self.edges, np.int64).reshape(-1, 2).T.copy())
+        source, target = np.array(self.edges, np.int64).reshape(-1, 2).T.copy()
+        return source, target
 
     @cached_property
     def unary_start(self) -> np.ndarray:

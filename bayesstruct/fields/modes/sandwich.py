@@ -113,7 +113,7 @@ def _field(model) -> tuple[Field, list[str]]:
     [field] = fields
     if field.missing is not None:
         raise ValueError("the correction needs a complete table: drop the rows with missing values")
-    names = [field.bias.name, field.weight.name]
+    names = [str(field.bias.name), str(field.weight.name)]
     known = {v.name for v in model.unobserved_RVs}
     if not set(names) <= known:
         raise ValueError("biases and weights must be variables of the model, not expressions")

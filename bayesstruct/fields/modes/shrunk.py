@@ -13,7 +13,6 @@ from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesstruct.fields.solvers.modes import PairwiseMRFSolution
 
 __all__ = ["IncompleteFieldRefusal", "ShrunkFieldMode"]
 
@@ -81,7 +80,7 @@ def _mode(model, part: ShrunkField, tol: float, max_rounds: int) -> tuple[dict, 
     return point, change
 
 
-def _alternate(part, completions, tol, max_rounds) -> tuple["PairwiseMRFSolution", float]:
+def _alternate(part, completions, tol, max_rounds):
     """Mode with missing values, and the relative change of the last round."""
     potentials = part.field.potentials
     theta, solution = np.zeros(potentials.bias_size + potentials.weight_size), None

@@ -30,7 +30,7 @@ class DrawStates(InterpretedOp):
     def __init__(self, potentials: Potentials, sweeps: int, batch: int):
         self.potentials, self.sweeps, self.batch = potentials, sweeps, batch
 
-    def make_node(self, seed, bias, weight, size) -> Apply:
+    def make_node(self, seed, bias, weight, size):
         """Apply the Op; `size` is a vector with one entry for each dimension of the batch."""
         self.register()
         inputs = [pt.as_tensor_variable(v) for v in (seed, bias, weight, size)]

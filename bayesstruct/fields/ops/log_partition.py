@@ -8,7 +8,7 @@ Its gradient is the vector of marginal probabilities of states and of pairs of s
 covariance (Wainwright and Jordan 2008, proposition 3.1).
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CovarianceProduct", "LogPartition", "log_partition", "tables"]
 
 
-def tables(
-    bias: "TensorVariable | ArrayLike", weight: "TensorVariable | ArrayLike", potentials: Potentials
-) -> "tuple[TensorVariable, TensorVariable]":
+def tables(bias, weight, potentials):
     """Unary and pair tables of log-potentials, flat, from biases and weights.
 
     Parameters
@@ -109,8 +107,8 @@ def log_partition(
     >>> float(log_partition([0.0] * 100, [0.0] * 99, chain).eval()).__round__(4)
     69.3147
     """
-    unary, pair = tables(bias, weight, potentials)
-    return LogPartition(potentials.states, potentials.edges)(unary, pair)[0]
+    outputs = LogPartition(potentials.states, potentials.edges)(*tables(bias, weight, potentials))
+    return cast("list[TensorVariable]", outputs)[0]
 
 
 class _Exact(InterpretedOp):
@@ -153,7 +151,7 @@ class LogPartition(_Exact):
         super().__init__(states, edges)
         _ = self.sums  # raises if it takes too long
 
-    def make_node(self, unary, pair) -> Apply:
+    def make_node(self, unary, pair):
         """Apply the Op."""
         self.register()
         unary, pair = self._check(unary, pair)
@@ -193,7 +191,7 @@ class LogPartition(_Exact):
 class CovarianceProduct(_Exact):
     """Derivative of the marginals in a direction of the tables."""
 
-    def make_node(self, unary, pair, d_unary, d_pair) -> Apply:
+    def make_node(self, unary, pair, d_unary, d_pair):
         """Apply the Op."""
         self.register()
         inputs = self._check(unary, pair, d_unary, d_pair)

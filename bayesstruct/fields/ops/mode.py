@@ -7,7 +7,7 @@ gradients of the negative log-likelihood of the rows. With H the Hessian of the 
 .. math:: \bar c_m = -v' g_{m,A}, \qquad \bar\lambda = -v' \nabla\Omega_A .
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -92,7 +92,8 @@ def pairwise_mrf_mode(
     >>> weight.eval().tolist()
     [0.0]
     """
-    return list(PairwiseMode(_Rows(codes), potentials, norm, likelihood, tol)(counts, rate))
+    mode = PairwiseMode(_Rows(codes), potentials, norm, likelihood, tol)
+    return list(cast("list[TensorVariable]", mode(counts, rate)))
 
 
 class _Rows:
@@ -126,9 +127,7 @@ class PairwiseMode(InterpretedOp):
         self.rows, self.potentials, self.likelihood = rows, potentials, likelihood
         self.norm, self.tol = 1 if single else norm, float(tol)
 
-    def make_node(
-        self, counts: "TensorVariable | ArrayLike", rate: "TensorVariable | float"
-    ) -> Apply:
+    def make_node(self, counts, rate):
         """Apply the Op."""
         self.register()
         counts = pt.as_tensor_variable(counts).astype("float64")
@@ -194,7 +193,7 @@ class PairwiseModePullback(InterpretedOp):
     def __init__(self, mode: PairwiseMode):
         self.mode = mode
 
-    def make_node(self, *inputs) -> Apply:
+    def make_node(self, *inputs):
         """Apply the Op to counts, rate, the mode and its cotangents."""
         self.register()
         inputs = [pt.as_tensor_variable(v) for v in inputs]

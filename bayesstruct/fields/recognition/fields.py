@@ -80,9 +80,9 @@ class Field:
         return self.rows.owner.op.likelihood
 
     @property
-    def mask(self) -> Mask | None:
-        """Which values of the table are missing, if any."""
-        return None if self.missing is None else self.rows.owner.op.mask
+    def mask(self) -> Mask:
+        """Which values of the table are missing; only if some are."""
+        return self.rows.owner.op.mask
 
     @property
     def variables(self) -> list:

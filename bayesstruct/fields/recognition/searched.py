@@ -113,7 +113,7 @@ def _hidden(model, inclusion) -> dict:
         ):
             if is_op(rv, kind) and name not in out:
                 out[name] = rv
-    sets = ({"share"}, {"share", "labels", "proportions"}, set())
+    sets: tuple[set[str], ...] = ({"share"}, {"share", "labels", "proportions"}, set())
     if len(out) < len(found) or set(out) not in sets:
         names = ", ".join(repr(rv.name) for rv in found)
         raise NotRecognized(

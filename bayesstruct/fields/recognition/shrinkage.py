@@ -48,7 +48,8 @@ def shrunk_field(model: "pm.Model") -> ShrunkField | None:
     penalty, ridge = _penalty(field.weight), _ridge(field.bias)
     if penalty is None or ridge is None:
         return None
-    return ShrunkField(field, *penalty, ridge)
+    norm, rate = penalty
+    return ShrunkField(field, norm, rate, ridge)
 
 
 def _common(tensor):

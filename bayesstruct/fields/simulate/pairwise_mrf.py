@@ -171,7 +171,8 @@ def _per_variable(states, p) -> tuple[int, ...]:
 def _positions(graph) -> tuple[tuple[int, int], ...]:
     """Edges as positions of their ends, row by row."""
     at = {name: position for position, name in enumerate(graph.nodes)}
-    return tuple(sorted(tuple(sorted((at[a], at[b]))) for a, b in graph.edges))
+    pairs = ((at[a], at[b]) for a, b in graph.edges)
+    return tuple(sorted((min(pair), max(pair)) for pair in pairs))
 
 
 def _weights(family, coupling, sign, rng):

@@ -1,21 +1,16 @@
 """Second derivatives of Markov random fields at a mode, Newton steps and linear systems."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.solvers.hessian import PseudoHessian
-from bayesstruct.fields.solvers.likelihoods import ExactLikelihood
-
-if TYPE_CHECKING:
-    from bayesstruct.fields.kernels.potentials import Potentials
-    from bayesstruct.fields.solvers.likelihoods import PseudoLikelihood
+from bayesstruct.fields.solvers.likelihoods import ExactLikelihood, PseudoLikelihood
 
 __all__ = ["hessian", "penalty_curvature", "penalty_gradient", "polish", "solve_symmetric"]
 
 
 def hessian(
-    likelihood: "ExactLikelihood | PseudoLikelihood",
+    likelihood: ExactLikelihood | PseudoLikelihood,
     bias: np.ndarray,
     weight: np.ndarray,
     at: np.ndarray,
@@ -91,7 +86,7 @@ def solve_symmetric(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def polish(
-    likelihood: "ExactLikelihood | PseudoLikelihood",
+    likelihood: ExactLikelihood | PseudoLikelihood,
     norm: float | str,
     rate: float,
     bias: np.ndarray,

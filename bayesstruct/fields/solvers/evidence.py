@@ -39,7 +39,7 @@ from scipy.special import ndtr
 from bayesstruct.fields.solvers.hessian import hessian_for
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    pass
 
 __all__ = ["FieldEvidence", "FieldPrior", "Fit", "log_slab", "mean_log_slab", "slab_precision"]
 
@@ -51,7 +51,7 @@ _OFFSET = 1e-9  # in units of the slab
 _CLOSE = 1e-10  # squared length of the last Newton step, in standard deviations
 
 
-def log_slab(slab: str, square: "ArrayLike", scale: "ArrayLike") -> np.ndarray:
+def log_slab(slab: str, square: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Log density of a slab at values with these squares.
 
     Parameters
@@ -67,7 +67,7 @@ def log_slab(slab: str, square: "ArrayLike", scale: "ArrayLike") -> np.ndarray:
 
 
 def mean_log_slab(
-    slab: str, centre: "ArrayLike", variance: "ArrayLike", scale: "ArrayLike"
+    slab: str, centre: np.ndarray, variance: np.ndarray, scale: np.ndarray
 ) -> np.ndarray:
     """Mean of the log density of a slab under normal distributions.
 
@@ -87,7 +87,7 @@ def mean_log_slab(
     return log_slab(slab, nodes**2, np.asarray(scale)[..., None]) @ _NODE_WEIGHTS
 
 
-def slab_precision(slab: str, square: "ArrayLike", scale: "ArrayLike") -> np.ndarray:
+def slab_precision(slab: str, square: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Precision of the normal density that touches a slab at values with these squares."""
     if slab == "normal":
         return np.broadcast_to(1.0 / scale**2, np.shape(square))

@@ -70,6 +70,10 @@ class _Hessian:
         own = np.searchsorted(wide, at)
         return out[np.ix_(own, own)]
 
+    def _over_edges(self, bias, weight, edges):
+        """Hessian in all biases and in the weights of some edges."""
+        raise NotImplementedError
+
     @cached_property
     def bias_effects(self) -> list[np.ndarray]:
         """Derivative of the unary table of each variable in its biases, (states, biases)."""

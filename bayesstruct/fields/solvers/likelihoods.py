@@ -47,6 +47,12 @@ class _Likelihood:
         weights = np.repeat(self.counts, self.potentials.p)
         return np.bincount(at, weights, minlength=int(start[-1]))
 
+    def value_and_gradients(
+        self, bias: np.ndarray, weight: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, and gradients in the biases and in the weights."""
+        raise NotImplementedError
+
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at biases followed by weights."""
         potentials = self.potentials
@@ -267,7 +273,10 @@ def likelihood_for(
     potentials, codes, counts
         See `ExactLikelihood`.
     """
-    kinds = {"pseudo": PseudoLikelihood, "exact": ExactLikelihood}
+    kinds: dict[str, type[ExactLikelihood] | type[PseudoLikelihood]] = {
+        "pseudo": PseudoLikelihood,
+        "exact": ExactLikelihood,
+    }
     if name not in kinds:
         raise ValueError(f"`likelihood` must be one of {sorted(kinds)}, it is {name!r}")
     return kinds[name](potentials, codes, counts)

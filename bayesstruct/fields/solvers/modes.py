@@ -92,8 +92,8 @@ class PairwiseMRFSolution(Solution):
         k = self.potentials.states
         if not len(at):  # not an edge of the given graph
             return np.zeros((k[a], k[b]))
-        [at], start = at, self.potentials.pair_start
-        own = self.potentials.pair(self.weight)[start[at] : start[at + 1]].reshape(k[i], k[j])
+        edge, start = int(at[0]), self.potentials.pair_start
+        own = self.potentials.pair(self.weight)[start[edge] : start[edge + 1]].reshape(k[i], k[j])
         return own if a < b else own.T
 
     def graph(self) -> "networkx.Graph":
@@ -246,7 +246,12 @@ def solve_field(
 
 
 def pairwise_mrf_path(
-    data, rates: "ArrayLike | None" = None, *, n_rates: int = 10, ratio: float = 0.1, **options
+    data,
+    rates: "Iterable[float] | None" = None,
+    *,
+    n_rates: int = 10,
+    ratio: float = 0.1,
+    **options,
 ) -> "list[PairwiseMRFSolution]":
     """Modes over decreasing rates, each started at the one before.
 
@@ -271,7 +276,7 @@ def pairwise_mrf_path(
     ValueError
         As from `pairwise_mrf`.
     """
-    limits = {key: options.pop(key) for key in ("tol", "max_evaluations") if key in options}
+    limits: dict = {key: options.pop(key) for key in ("tol", "max_evaluations") if key in options}
     limits = {"tol": 1e-6, "max_evaluations": 2000} | limits
     problem = _Problem.of(data, **(_DEFAULTS | options))
     if rates is None:
@@ -389,7 +394,7 @@ class _Problem:
         """Dual norm of the gradient in the weights of each edge."""
         if self.norm == 1:
             return np.maximum.reduceat(np.abs(gradient), self.potentials.weight_start[:-1])
-        norms = {
+        norms: dict = {
             2: Euclidean,
             math.inf: Maximum,
             "nuclear": lambda: Nuclear(self.potentials.shapes),

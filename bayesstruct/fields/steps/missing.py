@@ -122,7 +122,7 @@ class _Table:
         bias, weight, table = self.values(point)
         before = point[self.name]
         point[self.name] = self.draws(rng, table, before, _vector(weight), _vector(bias))
-        return np.count_nonzero(point[self.name] != before)
+        return int(np.count_nonzero(point[self.name] != before))
 
 
 def _vector(values):
@@ -182,9 +182,9 @@ class PairwiseCells(GibbsStep):
     """
 
     name = "pairwise_cells"
-    stats_dtypes_shapes = {"cells_changed": (float, [])}
+    stats_dtypes_shapes: dict = {"cells_changed": (float, [])}
 
-    def prepare(self, model: pm.Model, drawn: list) -> None:
+    def prepare(self, model, drawn):
         """Find the table of each variable."""
         self.tables = []
         for missing in drawn:

@@ -80,9 +80,9 @@ class PairwiseSpikeSlab(GibbsStep):
     """
 
     name = "pairwise_spike_slab"
-    stats_dtypes_shapes = {"n_edges": (int, []), "acceptance": (float, [])}
+    stats_dtypes_shapes: dict = {"n_edges": (int, []), "acceptance": (float, [])}
 
-    def prepare(self, model: pm.Model, drawn: list, *, swaps: int = SWAPS) -> None:
+    def prepare(self, model, drawn, *, swaps=SWAPS):
         """Find the Markov random field of the weights."""
         fields = [_field_of(model, rv) for rv in drawn if is_op(rv, SPIKE_AND_SLAB)]
         left = {v.name for v in drawn} - {v.name for field in fields for v in field.variables}
@@ -162,8 +162,9 @@ class _Sampler:
     def __init__(self, model, field, drawn, swaps, compile_kwargs):
         self.potentials, self.exact = field.potentials, field.likelihood == "exact"
         self.statistic = f"{field.weight.name}_inclusion"
-        self.swaps, self.mask = int(swaps), field.mask
-        self.missing = None if field.missing is None else MissingDraws(self.potentials, self.mask)
+        self.swaps = int(swaps)
+        self.mask = None if field.missing is None else field.mask
+        self.missing = None if self.mask is None else MissingDraws(self.potentials, self.mask)
         variables = {"weight": field.weight, "bias": field.own_bias, "missing": field.missing}
         self.names = {
             key: model.rvs_to_values[rv].name for key, rv in variables.items() if rv in drawn
