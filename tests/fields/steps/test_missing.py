@@ -209,8 +209,8 @@ def stationary(scales, values):
         Probability of a scale given a completion, and of a completion given a scale.
     """
     between = scales.T @ values
-    values, vectors = np.linalg.eig(between.T)
-    own = vectors[:, np.argmax(values.real)].real
+    roots, vectors = np.linalg.eig(between.T)
+    own = vectors[:, np.argmax(roots.real)].real
     return (scales @ (own / own.sum()))[:, None] * values
 
 
@@ -227,10 +227,10 @@ def z_scores(likelihood, draws=3_000):
         point, _ = step.step({"scale_log__": np.log(scale), "values": values})
         values = point["values"]
         seen.append((scale, values))
-    values = statistics(*map(np.array, zip(*seen, strict=True)))
+    found = statistics(*map(np.array, zip(*seen, strict=True)))
     g, c = (v.ravel() for v in np.indices(logp.shape))
     wanted = distribution.ravel() @ statistics(GRID[g], COMPLETIONS[c])
-    mean, error, _ = mean_and_error(values[100:])
+    mean, error, _ = mean_and_error(found[100:])
     return (mean - wanted) / error
 
 
