@@ -154,7 +154,7 @@ def _family(potentials, states):
     """Kind, states and reference state."""
     if isinstance(potentials, Potentials):
         if states is not None:
-            raise ValueError("Leave `states` out: the potentials have their numbers of states.")
+            raise ValueError("Leave `states` out: the numbers of states are those of the potentials.")
         return potentials.kind, potentials.states, potentials.reference
     if states is None:
         states = 2 if potentials == "spin" else STATES

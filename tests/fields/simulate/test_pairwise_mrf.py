@@ -142,7 +142,7 @@ def test_positive_couplings():
         ({"potentials": "spin", "states": 3}, "two states"),
         ({"states": (2, 3)}, "2 numbers, and there are 4"),
         ({"states": 1}, "two states or more"),
-        ({"potentials": Potentials("full", (2,) * 4), "states": 2}, "have their own"),
+        ({"potentials": Potentials("full", (2,) * 4), "states": 2}, "are those of the potentials"),
     ],
 )
 def test_bad_options(options, message):

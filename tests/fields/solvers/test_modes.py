@@ -299,7 +299,7 @@ def test_graphs_that_are_refused(reinis, graph, words):
 
 
 def test_a_graph_goes_with_named_potentials(reinis):
-    with pytest.raises(ValueError, match="edges of their own"):
+    with pytest.raises(ValueError, match="has its own edges"):
         pairwise_mrf(reinis, potentials=Potentials("ordinal", (2,) * 6), graph=nx.path_graph(2))
 
 
