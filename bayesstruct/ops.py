@@ -3,7 +3,7 @@
 from bayesstruct.core.starts import BootstrapStart, bootstrap_scatter
 from bayesstruct.features.ops.bp_means import bp_means
 from bayesstruct.fields.ops.log_partition import log_partition
-from bayesstruct.fields.ops.mode import pairwise_mode
+from bayesstruct.fields.ops.mode import pairwise_mrf_mode
 from bayesstruct.precision.ops.graphical_lasso import graphical_lasso
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
@@ -22,7 +22,7 @@ __all__ = [
     "lasso",
     "log_odds",
     "log_partition",
-    "pairwise_mode",
+    "pairwise_mrf_mode",
     "sparse_logistic",
     "sparse_multinomial",
     "tree_lasso",

@@ -4,7 +4,7 @@ from bayesstruct.features.simulate.hidden_causes import HiddenCauseSimulation, h
 from bayesstruct.features.simulate.latent_features import LatentFeatureSimulation, latent_features
 from bayesstruct.features.simulate.link_prediction import LinkSimulation, link_prediction
 from bayesstruct.fields.simulate.ising import IsingSimulation, ising
-from bayesstruct.fields.simulate.pairwise_mrf import PairwiseSimulation, pairwise_mrf
+from bayesstruct.fields.simulate.pairwise_mrf import PairwiseMRFSimulation, pairwise_mrf
 from bayesstruct.mixtures.simulate import MixtureSimulation, dp_glm
 from bayesstruct.networks.simulate import BayesianNetworkSimulation, bayesian_network
 from bayesstruct.precision.simulate import Simulation, gaussian_graphical
@@ -17,7 +17,7 @@ __all__ = [
     "LatentFeatureSimulation",
     "LinkSimulation",
     "MixtureSimulation",
-    "PairwiseSimulation",
+    "PairwiseMRFSimulation",
     "Simulation",
     "SwitchingSimulation",
     "bayesian_network",

@@ -4,10 +4,10 @@ from bayesstruct.core.solution import ConvergenceWarning, PrecisionSolution, Sol
 from bayesstruct.features.solvers.bp_means import BPMeans, bp_means
 from bayesstruct.features.solvers.latent_features import LatentFeatures, latent_features
 from bayesstruct.fields.solvers.modes import (
-    PairwiseSolution,
+    PairwiseMRFSolution,
     pairwise_mrf,
     pairwise_mrf_path,
-    pairwise_rate_max,
+    pairwise_mrf_rate_max,
 )
 from bayesstruct.neighbourhoods.solvers import NeighbourhoodSolution, neighbourhood_modes
 from bayesstruct.networks.solvers.candidate_parents import blanket_candidates, candidate_parents
@@ -40,7 +40,7 @@ __all__ = [
     "DAGSolution",
     "LatentFeatures",
     "NeighbourhoodSolution",
-    "PairwiseSolution",
+    "PairwiseMRFSolution",
     "PrecisionSolution",
     "Solution",
     "SparseSolution",
@@ -64,7 +64,7 @@ __all__ = [
     "optimizers",
     "pairwise_mrf",
     "pairwise_mrf_path",
-    "pairwise_rate_max",
+    "pairwise_mrf_rate_max",
     "search_tables",
     "sparse_mode",
     "sparse_path",

@@ -6,7 +6,7 @@ from bayesstruct.features.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.features.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 from bayesstruct.features.steps.links import DyadicFeatureGibbs
 from bayesstruct.features.steps.sparse_factors import SparseFactorGibbs
-from bayesstruct.fields.steps.cells import PairwiseCells
+from bayesstruct.fields.steps.missing import PairwiseCells
 from bayesstruct.fields.steps.spike_slab import PairwiseSpikeSlab
 from bayesstruct.mixtures.steps import DirichletMixtureGibbs
 from bayesstruct.networks.steps.complete import NetworkMCMC

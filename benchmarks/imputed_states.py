@@ -1,12 +1,12 @@
-"""Missing states of random fields: what the imputation gains over complete rows, and whether it is as sure as it should be.
+"""Missing values of Markov random fields: gain of imputation over complete rows, and calibration of imputed states.
 
     uv run python benchmarks/imputed_states.py              # ten tables, about 4 minutes
     uv run python benchmarks/imputed_states.py --tables 2
 
-A ring of five binary columns with weights of 1.5 and biases of -1.5, 300 rows, 15 % of the cells missing at random.
-Each table is analysed three times under the spike-and-slab prior: with its gaps, with the complete rows alone (what is
-done without imputation), and with the true states in the gaps. Printed are the errors of the weights, and the slope of
-the log odds of imputed states on the true ones given the observed cells: 1 if they are as sure as they should be.
+A ring of five binary columns with weights of 1.5 and biases of -1.5, 300 rows, 15 % of the values missing at random.
+Each table is analysed three times under the spike-and-slab prior: with missing values, with the complete rows alone (the
+analysis without imputation), and with the true states filled in. Printed are the errors of the weights, and the slope of
+the log odds of imputed states on the true ones given the observed values: 1 if they are calibrated.
 """
 
 import argparse
@@ -30,18 +30,18 @@ SOURCE, TARGET = np.triu_indices(P, 1)
 WEIGHT = STRENGTH * np.isin(TARGET - SOURCE, (1, P - 1))
 
 
-def true_law():
+def true_distribution():
     """Probability of each joint state."""
     pairs = STATES[:, SOURCE] * STATES[:, TARGET]
     energy = pairs @ WEIGHT - STRENGTH * STATES.sum(axis=1)
     return np.exp(energy) / np.exp(energy).sum()
 
 
-def true_log_odds(law, rows, missing):
-    """Log odds of state 1 of each missing cell given the observed cells of its row."""
+def true_log_odds(distribution, rows, missing):
+    """Log odds of state 1 of each missing value given the observed values of its row."""
     out = []
     for row, gap in zip(rows, missing, strict=True):
-        own = np.where((STATES[:, ~gap] == row[~gap]).all(axis=1), law, 0.0)
+        own = np.where((STATES[:, ~gap] == row[~gap]).all(axis=1), distribution, 0.0)
         out.append((own @ STATES / own.sum())[gap])
     return logit(np.concatenate(out))
 
@@ -56,10 +56,10 @@ def sampled(table, likelihood, seed):
     return posterior.mean(("chain", "draw")), time.process_time() - begin
 
 
-def one_table(law, likelihood, seed):
+def one_table(distribution, likelihood, seed):
     """Squared errors of the weights of the three analyses, true and imputed log odds, and seconds."""
     rng = np.random.default_rng(seed)
-    rows = STATES[rng.choice(len(law), ROWS, p=law)]
+    rows = STATES[rng.choice(len(distribution), ROWS, p=distribution)]
     missing = rng.random(rows.shape) < SHARE
     missing[missing.all(axis=1), 0] = False
     full = pd.DataFrame(rows).add_prefix("v")
@@ -69,7 +69,12 @@ def one_table(law, likelihood, seed):
         strict=True,
     )
     errors = [np.square(mean["weight"].values - WEIGHT) for mean in means]
-    return errors, true_log_odds(law, rows, missing), logit(means[0]["x_missing"].values), seconds
+    return (
+        errors,
+        true_log_odds(distribution, rows, missing),
+        logit(means[0]["x_missing"].values),
+        seconds,
+    )
 
 
 def main():
@@ -77,9 +82,9 @@ def main():
     parser.add_argument("--tables", type=int, default=10)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    law = true_law()
+    distribution = true_distribution()
     for likelihood in ("pseudo", "exact"):
-        results = [one_table(law, likelihood, seed) for seed in range(arguments.tables)]
+        results = [one_table(distribution, likelihood, seed) for seed in range(arguments.tables)]
         errors, truth, imputed, seconds = (list(part) for part in zip(*results, strict=True))
         gaps, complete, full = np.sqrt(np.mean(errors, axis=(0, 2)))
         imputed = np.clip(np.concatenate(imputed), -7.0, 7.0)  # of 2,000 draws

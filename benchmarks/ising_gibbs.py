@@ -8,8 +8,8 @@
 Recipe: random graph, weights uniform on [.5, 1.5], thresholds minus half the row sums, 0/1. Four chains
 of the step that PyMC assigns, each started at the initial point, share the CPU seconds; the first
 tenth of each is dropped. The long run has ten times as many draws (`--long`). Compilation is not counted. Edge
-probabilities are means of what the step reports, as in `bs.edge_table`; in brackets the AUC of shares of draws with
-the edge, as before; ESS and R-hat are those of indicators and weights. R's bgms 0.2 took 66 to 85 s for p = 10 and 116 s for p = 20 (2 x (1,000 + 1,000) draws, another machine).
+probabilities are means of the statistic of the step, as in `bs.edge_table`; in brackets the AUC of proportions of draws with
+the edge; ESS and R-hat are those of indicators and weights. R's bgms 0.2 took 66 to 85 s for p = 10 and 116 s for p = 20 (2 x (1,000 + 1,000) draws, another machine).
 """
 
 import argparse
@@ -77,9 +77,13 @@ def judged(weights, inclusion, truth):
 
 def one(p, n, probability, seconds, seed, long):
     sim = simulate.ising(
-        n, p=p, edge_probability=probability, coupling=(0.5, 1.5), sign="positive",
+        n,
+        p=p,
+        edge_probability=probability,
+        coupling=(0.5, 1.5),
+        sign="positive",
         random_seed=seed,
-    )  # fmt: skip
+    )
     upper = np.triu_indices(p, 1)
     truth = sim.couplings.to_numpy()[upper] != 0
     steps, points = chains_of(ising(sim.data))
@@ -103,7 +107,7 @@ def main():
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--tables", type=int, default=5)
     parser.add_argument("--table", type=int, help="only this one, counted from 0")
-    parser.add_argument("--columns", type=int, help="only the case of so many columns")
+    parser.add_argument("--columns", type=int, help="only the case with this many columns")
     parser.add_argument("--long", type=int, default=10, help="draws of the long run, in short runs")
     arguments = parser.parse_args()
     seeds = range(arguments.tables) if arguments.table is None else [arguments.table]

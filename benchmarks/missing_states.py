@@ -1,14 +1,14 @@
-"""Missing cells of random fields under priors that only shrink: our step against PyMC's assignment.
+"""Missing values of Markov random fields under priors that only shrink: PairwiseCells against PyMC's assignment.
 
     uv run python benchmarks/missing_states.py                    # all cases, about 7 minutes
     uv run python benchmarks/missing_states.py --case ordinal     # one of them
 
-Both sides have PyMC's NUTS for biases and weights, and are told apart by the step of the missing cells: the one that
+Both sides have PyMC's NUTS for biases and weights, and differ in the step of the missing values: the one that
 ``pm.sample`` assigns, and the one that it would assign without bayesstruct (`BinaryGibbsMetropolis` or
-`CategoricalGibbsMetropolis`, which evaluate the density of the whole table for each cell). Effective draws of one chain
-after warm-up, per CPU second; compilation and warm-up are not counted. A tenth of the cells is missing at random. Of
-the cells the mean over those with more than one state in the draws is given, of the weights the mean. The time of one
-call of the step of the cells alone is printed beside that of a whole draw.
+`CategoricalGibbsMetropolis`, which evaluate the density of the whole table for each value). Effective draws of one chain
+after warm-up, per CPU second; compilation and warm-up are not counted. A tenth of the values is missing at random. Effective
+draws of values are means over those with more than one state in the draws, those of weights over all. The time of one
+call of the step of the missing values alone is printed beside that of a whole draw.
 """
 
 import argparse
@@ -60,30 +60,37 @@ CASES = {
 
 
 def one_side(make, methods, draws):
-    """Effective draws per CPU second of cells and weights, and milliseconds of a draw."""
+    """Effective draws per CPU second of missing values and weights, and milliseconds of a draw."""
     with make() as model:
         _, chosen = assign_step_methods(model, methods=methods)
         steps = instantiate_steppers(model, [], chosen)
         clock = []
         idata = pm.sample(
-            draws, tune=draws, chains=1, cores=1, step=steps, random_seed=3, progressbar=False,
-            quiet=True, compute_convergence_checks=False,
+            draws,
+            tune=draws,
+            chains=1,
+            cores=1,
+            step=steps,
+            random_seed=3,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
             callback=lambda trace, draw: clock.append(time.process_time()),
-        )  # fmt: skip
+        )
     spent = clock[-1] - clock[draws - 1]
     posterior = idata["posterior"]
-    cells = posterior["x_missing"].values[0]
-    moving = cells.std(axis=0) > 0
+    values = posterior["x_missing"].values[0]
+    moving = values.std(axis=0) > 0
     ess = {
-        "cells": np.mean(effective(cells[:, moving])),
+        "values": np.mean(effective(values[:, moving])),
         "weights": np.mean(effective(posterior["weight"].values[0])),
     }
     [own] = [step for step in steps if "x_missing" in {v.name for v in step.vars}]
     rates = {what: value / spent for what, value in ess.items()}
     print(
-        f"  {type(own).__name__}: {draws} draws, {1e3 * spent / draws:.1f} CPU ms each, of which the cells "
-        f"{1e3 * alone(own, model):.2f}; effective draws of cells "
-        f"{ess['cells']:.0f}, of weights {ess['weights']:.0f}; per CPU s {rates['cells']:.2f}, "
+        f"  {type(own).__name__}: {draws} draws, {1e3 * spent / draws:.1f} CPU ms each, of which the values "
+        f"{1e3 * alone(own, model):.2f}; effective draws of values "
+        f"{ess['values']:.0f}, of weights {ess['weights']:.0f}; per CPU s {rates['values']:.2f}, "
         f"{rates['weights']:.2f}",
         flush=True,
     )
@@ -117,7 +124,7 @@ def main():
             slow = one_side(make, others, draws)
             ratio = {what: fast[what] / slow[what] for what in fast}
             print(
-                f"  ratio of cells {ratio['cells']:.1f}, of weights {ratio['weights']:.1f}",
+                f"  ratio of values {ratio['values']:.1f}, of weights {ratio['weights']:.1f}",
                 flush=True,
             )
 

@@ -4,7 +4,7 @@
     uv run python benchmarks/pairwise_modes.py --quick  # without the thousand columns
     uv run python benchmarks/pairwise_modes.py --graphs # only the search for graphs, 1 minute
 
-The data of the sources (news, cyto) are looked for in ../shared/data; without them their lines are left
+The data of the sources (news, cyto) are expected in ../shared/data; without them their lines are left
 out. Seconds are wall-clock with one BLAS thread, compilation excluded; of the search CPU seconds of
 `find_MAP` as a whole, on the recipe of `ising_gibbs.py`.
 """
@@ -26,11 +26,11 @@ from bayesstruct.fields.kernels.elimination_order import elimination_order
 from bayesstruct.fields.kernels.exact import marginals
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
-from bayesstruct.fields.modes.searched import searched_field
+from bayesstruct.fields.recognition.searched import searched_field
 from bayesstruct.fields.solvers.evidence import FieldEvidence
 from bayesstruct.fields.solvers.likelihoods import likelihood_for
 from bayesstruct.models import ising
-from bayesstruct.solvers import pairwise_mrf, pairwise_mrf_path, pairwise_rate_max
+from bayesstruct.solvers import pairwise_mrf, pairwise_mrf_path, pairwise_mrf_rate_max
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -45,7 +45,7 @@ def small():
     sim = simulate.ising(500, p=15, random_seed=0)
     options = {"potentials": "ordinal", "likelihood": "exact"}
     pairwise_mrf(sim.data.iloc[:50], rate=5.0, **options)  # compiles
-    rate = 0.1 * pairwise_rate_max(sim.data, **options)
+    rate = 0.1 * pairwise_mrf_rate_max(sim.data, **options)
     found, seconds = timed(lambda: pairwise_mrf(sim.data, rate=rate, **options))
     print(
         f"exact l1 Ising, p = 15, n = 500: {seconds:.2f} s (wanted 1), {len(found.edges)} edges, "
@@ -141,11 +141,11 @@ def search(p, n, probability, seed):
 
 
 def problem(model):
-    field = searched_field(model)
-    codes = model.rvs_to_values[field.part.rows].eval(mode="FAST_COMPILE")
-    op = field.part.rows.owner.op
-    likelihood = likelihood_for(op.likelihood, op.potentials, codes)
-    return FieldEvidence(likelihood, field.prior), field.edges
+    found = searched_field(model)
+    field = found.field
+    codes = model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE")
+    likelihood = likelihood_for(field.likelihood, field.potentials, codes)
+    return FieldEvidence(likelihood, found.prior), found.edges
 
 
 def main():

@@ -2,9 +2,9 @@
 
     uv run python benchmarks/pseudo_calibration.py [--simulations 200]
 
-Weights and biases of a binary random field of 5 columns are drawn from the priors of the model (all
+Weights and biases of a binary Markov random field of 5 columns are drawn from the priors of the model (all
 edges present, weights Normal(0, s), biases Normal(0, 1)), then 200 rows; the table says how many of
-the weights lie in their central intervals. Right intervals hold as many as they claim. Then each
+the weights lie in their central intervals. Calibrated intervals hold the proportion that they claim. Then each
 edge is present with probability one half, and the table says how many of the edges that were given a
 certain probability are present.
 """

@@ -1,14 +1,17 @@
-"""Ising model: which binary columns of a table depend on each other, given all the rest?
+"""Ising model: which binary columns of a table depend on each other, given all others?
 
 P(x) = exp(sum_i bias_i x_i + sum_ij weight_ij x_i x_j) / Z     one row of the table
 weight ~ spike and slab, Laplace or horseshoe                   one for each pair of columns
 edge   = 1 where the weight is not zero (not negligible)
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
 from bayesstruct.data.states import StateTable
 from bayesstruct.fields.model_parts import (
@@ -25,6 +28,16 @@ from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
 from bayesstruct.sparse.priors.included import included
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import networkx
+
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
+
+    from bayesstruct.data.edge_priors import StochasticBlock
+
 __all__ = ["ising"]
 
 _OPTIONS = {
@@ -32,70 +45,72 @@ _OPTIONS = {
     "laplace": {"rate", "negligible"},
     "horseshoe": {"expected_edges", "slab_scale", "negligible"},
 }
-_REMEDY = "use pairwise_mrf, which takes any number of states, or cut these columns in two"
+_REMEDY = (
+    "use pairwise_mrf, which takes any number of states, or reduce these columns to two values"
+)
 _CODINGS = {"01": "ordinal", "pm": "spin"}
-_UNIT = {"01": 1.0, "pm": 0.25}  # x = -1, 1 makes the same model with a quarter of the weight
+_UNIT = {"01": 1.0, "pm": 0.25}  # with x = -1, 1 the same model has a quarter of the weight
 
 
 def ising(
     data,
     *,
-    prior="spike_slab",
-    likelihood="pseudo",
-    coding="01",
-    graph=None,
-    edge_probability=None,
-    required=None,
-    forbidden=None,
-    slab=None,
-    slab_scale=None,
-    rate=None,
-    expected_edges=None,
-    negligible=None,
-    bias_scale=5.0,
-):
-    r"""Learn which binary columns of a table depend on each other once all the others are known.
+    prior: str = "spike_slab",
+    likelihood: str = "pseudo",
+    coding: str = "01",
+    graph: "networkx.Graph | Iterable[tuple[str, str]] | None" = None,
+    edge_probability: "float | ArrayLike | TensorVariable | StochasticBlock | None" = None,
+    required: "Iterable[tuple[str, str]] | None" = None,
+    forbidden: "Iterable[tuple[str, str]] | None" = None,
+    slab: str | None = None,
+    slab_scale: float | None = None,
+    rate: float | None = None,
+    expected_edges: float | None = None,
+    negligible: float | None = None,
+    bias_scale: float = 5.0,
+) -> pm.Model:
+    r"""Learn which binary columns of a table depend on each other given all others.
 
     .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i b_i x_i + \sum_{i<j} w_{ij} x_i x_j\Bigr)
 
-    Missing cells are imputed inside the model. :func:`bayesstruct.find_MAP` gives the most probable graph,
+    Missing values are imputed in the model. :func:`bayesstruct.find_MAP` gives the most probable graph,
     with the mode of the weights given it (spike and slab), or the sparse mode (Laplace).
 
     Parameters
     ----------
     data : DataFrame or array_like
         (n, p) table; each column has two values (numbers, text, categories, booleans), of which the
-        second in order counts as 1. Missing cells are allowed.
+        second in order counts as 1. Missing values are allowed.
     prior : {"spike_slab", "laplace", "horseshoe"}
-        ``"spike_slab"`` gives each edge a probability. The others only shrink, and an edge is then
+        ``"spike_slab"`` gives each edge a probability. The others only shrink; an edge is then
         a weight beyond `negligible`.
     likelihood : {"pseudo", "exact"}
-        ``"pseudo"`` multiplies the conditional probabilities of each cell given the rest of its row
-        (Besag 1975). It serves any number of columns, but is **not** the likelihood: the posterior
-        is a *composite* one, too sure of itself: what two columns have in common is counted in both
-        their conditionals. Intervals are as a rule too narrow (:func:`bayesstruct.sandwich` widens
-        them), and edge probabilities too extreme, see the notes. ``"exact"`` goes through all joint
-        states, up to some 20 columns; of a sparse `graph` it takes any number, unless the prior is
+        ``"pseudo"`` multiplies the conditional probabilities of each value given the rest of its row
+        (Besag 1975). It is feasible for any number of columns, but is **not** the likelihood: the posterior
+        is a *composite* one and overconfident, because the dependence of two columns counts in both
+        their conditionals. Intervals are usually too narrow (:func:`bayesstruct.sandwich` widens
+        them), and edge probabilities too extreme, see the notes. ``"exact"`` sums over all joint
+        states, up to some 20 columns; with a sparse `graph` it is feasible for any number, unless the prior is
         spike and slab.
     coding : {"01", "pm"}
-        The values of x in the formula: 0 and 1, or -1 and 1. It is the same family of
-        distributions, but not the same prior; the default scales of the weights are those of equal
+        The values of x in the formula: 0 and 1, or -1 and 1. The family of distributions is the same,
+        the prior is not; the default scales of the weights are those of equal
         log odds ratios (a quarter under ``"pm"``).
     graph : networkx.Graph or iterable of pairs of column names, optional
         The edges that may be present, if that is known: a chain of time points, a tree, a narrow
         grid. All other pairs have no weight, and the dimension ``pair`` is over these edges only. The
-        exact likelihood is then summed up variable by variable along the graph.
+        exact likelihood is then a sum variable by variable along the graph.
     edge_probability : float, (p, p) array_like, ``pm.Beta.dist`` or StochasticBlock, optional
         Prior probability of an edge (spike and slab), 0.5 by default. A matrix gives one to each
-        pair, 0 forbids and 1 requires an edge; a beta distribution is learned from the table;
+        pair, 0 forbids and 1 requires an edge; with a beta distribution one probability is learned from the table;
         ``bs.StochasticBlock()`` learns blocks of columns whose edges are equally probable.
     required, forbidden : iterable of pairs of column names, optional
         Edges known to be present or absent.
     slab : {"normal", "laplace", "cauchy"}, optional
-        Law of a weight that is not zero; normal by default.
+        Distribution of a weight that is not zero; normal by default.
     slab_scale : float, optional
-        Its scale, 1 by default, a log odds ratio (a quarter under ``"pm"``); for the horseshoe that
-        of the largest weights.
+        Scale of the slab, 1 by default, a log odds ratio (a quarter under ``"pm"``); for the horseshoe the
+        scale of the largest weights.
     rate : float, optional
         Rate of the Laplace prior, 1 by default (4 under ``"pm"``): the penalty :math:`\lambda` of a
         summed log-likelihood.
@@ -106,38 +121,38 @@ def ising(
         Absolute weight up to which there is no edge (Laplace, horseshoe), 0.2 by default, an odds
         ratio of 1.2 (a quarter under ``"pm"``).
     bias_scale : float, default 5
-        Standard deviation of the biases, which are thus hardly penalised; infinity makes them flat,
+        Standard deviation of the biases; the default hardly penalises them. Infinity makes their prior flat,
         and prior predictive draws impossible.
 
     Returns
     -------
     pymc.Model
         With ``bias`` (node), ``weight`` and ``edge`` (pair), ``x``, the table as 0 and 1, and
-        ``x_missing`` where cells are missing.
+        ``x_missing`` if values are missing.
 
     Raises
     ------
     TableError
         If the table or the graph cannot be used; the message names the column and the remedy.
     ValueError
-        For an unknown option, one out of range, one that belongs to another prior, or an exact
+        For an unknown option, one out of range, one of another prior, or an exact
         likelihood that would take too long: more than 2^22 joint states, and a graph with so many
         cycles that tables of more than 2^22 cells are needed.
 
     Notes
     -----
-    How much too sure: of 200 simulated tables of 200 rows and five columns, edges being present with
-    probability 0.5, the exact likelihood put 326 edges beyond 0.9, of which 97.5 % were there, and
-    0.8 % of the absent ones; the pseudo-likelihood 525, of which 91 % were there, and 4.7 % of the
-    absent ones. Pairs with many states fare worse. Where the exact likelihood is affordable, it is
-    the one to report.
+    How overconfident: in 200 simulated tables of 200 rows and five columns, edges being present with
+    probability 0.5, the exact likelihood gave 326 pairs a probability beyond 0.9, of which 97.5 % were edges, and
+    0.8 % of all pairs without an edge; the pseudo-likelihood 525, of which 91 % were edges, and 4.7 % of all pairs
+    without an edge. Pairs with many states do worse. Where the exact likelihood is affordable, report
+    it.
 
-    Missing cells are drawn from their law in the field given the observed cells of their rows, under the
-    pseudo-likelihood too, where the density of the model has another law of them (it counts their neighbours
-    twice): :class:`bayesstruct.steps.PairwiseCells` says why. ``pm.sample`` assigns that step or one that does the same; another
-    step for ``x_missing`` would draw from the density. On ten tables of 300 rows of a ring of five columns, 15 % of
-    the cells missing, weights of 1.5 had a root mean squared error of .32 (exact likelihood .29), of .38 (.36)
-    from the complete rows alone, and of .28 (.24) without gaps; the log odds of imputed states had a slope of
+    Missing values are drawn from their conditional distribution in the Markov random field given the observed values of
+    their rows, with the pseudo-likelihood too, where the density of the model implies another distribution (it counts
+    their neighbours twice), see :class:`bayesstruct.steps.PairwiseCells`. ``pm.sample`` assigns that step, or the step of
+    the weights, which draws them in the same way; another step for ``x_missing`` would draw from the density. On ten tables of 300 rows of a ring of five columns, 15 % of
+    the values missing, weights of 1.5 had a root mean squared error of .32 (exact likelihood .29), of .38 (.36)
+    from the complete rows alone, and of .28 (.24) from the complete table; the log odds of imputed states had a slope of
     .95 (.91) on the true ones.
 
     References
@@ -179,7 +194,7 @@ def ising(
         negligible=negligible,
     )
     if coding not in _CODINGS:
-        raise ValueError(f'`coding` is "01" or "pm", it is {coding!r}')
+        raise ValueError(nearest("coding", coding, tuple(_CODINGS)))
     table = StateTable.read(data).check_binary(_REMEDY)
     table.warn_about_opposite_orders()
     potentials = field_potentials(table, _CODINGS[coding], graph=graph)
@@ -187,7 +202,7 @@ def ising(
     with pm.Model(coords=field_coords(table, potentials)) as model:
         bias = add_biases(None, "node", bias_scale)
         weight, implied, cut = _PRIORS[prior](table, potentials, given, _UNIT[coding])
-        record_field(table, potentials, implied, cut)
+        record_field(potentials, implied, cut)
         observe_states(table, bias, weight, potentials=potentials, likelihood=likelihood)
     return model
 
@@ -224,7 +239,7 @@ def _horseshoe(table, potentials, options, unit):
         )
     scale = float(options.get("slab_scale", unit))
     cut = float(options.get("negligible", 0.2 * unit))
-    # The standard deviation of the noise that logistic regressions reckon with, in units of weights.
+    # The standard deviation of the noise that a logistic regression corresponds to, in units of weights.
     deviation = 2.0 * unit
     weight = RegularizedHorseshoe(
         "weight", expected, n=table.n, sigma=deviation, slab_scale=scale, dims="pair"

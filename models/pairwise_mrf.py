@@ -1,4 +1,4 @@
-"""Pairwise Markov random field: which categorical columns depend on each other, given the rest?
+"""Pairwise Markov random field: which categorical columns depend on each other, given all others?
 
 P(x) = exp(sum_i u_i(x_i) + sum_ij t_ij(x_i, x_j)) / Z          one row of the table
 u, t     linear in the biases and in the potential of each pair: one weight, or a table of them
@@ -8,6 +8,8 @@ weight   = the weight of a pair, or the norm of its interaction
 """
 
 import math
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
@@ -32,40 +34,50 @@ from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
 from bayesstruct.sparse.priors.included import included
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import networkx
+
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
+
+    from bayesstruct.data.edge_priors import StochasticBlock
+
 __all__ = ["pairwise_mrf"]
 
 _OPTIONS = {
     "spike_slab": {"edge_probability", "slab", "slab_scale", "required", "forbidden"},
     "group_laplace": {"rate", "norm", "negligible"},
 }
-_KINDS = tuple(kind for kind in KINDS if kind != "spin")  # that one is `ising(coding="pm")`
-_COMPARING = {"ising", "generalized_ising"}  # whether two columns have the same state
+_KINDS = tuple(kind for kind in KINDS if kind != "spin")  # spins are `ising(coding="pm")`
+_COMPARING = {"ising", "generalized_ising"}  # these compare the states of two columns
 _NORMS = (1, 2, math.inf, "nuclear")
 
 
 def pairwise_mrf(
     data,
     *,
-    potentials="full",
-    prior="spike_slab",
-    likelihood="pseudo",
-    graph=None,
-    norm=None,
-    rate=None,
-    edge_probability=None,
-    required=None,
-    forbidden=None,
-    slab=None,
-    slab_scale=None,
-    negligible=None,
-    reference=0,
-    bias_scale=5.0,
-):
-    r"""Learn which categorical or ordinal columns depend on each other, given all the others.
+    potentials: str = "full",
+    prior: str = "spike_slab",
+    likelihood: str = "pseudo",
+    graph: "networkx.Graph | Iterable[tuple[str, str]] | None" = None,
+    norm: float | str | None = None,
+    rate: float | None = None,
+    edge_probability: "float | ArrayLike | TensorVariable | StochasticBlock | None" = None,
+    required: "Iterable[tuple[str, str]] | None" = None,
+    forbidden: "Iterable[tuple[str, str]] | None" = None,
+    slab: str | None = None,
+    slab_scale: float | None = None,
+    negligible: float | None = None,
+    reference: int = 0,
+    bias_scale: float = 5.0,
+) -> pm.Model:
+    r"""Learn which categorical or ordinal columns depend on each other, given all others.
 
     .. math:: P(x) = \frac1Z \exp\Bigl(\sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j)\Bigr)
 
-    Columns may have different numbers of states. Missing cells are imputed inside the model.
+    Columns may have different numbers of states. Missing values are imputed in the model.
     :func:`bayesstruct.find_MAP` gives the most probable graph, with the mode of the weights given it
     (spike and slab), or the sparse mode (group Laplace).
 
@@ -73,24 +85,24 @@ def pairwise_mrf(
     ----------
     data : DataFrame or array_like
         (n, p) table of states: text, integers, booleans, ordered or unordered categories. Missing
-        cells are allowed.
+        values are allowed.
     potentials : {"full", "ising", "generalized_ising", "ordinal", "blume_capel"}
-        The tables :math:`t`: ``"full"`` has a weight for each cell; ``"ising"`` one weight that
-        rewards equal states, ``"generalized_ising"`` one for each state that both can be in (equal
+        The tables :math:`t`: ``"full"`` has a weight for each pair of states; ``"ising"`` one weight for
+        equal states, ``"generalized_ising"`` one for each state of both columns (equal
         numbers of states); ``"ordinal"`` is the weight times the product of the two states,
         counted from 0 (Marsman, van den Bergh and Haslbeck 2025), and ``"blume_capel"`` the same
         with :math:`u(s) = \alpha s + \beta (s - r)^2`, r being `reference`.
     prior : {"spike_slab", "group_laplace"}
-        Of the weights of each pair together. ``"spike_slab"`` gives each edge a probability;
+        Joint prior of the weights of each pair. ``"spike_slab"`` gives each edge a probability;
         ``"group_laplace"`` only shrinks, and an edge is then an interaction beyond `negligible`: the
-        more weights a pair has, the more of it is noise, and the larger `negligible` should be.
+        more weights a pair has, the noisier its strength, and the larger `negligible` should be.
     likelihood : {"pseudo", "exact"}
-        As in :func:`~bayesstruct.models.ising`: the first makes a *composite* posterior, too sure of
-        edges, and the more so the more states there are.
+        As in :func:`~bayesstruct.models.ising`: ``"pseudo"`` makes a *composite* posterior, which is overconfident
+        about edges, the more so the more states there are.
     graph : networkx.Graph or iterable of pairs of column names, optional
         The edges that may be present, as in :func:`~bayesstruct.models.ising`.
     norm : {2, numpy.inf, "nuclear", 1}, optional
-        Of the weights of a pair (group Laplace), 2 by default.
+        Norm of the weights of a pair (group Laplace), 2 by default.
     rate : float, optional
         Rate of the group-Laplace prior, 1 by default: the penalty :math:`\lambda` of a summed
         log-likelihood, :math:`\lambda \sum_{ij} \|w_{ij}\|`.
@@ -98,20 +110,20 @@ def pairwise_mrf(
         As in :func:`~bayesstruct.models.ising`.
     slab_scale : float, optional
         Scale of the weights of a pair (spike and slab), 1 by default. For ordinal and Blume-Capel
-        potentials that of two binary columns, a log odds ratio; a pair of :math:`k` and :math:`l`
-        states has :math:`3 / \sqrt{(k^2 - 1)(l^2 - 1)}` times it, see the notes.
+        potentials the scale for two binary columns, a log odds ratio; a pair of :math:`k` and :math:`l`
+        states has :math:`3 / \sqrt{(k^2 - 1)(l^2 - 1)}` times this scale, see the notes.
     negligible : float, optional
         Strength of an interaction up to which there is no edge (group Laplace), 0.2 by default.
     reference : int, default 0
         The state, counted from 0, from which Blume-Capel biases measure distance.
     bias_scale : float, default 5
-        Standard deviation of the biases; infinity makes them flat.
+        Standard deviation of the biases; infinity makes their prior flat.
 
     Returns
     -------
     pymc.Model
         With ``bias`` (bias), ``weight`` and ``edge`` (pair), ``x``, the table as states counted
-        from 0, ``x_missing`` where cells are missing, and, where a pair has several weights,
+        from 0, ``x_missing`` if values are missing, and, if a pair has several weights,
         ``potential`` (cell): ``weight`` is then the strength of the interaction,
         :func:`bayesstruct.distributions.interaction_strengths`.
 
@@ -120,8 +132,8 @@ def pairwise_mrf(
     TableError
         If the table or the graph cannot be used; the message names the column and the remedy.
     ValueError
-        For an unknown option, one out of range, one that belongs to another prior, potentials that
-        do not go with the numbers of states, or an exact likelihood that would take too long: more
+        For an unknown option, one out of range, one of another prior, potentials that
+        do not apply to the numbers of states, or an exact likelihood that would take too long: more
         than 2^22 joint states, and a graph with so many cycles that tables of more than 2^22 cells
         are needed.
 
@@ -130,10 +142,10 @@ def pairwise_mrf(
     Row and column means of a full table can be moved into the biases without changing the
     distribution. The group norms make them zero at the mode; in single draws they are not.
 
-    The weight of an ordinal pair goes with the product of two scores, which is the larger the more
-    states there are, so that one prior scale for all would mean different things. The rule holds the
-    scale of the weight of *standardised* scores fixed: :math:`(k^2 - 1) / 12` is the variance of
-    0, ..., k - 1 where all are equally frequent. Two columns with an edge then have the same prior of
+    The weight of an ordinal pair multiplies the product of two scores, which increases with the number of
+    states, so that one prior scale would mean different strengths. The rule fixes the
+    scale of the weight of *standardised* scores: :math:`(k^2 - 1) / 12` is the variance of
+    0, ..., k - 1 if all are equally frequent. Two columns with an edge then have the same prior of
     their correlation r whatever their numbers of states: by default, with a normal slab and equally
     frequent states, a median of abs(r) of 0.17, and 0.39 in one case of ten.
 
@@ -169,7 +181,9 @@ def pairwise_mrf(
         raise ValueError(nearest("potentials", potentials, _KINDS))
     table = StateTable.read(data)
     if reference != 0 and potentials != "blume_capel":
-        raise ValueError('`reference` goes with potentials="blume_capel"')
+        raise ValueError(
+            '`reference` applies to potentials="blume_capel" only: leave it out, or choose these potentials'
+        )
     family = field_potentials(table, potentials, reference, graph)
     check_likelihood(likelihood, family, absent=prior == "spike_slab")
     if family.scored:
@@ -180,7 +194,7 @@ def pairwise_mrf(
     with pm.Model(coords=field_coords(table, family)) as model:
         bias = add_biases(_bias_labels(table, family), "bias_label", bias_scale)
         weights, implied, cut = _PRIORS[prior](table, family, given)
-        record_field(table, family, implied, cut)
+        record_field(family, implied, cut)
         observe_states(table, bias, weights, potentials=family, likelihood=likelihood)
     return model
 
@@ -261,7 +275,7 @@ def _spike_slab(table, family, options):
 
 
 def _relative_scale(family):
-    """Scale of the weight of each pair, that of two binary columns being one; see the notes."""
+    """Scale of the weight of each pair, relative to two binary columns; see `pairwise_mrf`."""
     i, j = family.ends
     if not family.scored:
         return np.ones(len(i))

@@ -1,34 +1,79 @@
-"""Missing values of a table of states."""
+"""Missing values of a table: which ones, and their prior if they are states."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
 
-__all__ = ["Mask", "MissingStates"]
+from bayesstruct.core.recorded import Recorded, constant
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
+
+__all__ = ["Mask", "MissingMask", "MissingStates"]
 
 
 class Mask:
-    """Which cells of a table are missing; as a property of an Op, equal to itself only.
+    """Which values of a table are missing; as a property of an Op, equal to itself only.
 
     Parameters
     ----------
     missing : (n, p) array_like of bool
+
+    Attributes
+    ----------
+    missing : (n, p) array of bool
+    rows, columns : (missing values,) arrays of int
+        Their places, row by row.
     """
 
-    def __init__(self, missing):
+    def __init__(self, missing: "ArrayLike"):
         self.missing = np.asarray(missing).astype(bool)
         if self.missing.ndim != 2:
-            raise ValueError("`missing` is a table, true where a cell was not observed")
+            raise ValueError(
+                "`missing` must have one row for each row of the table and one column for each column, "
+                f"true where a value is missing; it has {self.missing.ndim} dimensions"
+            )
         self.rows, self.columns = np.nonzero(self.missing)
 
 
+@dataclass(frozen=True)
+class MissingMask(Recorded):
+    """Which values of the observed table ``x`` are missing, as a result records it.
+
+    Attributes
+    ----------
+    missing : (n, p) array of int, optional
+        1 where a value is missing; absent if the table is complete.
+    """
+
+    missing: np.ndarray | None = constant("cell_missing", ("observation", "node"), optional=True)
+
+    @classmethod
+    def mask(cls, source, shape: tuple[int, ...]) -> np.ndarray:
+        """Return a bool array of this shape that is true where a value is missing.
+
+        Parameters
+        ----------
+        source : xarray.DataTree or xarray.Dataset
+            A result, or its group ``constant_data``.
+        shape : tuple of int
+            Of the table.
+        """
+        recorded = cls.read(source).missing
+        return np.zeros(shape, bool) if recorded is None else recorded.reshape(shape) != 0
+
+
 class MissingStates(pm.Categorical):
-    """Missing cells of a table of states, before anything is known of them: uniform.
+    """Missing values of a table of states, with a uniform prior over the states of their columns.
 
     Parameters
     ----------
     name : str
-    states : (missing cells,) array_like of int
-        Number of states of each cell.
+    states : (missing values,) array_like of int
+        Number of states of each missing value.
     **kwargs
         ``dims`` and the like.
     """
@@ -36,7 +81,7 @@ class MissingStates(pm.Categorical):
     rv_op = pm.Categorical.rv_op
 
     @classmethod
-    def dist(cls, states, **kwargs):
+    def dist(cls, states: "ArrayLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
         states = np.asarray(states)[:, None]
         known = np.arange(states.max()) < states

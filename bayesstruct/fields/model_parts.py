@@ -1,14 +1,15 @@
-"""What Markov random fields share: the prior of the edges, the biases, and the observed states."""
+"""Parts of models with a Markov random field: prior of the edges, biases, observed states."""
 
 import math
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.missing import MissingStates
+from bayesstruct.core.missing import MissingMask, MissingStates
 from bayesstruct.core.recognition import claim
-from bayesstruct.core.recorded import record
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.checks import SEPARATOR
@@ -16,10 +17,20 @@ from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matri
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.names import nearest
+from bayesstruct.data.states import StateTable
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
+from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import networkx
+
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
 
 __all__ = [
     "add_biases",
@@ -33,25 +44,32 @@ __all__ = [
 
 _ROWS = ("observation", "node")
 LIKELIHOODS = ("pseudo", "exact")
-#: The most joint states that ``likelihood="exact"`` goes through for each value of the density.
+#: Largest number of joint states that ``likelihood="exact"`` sums over for each value of the density.
 MAX_STATES = 2**22
 
 
-def field_potentials(table, kind, reference=0, graph=None) -> Potentials:
-    """Potentials of the pairs of a table, or of those that a graph joins.
+def field_potentials(
+    table: StateTable,
+    kind: str,
+    reference: int = 0,
+    graph: "networkx.Graph | Iterable[tuple[str, str]] | None" = None,
+) -> Potentials:
+    """Potentials of all pairs of columns of a table, or of those that a graph joins.
 
     Parameters
     ----------
     table : StateTable
     kind : str
+        Family, see `Potentials`.
     reference : int
+        State from which Blume-Capel biases measure distance.
     graph : networkx.Graph or iterable of pairs of column names, optional
     """
     edges = None if graph is None else graph_pairs(table.names, graph)
     return Potentials(kind, table.states, reference, edges)
 
 
-def field_coords(table, potentials) -> dict:
+def field_coords(table: StateTable, potentials: Potentials) -> dict:
     """Coordinates of a model, whose dimension ``pair`` is over the edges of the potentials."""
     if potentials.edges is None:
         return table.coords
@@ -60,15 +78,15 @@ def field_coords(table, potentials) -> dict:
     return table.coords | {"pair": pairs}
 
 
-def check_likelihood(likelihood, potentials, *, absent=False):
-    """Refuse an unknown likelihood, and the exact one where it takes too long.
+def check_likelihood(likelihood: str, potentials: Potentials, *, absent: bool = False) -> None:
+    """Raise if the likelihood is unknown, or exact and would take too long.
 
     Parameters
     ----------
     likelihood : str
     potentials : Potentials
     absent : bool
-        Whether edges may be absent: their sampler goes through all joint states.
+        Whether edges may be absent: their sampler keeps a table of all joint states.
     """
     if likelihood not in LIKELIHOODS:
         raise ValueError(nearest("likelihood", likelihood, LIKELIHOODS))
@@ -78,20 +96,20 @@ def check_likelihood(likelihood, potentials, *, absent=False):
     if absent and total > MAX_STATES:
         raise ValueError(
             f"the {potentials.p} columns have {float(total):.3g} joint states, and spike and slab with "
-            f"the exact likelihood goes through all of them (at most {MAX_STATES:,}); use "
+            f"the exact likelihood sums over all of them (at most {MAX_STATES:,}); use "
             'likelihood="pseudo", fewer columns, or, if a sparse graph of possible edges is known, a '
             "prior that only shrinks together with `graph`"
         )
-    ExactSums.of(potentials, MAX_STATES)  # refuses what takes too long
+    ExactSums.of(potentials, MAX_STATES)  # raises if it takes too long
 
 
-def add_biases(labels, dims, scale):
+def add_biases(labels: list[str] | None, dims: str, scale: float) -> "TensorVariable":
     """Add the biases: normal, or flat where `scale` is infinite.
 
     Parameters
     ----------
     labels : list of str or None
-        Coordinates of a new dimension `dims`; None where the model has it.
+        Coordinates of the new dimension `dims`; None if the model has it.
     dims : str
     scale : float
     """
@@ -104,21 +122,27 @@ def add_biases(labels, dims, scale):
     return pm.Normal("bias", 0.0, scale, dims=dims)
 
 
-def edge_inclusion(table, potentials, probability, required, forbidden):
-    """Prior probability of each edge, with the variables that it depends on.
+def edge_inclusion(
+    table: StateTable,
+    potentials: Potentials,
+    probability: "float | ArrayLike | TensorVariable | StochasticBlock",
+    required: "Iterable[tuple[str, str]]",
+    forbidden: "Iterable[tuple[str, str]]",
+) -> "tuple[np.ndarray | TensorVariable, np.ndarray]":
+    """Prior probability of each edge; adds the variables that it depends on to the model.
 
     Parameters
     ----------
     table : StateTable
     potentials : Potentials
-        Whose edges are meant.
+        Of these edges.
     probability : float, (p, p) array_like, unregistered beta distribution or StochasticBlock
     required, forbidden : iterable of pairs of column names
 
     Returns
     -------
     inclusion : numpy.ndarray or TensorVariable
-        (edges,), of which a model makes indicators.
+        (edges,), probabilities of the indicators.
     implied : numpy.ndarray
         (edges,), its prior mean.
     """
@@ -142,7 +166,7 @@ def edge_inclusion(table, potentials, probability, required, forbidden):
 
 
 def _check_required(table, potentials, known):
-    """Refuse required edges that the graph leaves out."""
+    """Raise if the graph does not contain a required edge."""
     if potentials.edges is None:
         return
     required = {(i, j) for i, j in np.argwhere(known.required).tolist() if i < j}
@@ -199,38 +223,52 @@ def _blocks(potentials, spec):
     return probability[at[block[source], block[target]]]
 
 
-def observe_states(table, bias, weight, *, potentials, likelihood):
-    """Add the table as ``x``, and its missing cells as ``x_missing``."""
-    options = {"potentials": potentials, "likelihood": likelihood}
-    if not table.missing.any():
-        PairwiseMRF("x", bias, weight, **options, observed=table.codes, dims=_ROWS)
-        _draw_together(bias, weight)
-        return
-    cells = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-    pm.modelcontext(None).add_coord("missing", cells)
-    record("cell_missing", table.missing.astype("int64"), dims=_ROWS)
-    states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
-    drawn = MissingStates("x_missing", states, dims="missing")
-    IncompletePairwiseMRF(
-        "x", bias, weight, drawn, **options,
-        missing=table.missing, observed=np.maximum(table.codes, 0), dims=_ROWS,
-    )  # fmt: skip
-    _draw_together(bias, weight)
+def observe_states(
+    table: StateTable,
+    bias: "TensorVariable",
+    weight: "TensorVariable",
+    *,
+    potentials: Potentials,
+    likelihood: str,
+) -> None:
+    """Add the table as ``x``, and its missing values as ``x_missing``.
 
-
-def _draw_together(bias, weight):
-    """Have the biases drawn with weights that are drawn with a field, outside of a context of the model too."""
+    Parameters
+    ----------
+    table : StateTable
+    bias, weight : TensorVariable
+    potentials : Potentials
+    likelihood : {"pseudo", "exact"}
+    """
+    options = {"potentials": potentials, "likelihood": likelihood, "dims": _ROWS}
+    if table.missing.any():
+        places = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+        pm.modelcontext(None).add_coord("missing", places)
+        MissingMask(table.missing.astype("int64")).record()
+        states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
+        values = MissingStates("x_missing", states, dims="missing")
+        options |= {"missing": table.missing, "observed": np.maximum(table.codes, 0)}
+        IncompletePairwiseMRF("x", bias, weight, values, **options)
+    else:
+        PairwiseMRF("x", bias, weight, observed=table.codes, **options)
     if owner := getattr(weight.tag, "drawn_by", None):
-        claim(bias, owner)
+        claim(bias, owner)  # drawn with the weights, also if pm.sample is outside of the context
 
 
-def record_field(table, potentials, implied, negligible):
-    """Record what the posterior of a field is read with."""
+def record_field(potentials: Potentials, implied: "ArrayLike", negligible: float) -> None:
+    """Record the constants that readers of a posterior need.
+
+    Parameters
+    ----------
+    potentials : Potentials
+    implied : (edges,) array_like
+        Prior probability of each edge.
+    negligible : float
+        Strength up to which there is no edge; 0 if an edge is any strength but zero.
+    """
     source, target = potentials.ends
     EdgeEnds.in_model(source, target).record()
     prior = np.broadcast_to(implied, len(source)).copy()
     cut = float(negligible) if negligible > 0 else None
     EdgePrior(prior, cut, count=len(source)).record()
-    record("states", np.asarray(table.states), dims="node")
-    record("potentials", potentials.code)
-    record("reference_state", potentials.reference)
+    FieldPotentials.of(potentials).record()

@@ -15,7 +15,6 @@ __all__ = [
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
-    "MissingMask",
     "Visited",
 ]
 
@@ -176,16 +175,3 @@ class Acyclic(Recorded):
     """
 
     acyclic: int = constant("arc_acyclic")
-
-
-@dataclass(frozen=True)
-class MissingMask(Recorded):
-    """Missing values of the table.
-
-    Attributes
-    ----------
-    missing : (n, p) ndarray of int
-        1 where a value was not observed.
-    """
-
-    missing: np.ndarray = constant("cell_missing", ("observation", "node"))

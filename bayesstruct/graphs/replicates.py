@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bayesstruct.core.missing import MissingMask
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.data.arguments import whole_number
-from bayesstruct.graphs.records import MissingMask
 
 __all__ = ["constants_of", "ends_of", "replicated_tables"]
 
@@ -55,7 +55,4 @@ def constants_of(idata) -> Mapping:
 
 def _missing_values(idata, shape) -> np.ndarray:
     """Which values of the table were not observed, boolean."""
-    constants = constants_of(idata)
-    if not MissingMask.is_in(constants):
-        return np.zeros(shape, bool)
-    return MissingMask.read(constants).missing.reshape(shape) != 0
+    return MissingMask.mask(constants_of(idata), shape)

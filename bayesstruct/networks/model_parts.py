@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import Mask
+from bayesstruct.core.missing import Mask, MissingMask
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
-from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior, MissingMask
+from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
 from bayesstruct.networks.exact.problem import positive_size
 from bayesstruct.networks.priors.discrete_network import table_cells
 from bayesstruct.networks.priors.implied import implied_arc_probability

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import MissingMask
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales, MissingMask
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,

@@ -193,8 +193,9 @@ def test_prior_draws_of_tables(build, options):
 def test_groups_of_weights_have_labels():
     model = pairwise_mrf(answers(), prior="spike_slab")
     assert model.coords["cell"][:2] == (
-        "sleep=never -- mood=never", "sleep=never -- mood=rarely",
-    )  # fmt: skip
+        "sleep=never -- mood=never",
+        "sleep=never -- mood=rarely",
+    )
     assert model.coords["bias_label"][0] == "sleep=rarely"
     assert len(model.coords["cell"]) == 9 + 6 + 6
 
@@ -423,29 +424,36 @@ def test_mode_with_missing_cells_sums_them_out(likelihood):
     table["b"] = np.where(rng.random(30) < 0.7, table["a"], table["b"])
     table.iloc[0, 1] = table.iloc[1, [0, 2]] = np.nan
     model = pairwise_mrf(
-        table, potentials="ordinal", prior="group_laplace", rate=2.0, norm=1, likelihood=likelihood,
+        table,
+        potentials="ordinal",
+        prior="group_laplace",
+        rate=2.0,
+        norm=1,
+        likelihood=likelihood,
         bias_scale=2.0,
-    )  # fmt: skip
+    )
     mode = bs.find_MAP(model)
     potentials = Potentials("ordinal", (3,) * 3)
-    cells, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
+    values, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
     point = {name: mode[name] for name in ("bias", "weight")}
     assert np.count_nonzero(mode["weight"]) > 0
     best = density(point)
     for size in 10.0 ** -rng.integers(1, 5, 30):
         moved = {name: v + size * rng.normal(size=v.shape) for name, v in point.items()}
         assert density(moved) <= best + 1e-9
-    assert mode["x_missing"].tolist() == cells[np.argmax(shares)].tolist()
+    assert mode["x_missing"].tolist() == values[np.argmax(shares)].tolist()
 
 
 def test_modes_that_there_are_not():
     table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (40, 20))).astype(float)
     table.iloc[3, 1:15] = np.nan
-    with pytest.raises(ValueError, match=r"row 3 .*14 missing cells.*16,384 completions.*thresh=8"):
+    with pytest.raises(
+        ValueError, match=r"row 3 .*14 missing values.*16,384 completions.*thresh=8"
+    ):
         bs.find_MAP(ising(table, prior="laplace"))
     with ising(table, prior="laplace") as larger:
         pm.Normal("y", larger["weight"].sum(), 1.0, observed=0.0)
-    with pytest.raises(ValueError, match="missing cells"):
+    with pytest.raises(ValueError, match="missing values"):
         bs.find_MAP(larger)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from scipy.special import logsumexp
 
-__all__ = ["all_states", "energies", "exact_law", "feature_matrix", "summed_density"]
+__all__ = ["all_states", "energies", "exact_distribution", "feature_matrix", "summed_density"]
 
 
 def all_states(states):
@@ -34,7 +34,7 @@ def energies(potentials, bias, weight):
     return feature_matrix(potentials) @ tables
 
 
-def exact_law(potentials, bias, weight):
+def exact_distribution(potentials, bias, weight):
     """Log partition function, and the probability of every joint state."""
     energy = energies(potentials, bias, weight)
     log_z = logsumexp(energy)

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Layout(NamedTuple):
-    """Constants of a model; integer arrays are int64, see `Potentials` for those of the same name."""
+    """Constants of a model; integer arrays are int64. See `Potentials` for names that are there too."""
 
     exact: bool  # exact likelihood, otherwise pseudo-likelihood
     states: np.ndarray  # (p,)
@@ -66,7 +66,7 @@ class Prior(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """What changes: parameters, and what is kept of the model at their values."""
+    """Parameters, and tables of the model at their values; changed by the sampler."""
 
     weight: np.ndarray
     bias: np.ndarray
@@ -78,7 +78,7 @@ class Chain(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The block at hand, and room for its approximation."""
+    """The current block, and work arrays for its approximation."""
 
     dims: np.ndarray  # (11,) int64: weights, biases, parts; contexts, states, ends of each part
     feature: np.ndarray  # (2, d, cells), change of each part with each weight
@@ -108,28 +108,41 @@ class Work(NamedTuple):
 
     @classmethod
     def of(cls, layout, cells):
-        """Make room for any block of a model whose exact likelihood has so many joint states."""
+        """Allocate arrays for any block; `cells` is the number of joint states of the exact likelihood."""
         k = int(layout.states.max())
         top = np.sort(layout.states)
         most = int(max(top[-1] * top[-2], k))
         d = int(max(np.diff(layout.block_start).max(), np.diff(layout.bias_start).max()))
         biases = 2 * int(np.diff(layout.bias_start).max())
-        rank = 1 if layout.exact else k  # the exact likelihood does without
+        rank = 1 if layout.exact else k  # the exact likelihood does not use it
         return cls(
-            np.zeros(11, np.int64), np.zeros((2, d, most)), np.zeros((2, most)),
-            np.zeros((2, most)), np.zeros((2, most)), np.zeros((2, most)),
-            np.zeros((2, most, rank)), np.zeros(most), np.zeros(cells, np.int64), np.zeros(k),
-            np.zeros(biases, np.int64), np.zeros((biases, d)), np.zeros(d), np.zeros(d),
-            np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), *(np.zeros(d) for _ in range(7)),
+            np.zeros(11, np.int64),
+            np.zeros((2, d, most)),
+            np.zeros((2, most)),
+            np.zeros((2, most)),
+            np.zeros((2, most)),
+            np.zeros((2, most)),
+            np.zeros((2, most, rank)),
+            np.zeros(most),
+            np.zeros(cells, np.int64),
+            np.zeros(k),
+            np.zeros(biases, np.int64),
+            np.zeros((biases, d)),
+            np.zeros(d),
+            np.zeros(d),
+            np.zeros(d),
+            np.zeros((d, d)),
+            np.zeros((d, d)),
+            *(np.zeros(d) for _ in range(7)),
             np.zeros(len(layout.block_edge)),
-        )  # fmt: skip
+        )
 
 
 # --- by reference ----------------------------------------------------------------------------
 #
-# Compiled functions hand each other tuples of arrays element by element. For tuples of this size that
-# takes longer, and very much longer to compile, than the work that is done with them; so `sweep`
-# makes structures of them, of which references are handed on.
+# Compiled functions pass tuples of arrays element by element. For tuples of this size passing takes longer
+# than the work, and compilation very much longer. So `sweep` makes structures of them, and passes
+# references.
 
 
 @structref.register

@@ -1,10 +1,10 @@
-r"""One block of weights, or the biases of one variable, and how the likelihood answers to a change of it.
+r"""One block of weights, or the biases of one variable, and the change of the likelihood with it.
 
-A block belongs to one edge. What is at hand is loaded into the work arrays once, as changes of the tables of log-potentials
+A block belongs to one edge. It is loaded into the work arrays once, as changes of the tables of log-potentials
 with each parameter; its log-likelihood, gradient and Hessian at any values are relative to the present point.
 
 **Biases move with the weights.** In the codings 0, 1, ... a weight and the biases of its two ends are
-strongly correlated. A move of the weights by :math:`\delta` therefore takes the biases along, such
+strongly correlated. A move of the weights by :math:`\delta` therefore moves the biases too, such
 that the unary tables change by
 
 .. math:: -\sum_t \delta t_{ij}(s, t) \, \hat q_j(t),
@@ -13,18 +13,18 @@ that the unary tables change by
 :math:`w_{ij}` given the biases of centred scores. It is a shear, of Jacobian one; the prior of the
 biases enters the ratio.
 
-Sums over rows and joint states are those of :mod:`bayesstruct.fields.kernels.spike_slab_rows`.
+Sums over rows are those of :mod:`bayesstruct.fields.kernels.row_tilts`, sums over joint states those of
+:mod:`bayesstruct.fields.kernels.joint_tilts`.
 """
 
 import math
 
 from bayesstruct.core.jit import inner
-from bayesstruct.fields.kernels.spike_slab_rows import (
+from bayesstruct.fields.kernels.joint_tilts import marginal, tally_joint
+from bayesstruct.fields.kernels.row_tilts import (
     LARGE,
     SMALL,
-    marginal,
     tally_feature,
-    tally_joint,
     tally_logs,
     tally_rows,
     tilt_rows,
@@ -34,7 +34,7 @@ from bayesstruct.fields.kernels.spike_slab_rows import (
 __all__ = ["apply", "apply_weights", "evaluate", "load_biases", "load_weights"]
 
 
-# --- the block at hand -----------------------------------------------------------------------
+# --- the current block -----------------------------------------------------------------------
 
 
 @inner
@@ -92,7 +92,7 @@ def _note_shift(layout, work, at, i, a, s, change):
 
 @inner
 def load_weights(layout, table, chain, prior, work, block):
-    """Take up a block of weights."""
+    """Load a block of weights."""
     e = layout.block_edge[block]
     i, j = layout.source[e], layout.target[e]
     ki, kj = layout.states[i], layout.states[j]
@@ -131,7 +131,7 @@ def load_weights(layout, table, chain, prior, work, block):
 
 @inner
 def load_biases(layout, table, chain, work, i):
-    """Take up the biases of variable ``i``."""
+    """Load the biases of variable ``i``."""
     first = layout.bias_start[i]
     dims = work.dims
     dims[0] = dims[1] = layout.bias_start[i + 1] - first
@@ -186,7 +186,7 @@ def _set_factor(work, part, cells):
 
 @inner
 def _is_single(layout, dims, part):
-    """Whether sums over rows are made of one feature, and not of states: faster, unless binary."""
+    """Whether sums over rows are those of one feature, not of states: faster, unless binary."""
     return not layout.exact and dims[0] == 1 and max(dims[3 + 4 * part], dims[4 + 4 * part]) > 2
 
 
@@ -218,9 +218,15 @@ def _part(layout, table, chain, work, part, x, moments):
     context = table.states[dims[6 + 4 * part]]
     if not (chain.lowest[i] > SMALL and most < LARGE):
         value = tally_logs(
-            chain.logs[at:end], context, table.starts, table.multiplicity, change,
-            work.first[part], work.second[part], work.tilted,
-        )  # fmt: skip
+            chain.logs[at:end],
+            context,
+            table.starts,
+            table.multiplicity,
+            change,
+            work.first[part],
+            work.second[part],
+            work.tilted,
+        )
         if _is_single(layout, dims, part):
             _sum_up(work, part, end - at)
         return linear - value
@@ -232,14 +238,24 @@ def _part(layout, table, chain, work, part, x, moments):
         )
     if _is_single(layout, dims, part):
         value, work.first[part, 0], work.second[part, 0, 0] = tally_feature(
-            probability, context, table.starts, table.multiplicity, factor,
+            probability,
+            context,
+            table.starts,
+            table.multiplicity,
+            factor,
             work.feature[part, 0, :cells],
-        )  # fmt: skip
+        )
         return linear - value
     return linear - tally_rows(
-        probability, context, table.starts, table.multiplicity, factor, work.size[part, :cells],
-        work.first[part], work.second[part],
-    )  # fmt: skip
+        probability,
+        context,
+        table.starts,
+        table.multiplicity,
+        factor,
+        work.size[part, :cells],
+        work.first[part],
+        work.second[part],
+    )
 
 
 @inner
@@ -338,9 +354,14 @@ def apply(layout, table, chain, work, x):
         if plain:
             _set_factor(work, part, cells)
         chain.lowest[i] = tilt_rows(
-            chain.logs[at:end], chain.probability[at:end], table.states[dims[6 + 4 * part]],
-            change, work.factor[part, :cells], plain, work.tilted,
-        )  # fmt: skip
+            chain.logs[at:end],
+            chain.probability[at:end],
+            table.states[dims[6 + 4 * part]],
+            change,
+            work.factor[part, :cells],
+            plain,
+            work.tilted,
+        )
     for m in range(dims[1]):
         for a in range(dims[0]):
             chain.bias[work.moved[m]] += work.shift[m, a] * (x[a] - work.current[a])
@@ -348,7 +369,7 @@ def apply(layout, table, chain, work, x):
 
 @inner
 def apply_weights(layout, table, chain, work, block, x):
-    """Set a block of weights, and everything that follows."""
+    """Set a block of weights, and update all tables."""
     apply(layout, table, chain, work, x)
     first = layout.block_start[block]
     for a in range(work.dims[0]):

@@ -6,10 +6,10 @@ r"""Exact sums over the joint states of a sparse Markov random field, variable b
         + \sum_{c} m_c(x_{S_c}) \Bigr)
 
 Step b sums the variable v out of all tables that hold it: its own, those of its edges to variables
-that are still there, and the messages of earlier steps. What is left is a table over the other
+that are not yet summed out, and the messages of earlier steps. The result is a table over the other
 members S of the clique. The sum of the messages without arguments is the log partition function.
-What is kept of each step is the conditional law of v given S. Backwards they give draws, and, with the
-law of S, marginals: the reverse of the forward pass, as both are linear in tables and their adjoints.
+Each step keeps the conditional distribution of v given S. In the backward pass these give draws, and, with the
+distribution of S, marginals: the adjoint of the forward pass.
 Forward derivatives of the two passes are the covariances. All logarithms are relative to the largest
 term of each sum, so that nothing overflows.
 
@@ -31,7 +31,7 @@ __all__ = ["Plan", "covariance_product", "draw", "log_partition", "make_plan", "
 
 
 class Plan(NamedTuple):
-    """What the passes over the cliques need, in flat arrays.
+    """Cliques and tables for the passes of an elimination, in flat arrays.
 
     Unary tables, pair tables and messages are consecutive parts of one vector, the *tables*. A table
     enters the clique of one step; which of its cells belongs to a cell of the clique is linear in
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     variable : (steps,) int64 array
         Summed out in each step.
     table_start : (steps + 1,) int64 array
-        Where the conditional law of each step starts, a C-order array over the other members, then
+        Where the conditional distribution of each step starts, a C-order array over the other members, then
         the variable.
     message_start : (steps + 1,) int64 array
         Where the message of each step is among the tables.
@@ -84,7 +84,8 @@ def make_plan(states, ends, order) -> Plan:
     states = [int(k) for k in states]
     cliques = [(*rest, v) for v, *rest in order.cliques]
     step_of = {clique[-1]: b for b, clique in enumerate(cliques)}
-    factors = [[] for _ in cliques]  # of each step: origin, and stride of each variable
+    # Of each step: origin, and stride of each variable.
+    factors: list[list[tuple[int, dict[int, int]]]] = [[] for _ in cliques]
     at = 0
     for v, k in enumerate(states):
         factors[step_of[v]].append((at, {v: 1}))
@@ -142,7 +143,7 @@ def _advance(state, size, stride, others, at):
 
 @kernel
 def _gather(plan, b, tables, state, out):
-    """Sum up the tables that enter a step, for each cell of its clique."""
+    """Sum the tables that enter a step, for each cell of its clique."""
     first, last = plan.member_start[b], plan.member_start[b + 1]
     size = plan.size[first:last]
     others = last - first - 1
@@ -160,7 +161,7 @@ def _gather(plan, b, tables, state, out):
 
 @kernel
 def _scatter(plan, b, cells, state, tables):
-    """Add each cell of a clique to the cells of the tables that it was made of."""
+    """Add each cell of a clique to the cells of the tables that were summed for it."""
     first, last = plan.member_start[b], plan.member_start[b + 1]
     size = plan.size[first:last]
     others = last - first - 1
@@ -177,7 +178,7 @@ def _scatter(plan, b, cells, state, tables):
 
 @kernel
 def _normalize(cells, k, message):
-    """Turn the rows of a clique into conditional laws; their log totals are the message."""
+    """Turn the rows of a clique into conditional distributions; their log totals are the message."""
     for row in range(len(message)):
         own = cells[row * k : (row + 1) * k]
         top = own[0]
@@ -194,7 +195,7 @@ def _normalize(cells, k, message):
 
 @kernel
 def _widest(plan):
-    """Most members of a clique, and most cells."""
+    """Largest number of members of a clique, and of cells."""
     members = cells = 0
     for b in range(len(plan.variable)):
         members = max(members, plan.member_start[b + 1] - plan.member_start[b])
@@ -204,7 +205,7 @@ def _widest(plan):
 
 @kernel
 def _forward(plan, unary, pair, conditional):
-    """Fill in the conditional law of each step; return the log partition function."""
+    """Fill in the conditional distribution of each step; return the log partition function."""
     tables = np.empty(plan.message_start[-1])
     tables[: len(unary)] = unary
     tables[len(unary) : len(unary) + len(pair)] = pair
@@ -221,21 +222,21 @@ def _forward(plan, unary, pair, conditional):
 
 
 @kernel
-def _backward(plan, conditional, law):
+def _backward(plan, conditional, marginal):
     """Fill in the marginals of all tables, messages included."""
     members, largest = _widest(plan)
-    state, room = np.empty(members, np.int64), np.empty(largest)
-    law[:] = 0.0
+    state, work = np.empty(members, np.int64), np.empty(largest)
+    marginal[:] = 0.0
     for b in range(len(plan.variable) - 1, -1, -1):
         first, start = plan.table_start[b], plan.message_start[b]
         k = plan.size[plan.member_start[b + 1] - 1]
-        joint = room[: plan.table_start[b + 1] - first]
+        joint = work[: plan.table_start[b + 1] - first]
         if plan.member_start[b + 1] - plan.member_start[b] == 1:
-            law[start] = 1.0
+            marginal[start] = 1.0
         for row in range(plan.message_start[b + 1] - start):
             for s in range(row * k, (row + 1) * k):
-                joint[s] = law[start + row] * conditional[first + s]
-        _scatter(plan, b, joint, state, law)
+                joint[s] = marginal[start + row] * conditional[first + s]
+        _scatter(plan, b, joint, state, marginal)
 
 
 @kernel
@@ -246,7 +247,7 @@ def log_partition(plan, unary, pair):
     ----------
     plan : Plan
     unary, pair : float64 arrays
-        Tables of log-potentials, flat; those of the edges that the plan was made for.
+        Tables of log-potentials, flat; pair tables of the edges of the plan.
     """
     return _forward(plan, unary, pair, np.empty(plan.table_start[-1]))
 
@@ -271,10 +272,10 @@ def marginals(plan, unary, pair, out_unary, out_pair):
     """
     conditional = np.empty(plan.table_start[-1])
     log_z = _forward(plan, unary, pair, conditional)
-    law = np.empty(plan.message_start[-1])
-    _backward(plan, conditional, law)
-    out_unary[:] = law[: len(unary)]
-    out_pair[:] = law[len(unary) : len(unary) + len(pair)]
+    marginal = np.empty(plan.message_start[-1])
+    _backward(plan, conditional, marginal)
+    out_unary[:] = marginal[: len(unary)]
+    out_pair[:] = marginal[len(unary) : len(unary) + len(pair)]
     return log_z
 
 
@@ -282,18 +283,18 @@ def marginals(plan, unary, pair, out_unary, out_pair):
 def covariance_product(plan, unary, pair, d_unary, d_pair, out_unary, out_pair):
     """Differentiate the marginals in a direction of the tables: their covariance times it.
 
-    Both passes are differentiated forwards. With q the conditional law of a step and d the change of
+    Both passes are differentiated forwards. With q the conditional distribution of a step and d the change of
     its cells, the message changes by E_q[d] and q by q (d - E_q[d]).
     """
     conditional = np.empty(plan.table_start[-1])
     _forward(plan, unary, pair, conditional)
-    law, change = np.empty(plan.message_start[-1]), np.empty(plan.message_start[-1])
-    _backward(plan, conditional, law)
+    marginal, change = np.empty(plan.message_start[-1]), np.empty(plan.message_start[-1])
+    _backward(plan, conditional, marginal)
     change[: len(unary)] = d_unary
     change[len(unary) : len(unary) + len(pair)] = d_pair
     centred = np.empty(plan.table_start[-1])
     members, largest = _widest(plan)
-    state, room = np.empty(members, np.int64), np.empty(largest)
+    state, work = np.empty(members, np.int64), np.empty(largest)
     for b in range(len(plan.variable)):
         first, start = plan.table_start[b], plan.message_start[b]
         k = plan.size[plan.member_start[b + 1] - 1]
@@ -306,14 +307,14 @@ def covariance_product(plan, unary, pair, d_unary, d_pair, out_unary, out_pair):
             for s in range(row * k, (row + 1) * k):
                 cells[s] -= mean
             change[start + row] = mean
-    change[:] = 0.0  # from here on the change of the law
+    change[:] = 0.0  # from here on the change of the marginals
     for b in range(len(plan.variable) - 1, -1, -1):
         first, start = plan.table_start[b], plan.message_start[b]
         k = plan.size[plan.member_start[b + 1] - 1]
-        joint = room[: plan.table_start[b + 1] - first]
+        joint = work[: plan.table_start[b + 1] - first]
         for row in range(plan.message_start[b + 1] - start):
             for s in range(row * k, (row + 1) * k):
-                moved = change[start + row] + law[start + row] * centred[first + s]
+                moved = change[start + row] + marginal[start + row] * centred[first + s]
                 joint[s] = conditional[first + s] * moved
         _scatter(plan, b, joint, state, change)
     out_unary[:] = change[: len(unary)]

@@ -1,10 +1,10 @@
-r"""Orders in which the variables of a graph can be summed out, and what that costs.
+r"""Orders in which the variables of a graph can be summed out, and their cost.
 
 Summing a variable out joins its neighbours. A variable and its neighbours at that moment are a
-clique, over whose joint states a table is made; the largest clique less one is the *width* of the
+clique, with a table over its joint states; the size of the largest clique minus one is the *width* of the
 order, and the smallest width of all orders the treewidth of the graph. Finding it is NP-hard. Greedy
-orders have it for trees (smallest fill-in also for chordal graphs) and do well elsewhere (Koller and
-Friedman 2009, section 9.4.3.2); the order in which the variables are given often has it for grids and
+orders reach it for trees (smallest fill-in also for chordal graphs) and come close elsewhere (Koller and
+Friedman 2009, section 9.4.3.2); the order in which the variables are given often reaches it for grids and
 for processes in time.
 
 Koller, D. and Friedman, N. (2009). *Probabilistic graphical models*. MIT Press.
@@ -20,7 +20,7 @@ import numpy as np
 __all__ = ["EliminationOrder", "elimination_order"]
 
 RULES = ("min_weight", "given", "min_fill")
-_LARGEST_LOG = 1000.0  # of a size, whose power of two is still a number
+_LARGEST_LOG = 1000.0  # of a size in bits, so that the size is a finite number
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ class EliminationOrder:
 
     @property
     def width(self) -> int:
-        """Most variables of a clique, less one."""
+        """Number of variables of the largest clique, minus one."""
         return max(map(len, self.cliques)) - 1
 
     @property
     def cells(self) -> float:
-        """Cells of all tables together."""
+        """Total number of cells of all tables."""
         return float(self.sizes.sum())
 
     @property
     def largest(self) -> float:
-        """Cells of the largest table."""
+        """Number of cells of the largest table."""
         return float(self.sizes.max())
 
 
 def elimination_order(states, edges, most=np.inf) -> EliminationOrder:
-    """Order of elimination with small tables: the best of two greedy ones and that of the variables.
+    """Order of elimination with small tables: the best of two greedy orders and the given one.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def elimination_order(states, edges, most=np.inf) -> EliminationOrder:
         Number of states of each variable.
     edges : iterable of pairs of int
     most : float
-        Cells of all tables together beyond which an order is given up: the graph is then too dense
-        to go on with.
+        Total number of cells of all tables beyond which an order is abandoned: the graph is then too
+        dense for elimination.
 
     Returns
     -------
@@ -83,15 +83,15 @@ def elimination_order(states, edges, most=np.inf) -> EliminationOrder:
     2
     """
     edges = list(edges)
-    # A graph of treewidth w on p variables has less than w p edges, and every order of it a table of
-    # 2^(w + 1) cells or more.
+    # A graph of treewidth w on p variables has less than w p edges, and every order has a table of
+    # at least 2^(w + 1) cells.
     hopeless = len(edges) / len(states) + 1.0 > math.log2(most)
     found = [_greedy(states, edges, rule, most) for rule in (RULES[:1] if hopeless else RULES)]
     return min(found, key=lambda order: (not order.complete, order.cells))
 
 
 def _greedy(states, edges, rule, most):
-    """Sum out, time and again, the variable that a rule likes best."""
+    """Sum out repeatedly the variable with the lowest score."""
     p = len(states)
     neighbours = [set() for _ in range(p)]
     for i, j in edges:
@@ -137,7 +137,7 @@ def _fill(neighbours, v):
 
 
 def _join(neighbours, v, rule):
-    """Take a variable out and join its neighbours; return those whose score may have changed."""
+    """Remove a variable and join its neighbours; return the variables whose score may have changed."""
     own = neighbours[v]
     changed = set(own)
     for u in own:

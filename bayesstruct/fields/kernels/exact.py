@@ -5,9 +5,9 @@ r"""Exact sums over all joint states of a pairwise Markov random field.
     Z = \sum_x \exp\Bigl( \sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j) \Bigr)
 
 Unary tables come as one vector, pair tables as another, in the layout of
-:class:`bayesstruct.fields.kernels.potentials.Potentials` for all pairs. The variables are cut into two
+:class:`bayesstruct.fields.kernels.potentials.Potentials` for all pairs. The variables are divided into two
 halves A and B. Given the states of A, the log-potentials of all states of B are those of B plus a
-function of single variables of B, which is spread out and summed up along a tree: each joint state costs an
+function of single variables of B, which is expanded and summed along a tree: each joint state costs an
 exponential and a few additions. Rows are scaled by their largest term, so that nothing overflows,
 and memory is proportional to the number of states of a half.
 """
@@ -21,7 +21,7 @@ __all__ = ["covariance_product", "joint", "log_partition", "marginals"]
 
 @kernel
 def _cut(states):
-    """Return number of variables in the first half, whose states are about the root of all."""
+    """Return the number of variables in the first half, with about the square root of all joint states."""
     total = 1.0
     for k in states:
         total *= k
@@ -49,13 +49,13 @@ def _starts(states):
 
 @kernel
 def _check(states, unary, pair):
-    """Refuse tables of some of the pairs, whose layout is another one."""
+    """Raise if the tables are not those of all pairs."""
     of_unary, of_pair = 0, 0
     for k in states:
         of_pair += of_unary * k
         of_unary += k
     if len(unary) != of_unary or len(pair) != of_pair:
-        raise ValueError("the tables must be those of all variables and of all pairs")
+        raise ValueError("the tables must contain all variables and all pairs")
 
 
 @kernel

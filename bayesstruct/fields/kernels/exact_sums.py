@@ -1,6 +1,6 @@
 """One interface to the exact sums over the joint states of a pairwise Markov random field.
 
-All joint states are gone through (:mod:`bayesstruct.fields.kernels.exact`), or variables are summed
+The sum enumerates all joint states (:mod:`bayesstruct.fields.kernels.exact`), or variables are summed
 out one by one along the edges (:mod:`bayesstruct.fields.kernels.elimination`), whichever costs less.
 """
 
@@ -14,11 +14,11 @@ from bayesstruct.fields.kernels.elimination_order import elimination_order
 
 __all__ = ["MAX_CELLS", "MAX_STATES", "ExactSums"]
 
-#: The most joint states that are gone through; about a second each call.
+#: Largest number of joint states that is enumerated; about a second for each call.
 MAX_STATES = 2**24
-#: The most cells of all tables of an elimination together; about half a second each call.
+#: Largest total number of cells of the tables of an elimination; about half a second for each call.
 MAX_CELLS = 2**22
-_CELL = 3.5  # a cell takes the time of so many joint states, see benchmarks/pairwise_modes.py
+_CELL = 3.5  # a cell takes the time of this many joint states, see benchmarks/pairwise_modes.py
 
 
 class ExactSums:
@@ -31,12 +31,12 @@ class ExactSums:
     edges : tuple of pairs of int, optional
         The pairs i < j that have tables; all pairs, row by row, by default.
     max_states : int
-        Joint states beyond which they are not gone through.
+        Largest number of joint states that is enumerated.
 
     Raises
     ------
     ValueError
-        If both ways are too long; says how long, and the remedy.
+        If both methods take too long; gives the sizes and the remedy.
     """
 
     def __init__(self, states, edges=None, max_states=MAX_STATES):
@@ -53,7 +53,7 @@ class ExactSums:
 
     @classmethod
     def of(cls, potentials, max_states=MAX_STATES) -> "ExactSums":
-        """Return the sums for potentials, kept from the last time.
+        """Return the sums for potentials; those of the last few potentials are cached.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class ExactSums:
 
     @cached_property
     def ends(self):
-        """Variables of each edge that is given."""
+        """Variables i < j of each edge."""
         return tuple(np.array(self.edges, np.int64).reshape(-1, 2).T.copy())
 
     @cached_property
@@ -81,7 +81,7 @@ class ExactSums:
 
     @cached_property
     def _among_all(self):
-        """Where the cells of the pair tables are in those of all pairs, and how many these have."""
+        """Positions of the cells of the pair tables in those of all pairs, and the number of cells of these."""
         k, p = np.array(self.states), len(self.states)
         i, j = np.triu_indices(p, 1)
         start = np.concatenate([[0], np.cumsum(k[i] * k[j])])
@@ -92,7 +92,7 @@ class ExactSums:
         return np.repeat(start[edge], sizes) + inside, int(start[-1])
 
     def _spread(self, pair):
-        """Put pair tables among zeros for all other pairs."""
+        """Pair tables of all pairs, zero for those without an edge."""
         if self.edges is None:
             return np.ascontiguousarray(pair)
         at, size = self._among_all
@@ -108,12 +108,11 @@ class ExactSums:
         unary, pair : float64 arrays
             Tables of log-potentials, flat.
         """
-        from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import elimination, exact
 
         if self.eliminates:
             return elimination.log_partition(self.plan, *_contiguous(unary, pair))
-        return pairwise_exact.log_partition(np.array(self.states), unary, self._spread(pair))
+        return exact.log_partition(np.array(self.states), unary, self._spread(pair))
 
     def marginals(self, unary, pair):
         """Log partition function, and its gradient: the probabilities of states and pairs of states.
@@ -124,8 +123,7 @@ class ExactSums:
         of_unary, of_pair : numpy.ndarray
             In the layout of the tables.
         """
-        from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import elimination, exact
 
         unary, pair = _contiguous(unary, pair)
         out = np.empty_like(unary), np.empty_like(pair)
@@ -133,7 +131,7 @@ class ExactSums:
             return elimination.marginals(self.plan, unary, pair, *out), *out
         every = self._spread(pair)
         of_unary, of_every = np.empty_like(unary), np.empty_like(every)
-        log_z = pairwise_exact.marginals(np.array(self.states), unary, every, of_unary, of_every)
+        log_z = exact.marginals(np.array(self.states), unary, every, of_unary, of_every)
         return log_z, of_unary, self._own(of_every)
 
     def covariance_product(self, unary, pair, d_unary, d_pair):
@@ -143,8 +141,7 @@ class ExactSums:
         -------
         of_unary, of_pair : numpy.ndarray
         """
-        from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import elimination, exact
 
         unary, pair, d_unary, d_pair = _contiguous(unary, pair, d_unary, d_pair)
         if self.eliminates:
@@ -153,7 +150,7 @@ class ExactSums:
             return out
         every, d_every = self._spread(pair), self._spread(d_pair)
         of_unary, of_every = np.empty_like(unary), np.empty_like(every)
-        pairwise_exact.covariance_product(
+        exact.covariance_product(
             np.array(self.states), unary, every, d_unary, d_every, of_unary, of_every
         )
         return of_unary, self._own(of_every)
@@ -163,9 +160,9 @@ class ExactSums:
 
     def joint(self, unary, pair) -> np.ndarray:
         """Probability of every joint state, in C order (the first variable moves slowest)."""
-        from bayesstruct.fields.kernels import exact as pairwise_exact
+        from bayesstruct.fields.kernels import exact
 
-        return pairwise_exact.joint(np.array(self.states), unary, self._spread(pair))
+        return exact.joint(np.array(self.states), unary, self._spread(pair))
 
     def draw(self, rng, unary, pair, out) -> None:
         """Draw independent rows.
@@ -179,13 +176,13 @@ class ExactSums:
             Filled.
         """
         from bayesstruct.fields.kernels import elimination
-        from bayesstruct.fields.kernels import states as pairwise_states
+        from bayesstruct.fields.kernels.states import draw_exact
 
         unary, pair = _contiguous(unary, pair)
         if self.eliminates:
             elimination.draw(rng, self.plan, unary, pair, out)
         else:
-            pairwise_states.draw_exact(rng, np.array(self.states), unary, self._spread(pair), out)
+            draw_exact(rng, np.array(self.states), unary, self._spread(pair), out)
 
 
 @lru_cache(maxsize=8)
@@ -201,13 +198,13 @@ def _too_large(sums, order, max_states) -> str:
     count = f"{len(sums.states)} variables have {float(sums.joint_states):.3g} joint states"
     if order is None:
         return (
-            f"{count}, and the exact sum goes through all of them (at most {max_states:,}); use the "
+            f"{count}, and the exact likelihood sums over all of them (at most {max_states:,}); use the "
             'pseudo-likelihood (likelihood="pseudo"), fewer variables, or a graph with few cycles if '
             "one is known, along which they are summed out one by one"
         )
     return (
-        f"{count} (at most {max_states:,}), and to sum them out one by one along the edges takes "
+        f"{count} (at most {max_states:,}), and summing them out one by one along the edges takes "
         f"tables of {order.cells:,.3g} cells or more (at most {MAX_CELLS:,}), {order.width + 1} "
-        "variables at once, in all orders that were tried; use the pseudo-likelihood "
+        "variables at once, in every order tried; use the pseudo-likelihood "
         '(likelihood="pseudo"), or a graph with fewer cycles'
     )

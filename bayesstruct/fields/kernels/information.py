@@ -1,12 +1,12 @@
-r"""Conditional mutual information of the pairs of a Markov random field, given the rest of rows.
+r"""Conditional mutual information of the pairs of a Markov random field, given the rest of the row.
 
 .. math::
 
     I_{ij}(x_{-ij}) = \sum_{st} p(s, t \mid x_{-ij})
         \log \frac{p(s, t \mid x_{-ij})}{p(s \mid x_{-ij}) \, p(t \mid x_{-ij})}
 
-The conditional law of a pair has the log-potentials :math:`f_i(s) + f_j(t) + t_{ij}(s, t)`, with the
-fields f of all other variables.
+The conditional distribution of a pair has the log-potentials :math:`f_i(s) + f_j(t) + t_{ij}(s, t)`, with the
+f being the sums of the tables with all other variables.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def _fields(x, states, unary_start, pair_start, source, target, unary, pair, fie
 
 @kernel
 def _information(table, columns):
-    """Mutual information of a table of log-probabilities up to a constant; `columns` is room to work."""
+    """Mutual information of a table of log-probabilities up to a constant; `columns` is a work array."""
     top = table.max()
     columns[:] = 0.0
     total, out = 0.0, 0.0
@@ -53,7 +53,7 @@ def _information(table, columns):
 
 @kernel
 def row_information(states, unary_start, pair_start, source, target, unary, pair, rows, out):
-    """Average the information of each pair over the rests of rows.
+    """Average the information of each pair over the other columns of the rows.
 
     Parameters
     ----------
@@ -89,9 +89,11 @@ def row_information(states, unary_start, pair_start, source, target, unary, pair
                 for t in range(k):
                     # The fields hold the table of this pair at the states of the row.
                     table[s, t] = (
-                        fields[unary_start[i] + s] - pair[start + s * k + x[j]]
-                        + fields[unary_start[j] + t] - pair[start + x[i] * k + t]
+                        fields[unary_start[i] + s]
+                        - pair[start + s * k + x[j]]
+                        + fields[unary_start[j] + t]
+                        - pair[start + x[i] * k + t]
                         + pair[start + s * k + t]
-                    )  # fmt: skip
+                    )
             out[e] += _information(table, columns[:k])
     out /= len(rows)

@@ -15,7 +15,7 @@ __all__ = ["ising_rows"]
 
 @kernel
 def ising_rows(rng, thresholds, start, neighbours, couplings, sweeps, out):
-    """Fill a table with rows that each end a Gibbs chain of their own, started at fair coins.
+    """Fill a table with the ends of independent Gibbs chains, each started at fair coins.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-r"""Parameters of pairwise Markov random fields, and the tables of log-potentials that they make.
+r"""Parameters of pairwise Markov random fields, and the tables of log-potentials that they define.
 
 .. math::
 
     p(x) \propto \exp\Bigl( \sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j) \Bigr)
 
 Each family is linear: the unary tables :math:`u` in the biases, the pair tables :math:`t` in the
-weights. Likelihoods know only tables; `Potentials` goes back and forth.
+weights. Likelihoods know only tables; `Potentials` maps parameters to tables and gradients back.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["KINDS", "Potentials"]
+__all__ = ["KINDS", "Potentials", "check_codes"]
 
 #: Families of potentials; see `Potentials`.
 KINDS = ("ising", "spin", "generalized_ising", "full", "ordinal", "blume_capel")
@@ -37,7 +37,7 @@ class Potentials:
       is the Ising model in the coding 0, 1;
     - ``"blume_capel"``: the same, with unary tables :math:`\alpha s + \beta (s - r)^2`.
 
-    All others have a bias for each state but the first, whose unary table is zero.
+    All other families have a bias for each state but the first, for which the unary table is zero.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Potentials:
     Raises
     ------
     ValueError
-        If the kind is unknown or does not go with the numbers of states.
+        If the kind is unknown or does not apply to the numbers of states.
     """
 
     kind: str
@@ -101,7 +101,8 @@ class Potentials:
         """The variables i < j of each edge, row by row unless given; two int arrays (edges,)."""
         if self.edges is None:
             return np.triu_indices(self.p, 1)
-        return tuple(np.array(self.edges, np.int64).reshape(-1, 2).T.copy())
+        source, target = np.array(self.edges, np.int64).reshape(-1, 2).T.copy()
+        return source, target
 
     @cached_property
     def unary_start(self) -> np.ndarray:
@@ -255,7 +256,7 @@ class Potentials:
             \sqrt{\sum_{st} \bigl( t_{st} - \bar t_{s\cdot} - \bar t_{\cdot t} + \bar t \bigr)^2}
 
         Row and column means of a table of log-potentials can be moved into the biases without any
-        change of the distribution; what is left, and measured here, cannot.
+        change of the distribution. They are subtracted here.
 
         Parameters
         ----------
@@ -306,3 +307,19 @@ class Potentials:
 
 def _starts(sizes):
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))])
+
+
+def check_codes(codes: np.ndarray, potentials: Potentials) -> None:
+    """Raise if a table holds anything but states of its columns.
+
+    Parameters
+    ----------
+    codes : (n, p) array of int
+    potentials : Potentials
+
+    Raises
+    ------
+    ValueError
+    """
+    if (codes < 0).any() or (codes >= np.array(potentials.states)).any():
+        raise ValueError("the table of a Markov random field holds a state that does not exist")

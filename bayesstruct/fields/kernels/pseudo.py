@@ -22,11 +22,11 @@ def scored_residuals(fields, codes, counts, start, unary, scores, out_unary):
     Parameters
     ----------
     fields : (n, p) array
-        What the others add to a variable, for each unit of its score. On return the expected
-        score of each variable given its row, less the observed one, times the count of the row.
+        Contribution of the other variables to the log-potential, for each unit of the score. On return the expected
+        score of each variable given its row, minus the observed one, times the count of the row.
     codes : (n, p) int64 array
     counts : (n,) array
-        How often each row occurs.
+        Multiplicity of each row.
     start : (p + 1,) int64 array
         Of the unary tables.
     unary, scores : (cells,) arrays
@@ -70,7 +70,7 @@ def table_residuals(logits, codes, counts, start):
     ----------
     logits : (n, cells) array
         Log odds of each state but the first against the first. On return the conditional
-        probability of each of these states less its indicator, times the count of the row.
+        probability of each of these states minus its indicator, times the count of the row.
     codes : (n, p) int64 array
     counts : (n,) array
     start : (p + 1,) int64 array

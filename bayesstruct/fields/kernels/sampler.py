@@ -1,4 +1,4 @@
-"""Rows of a pairwise Markov random field, by the best method that its size and signs allow."""
+"""Draws of rows of a pairwise Markov random field, by the best method for its size and signs."""
 
 from functools import cached_property
 
@@ -9,26 +9,26 @@ from bayesstruct.fields.kernels.potentials import Potentials
 
 __all__ = ["ENUMERATED", "PATIENCE", "Sampler"]
 
-#: Joint states up to which rows are drawn from the table of all of them.
+#: Number of joint states up to which rows are drawn from the table of all of them.
 ENUMERATED = 2**16
-#: Sweeps after which perfect sampling gives a row up.
+#: Sweeps after which perfect sampling abandons a row.
 PATIENCE = 2**12
 
 
 class Sampler:
-    """Draws of rows for given potentials; indices are worked out once.
+    """Draws of rows for given potentials; indices are computed once.
 
     Rows come from the table of all joint states up to `ENUMERATED` of them; beyond, by elimination,
     each variable given those that are summed out after it, if edges are given and few enough for
     :class:`bayesstruct.fields.kernels.exact_sums.ExactSums`; by coupling from the past if all variables have
-    two states and attract each other; otherwise by Gibbs sampling from uniform states, each row a
-    chain of its own.
+    two states and attract each other; otherwise by Gibbs sampling from uniform states, one chain
+    for each row.
 
     Parameters
     ----------
     potentials : Potentials
     sweeps : int
-        Of Gibbs sampling.
+        Number of Gibbs sweeps.
     """
 
     _made: dict = {}
@@ -39,10 +39,10 @@ class Sampler:
 
     @classmethod
     def of(cls, potentials, sweeps):
-        """Return the sampler of these potentials, kept from the last time."""
+        """Return the sampler of these potentials; the last few are cached."""
         key = (potentials, sweeps)
         if key not in cls._made:
-            cls._made.clear()  # models are drawn from one after the other
+            cls._made.clear()  # draws of one model follow each other
             cls._made[key] = cls(potentials, sweeps)
         return cls._made[key]
 
@@ -63,7 +63,7 @@ class Sampler:
 
     @cached_property
     def transposed(self) -> np.ndarray:
-        """Where the cells of the transposed pair tables come from."""
+        """Positions of the cells of the transposed pair tables in the pair tables."""
         i, j = self.potentials.ends
         rows, columns = self.states[i], self.states[j]
         start, size = self.potentials.pair_start, self.potentials.pair_start[-1]
@@ -87,13 +87,13 @@ class Sampler:
         ValueError
             If a log-potential is not finite.
         """
-        from bayesstruct.fields.kernels import states as pairwise_states
+        from bayesstruct.fields.kernels.states import draw_exact, draw_gibbs
 
         unary, pair = self.potentials.unary(bias), self.potentials.pair(weight)
         if not (np.isfinite(unary).all() and np.isfinite(pair).all()):
-            raise ValueError("biases and weights of a random field must be finite")
+            raise ValueError("biases and weights of a Markov random field must be finite")
         if self.enumerable:
-            pairwise_states.draw_exact(rng, self.states, unary, self._of_all_pairs(pair), out)
+            draw_exact(rng, self.states, unary, self._of_all_pairs(pair), out)
             return
         if self.elimination is not None:
             self.elimination.draw(rng, unary, pair, out)
@@ -105,13 +105,21 @@ class Sampler:
         rest[:] = rng.integers(0, self.states, size=rest.shape)
         start, other, at = self._neighbours(pair)
         table = np.concatenate([pair, pair[self.transposed]])
-        pairwise_states.draw_gibbs(
-            rng, self.states, self.potentials.unary_start, unary,
-            start, other, at, table, self.sweeps, rest,
-        )  # fmt: skip
+        draw_gibbs(
+            rng,
+            self.states,
+            self.potentials.unary_start,
+            unary,
+            start,
+            other,
+            at,
+            table,
+            self.sweeps,
+            rest,
+        )
 
     def _of_all_pairs(self, pair):
-        """Put the tables of the edges among zeros for all other pairs."""
+        """Pair tables of all pairs, zero for those without an edge."""
         potentials = self.potentials
         if potentials.edges is None:
             return pair
@@ -137,7 +145,7 @@ class Sampler:
         return np.concatenate([[0], np.cumsum(counts)]), other[order], at[order]
 
     def _perfect(self, rng, unary, pair, out) -> int:
-        """Draw perfectly if there are two states that attract each other; return how many rows."""
+        """Draw by coupling from the past if it applies; return the number of rows drawn."""
         from bayesstruct.fields.kernels.states import draw_perfect
 
         if set(self.potentials.states) != {2}:

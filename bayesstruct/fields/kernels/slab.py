@@ -1,6 +1,6 @@
-r"""Slabs, and the approximation of the law of a full block that proposals are made from.
+r"""Slabs, and the approximation of the distribution of a full block, from which proposals are drawn.
 
-The approximation must not depend on the present values of the block, or the ratio of Metropolis and Hastings would be
+The approximation must not depend on the present values of the block, or the Metropolis-Hastings ratio would be
 wrong: Newton's method starts at zero and gives a mode ``m`` and a precision matrix ``A``; the density there gives, by
 Laplace's method (Tierney and Kadane 1986), the probability of the indicator; the weights are drawn from
 
@@ -8,11 +8,11 @@ Laplace's method (Tierney and Kadane 1986), the probability of the indicator; th
 
 The log-likelihood is concave in the weights and bounded, so that the second part (a defensive
 mixture, Hesterberg 1995) bounds the ratio of target and proposal whatever the slab: there is no
-tail in which a chain could stay. Laplace and Cauchy slabs enter Newton's method as the normal law
+tail in which a chain could stay. Laplace and Cauchy slabs enter Newton's method as the normal distribution
 that touches them at the present point, spread out by its uncertainty. Edges that are clearly absent cost one
-evaluation: their approximation at zero is used as it is.
+evaluation: their approximation at zero is not refined.
 
-Biases have no slab; their defensive law has Cauchy's tails, and the scale of the approximation.
+Biases have no slab; their defensive distribution is Cauchy, with the scale of the approximation.
 
 References
 ----------
@@ -58,7 +58,7 @@ def _log_slab(slab, square, scale):
 
 @inner
 def log_slab_of(work, slab, x):
-    """Log density of the slab of the block at hand, zero without one."""
+    """Log density of the slab of the current block, zero without one."""
     total = 0.0
     if slab != FLAT:
         for a in range(work.dims[0]):
@@ -68,7 +68,7 @@ def log_slab_of(work, slab, x):
 
 @inner
 def _slab_precision(slab, square, scale):
-    """Precision of the normal law that touches a slab at a value with this square."""
+    """Precision of the normal density that touches a slab at a value with this square."""
     if slab == NORMAL:
         return 1.0 / (scale * scale)
     if slab == LAPLACE:
@@ -80,7 +80,7 @@ def _slab_precision(slab, square, scale):
 
 @inner
 def _slab_evidence(work, slab, a):
-    """Share of one weight in Laplace's approximation, of which the ridge is part of A."""
+    """Contribution of one weight to Laplace's approximation, the ridge being part of A."""
     m, v = work.centre[a], work.spread[a]
     if slab == FLAT:
         return 0.0
@@ -195,7 +195,7 @@ def _advance(layout, table, chain, prior, work, slab, objective):
 
 @inner
 def approximate(layout, table, chain, prior, work, slab, log_odds):
-    """Approximate the block's law: mode and factor stay in ``work``.
+    """Approximate the distribution of the block: mode and factor stay in ``work``.
 
     Returns the log of the Bayes factor of a full block against an empty one, and the log-likelihood
     of the empty one relative to the present point.

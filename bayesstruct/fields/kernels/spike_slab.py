@@ -8,24 +8,24 @@ A *block* of weights belongs to one edge and is zero as a whole, or drawn from a
     w_b = 0 \text{ if } \gamma_b = 0, \qquad
     w_{bk} \mid \gamma_b = 1 \sim \mathrm{Normal, Laplace\ or\ Cauchy}(0, s_{bk}).
 
-Indicator and weights of a block are proposed together, from an approximation of their law given
-everything else (:mod:`bayesstruct.fields.kernels.slab`), and accepted by the ratio of Metropolis and Hastings. Since
+Indicator and weights of a block are proposed together, from an approximation of their distribution given
+everything else (:mod:`bayesstruct.fields.kernels.slab`), and accepted by the Metropolis-Hastings ratio. Since
 the likelihood has many rows the approximation is nearly exact, most proposals are accepted, and an update is close to a
 Gibbs draw of the indicator with the weights summed out. Biases move along with the weights
 (:mod:`bayesstruct.fields.kernels.block`); those of each variable are then drawn together in the same way, without
 indicator. Nothing is adapted.
 
-*Swaps* carry the chain between edges that explain the same: an active block, chosen at random, is
+*Swaps* move the chain between edges that explain the same dependence: an active block, chosen at random, is
 emptied and an inactive one of an edge that shares a variable with it, chosen at random, is filled.
-Both approximations are made where both are empty, hence are the same for the way back.
+Both approximations are made with both blocks empty, hence are the same for the reverse move.
 
-**Probabilities of full blocks.** Each update notes an estimate of the probability that its block is full
-given everything else: the indicator after the update, less the proposed indicator, plus the
+**Probabilities of full blocks.** Each update records an estimate of the probability that its block is full
+given everything else: the indicator after the update, minus the proposed indicator, plus the
 probability with which a full block is proposed (`_inclusion`). Its expectation is that of the
 indicator whatever the approximation, and its variance nearly that of the conditional probability,
-as for draws from the conditional law itself (Gelfand and Smith 1990).
+as for draws from the conditional distribution itself (Gelfand and Smith 1990).
 
-Blocks are visited in their order.
+Blocks are visited in order.
 
 References
 ----------
@@ -53,7 +53,7 @@ from bayesstruct.fields.kernels.slab import FLAT, approximate, log_proposal, log
 
 __all__ = ["sweep"]
 
-_LEAST = 1e-4  # least probability of either value of an indicator in proposals
+_LEAST = 1e-4  # smallest probability of either value of an indicator in proposals
 
 
 @inner
@@ -73,9 +73,9 @@ def _inclusion(full, proposed, share, chance, acceptance):
     -----
     The indicator after the move has mean :math:`g + \alpha (g' - g)` over acceptance and refusal;
     :math:`g' - q`, with :math:`q` the probability of proposing a full block, has mean zero whatever
-    :math:`q` is: a control variate, which leaves the expectation alone. Where proposals are accepted, the
-    difference of both is :math:`q`. Blocks that are proposed far more often than they are there
-    (or absent) are not accepted then; the control variate is shrunk by the same factor.
+    :math:`q` is: a control variate, which does not change the expectation. Where proposals are accepted, the
+    difference of both is :math:`q`. Proposals of blocks that are proposed far more often than they are full
+    (or empty) are mostly refused; the control variate is shrunk by the same factor.
     """
     shrink = 1.0
     if share < chance:
@@ -87,16 +87,16 @@ def _inclusion(full, proposed, share, chance, acceptance):
 
 @inner
 def _accept(rng, log_ratio):
-    """Whether to accept, and with which probability."""
+    """Whether to accept, and the probability of acceptance."""
     chance = math.exp(min(log_ratio, 0.0))
     return rng.random() < chance, chance
 
 
 @inner
 def _redraw(rng, layout, table, chain, prior, work, slab, log_odds):
-    """Propose indicator and values of the block at hand.
+    """Propose indicator and values of the current block.
 
-    Returns whether the proposal, in ``value``, was accepted; with which probability, minus one where
+    Returns whether the proposal, in ``value``, was accepted; the probability of acceptance, minus one if
     nothing was proposed; and an estimate of the probability of a full block.
     """
     d = work.dims[0]
@@ -207,7 +207,7 @@ def _swap(rng, layout, table, chain, prior, work, blocks):
     log_ratio += evaluate(layout, table, chain, prior, work, work.value, False)
     log_ratio += log_slab_of(work, slab, work.value) - log_proposal(work, slab, work.value)
     log_ratio += prior.log_odds[rival]
-    # On the way back the block is one of the empty ones that touch the rival.
+    # In the reverse move the block is one of the empty ones that touch the rival.
     back = 1
     for other in blocks:
         back += (
@@ -241,9 +241,9 @@ def sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tall
     blocks : int64 array
         Blocks of weights, in the order in which they are visited.
     variables : int64 array
-        Variables whose biases are drawn, if they are at all.
+        Variables whose biases are drawn, if the prior says that biases are drawn.
     swaps : int
-        Exchanges of a full block for an empty one that are tried.
+        Number of proposed exchanges of a full block for an empty one.
     tally : (2,) float64, changed
         Sum of the probabilities of acceptance, and number of proposals that were not to leave an
         empty block empty, are added.
@@ -276,7 +276,7 @@ def _sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tal
             tally[1] += 1.0
     if not prior.tied:
         return
-    flat = np.int64(FLAT)  # as a literal it would have everything compiled once more
+    flat = np.int64(FLAT)  # a literal would compile all callees once more
     for i in variables:
         load_biases(layout, table, chain, work, i)
         accepted, chance, _ = _redraw(rng, layout, table, chain, prior, work, flat, np.inf)

@@ -32,7 +32,7 @@ def draw_exact(rng, states, unary, pair, out):
 
 @kernel
 def draw_gibbs(rng, states, unary_start, unary, start, other, table_start, table, sweeps, out):
-    """Sweep over the variables of each row, which are chains of their own.
+    """Sweep over the variables of each row; every row is an independent chain.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _monotone_sweep(seed, threshold, start, other, coupling, low, high):
     """Move two ordered rows by the same random numbers, those of one sweep."""
     state = np.uint64(seed)
     for i in range(len(threshold)):
-        # splitmix64: the numbers of a sweep can be had again from its seed.
+        # splitmix64: the numbers of a sweep can be generated again from its seed.
         state += np.uint64(0x9E3779B97F4A7C15)
         z = state
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -106,7 +106,7 @@ def _monotone_sweep(seed, threshold, start, other, coupling, low, high):
 
 @kernel
 def draw_perfect(rng, threshold, start, other, coupling, most, out):
-    """Draw rows of two attracting states exactly, by monotone coupling from the past.
+    """Draw rows of binary variables that attract each other exactly, by monotone coupling from the past.
 
     Propp, J. G. and Wilson, D. B. (1996). Exact sampling with coupled Markov chains and applications
     to statistical mechanics. *Random Structures & Algorithms* 9, 223-252.
@@ -119,14 +119,14 @@ def draw_perfect(rng, threshold, start, other, coupling, most, out):
     start, other, coupling : arrays
         Neighbours and couplings, not negative, in compressed rows.
     most : int
-        Sweeps after which a row is given up.
+        Sweeps after which a row is abandoned.
     out : (n, p) int64 array
         Filled.
 
     Returns
     -------
     int
-        Rows drawn before the first that was given up.
+        Number of rows drawn before the first that was abandoned.
     """
     p = len(threshold)
     low, high = np.empty(p, np.int64), np.empty(p, np.int64)

@@ -1,11 +1,11 @@
-r"""Expectation step for random fields with missing cells: completions of rows and their weights.
+r"""Expectation step for Markov random fields with missing values: completions of rows and their weights.
 
-A row with missing cells stands for all its completions c, with weights
+A row with missing values is replaced by all its completions c, with weights
 
 .. math:: q_c = p(c \mid x_{\mathrm{obs}}, \theta)
 
 in the field, whether its likelihood or its pseudo-likelihood is maximised: the scores of both have mean zero at
-the true parameters, so that their expectation over completions has it too.
+the true parameters, so that their expectation over completions has mean zero too.
 """
 
 import math
@@ -23,14 +23,14 @@ class Completions:
     Parameters
     ----------
     codes : (n, p) array of int
-        States; what stands in missing cells is not looked at.
+        States; entries that are missing are ignored.
     missing : (n, p) array of bool
     potentials : Potentials
 
     Raises
     ------
     ValueError
-        If there are too many completions to go through.
+        If there are too many completions.
     """
 
     def __init__(self, codes, missing, potentials):
@@ -48,8 +48,8 @@ class Completions:
         self.codes = np.concatenate([complete, self.completed])
         self.ones = np.ones(len(complete))
 
-    def weights(self, bias, weight) -> np.ndarray:
-        """How much each row of `codes` counts at the parameters."""
+    def weights(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Weight of each row of `codes` at the parameters."""
         return np.concatenate([self.ones, self._shares(bias, weight)])
 
     def _shares(self, bias, weight):
@@ -58,8 +58,8 @@ class Completions:
         shares = np.exp(logs - np.repeat(np.maximum.reduceat(logs, self.start), own))
         return shares / np.repeat(np.add.reduceat(shares, self.start), own)
 
-    def most_probable(self, bias, weight) -> np.ndarray:
-        """States of the missing cells in the most probable completion of each row, row by row."""
+    def most_probable(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Missing values in the most probable completion of each row, row by row."""
         shares = self._shares(bias, weight)
         ends = [*self.start[1:], len(shares)]
         best = [a + int(np.argmax(shares[a:b])) for a, b in zip(self.start, ends, strict=True)]
@@ -94,16 +94,16 @@ def _refuse_many(missing, potentials):
         return
     worst = int(np.argmax(sizes))
     raise ValueError(
-        f"row {worst} (counting from 0) has {int(missing[worst].sum())} missing cells and "
+        f"row {worst} (counting from 0) has {int(missing[worst].sum())} missing values and "
         f"{sizes[worst]:,.0f} completions, all rows together {sizes[incomplete].sum():,.0f}; the mode "
-        f"goes through all of them, at most {MOST_OF_A_ROW:,} of a row and {MOST:,} in all: drop the rows "
+        f"sums over all of them, at most {MOST_OF_A_ROW:,} of a row and {MOST:,} in all: drop the rows "
         f"with most gaps, for example data.dropna(thresh={_kept(missing, potentials)}), or use "
-        "pm.sample(), which imputes the cells"
+        "pm.sample(), which imputes the values"
     )
 
 
 def _kept(missing, potentials) -> int:
-    """Return the number of observed cells that leaves rows with few completions."""
+    """Return the number of observed values that leaves rows with few completions."""
     widest = max(potentials.states)
     allowed = int(math.log(MOST_OF_A_ROW) / math.log(widest))
     return max(potentials.p - allowed, 1)

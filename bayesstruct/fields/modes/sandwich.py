@@ -1,22 +1,26 @@
-"""Intervals of composite posteriors, widened to what the data vary."""
+"""Correct the spread of composite posteriors by the sandwich covariance matrix."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.recognition import is_op, parameters
-from bayesstruct.fields.priors.random_fields import IncompletePairwiseRV, PairwiseRV
+from bayesstruct.fields.recognition.fields import Field, fields_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["sandwich"]
 
-_TOO_FAR = 20.0  # times as large a standard deviation, which no correction should come to
-_MOST = 3000  # parameters, whose covariance matrix is taken apart
+_TOO_FAR = 20.0  # times as large a standard deviation: beyond it, the table does not determine the parameters
+_MOST = 3000  # largest number of parameters, for their covariance matrix
 _MARK = "sandwich"  # attribute of draws that have been corrected
 
 
-def sandwich(idata, model=None):
+def sandwich(idata: "xr.DataTree", model: pm.Model | None = None) -> "xr.DataTree":
     r"""Correct the spread of draws that were made with a pseudo-likelihood.
 
-    The pseudo-likelihood uses each cell many times, as if it were seen anew, so that its posterior is
+    The pseudo-likelihood uses each value several times, as if it were observed anew, so that the posterior is
     too narrow. The draws are moved away from their mean :math:`\hat\theta` so that their covariance,
     V, becomes that of the estimator,
 
@@ -25,10 +29,10 @@ def sandwich(idata, model=None):
         \theta^* = \hat\theta + \Omega (\theta - \hat\theta), \qquad
         \Omega = V J^{1/2} V^{-1/2}, \qquad \Omega V \Omega' = V J V,
 
-    J being the sum over the rows of the squared scores. Zeros stay zeros: what is corrected are the
-    biases and the weights of edges whose posterior probability is at least one half, in the draws in
-    which they are present. Probabilities and Bayes factors of edges are **not** corrected. What only the prior holds,
-    as the row and column means of full tables that can be moved into the biases, loses its spread, since
+    J being the sum over the rows of the squared scores. Zeros stay zeros: the correction applies to the
+    biases and to the weights of edges whose posterior probability is at least one half, in the draws in
+    which they are present. Probabilities and Bayes factors of edges are **not** corrected. Combinations of parameters that only
+    the prior determines, as the row and column means of full tables, lose their spread, since
     the estimator does not vary there: read the strengths of edges, not single entries of full tables.
 
     Parameters
@@ -37,7 +41,7 @@ def sandwich(idata, model=None):
         Result of :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` with
         ``likelihood="pseudo"``.
     model : pymc.Model, optional
-        The model on the context stack unless given.
+        By default the model in context.
 
     Returns
     -------
@@ -48,7 +52,7 @@ def sandwich(idata, model=None):
     ------
     ValueError
         If there is no model, it has no pseudo-likelihood of a complete table, it is of another table than the
-        draws, these have been corrected before or sorted, there are too few to know their covariance, or the correction
+        draws, these have been corrected before or sorted, they are too few to estimate their covariance, or the correction
         is so large that the table does not determine the parameters.
 
     References
@@ -70,15 +74,15 @@ def sandwich(idata, model=None):
             "inside `with model:`"
         )
     model = pm.modelcontext(model)
-    rows, names = _field(model)
+    field, names = _field(model)
     posterior = idata["posterior"]
     if _MARK in posterior.attrs:
-        raise ValueError("these draws have been corrected already: a second time would be too much")
+        raise ValueError("these draws have been corrected already: read them as they are")
     draws = [_flat(posterior, name) for name in names]
-    potentials = rows.owner.op.potentials
+    potentials = field.potentials
     if [d.shape[1] for d in draws] != [potentials.bias_size, potentials.weight_size]:
         raise ValueError("the draws are those of another model: pass the model that was sampled")
-    _check_table(idata, model, rows)
+    _check_table(idata, model, field.rows)
     _check_labels(posterior, model, names)
     theta = np.concatenate(draws, axis=1)
     on = theta != 0
@@ -91,28 +95,33 @@ def sandwich(idata, model=None):
             f"least {5 * len(at):,}"
         )
     corrected = theta.copy()
-    corrected[:, at] = _spread(theta[:, at], on[:, at], _squared_scores(model, rows, theta, on, at))
+    corrected[:, at] = _spread(
+        theta[:, at], on[:, at], _squared_scores(model, field, theta, on, at)
+    )
     first = draws[0].shape[1]
     parts = dict(zip(names, (corrected[:, :first], corrected[:, first:]), strict=True))
     return _copy(idata, parts, potentials)
 
 
-def _field(model):
-    fields = [rv for rv in model.observed_RVs if is_op(rv, PairwiseRV)]
-    if len(fields) != 1 or fields[0].owner.op.likelihood != "pseudo":
-        raise ValueError('the correction is for one random field with likelihood="pseudo"')
-    [rows] = fields
-    if is_op(rows, IncompletePairwiseRV):
-        raise ValueError("the correction needs a complete table: drop the rows with missing cells")
-    names = [v.name for v in parameters(rows)]
+def _field(model) -> tuple[Field, list[str]]:
+    """Field of a model with a pseudo-likelihood, and the names of its biases and weights."""
+    fields = [field for field in fields_of(model) if field.rows in model.observed_RVs]
+    if len(fields) != 1 or fields[0].likelihood != "pseudo":
+        raise ValueError(
+            'the correction is for one Markov random field with likelihood="pseudo", which this model does not have'
+        )
+    [field] = fields
+    if field.missing is not None:
+        raise ValueError("the correction needs a complete table: drop the rows with missing values")
+    names = [str(field.bias.name), str(field.weight.name)]
     known = {v.name for v in model.unobserved_RVs}
     if not set(names) <= known:
-        raise ValueError("biases and weights must be variables of the model by themselves")
-    return rows, names
+        raise ValueError("biases and weights must be variables of the model, not expressions")
+    return field, names
 
 
 def _check_table(idata, model, rows):
-    """Refuse a model of another table than that of the draws, if the result has it."""
+    """Raise if the result has another table than the model."""
     if "observed_data" not in idata.children or rows.name not in idata["observed_data"]:
         return
     table = model.rvs_to_values[rows].eval(mode="FAST_COMPILE")
@@ -121,7 +130,7 @@ def _check_table(idata, model, rows):
 
 
 def _check_labels(posterior, model, names):
-    """Refuse draws whose entries are not in the order of the model."""
+    """Raise if the entries of the draws are not in the order of the model."""
     for name in names:
         for dim in posterior[name].dims[2:]:
             labels = model.coords.get(dim)
@@ -137,14 +146,14 @@ def _flat(posterior, name):
     return values.reshape(values.shape[0] * values.shape[1], -1)
 
 
-def _squared_scores(model, rows, theta, on, at):
-    """Sum over the rows of the table of the squared scores at the mean of what is present."""
+def _squared_scores(model, field, theta, on, at):
+    """Sum over the rows of the table of the squared scores, at the means of the parameters that are present."""
     from bayesstruct.fields.solvers.likelihoods import PseudoLikelihood
 
-    potentials = rows.owner.op.potentials
+    potentials = field.potentials
     centre = np.zeros(theta.shape[1])
     centre[at] = theta[:, at].sum(axis=0) / on[:, at].sum(axis=0)
-    fit = PseudoLikelihood(potentials, model.rvs_to_values[rows].eval(mode="FAST_COMPILE"))
+    fit = PseudoLikelihood(potentials, model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE"))
     first = potentials.bias_size
     scores = fit.row_scores(centre[:first], centre[first:])[:, at]
     scores = scores - np.average(scores, axis=0, weights=fit.counts)
@@ -152,7 +161,7 @@ def _squared_scores(model, rows, theta, on, at):
 
 
 def _spread(theta, on, meat):
-    """Draws whose covariance is V J V instead of V."""
+    """Transform draws so that their covariance is V J V instead of V."""
     count = on.sum(axis=0)
     mean = theta.sum(axis=0) / count
     away = np.where(on, theta - mean, 0.0)
@@ -167,7 +176,7 @@ def _spread(theta, on, meat):
     if (after > _TOO_FAR * before).any():
         raise ValueError(
             f"the correction would make a standard deviation {(after / before).max():.0f} times as large: the table does "
-            "not determine these parameters, or the model is far from it; leave the intervals as they are, or use "
+            "not determine these parameters, or the model is far from it; report the uncorrected intervals, or use "
             'likelihood="exact"'
         )
     return np.where(on, mean + moved, 0.0)

@@ -4,9 +4,11 @@ r"""The exact log partition function of a pairwise Markov random field, with its
 
     A(u, t) = \log \sum_x \exp\Bigl( \sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j) \Bigr)
 
-Its gradient are the marginal probabilities of states and of pairs of states, its Hessian their
+Its gradient is the vector of marginal probabilities of states and of pairs of states, its Hessian their
 covariance (Wainwright and Jordan 2008, proposition 3.1).
 """
+
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -18,10 +20,14 @@ from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["CovarianceProduct", "LogPartition", "log_partition", "tables"]
 
 
-def tables(bias, weight, potentials: Potentials):
+def tables(bias, weight, potentials):
     """Unary and pair tables of log-potentials, flat, from biases and weights.
 
     Parameters
@@ -45,7 +51,7 @@ def tables(bias, weight, potentials: Potentials):
 
 
 def _vector(name, value, potentials, size):
-    """Return a vector of that many elements: looked up by position, others would be read silently."""
+    """Return a vector, or raise if its length is wrong: its elements are looked up by position."""
     value = pt.as_tensor_variable(value)
     if value.type.ndim != 1 or value.type.shape[0] not in (None, size):
         raise ValueError(
@@ -55,7 +61,9 @@ def _vector(name, value, potentials, size):
     return pt.specify_shape(value, (size,))
 
 
-def log_partition(bias, weight, potentials: Potentials):
+def log_partition(
+    bias: "TensorVariable | ArrayLike", weight: "TensorVariable | ArrayLike", potentials: Potentials
+) -> "TensorVariable":
     """Logarithm of the sum over all joint states, exactly.
 
     Parameters
@@ -63,8 +71,8 @@ def log_partition(bias, weight, potentials: Potentials):
     bias, weight : tensor_like, shapes (biases,) and (weights,)
         Of the potentials.
     potentials : Potentials
-        If they have `edges`, variables are summed out one by one along these, where that is shorter
-        than to go through all joint states: for a chain, a tree or a narrow grid of any length.
+        If they have `edges`, variables are summed out one by one along these if that is cheaper
+        than enumeration of all joint states: for a chain, a tree or a narrow grid of any length.
 
     Returns
     -------
@@ -74,9 +82,8 @@ def log_partition(bias, weight, potentials: Potentials):
     Raises
     ------
     ValueError
-        If biases or weights have another length than the potentials need; if there are more joint
-        states than can be gone through, and the edges are not given or too many to sum variables out
-        along them.
+        If biases or weights have the wrong length; if there are too many joint states to enumerate, and
+        the edges are not given or too many to sum variables out along them.
 
     References
     ----------
@@ -100,12 +107,12 @@ def log_partition(bias, weight, potentials: Potentials):
     >>> float(log_partition([0.0] * 100, [0.0] * 99, chain).eval()).__round__(4)
     69.3147
     """
-    unary, pair = tables(bias, weight, potentials)
-    return LogPartition(potentials.states, potentials.edges)(unary, pair)[0]
+    outputs = LogPartition(potentials.states, potentials.edges)(*tables(bias, weight, potentials))
+    return cast("list[TensorVariable]", outputs)[0]
 
 
 class _Exact(InterpretedOp):
-    """What the two operations share: the numbers of states, and the edges."""
+    """Base of the two operations, with the numbers of states and the edges."""
 
     __props__ = ("states", "edges")
 
@@ -114,13 +121,13 @@ class _Exact(InterpretedOp):
 
     @property
     def sums(self) -> ExactSums:
-        """How to sum; not a part of the Op, which is pickled and compared by its properties."""
+        """Method of summation; not a property, by which the Op is pickled and compared."""
         return ExactSums.of(self)
 
     def _check(self, *inputs):
         inputs = [pt.as_tensor_variable(v).astype("float64") for v in inputs]
         if any(v.type.ndim != 1 for v in inputs):
-            raise TypeError("the tables of a random field are vectors")
+            raise TypeError("the tables of a Markov random field must be vectors")
         return inputs
 
 
@@ -137,12 +144,12 @@ class LogPartition(_Exact):
     Raises
     ------
     ValueError
-        If the sum is too long.
+        If the sum takes too long.
     """
 
     def __init__(self, states, edges=None):
         super().__init__(states, edges)
-        _ = self.sums  # refuses what is too long
+        _ = self.sums  # raises if it takes too long
 
     def make_node(self, unary, pair):
         """Apply the Op."""
@@ -199,7 +206,7 @@ class CovarianceProduct(_Exact):
         return self.sums.covariance_product(*inputs)
 
     def pullback(self, inputs, outputs, cotangents):
-        """Symmetric in the directions; derivatives of third order are not there."""
+        """Symmetric in the directions; without derivatives of third order."""
         if all(isinstance(c.type, DisconnectedType) for c in cotangents):
             return [disconnected_type() for _ in inputs]
         back = CovarianceProduct(self.states, self.edges)(*inputs[:2], *cotangents)

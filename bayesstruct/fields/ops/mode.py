@@ -7,6 +7,8 @@ gradients of the negative log-likelihood of the rows. With H the Hessian of the 
 .. math:: \bar c_m = -v' g_{m,A}, \qquad \bar\lambda = -v' \nabla\Omega_A .
 """
 
+from typing import TYPE_CHECKING, cast
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -16,10 +18,23 @@ from pytensor.graph.basic import Apply
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.fields.kernels.potentials import Potentials
 
-__all__ = ["PairwiseMode", "pairwise_mode"]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
+
+__all__ = ["PairwiseMode", "pairwise_mrf_mode"]
 
 
-def pairwise_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo", tol=1e-9):
+def pairwise_mrf_mode(
+    counts: "TensorVariable | ArrayLike",
+    rate: "TensorVariable | float",
+    *,
+    codes: "ArrayLike",
+    potentials: Potentials,
+    norm: float | str = 2,
+    likelihood: str = "pseudo",
+    tol: float = 1e-9,
+) -> "list[TensorVariable]":
     r"""Mode of biases and weights of a Markov random field under a (group-)Laplace prior.
 
     .. math::
@@ -29,14 +44,14 @@ def pairwise_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo
     Parameters
     ----------
     counts : tensor_like, shape (n,)
-        :math:`c`, how often each row counts: ones, or the weights of a Bayesian bootstrap.
+        :math:`c`, multiplicities or weights of the rows: ones, or the weights of a Bayesian bootstrap.
     rate : tensor_like, scalar
         :math:`\lambda`, the rate of the prior.
     codes : (n, p) array_like of int
         States of the rows, counted from 0.
     potentials : Potentials
     norm : {2, 1, numpy.inf, "nuclear"}
-        With the last two the operation is an initialiser only: it has no derivative, and asking for
+        With the last two the operation is an initialiser only: it has no derivative, and a request for
         one raises.
     likelihood : {"pseudo", "exact"}
     tol : float
@@ -51,16 +66,16 @@ def pairwise_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo
     Raises
     ------
     ValueError
-        If an option is unknown or the states do not fit.
+        If an option is unknown or the codes are not states of the potentials.
 
     Notes
     -----
-    For tables of some tens of variables: the Newton steps, and derivatives, take the Hessian of all
+    For tables of some tens of variables: Newton steps and derivatives need the Hessian of all
     active parameters.
 
-    The derivatives are exact where no edge is on the verge of leaving or entering, which excludes a
-    set of measure zero. Full potentials under norm 1 have flat directions (cells can be traded
-    against biases); there the mode is not unique, and the derivative is that of the smallest change.
+    The derivatives are exact if no edge is about to leave or enter, which excludes a
+    set of measure zero. Full potentials under norm 1 have flat directions (entries of tables can be moved
+    into biases); there the mode is not unique, and the derivative is that of the smallest change.
 
     References
     ----------
@@ -73,11 +88,12 @@ def pairwise_mode(counts, rate, *, codes, potentials, norm=2, likelihood="pseudo
     >>> from bayesstruct.fields.kernels.potentials import Potentials
     >>> codes = np.array([[0, 0], [1, 1], [1, 1], [0, 1]])
     >>> potentials = Potentials("ordinal", (2, 2))
-    >>> bias, weight = pairwise_mode(np.ones(4), 100.0, codes=codes, potentials=potentials)
+    >>> bias, weight = pairwise_mrf_mode(np.ones(4), 100.0, codes=codes, potentials=potentials)
     >>> weight.eval().tolist()
     [0.0]
     """
-    return list(PairwiseMode(_Rows(codes), potentials, norm, likelihood, tol)(counts, rate))
+    mode = PairwiseMode(_Rows(codes), potentials, norm, likelihood, tol)
+    return list(cast("list[TensorVariable]", mode(counts, rate)))
 
 
 class _Rows:
@@ -86,11 +102,11 @@ class _Rows:
     def __init__(self, codes):
         self.codes = np.asarray(codes, np.int64)
         if self.codes.ndim != 2:
-            raise ValueError(f"`codes` is a table of states, it has shape {self.codes.shape}")
+            raise ValueError(f"`codes` must be a table of states, it has shape {self.codes.shape}")
 
 
 class PairwiseMode(InterpretedOp):
-    """Mode of a Markov random field; see `pairwise_mode`."""
+    """Mode of a Markov random field; see `pairwise_mrf_mode`."""
 
     __props__ = ("rows", "potentials", "norm", "likelihood", "tol")
 
@@ -103,8 +119,10 @@ class PairwiseMode(InterpretedOp):
         top = np.array(potentials.states)
         codes = rows.codes
         if codes.shape[1] != len(top) or (codes < 0).any() or (codes >= top).any():
-            raise ValueError("`codes` must hold a state of the potentials in every cell")
-        likelihood_for(likelihood, potentials, codes[:1])  # refuses what is unknown or too large
+            raise ValueError(
+                "every entry of `codes` must be a state of the potentials, counted from 0"
+            )
+        likelihood_for(likelihood, potentials, codes[:1])  # raises if it is unknown or too large
         single = potentials.weight_size == len(potentials.ends[0])
         self.rows, self.potentials, self.likelihood = rows, potentials, likelihood
         self.norm, self.tol = 1 if single else norm, float(tol)
@@ -131,16 +149,22 @@ class PairwiseMode(InterpretedOp):
     def compute(self, counts, rate):
         """Solve."""
         from bayesstruct.fields.solvers.curvature import polish
-        from bayesstruct.fields.solvers.modes import solve_pairwise
+        from bayesstruct.fields.solvers.modes import solve_field
 
         potentials = self.potentials
         good = np.isfinite(counts).all() and (counts >= 0).all() and counts.sum() > 0
         if not (good and np.isfinite(rate) and rate >= 0 and len(counts) == len(self.rows.codes)):
             return np.full(potentials.bias_size, np.nan), np.full(potentials.weight_size, np.nan)
-        solution = solve_pairwise(
-            self.rows.codes, potentials, norm=self.norm, rate=float(rate),
-            likelihood=self.likelihood, bias_ridge=0.0, tol=self.tol, counts=counts,
-        )  # fmt: skip
+        solution = solve_field(
+            self.rows.codes,
+            potentials,
+            norm=self.norm,
+            rate=float(rate),
+            likelihood=self.likelihood,
+            bias_ridge=0.0,
+            tol=self.tol,
+            counts=counts,
+        )
         if self.norm not in (1, 2):
             return solution.bias, solution.weight
         likelihood = self._problem(counts)
@@ -152,7 +176,7 @@ class PairwiseMode(InterpretedOp):
     def pullback(self, inputs, outputs, cotangents):
         """Apply the implicit-function theorem on the active set."""
         if self.norm not in (1, 2):
-            reason = f"modes under norm {self.norm!r} serve as starts only, without derivatives"
+            reason = f"modes under norm {self.norm!r} are starting values without derivatives"
             return [grad_undefined(self, i, inputs[i], reason) for i in range(2)]
         given = [
             pt.zeros_like(o) if isinstance(c.type, DisconnectedType) else c

@@ -1,17 +1,22 @@
-"""How strong the interaction of a pair is, whatever the potentials: one number for each edge."""
+"""Strength of the interaction of each pair, one number for each edge under any potentials."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytensor.tensor as pt
 
 from bayesstruct.fields.kernels.potentials import Potentials
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["interaction_strengths", "negligible_probability"]
 
 
-def interaction_strengths(weight, potentials: Potentials):
+def interaction_strengths(weight: "TensorVariable", potentials: Potentials) -> "TensorVariable":
     """Norm of the interaction of each pair of a Markov random field.
 
-    That of :meth:`bayesstruct.fields.kernels.potentials.Potentials.interaction_norms`, as a tensor.
+    See :meth:`bayesstruct.fields.kernels.potentials.Potentials.interaction_norms`; here for a tensor.
 
     Parameters
     ----------
@@ -22,7 +27,7 @@ def interaction_strengths(weight, potentials: Potentials):
     Returns
     -------
     TensorVariable
-        (edges,), not negative; zero without interaction.
+        (edges,), not negative; zero if there is no interaction.
     """
     index, coefficient = potentials.pair_map
     cells = coefficient * weight[pt.as_tensor_variable(index)]
@@ -40,15 +45,17 @@ def interaction_strengths(weight, potentials: Potentials):
     return strengths
 
 
-def negligible_probability(potentials: Potentials, rate, norm, cut, draws=20_000):
+def negligible_probability(
+    potentials: Potentials, rate: float, norm: float | str, cut: float, draws: int = 20_000
+) -> np.ndarray:
     """Prior probability that the strength of an interaction exceeds `cut`, by simulation.
 
     Parameters
     ----------
     potentials : Potentials
-        With several weights to a pair.
+        With several weights for each pair.
     rate : float
-        Of the group-Laplace prior.
+        Rate of the group-Laplace prior.
     norm : {1, 2, numpy.inf, "nuclear"}
     cut : float
     draws : int

@@ -1,28 +1,36 @@
-"""How much two columns of a Markov random field tell about each other, given all others."""
+"""Dependence of two columns of a Markov random field given all others, as mutual information."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.data.arguments import probability as check_probability
-from bayesstruct.fields.kernels.potentials import KINDS, Potentials
+from bayesstruct.fields.kernels.potentials import Potentials
+from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.edge_tables import EDGE_READERS, edge_table
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.edges import EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
+from bayesstruct.graphs.records import EdgePrior
+from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["conditional_information", "edge_information"]
 
-#: Joint states up to which all of them are gone through.
+#: Largest number of joint states that is summed over.
 ENUMERATED = 2**16
 
 
 def edge_information(
-    idata, *, hdi_prob: float = 0.94, draws: int = 200, group: str = "posterior"
+    idata: "xr.DataTree",
+    *,
+    ci_prob: float | None = None,
+    draws: int = 200,
+    group: str = "posterior",
 ) -> "pd.DataFrame":
     r"""Summarise how strongly each pair of columns depends on each other, given all others.
 
@@ -33,8 +41,8 @@ def edge_information(
     ----------
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf`.
-    hdi_prob : float, between 0 and 1
-        Probability of the highest-density intervals.
+    ci_prob : float, optional
+        Probability of the highest-density intervals, ArviZ's ``rcParams["stats.ci_prob"]`` by default.
     draws : int
         Number of draws used, spread evenly over all of them.
     group : {"posterior", "prior"}
@@ -48,10 +56,10 @@ def edge_information(
         source, target
             Names of the two variables.
         information, information_low, information_high
-            Mean and interval of the conditional mutual information, in nats; zero where the edge is
-            absent, without which no draw is left out.
+            Mean and interval of the conditional mutual information, in nats; draws without the edge
+            count as zero.
         norm, norm_low, norm_high
-            Mean and interval of the norm of the interaction: of the table of log-potentials less
+            Mean and interval of the norm of the interaction: of the table of log-potentials minus
             its row and column means.
 
         ``attrs["estimator"]`` is ``"enumeration"`` or ``"rows"`` (see Notes).
@@ -59,20 +67,19 @@ def edge_information(
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of such a model, or an option is out of range.
+        If `idata` is not a result of such a model, or an option is out of range.
 
     Notes
     -----
     .. math:: I(X_i; X_j \mid X_{-ij}) = E \log
         \frac{p(X_i, X_j \mid X_{-ij})}{p(X_i \mid X_{-ij}) \, p(X_j \mid X_{-ij})}
 
-    (Cover and Thomas 2006, equation 2.61) under the random field of each draw. It is zero exactly if
+    (Cover and Thomas 2006, equation 2.61) under the Markov random field of each draw. It is zero exactly if
     the pair has no interaction. A pair of normal variables with partial correlation r has
     :math:`-\tfrac12 \log(1 - r^2)`: 0.005 at 0.1, 0.047 at 0.3, 0.144 at 0.5.
 
-    Up to 2^16 joint states the expectation is a sum over all of them. Beyond, it is that over the law
-    of the pair alone, averaged over the rests of the observed rows, whose missing cells are those of
-    the draw.
+    Up to 2^16 joint states the expectation is a sum over all of them. Beyond, it is an expectation over the
+    pair alone, averaged over the other columns of the observed rows, whose missing values are those of the draw.
 
     References
     ----------
@@ -84,7 +91,7 @@ def edge_information(
     """
     import pandas as pd
 
-    check_probability("hdi_prob", hdi_prob)
+    prob = interval_probability(ci_prob)
     if draws < 1:
         raise ValueError(f"`draws` must be at least 1, got {draws}.")
     posterior = read_edges(idata, group)
@@ -100,11 +107,11 @@ def edge_information(
         ("norm", potentials.interaction_norms(weight)),
     ):
         table[name] = values.mean(axis=0)
-        table[f"{name}_low"], table[f"{name}_high"] = _interval(values, hdi_prob)
+        table[f"{name}_low"], table[f"{name}_high"] = _interval(values, prob)
     table = table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
     table.attrs = {
         "estimator": "enumeration" if rows is None else "rows",
-        "hdi_prob": hdi_prob,
+        "ci_prob": prob,
         "draws": len(keep),
     }
     return table
@@ -121,8 +128,8 @@ def conditional_information(
         Of all pairs, or of those that are joined.
     bias, weight : arrays, shapes (draws, biases) and (draws, weights)
     rows : (n, p) or (draws, n, p) array of int, optional
-        States over whose rests the information is averaged. All joint states are gone through, with
-        their probabilities, if not given.
+        The information of a pair is averaged over the states of the other columns in these rows. By default it
+        is the sum over all joint states, weighted by their probabilities.
 
     Returns
     -------
@@ -136,7 +143,7 @@ def conditional_information(
 
     Examples
     --------
-    Two fair coins that are always the same, nearly:
+    Two fair coins that nearly always show the same side:
 
     >>> potentials = Potentials("spin", (2, 2))
     >>> conditional_information(potentials, np.zeros((1, 2)), np.array([[9.0]])).round(3)
@@ -155,7 +162,7 @@ def conditional_information(
 
 
 def _over_all_states(potentials, bias, weight):
-    """Entropies of all variables but one, but the other, but both, and of all."""
+    """Sum over all joint states: entropies of all variables, without one of a pair, and without both."""
     from scipy.special import entr
 
     from bayesstruct.fields.kernels.exact_sums import ExactSums
@@ -163,8 +170,8 @@ def _over_all_states(potentials, bias, weight):
     if not _enumerable(potentials):
         total = float(np.prod(potentials.states, dtype=float))
         raise ValueError(
-            f"{potentials.p} variables have {total:.3g} joint states, at most {ENUMERATED:,} are gone "
-            "through: pass rows to average over."
+            f"{potentials.p} variables have {total:.3g} joint states, at most {ENUMERATED:,} are summed "
+            "over: pass `rows` to average over."
         )
     sums, ends = ExactSums.of(potentials), list(zip(*potentials.ends, strict=True))
     out = np.zeros((len(bias), len(ends)))
@@ -189,7 +196,7 @@ def _over_rows(potentials, bias, weight, rows):
     if rows.ndim == 3 and len(rows) != len(bias):
         raise ValueError(f"`rows` has {len(rows)} tables for {len(bias)} draws.")
     if (rows < 0).any() or (rows >= np.array(potentials.states)).any():
-        raise ValueError("`rows` has codes that are not states; missing cells must be filled.")
+        raise ValueError("`rows` has codes that are not states; missing values must be filled in.")
     starts = potentials.unary_start, potentials.pair_start
     states, ends = np.array(potentials.states), potentials.ends
     out = np.empty((len(bias), len(ends[0])))
@@ -206,26 +213,22 @@ def _enumerable(potentials):
 
 def _potentials(posterior: EdgePosterior) -> Potentials:
     constants = posterior.constants
-    if "potentials" not in constants or "states" not in constants:
+    if not FieldPotentials.is_in(constants):
         raise ValueError(
             "This result is not one of bs.models.ising or bs.models.pairwise_mrf: it has no "
-            "`potentials` and `states`. Of a random field in a model of your own, pass the draws to "
+            "`potentials` and `states`. Of a Markov random field in a model of your own, pass the draws to "
             "bs.structure.conditional_information."
         )
     order = np.lexsort((posterior.target, posterior.source))
-    count = int(constants.get("pair_count", len(order)))
+    count = EdgePrior.read(constants).count if EdgePrior.is_in(constants) else None
+    count = len(order) if count is None else int(count)
     if len(order) != count or (order != np.arange(count)).any():
         raise ValueError(
-            f"The information of an edge depends on all {count} of the model, in their order; this result has "
-            f"{len(order)} of them, or they were sorted: give the whole result, and cut or sort the table that comes "
-            "of it."
+            f"The information of an edge depends on all {count} edges of the model, in their order; this result has "
+            f"{len(order)} of them, or they were sorted: pass the whole result, and select from or sort the table "
+            "that this function returns."
         )
-    kind = KINDS[int(constants["potentials"].item())]
-    states = tuple(map(int, constants["states"].values))
-    ends = (posterior.source.tolist(), posterior.target.tolist())
-    every = len(ends[0]) == len(states) * (len(states) - 1) // 2
-    edges = None if every else tuple(zip(*ends, strict=True))
-    return Potentials(kind, states, int(constants["reference_state"].item()), edges)
+    return FieldPotentials.read(constants).with_edges(posterior.source, posterior.target)
 
 
 def _weight_name(posterior):
@@ -239,11 +242,11 @@ def _flat(posterior, name):
 
 
 def _rows(idata, posterior, keep):
-    """Observed rows; for each draw, if cells are missing."""
+    """Observed rows; for each draw, if values are missing."""
     rows = idata["observed_data"]["x"].values.astype(np.int64)
-    if "cell_missing" not in posterior.constants:
+    missing = MissingMask.mask(posterior.constants, rows.shape)
+    if not missing.any():
         return rows
-    missing = posterior.constants["cell_missing"].values.reshape(rows.shape) != 0
     filled = np.repeat(rows[None], len(keep), axis=0)
     filled[:, missing] = _flat(posterior, "x_missing")[keep]
     return filled

@@ -13,13 +13,19 @@ from bayesstruct.graphs.plots.intervals import draw_intervals
 from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, axes
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from matplotlib.axes import Axes
 
 __all__ = ["plot_item_rest", "plot_pair_tables", "plot_sum_scores"]
 
 
 def plot_pair_tables(
-    idata, *, prob: float = 0.95, group: str = "posterior_predictive", ax: "Axes | None" = None
+    idata: "xr.DataTree",
+    *,
+    prob: float = 0.95,
+    group: str = "posterior_predictive",
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the observed frequency of each pair of states against its predictive interval.
 
@@ -37,7 +43,7 @@ def plot_pair_tables(
     Returns
     -------
     matplotlib.axes.Axes
-        A bar on the diagonal is a cell that the model reproduces; orange bars miss it.
+        A bar that crosses the diagonal is a frequency that the model reproduces; the others are orange.
     """
     table = predictive_pair_tables(idata, prob=prob, group=group).dropna()
     ax = axes(ax, (5.2, 5.0))
@@ -48,7 +54,11 @@ def plot_pair_tables(
 
 
 def plot_item_rest(
-    idata, *, prob: float = 0.95, group: str = "posterior_predictive", ax: "Axes | None" = None
+    idata: "xr.DataTree",
+    *,
+    prob: float = 0.95,
+    group: str = "posterior_predictive",
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the correlation of each column with the sum of the others, observed and replicated.
 
@@ -75,7 +85,11 @@ def plot_item_rest(
 
 
 def plot_sum_scores(
-    idata, *, prob: float = 0.95, group: str = "posterior_predictive", ax: "Axes | None" = None
+    idata: "xr.DataTree",
+    *,
+    prob: float = 0.95,
+    group: str = "posterior_predictive",
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the distribution of the sum of the states of a row, observed and replicated.
 
@@ -90,8 +104,15 @@ def plot_sum_scores(
     """
     table = predictive_sum_scores(idata, prob=prob, group=group)
     ax = axes(ax, (6.0, 3.6))
-    ax.vlines(table.score, table.low, table.high, color=NEUTRAL, lw=4, alpha=0.5,
-              label=f"{prob:.0%} interval")  # fmt: skip
+    ax.vlines(
+        table.score,
+        table.low,
+        table.high,
+        color=NEUTRAL,
+        lw=4,
+        alpha=0.5,
+        label=f"{prob:.0%} interval",
+    )
     colours = np.where(table.inside, POSITIVE, NEGATIVE)
     ax.scatter(table.score, table.observed, c=colours, s=28, zorder=3, label="observed")
     ax.set_xlabel("sum score")

@@ -10,6 +10,7 @@ from bayesstruct.graphs.replicates import ends_of, replicated_tables
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["predictive_item_rest", "predictive_pair_tables", "predictive_sum_scores"]
 
@@ -17,7 +18,7 @@ _GROUP = "posterior_predictive"
 
 
 def predictive_pair_tables(
-    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+    idata: "xr.DataTree", *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
 ) -> "pd.DataFrame":
     """Compare the frequency of each pair of states of each pair of columns with replicated tables.
 
@@ -36,7 +37,7 @@ def predictive_pair_tables(
     Returns
     -------
     pandas.DataFrame
-        One row for each cell: ``source, target, source_state, target_state`` (counted from 0),
+        One row for each pair of states of each pair of columns: ``source, target, source_state, target_state`` (counted from 0),
         ``observed`` (relative frequency), ``mean, low, high`` of the replicated ones, ``p_value``
         (two-sided), ``inside``.
 
@@ -47,7 +48,7 @@ def predictive_pair_tables(
 
     Notes
     -----
-    Rows in which one of the two cells is missing are left out, of replicated tables too. Columns that
+    Rows in which one of the two values is missing are left out, also of replicated tables. Columns that
     are never observed together have no frequencies (NaN).
 
     References
@@ -80,12 +81,12 @@ def predictive_pair_tables(
 
 
 def predictive_item_rest(
-    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+    idata: "xr.DataTree", *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
 ) -> "pd.DataFrame":
     """Compare item-rest correlations with those of replicated tables.
 
-    The correlation of each column with the sum of all others: how much an item shares with the
-    rest of a questionnaire.
+    An item-rest correlation is that of a column with the sum of all others: how closely an item is related to
+    the rest of a questionnaire.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def predictive_item_rest(
     Notes
     -----
     Only complete rows count. A column that is constant in a replicated table has no correlation
-    there, and that table is left out for it; if it always is, there are no numbers (NaN).
+    there, and that table is left out for it; if it is constant in all of them, the numbers are NaN.
     """
     table, replicated, names = _complete_rows(idata, group, draws)
     summary = _compare(_item_rest, table, replicated, prob)
@@ -114,7 +115,7 @@ def predictive_item_rest(
 
 
 def predictive_sum_scores(
-    idata, *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
+    idata: "xr.DataTree", *, prob: float = 0.95, draws: int = 500, group: str = _GROUP
 ) -> "pd.DataFrame":
     """Compare the distribution of the sum of all states of a row with replicated tables.
 
@@ -151,7 +152,7 @@ def predictive_sum_scores(
 
 
 def _complete_rows(idata, group, draws):
-    """Tables without the rows that were not observed completely."""
+    """Tables without incomplete rows."""
     table, replicated, names = replicated_tables(idata, group, draws)
     complete = ~np.isnan(table).any(axis=1)
     if not complete.any():
@@ -168,7 +169,7 @@ def _compare(statistic, table, replicated, prob):
     actual = statistic(table)
     simulated = np.array([statistic(np.where(missing, np.nan, t)) for t in replicated])
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "All-NaN slice|Mean of empty slice")  # and stay NaN
+        warnings.filterwarnings("ignore", "All-NaN slice|Mean of empty slice")  # NaN stays NaN
         low, high = np.nanquantile(simulated, ends_of(prob), axis=0)
         mean = np.nanmean(simulated, axis=0)
     known = ~np.isnan(simulated)
@@ -190,7 +191,7 @@ def _compare(statistic, table, replicated, prob):
 
 
 def _labels(states):
-    """Both columns, and a state of each, for every cell of the tables of all pairs."""
+    """Both columns, and a state of each, for every pair of states of all pairs of columns."""
     parts = []
     for a, b in zip(*np.triu_indices(len(states), 1), strict=True):
         cells = np.indices((states[a], states[b])).reshape(2, -1).T

@@ -17,7 +17,7 @@ __all__ = ["IsingSimulation", "check_rows", "draw_couplings", "ising"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IsingSimulation:
-    """A simulated binary table with the truth behind it.
+    """A simulated binary table with its true graph.
 
     Attributes
     ----------
@@ -71,8 +71,8 @@ def ising(
     sign : {"random", "positive"}
         Of the couplings.
     sweeps : int, default 200
-        Gibbs sweeps of each row, which is the end of a chain of its own started at fair coins: rows
-        are independent, and from the model up to what these sweeps have not yet forgotten.
+        Gibbs sweeps of each row. Rows are the ends of independent chains that start at fair coins: they
+        follow the model up to the remaining influence of that start.
     random_seed : int or numpy.random.Generator, optional
 
     Returns
@@ -112,12 +112,14 @@ def ising(
 
 
 def check_rows(n: int, sweeps: int) -> None:
-    """Refuse a table without a row, and Gibbs sampling without a sweep."""
+    """Raise if there are no rows or no sweeps."""
     if n < 1 or sweeps < 1:
         raise ValueError(f"n and sweeps must be at least 1, got {n} and {sweeps}.")
 
 
-def draw_couplings(rng, count: int, coupling: tuple[float, float], sign: str) -> np.ndarray:
+def draw_couplings(
+    rng: np.random.Generator, count: int, coupling: tuple[float, float], sign: str
+) -> np.ndarray:
     """Draw couplings, uniform in absolute value.
 
     Parameters
@@ -135,7 +137,7 @@ def draw_couplings(rng, count: int, coupling: tuple[float, float], sign: str) ->
     Raises
     ------
     ValueError
-        If the range or the sign is none.
+        If the range or the sign is invalid.
     """
     low, high = coupling
     if not 0 <= low <= high < np.inf:

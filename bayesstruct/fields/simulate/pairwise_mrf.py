@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import networkx
     import pandas
 
-__all__ = ["PairwiseSimulation", "pairwise_mrf"]
+__all__ = ["PairwiseMRFSimulation", "pairwise_mrf"]
 
 P, STATES = 10, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairwiseSimulation:
-    """A simulated table of states with the truth behind it.
+class PairwiseMRFSimulation:
+    """A simulated table of states with its true graph.
 
     Attributes
     ----------
@@ -45,7 +45,9 @@ class PairwiseSimulation:
     def __repr__(self) -> str:
         n, p = self.data.shape
         edges = self.graph.number_of_edges()
-        return f"PairwiseSimulation({n:,} x {p:,} table, {edges:,} edges, {self.potentials.kind})"
+        return (
+            f"PairwiseMRFSimulation({n:,} x {p:,} table, {edges:,} edges, {self.potentials.kind})"
+        )
 
 
 def pairwise_mrf(
@@ -60,7 +62,7 @@ def pairwise_mrf(
     sign: str = "random",
     sweeps: int = 200,
     random_seed: int | np.random.Generator | None = None,
-) -> PairwiseSimulation:
+) -> PairwiseMRFSimulation:
     r"""Simulate a table of states from a pairwise Markov random field.
 
     .. math:: P(x) \propto \exp\Bigl(\sum_i u_i(x_i) + \sum_{i<j} t_{ij}(x_i, x_j)\Bigr),
@@ -74,8 +76,8 @@ def pairwise_mrf(
         Number of variables, named ``x0``, ``x1``, ...: by default that of `states`, or 10. Not used
         if `graph` is a networkx graph.
     potentials : str or Potentials, default "ordinal"
-        The family of the tables t, see :class:`bayesstruct.fields.kernels.potentials.Potentials`. Of an
-        object, kind, states and reference state are taken.
+        The family of the tables t, see :class:`bayesstruct.fields.kernels.potentials.Potentials`. Of a
+        Potentials object, kind, states and reference state are used.
     states : int or sequence of int, optional
         Number of states of all variables, or of each; 3 by default, 2 for ``"spin"``.
     graph : str or networkx.Graph, default "random"
@@ -84,36 +86,36 @@ def pairwise_mrf(
         As there.
     coupling : pair of float, default (1, 2)
         Smallest and largest absolute weight of an edge, uniform in between. For ordinal and
-        Blume-Capel potentials it is that of the two last states together, so that variables with
+        Blume-Capel potentials it is the log-potential of the two last states together, so that variables with
         more states do not depend on each other more strongly. Each cell of a full table has a
-        weight of its own, as has each state under ``"generalized_ising"``.
+        separate weight, as has each state under ``"generalized_ising"``.
     sign : {"random", "positive"}
-        Of the weights. Not for full tables, which have none.
+        Sign of the weights. Not for full tables.
     sweeps : int, default 200
-        Of Gibbs sampling, where that is needed.
+        Number of Gibbs sweeps, where Gibbs sampling is needed.
     random_seed : int or numpy.random.Generator, optional
         The same seed gives the same simulation.
 
     Returns
     -------
-    PairwiseSimulation
+    PairwiseMRFSimulation
 
     Raises
     ------
     ValueError
-        For an unknown or unsuitable graph, unknown potentials, potentials that do not go with the
+        For an unknown or unsuitable graph, unknown potentials, potentials that do not apply to the
         numbers of states, or a number out of range.
 
     Notes
     -----
     Biases balance the tables: :math:`u_i(s) = -\sum_j \frac{1}{k_j} \sum_t t_{ij}(s, t)` up to a
-    constant, so that no state of a variable is favoured while all others are uniform. For two
+    constant, so that no state of a variable is favoured if all other variables are uniform. For two
     states they are minus half the sum of the couplings, as in
     :func:`bayesstruct.simulate.ising`.
 
     Rows are drawn from the table of all joint states up to 2^16 of them; beyond, exactly by coupling
     from the past if all variables have two states and attract each other (Propp and Wilson 1996),
-    otherwise by `sweeps` Gibbs sweeps from uniform states, each row a chain of its own.
+    otherwise by `sweeps` Gibbs sweeps from uniform states, one chain for each row.
 
     References
     ----------
@@ -124,7 +126,7 @@ def pairwise_mrf(
     --------
     >>> simulation = pairwise_mrf(100, states=[2, 3, 4], graph="band", random_seed=1)
     >>> simulation
-    PairwiseSimulation(100 x 3 table, 3 edges, ordinal)
+    PairwiseMRFSimulation(100 x 3 table, 3 edges, ordinal)
     >>> simulation.data.max().tolist()
     [1, 2, 3]
     """
@@ -143,7 +145,7 @@ def pairwise_mrf(
     table = np.empty((n, len(names)), np.int64)
     Sampler(own, int(sweeps))(rng, bias, weight, table)
     every = Potentials(kind, own.states, reference)
-    return PairwiseSimulation(
+    return PairwiseMRFSimulation(
         pd.DataFrame(table, columns=names), truth, every, bias, _among_all(own, every, weight)
     )
 
@@ -152,7 +154,9 @@ def _family(potentials, states):
     """Kind, states and reference state."""
     if isinstance(potentials, Potentials):
         if states is not None:
-            raise ValueError("Leave `states` out: the potentials have their own.")
+            raise ValueError(
+                "Leave `states` out: the numbers of states are those of the potentials."
+            )
         return potentials.kind, potentials.states, potentials.reference
     if states is None:
         states = 2 if potentials == "spin" else STATES
@@ -169,7 +173,8 @@ def _per_variable(states, p) -> tuple[int, ...]:
 def _positions(graph) -> tuple[tuple[int, int], ...]:
     """Edges as positions of their ends, row by row."""
     at = {name: position for position, name in enumerate(graph.nodes)}
-    return tuple(sorted(tuple(sorted((at[a], at[b]))) for a, b in graph.edges))
+    pairs = ((at[a], at[b]) for a, b in graph.edges)
+    return tuple(sorted((min(pair), max(pair)) for pair in pairs))
 
 
 def _weights(family, coupling, sign, rng):
@@ -184,7 +189,7 @@ def _weights(family, coupling, sign, rng):
 
 
 def _balancing(family, pair):
-    """Biases that take the mean of each row and column out of the tables of the edges."""
+    """Biases that subtract the mean of each row and column from the tables of the edges."""
     k, start = family.states, family.unary_start
     unary = np.zeros(start[-1])
     for e, (i, j) in enumerate(zip(*family.ends, strict=True)):
@@ -201,7 +206,7 @@ def _balancing(family, pair):
 
 
 def _among_all(own, every, weight):
-    """Put the weights of the edges among zeros for all other pairs."""
+    """Weights of all pairs, zero for those without an edge."""
     i, j = own.ends
     edge = i * (2 * own.p - i - 1) // 2 + j - i - 1
     group = own.edge_of_weight

@@ -1,14 +1,20 @@
-"""Second derivatives of Markov random fields at a mode, and what follows from them."""
+"""Second derivatives of Markov random fields at a mode, Newton steps and linear systems."""
 
 import numpy as np
 
+from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.solvers.hessian import PseudoHessian
-from bayesstruct.fields.solvers.likelihoods import ExactLikelihood
+from bayesstruct.fields.solvers.likelihoods import ExactLikelihood, PseudoLikelihood
 
 __all__ = ["hessian", "penalty_curvature", "penalty_gradient", "polish", "solve_symmetric"]
 
 
-def hessian(likelihood, bias, weight, at) -> np.ndarray:
+def hessian(
+    likelihood: ExactLikelihood | PseudoLikelihood,
+    bias: np.ndarray,
+    weight: np.ndarray,
+    at: np.ndarray,
+) -> np.ndarray:
     """Hessian of the negative log-likelihood in some of the parameters.
 
     Parameters
@@ -41,8 +47,8 @@ def _exact(likelihood, bias, weight, at):
     return 0.5 * (out + out.T)
 
 
-def penalty_gradient(potentials, norm, weight) -> np.ndarray:
-    """Gradient of the sum of the norms of the edges, zero where an edge is.
+def penalty_gradient(potentials: Potentials, norm: float | str, weight: np.ndarray) -> np.ndarray:
+    """Gradient of the sum of the norms of the edges; zero for edges that are zero.
 
     Parameters
     ----------
@@ -56,7 +62,9 @@ def penalty_gradient(potentials, norm, weight) -> np.ndarray:
     return weight / np.where(size > 0, size, 1.0)[potentials.edge_of_weight]
 
 
-def penalty_curvature(potentials, norm, weight, at) -> np.ndarray:
+def penalty_curvature(
+    potentials: Potentials, norm: float | str, weight: np.ndarray, at: np.ndarray
+) -> np.ndarray:
     """Hessian of the sum of the norms of the active edges, in the weights `at`."""
     out = np.zeros((len(at), len(at)))
     if norm == 1:
@@ -70,14 +78,21 @@ def penalty_curvature(potentials, norm, weight, at) -> np.ndarray:
     return out
 
 
-def solve_symmetric(matrix, vector) -> np.ndarray:
-    """Solve on the range of a positive semidefinite matrix: directions of no curvature stay put."""
+def solve_symmetric(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Solve on the range of a positive semidefinite matrix: no step in directions without curvature."""
     values, vectors = np.linalg.eigh(matrix)
     known = values > 1e-10 * values.max(initial=1e-300)
     return vectors[:, known] @ ((vectors[:, known].T @ vector) / values[known])
 
 
-def polish(likelihood, norm, rate, bias, weight, steps=5):
+def polish(
+    likelihood: ExactLikelihood | PseudoLikelihood,
+    norm: float | str,
+    rate: float,
+    bias: np.ndarray,
+    weight: np.ndarray,
+    steps: int = 5,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Newton steps on the active set, down to rounding.
 
     Returns
@@ -104,7 +119,7 @@ def polish(likelihood, norm, rate, bias, weight, steps=5):
         moved = theta.copy()
         moved[at] -= solve_symmetric(matrix, gradient[at])
         if norm == 1 and (np.sign(moved[first:]) != np.sign(w)).any():
-            break  # a coefficient on the verge of leaving
+            break  # a coefficient about to become zero
         theta = moved
     return theta[:first], theta[first:], at, matrix
 

@@ -1,19 +1,24 @@
-r"""Prior laws of the graph of a random field, hyperparameters integrated out.
+r"""Prior distributions of the graph of a Markov random field, hyperparameters integrated out.
 
 Each has ``log_prior(on)``, the log probability of a graph, ``log_odds(on)``, the log odds of each edge
-when all others are as they are, infinite where it is certain, and ``adapt(on)``, which moves what is
-hidden to what goes best with a graph and says whether that changed anything.
+given all others, infinite if it is certain, and ``adapt(on)``, which moves hidden labels to their best
+values given a graph and returns whether any changed.
 """
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scipy.special import betaln, gammaln
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 __all__ = ["BlockEdges", "IndependentEdges", "SharedEdges", "beta_mode"]
 
 
-def beta_mode(a, b):
-    """Mode of beta distributions, inside the unit interval by a hair; the mean if there is none."""
+def beta_mode(a: "ArrayLike", b: "ArrayLike") -> np.ndarray:
+    """Mode of beta distributions, strictly inside the unit interval; the mean if there is no mode."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     inside = (a >= 1.0) & (b >= 1.0) & (a + b > 2.0)
     mode = np.where(inside, (a - 1.0) / np.where(inside, a + b - 2.0, 1.0), a / (a + b))
@@ -33,18 +38,18 @@ class IndependentEdges:
         with np.errstate(divide="ignore"):
             self._on, self._off = np.log(q), np.log1p(-q)
 
-    def log_prior(self, on) -> float:
+    def log_prior(self, on: np.ndarray) -> float:
         """Log probability of a graph."""
         return float(np.where(on, self._on, self._off).sum())
 
-    def log_odds(self, on) -> np.ndarray:
+    def log_odds(self, on: np.ndarray) -> np.ndarray:
         """Log odds of each edge."""
         return self._on - self._off
 
-    #: Nothing is hidden.
+    #: There are no hidden labels.
     labels = None
 
-    def adapt(self, on) -> bool:
+    def adapt(self, on: np.ndarray) -> bool:
         """Do nothing."""
         return False
 
@@ -58,7 +63,7 @@ class BlockEdges:
         \pi_r \sim \mathrm{Beta}(\alpha_r, \beta_r), \quad
         P(\text{edge } ij) = \pi_{r(z_i, z_j)}
 
-    The labels are moved in turn with the graph (`adapt`).
+    The search updates labels and graph in turn (`adapt`).
 
     Parameters
     ----------
@@ -80,7 +85,7 @@ class BlockEdges:
         self.labels = np.zeros(int(ends.max(initial=0)) + 1, int)
 
     def independent(self) -> IndependentEdges:
-        """Edges that have the mean of these probabilities."""
+        """Independent edges with the means of these probabilities."""
         mean = (self.alpha / (self.alpha + self.beta))[self.pair_of].mean()
         known = np.where(self.free, mean, self.certain > 0)
         return IndependentEdges(known)
@@ -88,14 +93,16 @@ class BlockEdges:
     def _pairs(self, labels):
         return self.pair_of[labels[self.ends[:, 0]], labels[self.ends[:, 1]]]
 
-    def counts(self, on, labels=None) -> tuple[np.ndarray, np.ndarray]:
-        """Free edges and free pairs without an edge, of each pair of labels."""
+    def counts(
+        self, on: np.ndarray, labels: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of present and absent edges that are not certain, for each pair of labels."""
         pairs = self._pairs(self.labels if labels is None else labels)
         size = len(self.alpha)
         present = np.bincount(pairs, on[self.free], minlength=size)
         return present, np.bincount(pairs, minlength=size) - present
 
-    def log_prior(self, on, labels=None) -> float:
+    def log_prior(self, on: np.ndarray, labels: np.ndarray | None = None) -> float:
         """Log probability of a graph and the labels."""
         labels = self.labels if labels is None else labels
         present, absent = self.counts(on, labels)
@@ -106,7 +113,7 @@ class BlockEdges:
         share += gammaln(c.sum()) - gammaln(c.sum() + len(labels))
         return float(out.sum() + share)
 
-    def log_odds(self, on) -> np.ndarray:
+    def log_odds(self, on: np.ndarray) -> np.ndarray:
         """Log odds of each edge given all others."""
         present, absent = self.counts(on)
         pairs, own = self._pairs(self.labels), on[self.free]
@@ -115,8 +122,8 @@ class BlockEdges:
         odds[self.free] -= np.log((absent + self.beta)[pairs] - ~own)
         return odds
 
-    def adapt(self, on) -> bool:
-        """Move the labels to the best that climbs from a few starts find."""
+    def adapt(self, on: np.ndarray) -> bool:
+        """Move the labels to the best end of climbs from a few starts."""
         if len(self.concentration) == 1:
             return False
         rng = np.random.default_rng(0)
@@ -128,7 +135,7 @@ class BlockEdges:
         return best > before + 1e-9
 
     def _climb(self, on, labels):
-        """Change one label at a time until nothing is gained."""
+        """Change one label at a time until no change is an improvement."""
         best, moved = self.log_prior(on, labels), True
         while moved:
             moved = False
@@ -144,7 +151,7 @@ class BlockEdges:
 
 
 class SharedEdges(BlockEdges):
-    """Edges of one unknown probability, which is integrated out: `BlockEdges` of a single label.
+    """Edges with one unknown probability, which is integrated out: `BlockEdges` with a single label.
 
     Parameters
     ----------

@@ -8,16 +8,16 @@ Weights come in blocks that are absent or present as a whole. With the blocks of
 
 by Laplace's method, which expands the logarithm to second order at its maximum (Tierney and Kadane
 1986). A Laplace slab has a kink, where the maximum often is, and a Cauchy slab may have two maxima;
-both are convex functions of :math:`w^2` on the log scale, so that a normal law touches each from below,
+both are convex functions of :math:`w^2` on the log scale, so that a normal density touches each from below,
 
 .. math::
 
     \log \mathrm{slab}(w) \ge \log \mathrm{slab}(\xi) - \tfrac12 \rho(\xi) (w^2 - \xi^2),
 
-and takes its place, with the best :math:`\xi_k^2 = m_k^2 + v_k`, the second moment of the approximation
-(Jaakkola and Jordan 2000). Of the normal law q that this gives, the evidence is the usual bound: the mean
-under q of the logarithm of all factors, the likelihood's expanded to second order, plus the entropy of q.
-With a normal slab this is Laplace's method itself. The pseudo-likelihood can stand for the likelihood.
+which replaces it, with the best :math:`\xi_k^2 = m_k^2 + v_k`, the second moment of the approximation
+(Jaakkola and Jordan 2000). This gives a normal distribution q. The evidence is the usual bound: the mean
+under q of the logarithm of all factors, that of the likelihood expanded to second order, plus the entropy of q.
+With a normal slab this is Laplace's method itself. The pseudo-likelihood can replace the likelihood.
 
 References
 ----------
@@ -29,6 +29,7 @@ estimation via variational methods. *Statistics and Computing* 10, 25-37, sectio
 import math
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,17 +38,20 @@ from scipy.special import ndtr
 
 from bayesstruct.fields.solvers.hessian import hessian_for
 
+if TYPE_CHECKING:
+    pass
+
 __all__ = ["FieldEvidence", "FieldPrior", "Fit", "log_slab", "mean_log_slab", "slab_precision"]
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 _STEPS, _HALVINGS, _MODE_STEPS = 100, 30, 1000
-_HAIR = 1e-9  # in units of the slab
+_OFFSET = 1e-9  # in units of the slab
 _CLOSE = 1e-10  # squared length of the last Newton step, in standard deviations
 
 
-def log_slab(slab, square, scale):
+def log_slab(slab: str, square: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Log density of a slab at values with these squares.
 
     Parameters
@@ -62,8 +66,10 @@ def log_slab(slab, square, scale):
     return -np.log(math.pi * scale) - np.log1p(square / scale**2)
 
 
-def mean_log_slab(slab, centre, variance, scale):
-    """Mean of the log density of a slab under normal laws.
+def mean_log_slab(
+    slab: str, centre: np.ndarray, variance: np.ndarray, scale: np.ndarray
+) -> np.ndarray:
+    """Mean of the log density of a slab under normal distributions.
 
     Parameters
     ----------
@@ -81,8 +87,8 @@ def mean_log_slab(slab, centre, variance, scale):
     return log_slab(slab, nodes**2, np.asarray(scale)[..., None]) @ _NODE_WEIGHTS
 
 
-def slab_precision(slab, square, scale):
-    """Precision of the normal law that touches a slab at values with these squares."""
+def slab_precision(slab: str, square: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Precision of the normal density that touches a slab at values with these squares."""
     if slab == "normal":
         return np.broadcast_to(1.0 / scale**2, np.shape(square))
     if slab == "laplace":
@@ -100,7 +106,7 @@ class FieldPrior:
     scale : (weights,) array
         Of the slab.
     mean, precision : (biases,) array
-        Of the normal law of the biases; a precision of zero makes them flat.
+        Of the normal prior of the biases; a precision of zero makes it flat.
     blocks : list of int arrays
         Weights that are absent or present together.
     """
@@ -114,7 +120,7 @@ class FieldPrior:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Approximation of the law of biases and weights given a graph.
+    """Approximation of the posterior of biases and weights given a graph.
 
     Attributes
     ----------
@@ -130,8 +136,8 @@ class Fit:
         Of the log-likelihood and the prior of the biases there.
     covariance : (k, k) array
     ridge, touching : (k,) array
-        Precision of the normal law in the place of each slab, and its log density at zero, so scaled
-        that the evidence is that of these laws; zero for biases.
+        Precision of the normal density that replaces each slab, and its log density at zero, scaled so
+        that the evidence is that of these densities; zero for biases.
     """
 
     on: np.ndarray
@@ -163,12 +169,12 @@ class FieldEvidence:
         proper = prior.precision[prior.precision > 0]
         self.constant = float((0.5 * np.log(proper) - _HALF_LOG_2PI).sum())
 
-    def members(self, on) -> np.ndarray:
+    def members(self, on: np.ndarray) -> np.ndarray:
         """Positions of the biases and of the weights of some blocks, in order."""
         weights = self.biases + np.flatnonzero(on[self.block_of])
         return np.concatenate([np.arange(self.biases), weights])
 
-    def smooth(self, theta) -> tuple[float, np.ndarray]:
+    def smooth(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Log-likelihood plus log prior of the biases, and the gradient."""
         value, gradient = self.likelihood(theta)
         away = theta[: self.biases] - self.prior.mean
@@ -177,21 +183,21 @@ class FieldEvidence:
         gradient[: self.biases] -= pull
         return self.constant - value - 0.5 * (pull @ away), gradient
 
-    def curvature(self, theta, at) -> np.ndarray:
+    def curvature(self, theta: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Negative Hessian of `smooth` in some parameters, biases first."""
         out = self.hessian(theta[: self.biases], theta[self.biases :], at)
         biases = np.arange(self.biases)
         out[biases, biases] += self.prior.precision
         return out
 
-    def fit(self, on, theta) -> Fit:
+    def fit(self, on: np.ndarray, theta: np.ndarray) -> Fit:
         """Approximate the integral over the parameters of a graph.
 
         Parameters
         ----------
         on : (blocks,) array of bool
         theta : (biases + weights,) array
-            Where to begin.
+            Starting point.
         """
         at = self.members(on)
         weights = at[self.biases :] - self.biases
@@ -214,11 +220,17 @@ class FieldEvidence:
         touching = share + 0.5 * ridge * centre**2
         none = np.zeros(self.biases)
         return Fit(
-            on.copy(), float(evidence), x, at, gradient, covariance,
-            np.concatenate([none, ridge]), np.concatenate([none, touching]),
-        )  # fmt: skip
+            on.copy(),
+            float(evidence),
+            x,
+            at,
+            gradient,
+            covariance,
+            np.concatenate([none, ridge]),
+            np.concatenate([none, touching]),
+        )
 
-    def mode(self, on, theta, tol=1e-9) -> tuple[np.ndarray, bool]:
+    def mode(self, on: np.ndarray, theta: np.ndarray, tol: float = 1e-9) -> tuple[np.ndarray, bool]:
         """Mode of biases and weights given a graph, from an approximation of it.
 
         Parameters
@@ -231,7 +243,7 @@ class FieldEvidence:
         Returns
         -------
         theta : (biases + weights,) array
-            A weight of a Laplace slab whose mode is zero is off by a hair, as it is not absent.
+            A weight of a Laplace slab whose mode is zero is slightly off zero, since it is not absent.
         converged : bool
         """
         at = self.members(on)
@@ -258,10 +270,10 @@ class FieldEvidence:
         return self._off_zero(x, at), bool(converged)
 
     def _off_zero(self, x, at):
-        """Move weights that are not absent off zero, which would mean that they are."""
+        """Move weights that are present off zero, which would mean absent."""
         own = at[self.biases :]
-        hair = _HAIR * self.prior.scale[own - self.biases]
-        x[own] = np.where(x[own] == 0.0, hair, x[own])
+        offset = _OFFSET * self.prior.scale[own - self.biases]
+        x[own] = np.where(x[own] == 0.0, offset, x[own])
         return x
 
     def _kinked_mode(self, x, at, scale, tol):
@@ -284,7 +296,7 @@ class FieldEvidence:
         return self._off_zero(x, at), found.converged
 
     def _newton(self, matrix, gradient, x, scale, spread):
-        """Step, and the normal laws that touch the slabs at its end."""
+        """Step, and the normal densities that touch the slabs at its end."""
         first, slab = self.biases, self.prior.slab
         size = len(x)
         if spread is None:
@@ -306,7 +318,7 @@ class FieldEvidence:
         return step, ridge, spread, root
 
     def _advance(self, x, at, step, value, gradient, ridge):
-        """Take the step, or less of it where the density would fall."""
+        """Take the step, or a shorter one if the density would fall."""
         weights = at[self.biases :]
 
         def penalty(y):
@@ -324,7 +336,7 @@ class FieldEvidence:
 
 
 def _root(matrix):
-    """Upper Cholesky factor; directions without curvature get a little."""
+    """Upper Cholesky factor; a little is added to directions without curvature."""
     jitter = 0.0
     while True:
         try:
@@ -335,6 +347,6 @@ def _root(matrix):
             if jitter > 1.0:
                 raise ValueError(
                     "the density has no finite mode: some state never occurs and its bias has a flat prior; "
-                    "give the biases a normal one"
+                    "give the biases a normal prior"
                 ) from None
             jitter = max(10.0 * jitter, 1e-12)

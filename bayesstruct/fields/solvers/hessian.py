@@ -4,18 +4,26 @@ import itertools
 import math
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.fields.solvers.likelihoods import ExactLikelihood
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bayesstruct.fields.solvers.likelihoods import PseudoLikelihood
+
 __all__ = ["ExactHessian", "PseudoHessian", "hessian_for"]
 
-_CHUNK = 2**15  # joint states at a time
-_KEPT = 2**22  # numbers in the matrix of sufficient statistics that is kept
+_CHUNK = 2**15  # joint states that are processed at a time
+_KEPT = 2**22  # largest size of a matrix of sufficient statistics that is kept
 
 
-def hessian_for(likelihood):
+def hessian_for(
+    likelihood: "ExactLikelihood | PseudoLikelihood",
+) -> "Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]":
     """Return the function of biases, weights and positions that gives the Hessian.
 
     Parameters
@@ -61,6 +69,10 @@ class _Hessian:
             return out
         own = np.searchsorted(wide, at)
         return out[np.ix_(own, own)]
+
+    def _over_edges(self, bias, weight, edges):
+        """Hessian in all biases and in the weights of some edges."""
+        raise NotImplementedError
 
     @cached_property
     def bias_effects(self) -> list[np.ndarray]:
@@ -125,14 +137,14 @@ class PseudoHessian(_Hessian):
         return out
 
     def _binary(self, source, target, probability):
-        """Hessian of binary variables, whose weights and biases go with scores, all nodes at once."""
+        """Hessian of binary variables, whose weights and biases multiply scores, all nodes at once."""
         p, size = self.potentials.p, self.potentials.p + len(source)
         scores = self.potentials.scores
         spread = np.sqrt(
             self.likelihood.counts[:, None] * probability[:, ::2] * probability[:, 1::2]
         )
         spread *= scores[1::2] - scores[::2]
-        # Each regression has a bias, whose design is constant, and the edges of its variable.
+        # Each regression has a bias, with a constant design, and the edges of its variable.
         owner = np.concatenate([np.arange(p), source, target])
         other = np.concatenate([np.full(p, p), target, source])
         column = np.concatenate([np.arange(p), np.arange(p, size), np.arange(p, size)])
@@ -152,7 +164,7 @@ class PseudoHessian(_Hessian):
         return self.potentials.scores[self.potentials.unary_start[:-1] + self.likelihood.codes]
 
     def _scored(self, i, edges, others, probability):
-        """Hessian of one regression in biases and weights, each weight with one score."""
+        """Hessian of one regression in biases and weights, each weight multiplying one score."""
         cells = slice(self.potentials.unary_start[i], self.potentials.unary_start[i + 1])
         effect = np.column_stack([self.bias_effects[i], self.potentials.scores[cells]])
         counts, size = self.likelihood.counts, effect.shape[1]
@@ -170,7 +182,7 @@ class PseudoHessian(_Hessian):
         return out
 
     def _tables(self, i, edges, others, probability):
-        """Hessian of one regression in biases and weights, whose tables are any."""
+        """Hessian of one regression in biases and weights, for any tables."""
         codes, counts = self.likelihood.codes, self.likelihood.counts
         parts = [
             np.broadcast_to(
@@ -223,7 +235,7 @@ class ExactHessian(_Hessian):
 
     @cached_property
     def _all(self):
-        """Statistics of all joint states, if that is no large matrix."""
+        """Statistics of all joint states, if the matrix is not too large."""
         potentials = self.potentials
         size = potentials.bias_size + potentials.weight_size
         if self._total * size > _KEPT:

@@ -1,11 +1,15 @@
 """Likelihood and pseudo-likelihood of pairwise Markov random fields, with their gradients."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["ExactLikelihood", "PseudoLikelihood", "likelihood_for", "null_bias"]
 
@@ -19,7 +23,7 @@ class _Likelihood:
     codes : (n, p) array of int
         States of each row, counted from 0.
     counts : (n,) array_like, optional
-        How often each row counts; 1 by default.
+        Multiplicity or weight of each row; 1 by default.
     """
 
     def __init__(self, potentials: Potentials, codes, counts=None):
@@ -37,11 +41,17 @@ class _Likelihood:
 
     @cached_property
     def unary_counts(self) -> np.ndarray:
-        """How often each variable is in each state, flat."""
+        """Number of rows with each state of each variable, flat."""
         start = self.potentials.unary_start
         at = (start[:-1] + self.codes).ravel()
         weights = np.repeat(self.counts, self.potentials.p)
         return np.bincount(at, weights, minlength=int(start[-1]))
+
+    def value_and_gradients(
+        self, bias: np.ndarray, weight: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, and gradients in the biases and in the weights."""
+        raise NotImplementedError
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at biases followed by weights."""
@@ -54,7 +64,7 @@ class _Likelihood:
 class ExactLikelihood(_Likelihood):
     """The likelihood, whose partition function is a sum over all joint states.
 
-    It is summed up as :class:`bayesstruct.fields.kernels.exact_sums.ExactSums` does, which refuses what takes
+    See :class:`bayesstruct.fields.kernels.exact_sums.ExactSums`, which raises if the sum would take
     too long.
     """
 
@@ -64,7 +74,7 @@ class ExactLikelihood(_Likelihood):
 
     @cached_property
     def pair_counts(self) -> np.ndarray:
-        """How often each pair of variables is in each pair of states, flat."""
+        """Number of rows with each pair of states of each edge, flat."""
         potentials, k = self.potentials, np.asarray(self.potentials.states)
         i, j = potentials.ends
         out = np.zeros(int(potentials.pair_start[-1]))
@@ -72,7 +82,7 @@ class ExactLikelihood(_Likelihood):
             out[potentials.pair_start[:-1] + row[i] * k[j] + row[j]] += count
         return out
 
-    def row_scores(self, bias, weight) -> np.ndarray:
+    def row_scores(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Gradient of the log-likelihood of each distinct row, (rows, biases + weights)."""
         potentials = self.potentials
         k, (i, j) = np.asarray(potentials.states), potentials.ends
@@ -90,7 +100,9 @@ class ExactLikelihood(_Likelihood):
         potentials = self.potentials
         return np.concatenate([potentials.unary_pullback(unary), potentials.pair_pullback(pair)])
 
-    def value_and_gradients(self, bias, weight):
+    def value_and_gradients(
+        self, bias: np.ndarray, weight: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, and gradients in the biases and in the weights."""
         potentials = self.potentials
         unary, pair = potentials.unary(bias), potentials.pair(weight)
@@ -106,7 +118,9 @@ class ExactLikelihood(_Likelihood):
 class PseudoLikelihood(_Likelihood):
     """The product of the conditional probabilities of each state given the rest of its row."""
 
-    def value_and_gradients(self, bias, weight):
+    def value_and_gradients(
+        self, bias: np.ndarray, weight: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
         """Value, and gradients in the biases and in the weights."""
         evaluate = self._scored if self.potentials.scored else self._tables
         value, of_unary, of_weight = evaluate(self.potentials.unary(bias), weight)
@@ -126,7 +140,7 @@ class PseudoLikelihood(_Likelihood):
 
     @cached_property
     def _indicators(self):
-        """Whether a variable is in a state, for all states but the first: the others follow."""
+        """Indicators of all states but the first, which they determine."""
         cells, own = self._later
         state = cells - self.potentials.unary_start[own]
         return (self.codes[:, own] == state).astype(float)
@@ -138,7 +152,7 @@ class PseudoLikelihood(_Likelihood):
 
     @cached_property
     def _first(self):
-        """For each unary cell the one of the first state of the same variable."""
+        """For each unary cell that of the first state of the same variable."""
         return np.repeat(self.potentials.unary_start[:-1], self.potentials.states)
 
     def _scored(self, unary, weight):
@@ -150,9 +164,14 @@ class PseudoLikelihood(_Likelihood):
         fields = self._scores @ (couplings + couplings.T)
         of_unary = np.zeros_like(unary)
         value = scored_residuals(
-            fields, self.codes, self.counts, potentials.unary_start, unary, potentials.scores,
+            fields,
+            self.codes,
+            self.counts,
+            potentials.unary_start,
+            unary,
+            potentials.scores,
             of_unary,
-        )  # fmt: skip
+        )
         products = self._scores.T @ fields
         return value, of_unary, (products + products.T)[potentials.ends]
 
@@ -161,7 +180,7 @@ class PseudoLikelihood(_Likelihood):
         block = np.zeros((len(unary), len(unary)))
         block[self.potentials.cells] = pair
         block += block.T
-        # Column by column what another variable adds in its first state, and the change from there.
+        # Column by column the contribution of the first state of another variable, and the change from it.
         own = block - block[:, self._first]
         first = self.potentials.unary_start[:-1]
         constant = unary + block[first].sum(axis=0)
@@ -172,7 +191,7 @@ class PseudoLikelihood(_Likelihood):
         logits += constant[cells]
         return logits
 
-    def conditionals(self, bias, weight) -> np.ndarray:
+    def conditionals(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Probability of each state given the rest of each distinct row, (rows, unary cells)."""
         potentials = self.potentials
         cells, _ = self._later
@@ -199,7 +218,7 @@ class PseudoLikelihood(_Likelihood):
         return value, of_unary, potentials.pair_pullback(of_pair)
 
     def _complete(self, products, totals):
-        """Products of indicators and residuals for all states: those of a variable sum up."""
+        """Products of indicators and residuals for all states: those of one variable have a known sum."""
         size = int(self.potentials.unary_start[-1])
         cells, own = self._later
         first = self.potentials.unary_start[own]
@@ -212,7 +231,7 @@ class PseudoLikelihood(_Likelihood):
         np.subtract.at(out.T, first, wide.T)
         return out
 
-    def row_scores(self, bias, weight) -> np.ndarray:
+    def row_scores(self, bias: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Gradient of the log pseudo-likelihood of each distinct row, (rows, biases + weights)."""
         from bayesstruct.fields.kernels.pseudo import table_residuals
 
@@ -237,13 +256,15 @@ class PseudoLikelihood(_Likelihood):
         np.subtract.at(out, potentials.bias_size + index, coefficient[:, None] * of_pair)
         return out.T
 
-    def restricted(self, nodes, edges):
+    def restricted(self, nodes: np.ndarray, edges: np.ndarray) -> "PseudoLikelihood":
         """Return the pseudo-likelihood of some variables, which are independent of the others."""
         potentials = self.potentials.restricted(nodes, edges)
         return PseudoLikelihood(potentials, self.codes[:, nodes], self.counts)
 
 
-def likelihood_for(name: str, potentials: Potentials, codes, counts=None):
+def likelihood_for(
+    name: str, potentials: Potentials, codes: np.ndarray, counts: "ArrayLike | None" = None
+) -> "ExactLikelihood | PseudoLikelihood":
     """Return the likelihood of this name.
 
     Parameters
@@ -252,13 +273,16 @@ def likelihood_for(name: str, potentials: Potentials, codes, counts=None):
     potentials, codes, counts
         See `ExactLikelihood`.
     """
-    kinds = {"pseudo": PseudoLikelihood, "exact": ExactLikelihood}
+    kinds: dict[str, type[ExactLikelihood] | type[PseudoLikelihood]] = {
+        "pseudo": PseudoLikelihood,
+        "exact": ExactLikelihood,
+    }
     if name not in kinds:
         raise ValueError(f"`likelihood` must be one of {sorted(kinds)}, it is {name!r}")
     return kinds[name](potentials, codes, counts)
 
 
-def null_bias(likelihood, ridge: float = 0.0) -> np.ndarray:
+def null_bias(likelihood: "ExactLikelihood | PseudoLikelihood", ridge: float = 0.0) -> np.ndarray:
     r"""Biases at the mode without interactions, variable by variable.
 
     Parameters
@@ -281,7 +305,7 @@ def null_bias(likelihood, ridge: float = 0.0) -> np.ndarray:
 
 
 def _one_variable(design, counts, ridge, steps=100):
-    """Newton's method, damped, for the biases of a variable by itself."""
+    """Damped Newton's method for the biases of a single variable."""
     bias, n = np.zeros(design.shape[1]), counts.sum()
 
     def value(b):

@@ -28,16 +28,26 @@ from bayesstruct.sparse.solvers.scaled_subgradient import scaled_subgradient_ste
 from bayesstruct.sparse.solvers.soft_threshold import soft_threshold_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import networkx
 
-__all__ = ["NORMS", "PairwiseSolution", "pairwise_mrf", "pairwise_mrf_path", "pairwise_rate_max"]
+    from numpy.typing import ArrayLike
+
+__all__ = [
+    "NORMS",
+    "PairwiseMRFSolution",
+    "pairwise_mrf",
+    "pairwise_mrf_path",
+    "pairwise_mrf_rate_max",
+]
 
 NORMS = (1, 2, math.inf, "nuclear")
-_BLOCK = 10  # edges that join the working set at once, or as many as it has
+_BLOCK = 10  # edges that join the working set at once, or as many as are in it
 
 
 @dataclass(frozen=True, eq=False)
-class PairwiseSolution(Solution):
+class PairwiseMRFSolution(Solution):
     """The mode of a pairwise Markov random field.
 
     ``gap`` is no bound on the objective but the residual of the optimality conditions, in units of
@@ -65,12 +75,12 @@ class PairwiseSolution(Solution):
 
     @property
     def active(self) -> np.ndarray:
-        """Whether each pair has a potential that is not zero, (edges,)."""
+        """Whether each pair has a nonzero potential, (edges,)."""
         return np.logical_or.reduceat(self.weight != 0, self.potentials.weight_start[:-1])
 
     @property
     def edges(self) -> list[tuple[str, str]]:
-        """Pairs of columns whose potential is not zero."""
+        """Pairs of columns with a nonzero potential."""
         ends = zip(*(end[self.active] for end in self.potentials.ends), strict=True)
         return [(self.names[i], self.names[j]) for i, j in ends]
 
@@ -80,10 +90,10 @@ class PairwiseSolution(Solution):
         i, j = min(a, b), max(a, b)
         at = np.flatnonzero((self.potentials.ends[0] == i) & (self.potentials.ends[1] == j))
         k = self.potentials.states
-        if not len(at):  # not in the graph that was given
+        if not len(at):  # not an edge of the given graph
             return np.zeros((k[a], k[b]))
-        [at], start = at, self.potentials.pair_start
-        own = self.potentials.pair(self.weight)[start[at] : start[at + 1]].reshape(k[i], k[j])
+        edge, start = int(at[0]), self.potentials.pair_start
+        own = self.potentials.pair(self.weight)[start[edge] : start[edge + 1]].reshape(k[i], k[j])
         return own if a < b else own.T
 
     def graph(self) -> "networkx.Graph":
@@ -104,17 +114,17 @@ class PairwiseSolution(Solution):
 def pairwise_mrf(
     data,
     *,
-    potentials="full",
-    norm=2,
-    rate=1.0,
-    likelihood="pseudo",
-    graph=None,
-    reference=0,
-    bias_ridge=0.0,
-    tol=1e-6,
-    max_evaluations=2000,
-    start=None,
-) -> PairwiseSolution:
+    potentials: "str | Potentials" = "full",
+    norm: float | str = 2,
+    rate: float = 1.0,
+    likelihood: str = "pseudo",
+    graph: "networkx.Graph | Iterable[tuple[str, str]] | None" = None,
+    reference: int = 0,
+    bias_ridge: float = 0.0,
+    tol: float = 1e-6,
+    max_evaluations: int = 2000,
+    start: "PairwiseMRFSolution | None" = None,
+) -> PairwiseMRFSolution:
     r"""Mode of a pairwise Markov random field under a (group-)Laplace prior.
 
     .. math::
@@ -127,22 +137,22 @@ def pairwise_mrf(
     Parameters
     ----------
     data : DataFrame, array_like or StateTable
-        (n, p) table of states without missing cells, see
+        (n, p) table of states without missing values, see
         :meth:`bayesstruct.data.StateTable.read`.
     potentials : str or Potentials
         ``"full"``, ``"ising"``, ``"generalized_ising"``, ``"ordinal"``, ``"blume_capel"`` or
         ``"spin"``; see :class:`bayesstruct.fields.kernels.potentials.Potentials`.
     norm : {2, numpy.inf, "nuclear", 1}
-        Of the weights of a pair. Where a pair has one weight all are its absolute value.
+        Norm of the weights of a pair. If a pair has one weight, all norms are its absolute value.
     rate : float
         :math:`\lambda`, the rate of the prior; infinity gives the model without edges.
     likelihood : {"pseudo", "exact"}
         ``"exact"`` sums over all joint states: one by one, up to some 20 columns, or, where that is
-        shorter, variable by variable along the edges of a sparse `graph`. ``"pseudo"`` is the
+        cheaper, variable by variable along the edges of a sparse `graph`. ``"pseudo"`` is the
         symmetric pseudo-likelihood :math:`\prod_i p(x_i \mid x_{-i})` (Besag 1975).
     graph : networkx.Graph or iterable of pairs of column names, optional
-        The edges that may be present; all of them by default. Not with `potentials` that are an
-        object, which has edges of its own.
+        The edges that may be present; all pairs by default. Not for `potentials` given as an object, which
+        has its own edges.
     reference : int
         State from which Blume-Capel biases measure distance.
     bias_ridge : float
@@ -151,13 +161,13 @@ def pairwise_mrf(
         Stop when the residual of the optimality conditions is at most this times the number of
         rows.
     max_evaluations : int
-        Most values and gradients of the likelihood.
-    start : PairwiseSolution, optional
-        The mode at another rate, of the same potentials; of no use at an infinite rate.
+        Largest number of values and gradients of the likelihood.
+    start : PairwiseMRFSolution, optional
+        The mode at another rate for the same potentials; ignored at an infinite rate.
 
     Returns
     -------
-    PairwiseSolution
+    PairwiseMRFSolution
         With ``edges``, ``objective`` (summed loss and penalty), ``gap`` (the residual).
 
     Raises
@@ -166,7 +176,7 @@ def pairwise_mrf(
         If the table or the graph cannot be used; the message names the column and the remedy.
     ValueError
         If an option is unknown or out of range, the start has other potentials, or there are too many
-        joint states and too many edges to sum them up along the graph.
+        joint states and too many edges for a sum along the graph.
 
     Warns
     -----
@@ -175,7 +185,7 @@ def pairwise_mrf(
 
     Notes
     -----
-    One weight to a pair, or norm 1: projected scaled sub-gradients; other norms:
+    One weight for each pair, or norm 1: projected scaled sub-gradients; other norms:
     quasi-Newton soft-threshold steps. At the mode the expected number of rows in each state
     of each variable is the observed one. With full potentials and a norm of groups, the rows and
     columns of each table sum to zero; under norm 1 the tables are not unique, the distribution is.
@@ -203,20 +213,20 @@ def pairwise_mrf(
     return solution
 
 
-def solve_pairwise(
-    codes,
+def solve_field(
+    codes: np.ndarray,
     potentials: Potentials,
     *,
-    norm,
-    rate,
-    likelihood,
-    bias_ridge,
-    tol,
-    max_evaluations=5000,
-    counts=None,
-    start=None,
-) -> PairwiseSolution:
-    """Mode for states that are coded already; see `pairwise_mrf`.
+    norm: float | str,
+    rate: float,
+    likelihood: str,
+    bias_ridge: float,
+    tol: float,
+    max_evaluations: int = 5000,
+    counts: "ArrayLike | None" = None,
+    start: "PairwiseMRFSolution | None" = None,
+) -> PairwiseMRFSolution:
+    """Mode for a table of coded states; see `pairwise_mrf`.
 
     Parameters
     ----------
@@ -225,9 +235,9 @@ def solve_pairwise(
     norm, rate, likelihood, bias_ridge, tol, max_evaluations
         As in `pairwise_mrf`.
     counts : (n,) array_like, optional
-        How often each row counts.
-    start : PairwiseSolution, optional
-        Mode of a similar problem to begin at.
+        Multiplicity or weight of each row.
+    start : PairwiseMRFSolution, optional
+        Mode of a similar problem, as starting point.
     """
     names = tuple(f"x{i}" for i in range(potentials.p))
     fit = likelihood_for(likelihood, potentials, codes, counts)
@@ -235,7 +245,14 @@ def solve_pairwise(
     return problem.solve(float(rate), start, tol, max_evaluations)
 
 
-def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
+def pairwise_mrf_path(
+    data,
+    rates: "Iterable[float] | None" = None,
+    *,
+    n_rates: int = 10,
+    ratio: float = 0.1,
+    **options,
+) -> "list[PairwiseMRFSolution]":
     """Modes over decreasing rates, each started at the one before.
 
     Parameters
@@ -244,7 +261,7 @@ def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
         As in `pairwise_mrf`.
     rates : array_like, optional
         Decreasing; by default `n_rates` from the smallest rate without edges down to `ratio`
-        times it, in equal steps of the logarithm.
+        times this rate, in equal steps of the logarithm.
     n_rates : int
     ratio : float
     **options
@@ -252,14 +269,14 @@ def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
 
     Returns
     -------
-    list of PairwiseSolution
+    list of PairwiseMRFSolution
 
     Raises
     ------
     ValueError
         As from `pairwise_mrf`.
     """
-    limits = {key: options.pop(key) for key in ("tol", "max_evaluations") if key in options}
+    limits: dict = {key: options.pop(key) for key in ("tol", "max_evaluations") if key in options}
     limits = {"tol": 1e-6, "max_evaluations": 2000} | limits
     problem = _Problem.of(data, **(_DEFAULTS | options))
     if rates is None:
@@ -272,7 +289,7 @@ def pairwise_mrf_path(data, rates=None, *, n_rates=10, ratio=0.1, **options):
     return path
 
 
-def pairwise_rate_max(data, **options) -> float:
+def pairwise_mrf_rate_max(data, **options) -> float:
     """Smallest rate at which the mode has no edge.
 
     Parameters
@@ -326,7 +343,7 @@ class _Problem:
         if table.missing.any():
             gaps = [n for n, gap in zip(table.names, table.missing.any(0), strict=True) if gap]
             raise ValueError(
-                f"cells are missing in {', '.join(gaps)}: drop these rows or columns, or sample a "
+                f"values are missing in {', '.join(gaps)}: drop these rows or columns, or sample a "
                 "model (bayesstruct.models.pairwise_mrf), which imputes them"
             )
         if not isinstance(potentials, Potentials):
@@ -334,7 +351,7 @@ class _Problem:
             potentials = Potentials(potentials, table.states, reference, edges)
         elif graph is not None:
             raise ValueError(
-                "`graph` goes with potentials given by name: these have edges of their own"
+                "`graph` applies to potentials given by name; a Potentials object has its own edges: leave `graph` out"
             )
         if potentials.states != table.states:
             raise ValueError(
@@ -377,14 +394,14 @@ class _Problem:
         """Dual norm of the gradient in the weights of each edge."""
         if self.norm == 1:
             return np.maximum.reduceat(np.abs(gradient), self.potentials.weight_start[:-1])
-        norms = {
+        norms: dict = {
             2: Euclidean,
             math.inf: Maximum,
             "nuclear": lambda: Nuclear(self.potentials.shapes),
         }
         return norms[self.norm]().dual_norms(gradient, self.potentials.weight_start)
 
-    def solve(self, rate, start, tol, max_evaluations) -> PairwiseSolution:
+    def solve(self, rate, start, tol, max_evaluations) -> PairwiseMRFSolution:
         """Mode at a rate, by modes over growing sets of edges."""
         theta = self._first(start, rate)
         tol = number("tol", tol, above=0)
@@ -434,7 +451,7 @@ class _Problem:
         """Mode over these edges, the others being absent, and how many evaluations it took."""
         part, at = self._part(edges)
         solver = scaled_subgradient_steps if self.norm == 1 else soft_threshold_steps
-        # No warning from here: `solve` judges the residual over all edges.
+        # No warning here: `solve` judges the residual over all edges.
         found = solver(
             part,
             theta[at],
@@ -447,7 +464,7 @@ class _Problem:
         return theta, found.evaluations
 
     def _part(self, edges):
-        """Problem of the variables that these edges touch, and where its parameters are in ours."""
+        """Problem of the variables that these edges join, and the positions of its parameters."""
         potentials = self.potentials
         nodes = np.unique(np.concatenate([end[edges] for end in potentials.ends]))
         if not hasattr(self.likelihood, "restricted") or len(nodes) < 2:
@@ -462,7 +479,7 @@ class _Problem:
 
     def _solution(self, theta, objective, gap, iterations, converged, rate, evaluations):
         biases = self.potentials.bias_size
-        return PairwiseSolution(
+        return PairwiseMRFSolution(
             objective=objective,
             gap=gap,
             iterations=iterations,

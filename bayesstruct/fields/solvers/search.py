@@ -3,19 +3,19 @@ r"""Search for the most probable graph of a Markov random field whose edges may 
 .. math:: \max_G \; \log p(G) + \log p(x \mid G)
 
 with the evidence of :mod:`bayesstruct.fields.solvers.evidence`. From a few graphs the search climbs by
-adding, deleting or exchanging blocks of weights. To approximate the evidence of a graph takes some Newton
-steps; so all moves are ranked first by what the expansion at the present graph says of them. With the
+adding, deleting or exchanging blocks of weights. The approximation of the evidence of a graph takes some Newton
+steps; so all moves are ranked first by an expansion at the present graph. With the
 Hessian H of the present approximation, of covariance V, and the gradient g of the log-likelihood,
 
-- to add a block f is an integral over its weights, of gradient :math:`g_f` and curvature
+- the gain of adding a block f is an integral over its weights, of gradient :math:`g_f` and curvature
   :math:`H_{ff} - H_{f\cdot} V H_{\cdot f}`: a score test;
-- to delete a block e is the ratio of its density at zero after and before the data (Dickey 1971), the
+- the gain of deleting a block e is the ratio of its posterior to its prior density at zero (Dickey 1971), the
   former :math:`N(0; w_e, V_{ee})`: a Wald test;
-- to exchange e for f is to delete e and to add f where gradient and curvature are moved to what they are
-  without e, :math:`g_f + H_{f\cdot} V_{\cdot e} V_{ee}^{-1} w_e` and so on.
+- the gain of exchanging e for f is that of deleting e and adding f, with gradient and curvature updated to their
+  values without e, :math:`g_f + H_{f\cdot} V_{\cdot e} V_{ee}^{-1} w_e` and so on.
 
-Only the moves that promise most are tried; of more than 400 absent weights, only the blocks of
-steepest slopes are looked at so closely. The end of a climb is a graph that none of those improves.
+Only the moves with the largest predicted gain are tried; of more than 400 absent weights, only the blocks of
+steepest slopes are expanded. A climb ends at a graph that none of the tried moves improves.
 
 References
 ----------
@@ -26,24 +26,28 @@ Dickey, J. M. (1971). The weighted likelihood ratio, linear hypotheses on normal
 import math
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.fields.solvers.evidence import FieldEvidence, Fit, mean_log_slab, slab_precision
 
+if TYPE_CHECKING:
+    from bayesstruct.fields.solvers.edge_priors import BlockEdges, IndependentEdges
+
 __all__ = ["FieldMode", "search_field"]
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _TRIED = 8  # moves that are tried before a climb ends
-_SLACK = 1.0  # loss that a move may promise and still be tried
-_MOST = 400  # absent weights whose curvature is looked at
-_WEAK = 20.0  # loss up to which a present block may be exchanged
+_SLACK = 1.0  # predicted loss up to which a move is tried
+_MOST = 400  # largest number of absent weights whose curvature is computed
+_WEAK = 20.0  # loss up to which the exchange of a present block is considered
 _BETTER = 1e-6
 
 
 @dataclass(frozen=True)
 class FieldMode:
-    """The best graph that was found.
+    """The best graph found.
 
     Attributes
     ----------
@@ -53,7 +57,7 @@ class FieldMode:
     score : float
         Log prior probability of the graph plus log evidence.
     fits : int
-        Graphs whose evidence was approximated.
+        Number of graphs whose evidence was approximated.
     """
 
     on: np.ndarray
@@ -63,7 +67,7 @@ class FieldMode:
 
 
 class _Climber:
-    """Evidence of graphs, those that were seen remembered, and moves between them."""
+    """Evidence of graphs, cached, and moves between them."""
 
     def __init__(self, evidence: FieldEvidence, edges):
         self.evidence, self.edges = evidence, edges
@@ -76,7 +80,7 @@ class _Climber:
         self.ends = np.column_stack([end[edge] for end in potentials.ends])
 
     def _information(self):
-        """Curvature of each weight among independent variables, to screen by."""
+        """Curvature of each weight among independent variables, for screening."""
         likelihood, potentials = self.evidence.likelihood, self.evidence.likelihood.potentials
         share = likelihood.unary_counts / likelihood.n
         out = []
@@ -95,13 +99,13 @@ class _Climber:
         return self.edges.log_prior(fit.on) + fit.evidence
 
     def fit(self, on, theta) -> Fit:
-        """Approximate a graph and remember its evidence."""
+        """Approximate the evidence of a graph and cache it."""
         fit = self.evidence.fit(on, theta)
         self.seen[on.tobytes()] = fit.evidence
         return fit
 
     def climb(self, fit: Fit) -> Fit:
-        """Improve a graph until no move that is tried does."""
+        """Improve a graph until no tried move does."""
         fit = self._stride(fit)
         score = self.score(fit)
         while True:
@@ -111,7 +115,7 @@ class _Climber:
             fit, score = better, self.score(better)
 
     def _step(self, fit, score):
-        """Return the first improvement among the moves that promise most, or None."""
+        """Return the first improvement among the moves with the largest predicted gain, or None."""
         promise = _Promise(self, fit)
         singles = [promise.additions(), promise.deletions()]
         better = self._first(fit, score, _ranked(singles, 0.0))
@@ -120,7 +124,7 @@ class _Climber:
         return self._first(fit, score, _ranked([*singles, promise.exchanges()], -_SLACK))
 
     def _first(self, fit, score, moves):
-        """Return the first improvement, or None; graphs that were seen cost nothing."""
+        """Return the first improvement, or None; cached graphs cost nothing."""
         tried = 0
         for move in moves:
             on = fit.on.copy()
@@ -137,7 +141,7 @@ class _Climber:
         return None
 
     def _stride(self, fit):
-        """Make many moves at once, as long as that helps: no two of them on the same variable."""
+        """Make many moves at once while that helps, no two of them on the same variable."""
         while True:
             promise = _Promise(self, fit)
             gains, moves = _joined([promise.additions(), promise.deletions()])
@@ -156,9 +160,9 @@ class _Climber:
 
 
 class _Promise:
-    """What moves from a graph promise, by the expansion of the evidence around it.
+    """Predicted gains of moves from a graph, by the expansion of the evidence around it.
 
-    Moves are pairs of blocks, of which the second is -1 where only one is added or deleted.
+    Moves are pairs of blocks; the second is -1 if only one is added or deleted.
     """
 
     def __init__(self, climber, fit):
@@ -221,7 +225,7 @@ class _Promise:
         return _joined(out)
 
     def _loss(self, b):
-        """Loss of log posterior without a block, and what it takes to move on from there."""
+        """Loss of log posterior without a block, and the updates of gradient and curvature."""
         fit = self.fit
         own = np.searchsorted(fit.at, self.biases + self.prior.blocks[b])
         covariance = fit.covariance[own[:, None], own]
@@ -232,7 +236,7 @@ class _Promise:
         return float(fit.touching[own].sum() - density + self.odds[b]), own, pull, inverse
 
     def _gains(self, gradient, curvature, start, rival):
-        """Integrals over absent blocks, those of one size together, and the moves."""
+        """Integrals over absent blocks, grouped by size, and the moves."""
         out = []
         sizes = self.climber.sizes[self.absent]
         for size in np.unique(sizes):
@@ -250,13 +254,13 @@ class _Promise:
 
 
 def _joined(parts):
-    """Gains and moves of several kinds together."""
+    """Concatenate gains and moves of several kinds."""
     gains = np.concatenate([np.empty(0), *(gain for gain, _ in parts)])
     return gains, np.concatenate([np.empty((0, 2), int), *(moves for _, moves in parts)])
 
 
 def _ranked(parts, least):
-    """Return the moves that promise more than this, the best first, as tuples of blocks."""
+    """Return the moves with a predicted gain above a bound, best first, as tuples of blocks."""
     gains, moves = _joined(parts)
     order = np.argsort(-gains, kind="stable")
     chosen = moves[order[gains[order] > least]].tolist()
@@ -291,7 +295,13 @@ def _integrals(gradient, curvature, scale, slab):
     return half + share.sum(axis=1) + size * _HALF_LOG_2PI - 0.5 * _log_det(matrix)
 
 
-def search_field(evidence: FieldEvidence, edges, *, start=None, kicks=3) -> FieldMode:
+def search_field(
+    evidence: FieldEvidence,
+    edges: "IndependentEdges | BlockEdges",
+    *,
+    start: "FieldMode | None" = None,
+    kicks: int = 3,
+) -> FieldMode:
     """Search for the most probable graph.
 
     Parameters
@@ -302,7 +312,7 @@ def search_field(evidence: FieldEvidence, edges, *, start=None, kicks=3) -> Fiel
     start : FieldMode, optional
         Climb from this graph only.
     kicks : int
-        Climbs from the best graph with a few blocks changed at random.
+        Number of climbs from the best graph with a few blocks changed at random.
 
     Returns
     -------
@@ -310,8 +320,8 @@ def search_field(evidence: FieldEvidence, edges, *, start=None, kicks=3) -> Fiel
 
     Notes
     -----
-    Without `start` the climbs begin at the graph without edges and at that of all pairs that are
-    associated when looked at one by one. Where the prior has hidden labels, these and the graph are moved
+    Without `start` the climbs begin at the empty graph and at the graph of all marginal associations.
+    If the prior has hidden labels, these and the graph are updated
     in turn, also from the best graph that is found without labels.
     """
     climber = _Climber(evidence, edges)
@@ -331,7 +341,7 @@ def search_field(evidence: FieldEvidence, edges, *, start=None, kicks=3) -> Fiel
 
 
 def _settled(climber, fit):
-    """Climb over graphs and, if there are any, hidden labels in turn; return the end and its score."""
+    """Climb over graphs and hidden labels in turn; return the end and its score."""
     while True:
         fit = climber.climb(fit)
         if not climber.edges.adapt(fit.on):
@@ -339,7 +349,7 @@ def _settled(climber, fit):
 
 
 def _starts(climber):
-    """Approximations of the graphs to begin at."""
+    """Approximations of the starting graphs."""
     evidence, edges = climber.evidence, climber.edges
     theta = np.zeros(evidence.biases + len(evidence.prior.scale))
     certain = edges.log_odds(np.zeros(len(climber.sizes), bool)) == np.inf

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from scipy.stats import chi2
-from tools.random_fields import exact_law, feature_matrix
+from tools.random_fields import exact_distribution, feature_matrix
 
 from bayesstruct.fields.kernels import elimination, exact_sums
 from bayesstruct.fields.kernels.elimination_order import elimination_order
@@ -85,9 +85,9 @@ def test_equals_transfer_matrices_on_a_long_chain():
     assert sums.eliminates
     log_z, of_unary, of_pair = sums.marginals(unary.ravel(), pair.ravel())
     assert log_z == pytest.approx(scale + np.log(forward[-1].sum()), rel=1e-13)
-    laws = np.array(forward) * np.array(backward)
-    laws /= laws.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(of_unary.reshape(p, k), laws, atol=1e-13)
+    distributions = np.array(forward) * np.array(backward)
+    distributions /= distributions.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(of_unary.reshape(p, k), distributions, atol=1e-13)
     for i in (0, 57, 198):
         own = forward[i][:, None] * np.exp(pair[i]) * (np.exp(unary[i + 1]) * backward[i + 1])
         np.testing.assert_allclose(of_pair.reshape(p - 1, k, k)[i], own / own.sum(), atol=1e-13)
@@ -99,7 +99,7 @@ def test_no_overflow_with_weights_of_fifty(sign):
     edges = tuple(sorted(tuple(sorted((i, (i + 1) % 10))) for i in range(10)))
     potentials = Potentials("ordinal", (2,) * 10, edges=edges)
     weight, bias = np.full(10, 50.0 * sign), np.full(10, 50.0)
-    log_z, p = exact_law(potentials, bias, weight)
+    log_z, p = exact_distribution(potentials, bias, weight)
     unary, pair = potentials.unary(bias), potentials.pair(weight)
     value, *marginals = eliminating(potentials).marginals(unary, pair)
     assert value == pytest.approx(log_z, rel=1e-14)
@@ -114,14 +114,14 @@ def test_no_overflow_with_weights_of_fifty(sign):
     assert np.isfinite(np.concatenate(marginals)).all()
 
 
-def test_draws_have_the_joint_law():
+def test_draws_have_the_joint_distribution():
     """A chi-square test over all joint states, which a draw that ignores an edge does not pass."""
     potentials = Potentials("full", (2, 3, 2, 2), edges=((0, 1), (0, 2), (1, 2), (2, 3)))
     rng = np.random.default_rng(3)
     bias, weight = (
         0.7 * rng.normal(size=s) for s in (potentials.bias_size, potentials.weight_size)
     )
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     rows = np.empty((20_000, 4), np.int64)
 
     def p_value(weight):
@@ -129,7 +129,7 @@ def test_draws_have_the_joint_law():
         eliminating(potentials).draw(rng, unary, pair, rows)
         counts = np.bincount(np.ravel_multi_index(rows.T, potentials.states), minlength=len(p))
         expected = len(rows) * p
-        assert expected.min() > 5  # chi-square law
+        assert expected.min() > 5  # chi-square distribution
         return chi2.sf(((counts - expected) ** 2 / expected).sum(), len(p) - 1)
 
     assert p_value(weight) > 1e-3

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tools.random_fields import exact_law, feature_matrix
+from tools.random_fields import exact_distribution, feature_matrix
 
-from bayesstruct.fields.kernels import exact as pairwise_exact
+from bayesstruct.fields.kernels import exact
 from bayesstruct.fields.kernels.potentials import Potentials
 
 SPACES = [(2, 2), (2, 3, 4), (3, 2, 2, 4, 2), (5, 2), (2,) * 7]
@@ -28,15 +28,15 @@ def brute_force(potentials, unary, pair):
 
 
 @pytest.mark.parametrize("states", SPACES)
-def test_partition_marginals_and_joint_law(states):
+def test_partition_marginals_and_joint_distribution(states):
     potentials, unary, pair = field(states)
     log_z, p, features = brute_force(potentials, unary, pair)
     out = np.empty_like(unary), np.empty_like(pair)
     k = np.array(states)
-    assert pairwise_exact.marginals(k, unary, pair, *out) == pytest.approx(log_z, abs=1e-12)
-    assert pairwise_exact.log_partition(k, unary, pair) == pytest.approx(log_z, abs=1e-12)
+    assert exact.marginals(k, unary, pair, *out) == pytest.approx(log_z, abs=1e-12)
+    assert exact.log_partition(k, unary, pair) == pytest.approx(log_z, abs=1e-12)
     np.testing.assert_allclose(np.concatenate(out), p @ features, atol=1e-13)
-    np.testing.assert_allclose(pairwise_exact.joint(k, unary, pair), p, atol=1e-14)
+    np.testing.assert_allclose(exact.joint(k, unary, pair), p, atol=1e-14)
 
 
 @pytest.mark.parametrize("states", SPACES)
@@ -48,14 +48,14 @@ def test_covariances_of_the_indicators(states):
     wanted = (centred * p[:, None]).T @ (centred @ direction)
     out = np.empty_like(unary), np.empty_like(pair)
     parts = direction[: len(unary)].copy(), direction[len(unary) :].copy()
-    pairwise_exact.covariance_product(np.array(states), unary, pair, *parts, *out)
+    exact.covariance_product(np.array(states), unary, pair, *parts, *out)
     np.testing.assert_allclose(np.concatenate(out), wanted, atol=1e-13)
 
 
 def test_tables_of_some_pairs_are_refused():
     """Their layout is another one: they would be read out of bounds."""
     k, unary, pair = np.array([2, 2, 2]), np.zeros(6), np.zeros(8)
-    for function in (pairwise_exact.log_partition, pairwise_exact.joint):
+    for function in (exact.log_partition, exact.joint):
         with pytest.raises(ValueError, match="all pairs"):
             function(k, unary, pair)
 
@@ -64,9 +64,9 @@ def test_tables_of_some_pairs_are_refused():
 def test_no_overflow_with_weights_of_fifty(sign):
     potentials = Potentials("ordinal", (2,) * 10)
     weight, bias = np.full(45, 50.0 * sign), np.full(10, 50.0)
-    log_z, p = exact_law(potentials, bias, weight)
+    log_z, p = exact_distribution(potentials, bias, weight)
     unary, pair = potentials.unary(bias), potentials.pair(weight)
     out = np.empty_like(unary), np.empty_like(pair)
     k = np.array(potentials.states)
-    assert pairwise_exact.marginals(k, unary, pair, *out) == pytest.approx(log_z, rel=1e-14)
+    assert exact.marginals(k, unary, pair, *out) == pytest.approx(log_z, rel=1e-14)
     np.testing.assert_allclose(np.concatenate(out), p @ feature_matrix(potentials), atol=1e-12)

@@ -1,4 +1,4 @@
-"""The most probable graph of random fields, as `find_MAP` gives it for their models."""
+"""The most probable graph of Markov random fields, as `find_MAP` gives it for their models."""
 
 import itertools
 
@@ -8,7 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from tools.random_fields import exact_law, summed_density
+from tools.random_fields import exact_distribution, summed_density
 
 import bayesstruct as bs
 
@@ -112,8 +112,8 @@ def test_a_learned_edge_probability_is_the_mode_given_the_graph():
 def test_hidden_blocks_come_with_the_graph():
     potentials = Potentials("ordinal", (2,) * 8)
     within = [(i < 4) == (j < 4) for i, j in zip(*potentials.ends, strict=True)]
-    _, law = exact_law(potentials, np.full(8, -1.5), np.array(within, float))
-    cells = np.random.default_rng(0).choice(256, 600, p=law)
+    _, distribution = exact_distribution(potentials, np.full(8, -1.5), np.array(within, float))
+    cells = np.random.default_rng(0).choice(256, 600, p=distribution)
     table = pd.DataFrame(np.column_stack(np.unravel_index(cells, (2,) * 8)))
     blocks = bs.StochasticBlock(2, within=(3.0, 1.0))
     mode = bs.find_MAP(ising(table.add_prefix("v"), edge_probability=blocks))
@@ -141,9 +141,9 @@ def test_missing_cells_are_summed_out(likelihood):
     model = ising(table, likelihood=likelihood, bias_scale=2.0)
     mode = bs.find_MAP(model)
     potentials = Potentials("ordinal", (2,) * 3)
-    cells, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
+    values, shares, density = summed_density(model, potentials, table.isna(), likelihood, mode)
     assert_no_point_near_is_better(model, mode, ["bias", "weight"], density)
-    assert mode["x_missing"].tolist() == cells[np.argmax(shares)].tolist()
+    assert mode["x_missing"].tolist() == values[np.argmax(shares)].tolist()
     # No other graph is better for the completions, weighted as they are at the mode.
     done = Completions(table.fillna(0).to_numpy(int), table.isna(), potentials)
     fit = likelihood_for(

@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pytensor.gradient import verify_grad
-from tools.random_fields import exact_law, feature_matrix
+from tools.random_fields import exact_distribution, feature_matrix
 
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.ops.log_partition import LogPartition
@@ -33,7 +33,7 @@ def test_value_and_gradient_are_those_of_brute_force(potentials):
     value = log_partition(b, w, potentials)
     function = pytensor.function([b, w], [value, *pt.grad(value, [b, w])], mode="FAST_COMPILE")
     got, d_bias, d_weight = function(bias, weight)
-    log_z, p = exact_law(potentials, bias, weight)
+    log_z, p = exact_distribution(potentials, bias, weight)
     means = p @ feature_matrix(potentials)
     cells = int(potentials.unary_start[-1])
     assert got == pytest.approx(log_z, abs=1e-12)

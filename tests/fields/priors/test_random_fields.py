@@ -1,4 +1,4 @@
-"""Rows of Markov random fields: densities against brute force, draws against the exact law."""
+"""Rows of Markov random fields: densities against brute force, draws against the exact distribution."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ import pytest
 
 from scipy.special import logsumexp
 from scipy.stats import chi2
-from tools.random_fields import all_states, energies, exact_law
+from tools.random_fields import all_states, energies, exact_distribution
 
 from bayesstruct.distributions import (
     IncompletePairwiseMRF,
@@ -57,7 +57,7 @@ def pseudo_by_definition(potentials, bias, weight):
 def test_densities_are_those_of_brute_force(potentials):
     bias, weight = parameters(potentials)
     x = all_states(potentials.states)
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     wanted = {"exact": np.log(p), "pseudo": pseudo_by_definition(potentials, bias, weight)}
     for likelihood, logp in wanted.items():
         rv = PairwiseMRF.dist(bias, weight, potentials=potentials, likelihood=likelihood)
@@ -77,7 +77,7 @@ SPARSE = [
 @pytest.mark.parametrize("potentials", SPARSE, ids=lambda f: f.kind)
 def test_densities_with_given_edges(potentials):
     bias, weight = parameters(potentials)
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     wanted = {"exact": np.log(p), "pseudo": pseudo_by_definition(potentials, bias, weight)}
     for likelihood, logp in wanted.items():
         rv = PairwiseMRF.dist(bias, weight, potentials=potentials, likelihood=likelihood)
@@ -118,18 +118,18 @@ def test_states_that_do_not_exist_have_no_probability():
 
 
 def p_value(rows, potentials, p):
-    """Chi-square test of rows against the law of the joint states."""
+    """Chi-square test of rows against the distribution of the joint states."""
     index = np.ravel_multi_index(rows.T, potentials.states)
     counts = np.bincount(index, minlength=len(p))
     expected = len(rows) * p
-    assert expected.min() > 2  # chi-square law
+    assert expected.min() > 2  # chi-square distribution
     return chi2.sf(((counts - expected) ** 2 / expected).sum(), len(p) - 1)
 
 
 @pytest.mark.parametrize("potentials", FAMILIES[2:5], ids=IDS[2:5])
 def test_exact_draws(potentials):
     bias, weight = parameters(potentials, scale=0.5)
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     rv = PairwiseMRF.dist(bias, weight, potentials=potentials, shape=(20_000, potentials.p))
     rows = pm.draw(rv, random_seed=1, mode="FAST_COMPILE")
     assert p_value(rows, potentials, p) > 1e-3
@@ -150,7 +150,7 @@ def test_draws_without_a_table_of_all_states(potentials, attract, monkeypatch):
     """Larger fields are drawn along few edges, from the past where all attract, or by sweeps."""
     bias, weight = parameters(potentials, scale=0.5)
     weight = np.abs(weight) if attract else weight
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     monkeypatch.setattr(module, "ENUMERATED", 1)
     sampler = module.Sampler(potentials, 30)
     assert (sampler.elimination is not None) == (potentials is SPARSE[2])
@@ -168,7 +168,7 @@ def test_one_sweep_is_not_enough(monkeypatch):
     """The test of the draws notices chains that are too short."""
     potentials = FAMILIES[1]
     bias, weight = np.zeros(3), np.array([1.2, -1.2, 1.2])
-    _, p = exact_law(potentials, bias, weight)
+    _, p = exact_distribution(potentials, bias, weight)
     monkeypatch.setattr(module, "ENUMERATED", 1)
     rows = np.empty((20_000, 3), np.int64)
     module.Sampler(potentials, 1)(np.random.default_rng(2), bias, weight, rows)
@@ -211,15 +211,16 @@ def test_the_functions_of_pymc_work(ising):
     for d in (0, 7):
         bias, weight = (idata["posterior"][n].values[0, d] for n in ("bias", "weight"))
         potentials = Potentials("spin", (2, 2, 2))
-        _, p = exact_law(potentials, bias, weight)
+        _, p = exact_distribution(potentials, bias, weight)
         np.testing.assert_allclose(got[d], np.log(p)[np.ravel_multi_index(x.T, (2, 2, 2))])
 
 
 def test_draws_differ_between_parameters():
     strong = PairwiseMRF.dist(
-        np.array([[5.0, 5.0, 5.0], [-5.0, -5.0, -5.0]]), np.zeros(3),
+        np.array([[5.0, 5.0, 5.0], [-5.0, -5.0, -5.0]]),
+        np.zeros(3),
         potentials=Potentials("spin", (2, 2, 2)),
-    )  # fmt: skip
+    )
     rows = pm.draw(strong, random_seed=1, mode="FAST_COMPILE")
     assert rows.tolist() == [[1, 1, 1], [0, 0, 0]]
 
@@ -231,9 +232,9 @@ def test_missing_cells_are_filled_into_the_table():
     missing[1, 1] = missing[2, 0] = True
     x = np.array([[0, 1, 1], [1, 0, 0], [0, 2, 1], [1, 1, 0]])
     with pm.Model() as model:
-        cells = MissingStates("cells", [3, 2])
+        gaps = MissingStates("gaps", [3, 2])
         IncompletePairwiseMRF(
-            "x", bias, weight, cells, missing=missing, potentials=potentials, observed=x
+            "x", bias, weight, gaps, missing=missing, potentials=potentials, observed=x
         )
     logp = model.compile_logp(mode="FAST_COMPILE")
     full = PairwiseMRF.dist(bias, weight, potentials=potentials)
@@ -241,7 +242,7 @@ def test_missing_cells_are_filled_into_the_table():
         filled = x.copy()
         filled[1, 1], filled[2, 0] = a, b
         wanted = pm.logp(full, filled).sum().eval(mode="FAST_COMPILE") - np.log(6)
-        assert logp({"cells": np.array([a, b])}) == pytest.approx(wanted, abs=1e-12)
+        assert logp({"gaps": np.array([a, b])}) == pytest.approx(wanted, abs=1e-12)
     with model:
         rows = pm.draw(model["x"], random_seed=1, mode="FAST_COMPILE")
     assert rows.shape == (4, 3)
@@ -254,13 +255,18 @@ def test_prior_draws_with_gaps_are_compiled():
     missing = np.eye(3, dtype=bool)
     with pm.Model():
         bias = pm.Normal("bias", shape=potentials.bias_size)
-        cells = MissingStates("cells", [2, 3, 2])
+        gaps = MissingStates("gaps", [2, 3, 2])
         IncompletePairwiseMRF(
-            "x", bias, np.zeros(potentials.weight_size), cells, missing=missing,
-            potentials=potentials, observed=np.zeros((3, 3), int),
-        )  # fmt: skip
+            "x",
+            bias,
+            np.zeros(potentials.weight_size),
+            gaps,
+            missing=missing,
+            potentials=potentials,
+            observed=np.zeros((3, 3), int),
+        )
         prior = pm.sample_prior_predictive(200, random_seed=1)
-    drawn = prior["prior"]["cells"].values.reshape(-1, 3)
+    drawn = prior["prior"]["gaps"].values.reshape(-1, 3)
     assert drawn.min(axis=0).tolist() == [0, 0, 0]
     assert drawn.max(axis=0).tolist() == [1, 2, 1]
 
@@ -305,8 +311,8 @@ def test_distributions_without_a_model():
         np.testing.assert_allclose(np.exp(logp).sum(), 1.0)
     drawn = pm.draw(Ising.dist(bias, weight, shape=(7, 3)), random_seed=1)
     assert drawn.shape == (7, 3)
-    cells = pm.draw(MissingStates.dist([2, 4]), 200, random_seed=1)
-    assert cells.max(axis=0).tolist() == [1, 3]
+    gaps = pm.draw(MissingStates.dist([2, 4]), 200, random_seed=1)
+    assert gaps.max(axis=0).tolist() == [1, 3]
 
 
 def test_observed_values_that_are_no_states_are_refused():
@@ -321,34 +327,36 @@ def test_observed_values_that_are_no_states_are_refused():
     observe(table.astype(float))
     observe(table.astype(bool))
     with pytest.raises(
-        ValueError, match=r"column 0: -1 is no state.*also with coding.*\(x \+ 1\) // 2"
+        ValueError, match=r"column 0: -1 is not a state.*also with coding.*\(x \+ 1\) // 2"
     ):
         observe(2 * table - 1)
-    with pytest.raises(ValueError, match=r"b: 0\.7 is no state.*whole numbers 0 to 1"):
+    with pytest.raises(ValueError, match=r"b: 0\.7 is not a state.*whole numbers 0 to 1"):
         observe(pd.DataFrame(np.where(table == 1, [1, 0.7, 1], 0.0), columns=list("abc")))
-    with pytest.raises(ValueError, match=r"column 2: nan is no state. Drop the rows with missing"):
+    with pytest.raises(
+        ValueError, match=r"column 2: nan is not a state. Drop the rows with missing"
+    ):
         observe(np.where(np.arange(3) == 2, np.nan, table))
     with pytest.raises(ValueError, match=r"column 0 must be numbers.*takes labels"):
         observe(table.astype(str))
-    with pytest.raises(ValueError, match=r"b: nan is no state. Drop the rows with missing"):
+    with pytest.raises(ValueError, match=r"b: nan is not a state. Drop the rows with missing"):
         frame = pd.DataFrame(table, columns=list("abc")).astype("Int64")
         frame.loc[0, "b"] = pd.NA
         observe(frame)
     potentials = Potentials("ordinal", (2, 3, 2))
     observe(table + np.array([0, 1, 0]), PairwiseMRF, potentials=potentials)
-    with pytest.raises(ValueError, match=r"column 0: 2 is no state"):
+    with pytest.raises(ValueError, match=r"column 0: 2 is not a state"):
         observe(table + np.array([1, 1, 0]), PairwiseMRF, potentials=potentials)
     with pytest.raises(ValueError, match="has 3 columns, the observed table has 2"):
         observe(table[:, :2], PairwiseMRF, potentials=potentials)
     shared = pytensor.shared(2 * table - 1)
-    with pytest.raises(ValueError, match="column 0: -1 is no state"):
+    with pytest.raises(ValueError, match="column 0: -1 is not a state"):
         observe(shared)
     holes = np.eye(3, dtype=bool)
     with pm.Model():
-        cells = MissingStates("cells", [2, 3, 2])
+        gaps = MissingStates("gaps", [2, 3, 2])
         options = {"missing": holes, "potentials": potentials}
         values = np.where(holes, -1, 0)
-        IncompletePairwiseMRF("x", np.zeros(4), np.zeros(3), cells, observed=values, **options)
+        IncompletePairwiseMRF("x", np.zeros(4), np.zeros(3), gaps, observed=values, **options)
         values[0, 1] = 9
-        with pytest.raises(ValueError, match="column 1: 9 is no state"):
-            IncompletePairwiseMRF("y", np.zeros(4), np.zeros(3), cells, observed=values, **options)
+        with pytest.raises(ValueError, match="column 1: 9 is not a state"):
+            IncompletePairwiseMRF("y", np.zeros(4), np.zeros(3), gaps, observed=values, **options)

@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 
-from tools.random_fields import exact_law
+from tools.random_fields import exact_distribution
 
 import bayesstruct as bs
 
@@ -32,9 +32,9 @@ def parameters(potentials, draws=3, scale=0.7):
 
 
 def conditional_tables(potentials, bias, weight, i, j):
-    """Law of the other variables, and of the pair given them: (rests,) and (rests, k_i, k_j)."""
-    _, law = exact_law(potentials, bias, weight)
-    joint = np.moveaxis(law.reshape(potentials.states), (i, j), (-2, -1))
+    """Distribution of the other variables, and of the pair given them: (rests,) and (rests, k_i, k_j)."""
+    _, distribution = exact_distribution(potentials, bias, weight)
+    joint = np.moveaxis(distribution.reshape(potentials.states), (i, j), (-2, -1))
     joint = joint.reshape(-1, potentials.states[i], potentials.states[j])
     rest = joint.sum(axis=(1, 2))
     return rest, joint / rest[:, None, None]
@@ -130,9 +130,9 @@ def result(potentials, bias, weight, *, observed=None, missing=None, cells=None)
 @pytest.mark.parametrize("potentials", [FAMILIES[1], FAMILIES[4]], ids=lambda p: p.kind)
 def test_the_table_of_a_result(potentials):
     bias, weight = parameters(potentials, draws=10)
-    table = bs.edge_information(result(potentials, bias, weight), hdi_prob=0.5)
+    table = bs.edge_information(result(potentials, bias, weight), ci_prob=0.5)
     found = conditional_information(potentials, bias, weight)
-    assert table.attrs == {"estimator": "enumeration", "hdi_prob": 0.5, "draws": 10}
+    assert table.attrs == {"estimator": "enumeration", "ci_prob": 0.5, "draws": 10}
     assert table.information.is_monotonic_decreasing
     best = found.mean(axis=0).argmax()
     i, j = (end[best] for end in potentials.ends)
@@ -142,7 +142,9 @@ def test_the_table_of_a_result(potentials):
     assert first.information == pytest.approx(found[:, best].mean(), rel=1e-12)
     assert first.norm == pytest.approx(potentials.interaction_norms(weight)[:, best].mean())
     assert first.information_low < first.information_high
-    assert ((found[:, best] >= first.information_low) & (found[:, best] <= first.information_high)).sum() >= 5  # fmt: skip
+    assert (
+        (found[:, best] >= first.information_low) & (found[:, best] <= first.information_high)
+    ).sum() >= 5
     last = table.iloc[-1][["information", "information_low", "information_high"]]
     assert not last.any()
     thinned = bs.edge_information(result(potentials, bias, weight), draws=4)
@@ -173,8 +175,8 @@ def test_what_is_refused():
     potentials = FAMILIES[0]
     bias, weight = parameters(potentials)
     idata = result(potentials, bias, weight)
-    with pytest.raises(ValueError, match="hdi_prob"):
-        bs.edge_information(idata, hdi_prob=1.0)
+    with pytest.raises(ValueError, match="ci_prob"):
+        bs.edge_information(idata, ci_prob=1.0)
     with pytest.raises(ValueError, match="draws"):
         bs.edge_information(idata, draws=0)
     other = idata.copy()
@@ -193,5 +195,5 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="2 tables for 3 draws"):
         conditional_information(potentials, bias, weight, np.zeros((2, 4, 3), int))
     many = Potentials("ordinal", (2,) * 17)
-    with pytest.raises(ValueError, match="pass rows"):
+    with pytest.raises(ValueError, match="pass `rows`"):
         conditional_information(many, np.zeros((1, 17)), np.zeros((1, 136)))

@@ -1,4 +1,4 @@
-"""Binary tables: the law of their rows, reproducibility, refusals."""
+"""Binary tables: the distribution of their rows, reproducibility, refusals."""
 
 import networkx as nx
 import numpy as np
@@ -10,7 +10,7 @@ from tools.enumeration import binary_states
 import bayesstruct as bs
 
 
-def test_rows_have_the_law_of_the_model():
+def test_rows_have_the_distribution_of_the_model():
     simulation = bs.simulate.ising(20_000, 4, graph="band", random_seed=1)
     theta = simulation.couplings.values
     states = binary_states(4)
@@ -19,7 +19,7 @@ def test_rows_have_the_law_of_the_model():
     probability = np.exp(logs) / np.exp(logs).sum()
     numbers = simulation.data.values @ (2 ** np.arange(4)[::-1])
     counts = np.bincount(numbers, minlength=16)
-    # Rows are independent: Pearson's statistic has its chi-square law.
+    # Rows are independent: Pearson's statistic has its chi-square distribution.
     assert stats.chisquare(counts, 20_000 * probability).pvalue > 1e-4
 
 

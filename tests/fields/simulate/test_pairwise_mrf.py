@@ -1,15 +1,15 @@
-"""Tables of states: the law of their rows, the scale of weights and biases, refusals."""
+"""Tables of states: the distribution of their rows, the scale of weights and biases, refusals."""
 
 import networkx as nx
 import numpy as np
 import pytest
 
 from scipy import stats
-from tools.random_fields import exact_law
+from tools.random_fields import exact_distribution
 
 import bayesstruct as bs
 
-from bayesstruct.fields.kernels import sampler as pairwise_sampler
+from bayesstruct.fields.kernels import sampler as module
 from bayesstruct.fields.kernels.potentials import Potentials
 
 CASES = [
@@ -30,21 +30,21 @@ def path():
     return graph
 
 
-def check_law(simulation):
-    _, probability = exact_law(simulation.potentials, simulation.bias, simulation.weight)
+def check_distribution(simulation):
+    _, probability = exact_distribution(simulation.potentials, simulation.bias, simulation.weight)
     numbers = np.ravel_multi_index(simulation.data.values.T, simulation.potentials.states)
     counts = np.bincount(numbers, minlength=len(probability))
-    # Rows are independent: Pearson's statistic has its chi-square law.
+    # Rows are independent: Pearson's statistic has its chi-square distribution.
     assert stats.chisquare(counts, counts.sum() * probability).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(("kind", "states"), CASES)
-def test_rows_have_the_law_of_the_parameters(kind, states):
+def test_rows_have_the_distribution_of_the_parameters(kind, states):
     simulation = bs.simulate.pairwise_mrf(
         20_000, potentials=kind, states=states, graph=path(), random_seed=1
     )
     assert list(simulation.data.columns) == ["b", "c", "a"]
-    check_law(simulation)
+    check_distribution(simulation)
     edges = np.unique(simulation.potentials.edge_of_weight[simulation.weight != 0])
     assert edges.tolist() == [1, 2]  # of (b, c), (b, a), (c, a)
 
@@ -52,9 +52,9 @@ def test_rows_have_the_law_of_the_parameters(kind, states):
 @pytest.mark.parametrize("sign", ["positive", "random"])
 def test_rows_of_a_space_too_large_to_list(monkeypatch, sign):
     """Perfect sampling where all attract each other, else Gibbs sampling."""
-    monkeypatch.setattr(pairwise_sampler, "ENUMERATED", 1)
+    monkeypatch.setattr(module, "ENUMERATED", 1)
     for states in (2, (2, 4, 3)):
-        check_law(
+        check_distribution(
             bs.simulate.pairwise_mrf(
                 20_000, states=states, graph=path(), sign=sign, sweeps=40, random_seed=2
             )
@@ -66,8 +66,8 @@ def test_a_sampler_of_no_edge_draws_independent_columns(monkeypatch):
     one = bs.simulate.pairwise_mrf(50, graph=graph, random_seed=1)
     assert not one.weight.any()
     assert not one.bias.any()
-    monkeypatch.setattr(pairwise_sampler, "ENUMERATED", 1)
-    check_law(bs.simulate.pairwise_mrf(5000, states=2, graph=graph, random_seed=1))
+    monkeypatch.setattr(module, "ENUMERATED", 1)
+    check_distribution(bs.simulate.pairwise_mrf(5000, states=2, graph=graph, random_seed=1))
 
 
 def test_binary_biases_are_those_of_the_ising_simulation():
@@ -97,9 +97,13 @@ def test_no_state_is_favoured_among_uniform_neighbours(kind):
 
 def test_weights_are_those_of_extreme_states():
     simulation = bs.simulate.pairwise_mrf(
-        10, states=(2, 3, 5), graph=nx.complete_graph(3), coupling=(0.5, 0.7), sign="positive",
+        10,
+        states=(2, 3, 5),
+        graph=nx.complete_graph(3),
+        coupling=(0.5, 0.7),
+        sign="positive",
         random_seed=1,
-    )  # fmt: skip
+    )
     extreme = simulation.weight * [1 * 2, 1 * 4, 2 * 4]
     assert ((extreme >= 0.5) & (extreme <= 0.7)).all()
 
@@ -108,7 +112,7 @@ def test_a_family_as_an_object():
     family = Potentials("blume_capel", (3, 4), reference=1)
     simulation = bs.simulate.pairwise_mrf(20, potentials=family, random_seed=1)
     assert simulation.potentials == family
-    assert repr(simulation).startswith("PairwiseSimulation(20 x 2 table, ")
+    assert repr(simulation).startswith("PairwiseMRFSimulation(20 x 2 table, ")
 
 
 def test_the_same_seed_gives_the_same_table():
@@ -138,7 +142,7 @@ def test_positive_couplings():
         ({"potentials": "spin", "states": 3}, "two states"),
         ({"states": (2, 3)}, "2 numbers, and there are 4"),
         ({"states": 1}, "two states or more"),
-        ({"potentials": Potentials("full", (2,) * 4), "states": 2}, "have their own"),
+        ({"potentials": Potentials("full", (2,) * 4), "states": 2}, "are those of the potentials"),
     ],
 )
 def test_bad_options(options, message):

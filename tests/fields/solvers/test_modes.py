@@ -11,7 +11,7 @@ import scipy.io
 
 from scipy.optimize import minimize
 from tools.places import DATA
-from tools.random_fields import all_states, energies, exact_law, feature_matrix
+from tools.random_fields import all_states, energies, exact_distribution, feature_matrix
 
 from bayesstruct.data import TableError, load_dataset
 from bayesstruct.fields.kernels.potentials import Potentials
@@ -21,7 +21,7 @@ from bayesstruct.solvers import (
     ConvergenceWarning,
     pairwise_mrf,
     pairwise_mrf_path,
-    pairwise_rate_max,
+    pairwise_mrf_rate_max,
 )
 
 SHARED = pytest.mark.skipif(not DATA.exists(), reason="the data of the sources are not here")
@@ -56,7 +56,7 @@ def test_likelihoods_and_their_gradients(potentials, kind):
     value, gradient = likelihood(theta)
     index = np.ravel_multi_index(codes.T, potentials.states)
     if kind is ExactLikelihood:
-        wanted = -np.log(exact_law(potentials, bias, weight)[1])[index].sum()
+        wanted = -np.log(exact_distribution(potentials, bias, weight)[1])[index].sum()
     else:
         energy = energies(potentials, bias, weight).reshape(potentials.states)
         terms = sum(
@@ -85,7 +85,7 @@ def test_scores_of_the_rows_sum_to_the_gradient(potentials):
 def test_optimality_for_each_norm(norm, likelihood):
     """The gradient is a subgradient of the penalty; the null model begins at `rate_max`."""
     codes = rows((2, 3, 3, 2), n=200)
-    top = pairwise_rate_max(codes, norm=norm, likelihood=likelihood)
+    top = pairwise_mrf_rate_max(codes, norm=norm, likelihood=likelihood)
     assert pairwise_mrf(codes, norm=norm, likelihood=likelihood, rate=1.0001 * top).edges == []
     assert pairwise_mrf(codes, norm=norm, likelihood=likelihood, rate=0.999 * top).edges
     rate = 0.3 * top
@@ -157,7 +157,7 @@ def test_binary_equivalences(reinis, kind, norm, factor):
     other = pairwise_mrf(reinis, potentials=kind, norm=norm, rate=factor * rate, **options)
     assert other.objective == pytest.approx(one.objective, rel=1e-9)
     assert other.edges == one.edges
-    p, q = (exact_law(s.potentials, s.bias, s.weight)[1] for s in (one, other))
+    p, q = (exact_distribution(s.potentials, s.bias, s.weight)[1] for s in (one, other))
     np.testing.assert_allclose(p, q, atol=1e-7)
 
 
@@ -169,7 +169,7 @@ def test_marginals_match_and_tables_are_centred(reinis):
             np.testing.assert_allclose(table, table[0, 0] * np.array([[1, -1], [-1, 1]]), atol=1e-6)
             np.testing.assert_array_equal(table, solution.table(b, a).T)
     exact = pairwise_mrf(reinis, rate=50.0, likelihood="exact", tol=1e-9)
-    _, p = exact_law(exact.potentials, exact.bias, exact.weight)
+    _, p = exact_distribution(exact.potentials, exact.bias, exact.weight)
     means = p @ all_states(exact.potentials.states)
     np.testing.assert_allclose(means, reinis.mean(), atol=1e-7)
 
@@ -200,7 +200,7 @@ def test_paths_warm_starts_and_the_limits_of_the_rate(reinis):
     assert warm.objective == none.objective  # a start with edges changes nothing
     full = pairwise_mrf(reinis, potentials="ordinal", rate=0.0, likelihood="exact", tol=1e-9)
     features = feature_matrix(full.potentials)
-    _, p = exact_law(full.potentials, full.bias, full.weight)
+    _, p = exact_distribution(full.potentials, full.bias, full.weight)
     seen = np.bincount(np.ravel_multi_index(reinis.to_numpy().T, (2,) * 6), minlength=64) / 1841
     np.testing.assert_allclose(p @ features, seen @ features, atol=1e-6)  # moments match
     graph = path[-1].graph()
@@ -255,12 +255,12 @@ def test_mode_on_a_graph_is_that_of_all_pairs_without_the_others():
     np.testing.assert_allclose(ours.weight, found.x[8:15] - found.x[15:], atol=1e-4)
     assert not ours.table("x0", "x5").any()
     np.testing.assert_array_equal(ours.table("x2", "x1"), ours.table("x1", "x2").T)
-    top = pairwise_rate_max(codes, **options)
+    top = pairwise_mrf_rate_max(codes, **options)
     assert [s.edges for s in pairwise_mrf_path(codes, [1.001 * top], **options)] == [[]]
 
 
 def test_mode_on_a_chain_of_a_hundred():
-    """Without a penalty the moments of a chain are those of the rows, by their laws of pairs."""
+    """Without a penalty the moments of a chain are those of the rows, by their distributions of pairs."""
     p, rng = 100, np.random.default_rng(2)
     codes = np.empty((400, p), int)
     codes[:, 0] = rng.integers(0, 2, 400)
@@ -299,7 +299,7 @@ def test_graphs_that_are_refused(reinis, graph, words):
 
 
 def test_a_graph_goes_with_named_potentials(reinis):
-    with pytest.raises(ValueError, match="edges of their own"):
+    with pytest.raises(ValueError, match="has its own edges"):
         pairwise_mrf(reinis, potentials=Potentials("ordinal", (2,) * 6), graph=nx.path_graph(2))
 
 
@@ -349,14 +349,14 @@ def cyto():
 def test_cells_of_the_source(cyto):
     """Schmidt (2010), section 5.8: 11 variables of three states, all of them summed over."""
     options = {"potentials": "ising", "likelihood": "exact"}
-    assert pairwise_rate_max(cyto, **options) == pytest.approx(1486.8461, abs=1e-4)
+    assert pairwise_mrf_rate_max(cyto, **options) == pytest.approx(1486.8461, abs=1e-4)
     for rate, objective, edges in [(100, 45495.8664, 43), (50, 44650.2090, 46)]:
         solution = pairwise_mrf(cyto, rate=rate, **options)
         assert solution.objective == pytest.approx(objective, abs=1e-4)
         assert len(solution.edges) == edges
     tops = {2: 1163.127, "nuclear": 1162.985, 1: 724.037, math.inf: 2973.692}
     for norm, top in tops.items():
-        found = pairwise_rate_max(cyto, norm=norm, likelihood="exact")
+        found = pairwise_mrf_rate_max(cyto, norm=norm, likelihood="exact")
         assert found == pytest.approx(top, abs=1e-3)
 
 
@@ -364,7 +364,7 @@ def test_cells_of_the_source(cyto):
 def test_rain_of_the_source():
     """Schmidt (2010), section 5.8.3: the chain of days appears at rate 256."""
     rain = scipy.io.loadmat(DATA / "rain.mat")["X"].astype(int)
-    assert pairwise_rate_max(rain) == pytest.approx(471.875354, abs=1e-6)
+    assert pairwise_mrf_rate_max(rain) == pytest.approx(471.875354, abs=1e-6)
     chain = [(f"x{i}", f"x{i + 1}") for i in range(27)]
     for rate, objective, edges in [
         (512, 20069.907168, 0),
@@ -388,7 +388,7 @@ def test_words_of_the_source():
     file = scipy.io.loadmat(DATA / "news_w100.mat", spmatrix=False)
     words = [str(word[0]) for word in file["wordlist"][0]]
     table = pd.DataFrame(file["documents"].toarray().T.astype(int), columns=words)
-    assert pairwise_rate_max(table) == pytest.approx(1313.226696, abs=1e-6)
+    assert pairwise_mrf_rate_max(table) == pytest.approx(1313.226696, abs=1e-6)
     first, second = pairwise_mrf_path(table, [1024, 512])
     wanted = [("bible", "god"), ("christian", "god"), ("dos", "windows"), ("god", "jesus")]
     assert sorted(first.edges) == wanted

@@ -1,4 +1,4 @@
-"""Evidence of the graphs of random fields, and the search, against sums and integrals by brute force."""
+"""Evidence of the graphs of Markov random fields, and the search, against sums and integrals by brute force."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 
 from scipy.optimize import minimize
 from scipy.special import betaln, logsumexp
-from tools.random_fields import exact_law, feature_matrix
+from tools.random_fields import exact_distribution, feature_matrix
 
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.solvers.edge_priors import (
@@ -30,8 +30,12 @@ def draw(potentials, n, seed, scale=0.8, present=0.6):
     rng = np.random.default_rng(seed)
     on = (rng.random(len(potentials.ends[0])) < present)[potentials.edge_of_weight]
     weight = scale * rng.normal(size=potentials.weight_size) * on
-    _, law = exact_law(potentials, 0.5 * rng.normal(size=potentials.bias_size), weight)
-    return np.column_stack(np.unravel_index(rng.choice(len(law), n, p=law), potentials.states))
+    _, distribution = exact_distribution(
+        potentials, 0.5 * rng.normal(size=potentials.bias_size), weight
+    )
+    return np.column_stack(
+        np.unravel_index(rng.choice(len(distribution), n, p=distribution), potentials.states)
+    )
 
 
 def evidence_of(potentials, codes, likelihood, slab="normal", scale=1.0, deviation=3.0):
@@ -112,9 +116,16 @@ class BruteForce:
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize(
     ("kind", "states"),
-    [("spin", (2, 2, 2)), ("blume_capel", (2, 2, 2)), ("ordinal", (3, 2, 4)), ("blume_capel", (3, 4, 2)), ("ising", (3, 3, 3)),
-     ("generalized_ising", (3, 3, 3)), ("full", (2, 3, 2))],
-)  # fmt: skip
+    [
+        ("spin", (2, 2, 2)),
+        ("blume_capel", (2, 2, 2)),
+        ("ordinal", (3, 2, 4)),
+        ("blume_capel", (3, 4, 2)),
+        ("ising", (3, 3, 3)),
+        ("generalized_ising", (3, 3, 3)),
+        ("full", (2, 3, 2)),
+    ],
+)
 def test_hessian_is_that_of_finite_differences(kind, states, likelihood):
     potentials, rng = Potentials(kind, states), np.random.default_rng(0)
     fit = likelihood_for(likelihood, potentials, draw(potentials, 40, 0))
@@ -141,7 +152,7 @@ def test_hessian_of_many_joint_states_is_summed_in_pieces(monkeypatch):
 
 
 @pytest.mark.parametrize("slab", SLABS)
-def test_normal_laws_touch_the_slabs_from_below(slab):
+def test_normal_densities_touch_the_slabs_from_below(slab):
     w, xi = np.linspace(-4, 4, 81)[:, None], np.array([0.3, 1.0, 2.5])
     bound = log_slab(slab, xi**2, 0.7) - 0.5 * slab_precision(slab, xi**2, 0.7) * (w**2 - xi**2)
     assert (bound <= log_slab(slab, w**2, 0.7) + 1e-12).all()
@@ -155,8 +166,8 @@ def test_normal_laws_touch_the_slabs_from_below(slab):
 def test_evidence_is_the_integral(slab, likelihood, strength):
     """Over two biases and one weight, on a grid."""
     potentials = Potentials("ordinal", (2, 2))
-    _, law = exact_law(potentials, np.array([0.3, -0.6]), np.array([strength]))
-    cells = np.random.default_rng(2).choice(4, 80, p=law)
+    _, distribution = exact_distribution(potentials, np.array([0.3, -0.6]), np.array([strength]))
+    cells = np.random.default_rng(2).choice(4, 80, p=distribution)
     codes = np.column_stack(np.unravel_index(cells, (2, 2)))
     brute = BruteForce(potentials, codes, likelihood, slab)
     evidence = evidence_of(potentials, codes, likelihood, slab)
@@ -327,9 +338,13 @@ def test_labels_are_the_best_for_a_graph():
     ends = np.array(list(itertools.combinations(range(6), 2)))
     on = np.array([(i < 3) == (j < 3) for i, j in ends])
     edges = BlockEdges(
-        np.full(15, np.nan), ends, np.array([[0, 1], [1, 2]]),
-        np.array([2.0, 1.0, 2.0]), np.array([1.0, 4.0, 1.0]), np.ones(2),
-    )  # fmt: skip
+        np.full(15, np.nan),
+        ends,
+        np.array([[0, 1], [1, 2]]),
+        np.array([2.0, 1.0, 2.0]),
+        np.array([1.0, 4.0, 1.0]),
+        np.ones(2),
+    )
     assert edges.adapt(on)
     assert not edges.adapt(on)
     every = [edges.log_prior(on, np.array(z)) for z in itertools.product(range(2), repeat=6)]

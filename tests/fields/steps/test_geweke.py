@@ -1,4 +1,4 @@
-"""Parameters and rows of exact random fields drawn in turn, and calibration of the whole model."""
+"""Parameters and rows of exact Markov random fields drawn in turn, and calibration of the whole model."""
 
 import numpy as np
 import pymc as pm
@@ -6,7 +6,7 @@ import pytest
 
 from tools.calibration import assert_calibrated
 from tools.geweke import assert_geweke
-from tools.random_fields import all_states, exact_law
+from tools.random_fields import all_states, exact_distribution
 
 import bayesstruct as bs
 
@@ -20,7 +20,7 @@ FAMILIES = {"full": Potentials("full", (2, 3, 2)), "ordinal": Potentials("ordina
 
 
 class Joint:
-    """Both simulators of a field with the exact likelihood and missing cells."""
+    """Both simulators of a field with the exact likelihood and missing values."""
 
     def __init__(self, potentials, slab):
         self.potentials, self.slab = potentials, slab
@@ -34,15 +34,20 @@ class Joint:
             bias = pm.Normal("bias", 0, BIAS_SCALE, shape=potentials.bias_size)
             weight = bs.GroupSpikeAndSlab("weight", INCLUSION, SCALE, groups=self.groups, slab=slab)
             states = np.array(potentials.states)[np.nonzero(missing)[1]]
-            cells = bs.distributions.MissingStates("cells", states)
+            values = bs.distributions.MissingStates("values", states)
             bs.distributions.IncompletePairwiseMRF(
-                "x", bias, weight, cells, missing=missing, potentials=potentials,
+                "x",
+                bias,
+                weight,
+                values,
+                missing=missing,
+                potentials=potentials,
                 observed=self.rows,
-            )  # fmt: skip
-            self.step = PairwiseSpikeSlab([weight, bias, cells], rng=1)
+            )
+            self.step = PairwiseSpikeSlab([weight, bias, values], rng=1)
 
     def draw_rows(self, rng, bias, weight):
-        _, p = exact_law(self.potentials, bias, weight)
+        _, p = exact_distribution(self.potentials, bias, weight)
         return self.states[rng.choice(len(p), N, p=p)]
 
     def forward(self, rng):
@@ -56,7 +61,7 @@ class Joint:
         weight, bias, rows = state
         self.rows.set_value(rows.astype(np.int32))
         self.step.setup_chain(rng, 0, 1)  # the table is another one
-        point = {"weight": weight, "bias": bias, "cells": rows[self.missing]}
+        point = {"weight": weight, "bias": bias, "values": rows[self.missing]}
         point, _ = self.step.step(point)
         weight, bias = point["weight"], point["bias"]
         return weight, bias, self.draw_rows(rng, bias, weight)
@@ -86,17 +91,17 @@ def check(family, slab, draws):
     return assert_geweke(joint.forward, joint.transition, joint.statistics, draws=draws)
 
 
-def test_parameters_and_rows_have_their_joint_law():
+def test_parameters_and_rows_have_their_joint_distribution():
     check("full", "normal", 4_000)
 
 
 @pytest.mark.calibration
 @pytest.mark.parametrize(("family", "slab"), [("full", "laplace"), ("ordinal", "normal")])
-def test_joint_laws_of_others(family, slab, full):
+def test_joint_distributions_of_others(family, slab, full):
     check(family, slab, 40_000 if full else 1_000)
 
 
-def test_wrong_prior_odds_break_the_joint_law(monkeypatch):
+def test_wrong_prior_odds_break_the_joint_distribution(monkeypatch):
     right = pairwise._log_odds
     monkeypatch.setattr(pairwise, "_log_odds", lambda q, count: right(q, count) + 0.8)
     with pytest.raises(AssertionError, match="worst z"):
@@ -114,7 +119,7 @@ def simulate(rng):
         weight = np.where(edge, rng.normal(size=len(edge)), 0.0)
         bias = rng.normal(size=P)
         potentials = Potentials("ordinal", (2,) * P)
-        _, p = exact_law(potentials, bias, weight)
+        _, p = exact_distribution(potentials, bias, weight)
         rows = all_states(potentials.states)[rng.choice(len(p), ROWS, p=p)]
         # Tables that the model refuses are drawn again: the rule looks at the data only.
         different = len({tuple(c) for c in rows.T}) == P

@@ -261,11 +261,11 @@ def test_estimates_do_not_rest_on_the_proposals():
 )
 def test_estimates_have_the_mean_of_the_indicator(exact, share, chance):
     """All pairs of present and proposed indicators, each with its probability."""
-    law, proposals = (1 - exact, exact), (1 - chance, chance)
+    distribution, proposals = (1 - exact, exact), (1 - chance, chance)
     mean = square = 0.0
     for g, h in itertools.product((0, 1), repeat=2):
-        p = law[g] * proposals[h]
-        accept = min(1.0, law[h] * proposals[g] / p) if p else 1.0
+        p = distribution[g] * proposals[h]
+        accept = min(1.0, distribution[h] * proposals[g] / p) if p else 1.0
         estimate = kernel._inclusion.py_func(float(g), float(h), share, chance, accept)
         mean += p * estimate
         square += p * (estimate - exact) ** 2
@@ -274,7 +274,7 @@ def test_estimates_have_the_mean_of_the_indicator(exact, share, chance):
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-def test_missing_cells_have_their_conditional_law(likelihood):
+def test_missing_values_have_their_conditional_distribution(likelihood):
     """One row with two gaps, parameters fixed by narrow priors: all completions one by one."""
     potentials = Potentials("full", (2, 3, 2))
     rng = np.random.default_rng(5)
@@ -285,23 +285,29 @@ def test_missing_cells_have_their_conditional_law(likelihood):
     bias = rng.normal(size=potentials.bias_size)
     with pm.Model() as model:
         w = bs.GroupSpikeAndSlab("weight", np.zeros(3), 1.0, groups=potentials.edge_of_weight)
-        cells = bs.distributions.MissingStates("cells", [2, 3])
+        values = bs.distributions.MissingStates("values", [2, 3])
         bs.distributions.IncompletePairwiseMRF(
-            "x", bias, w, cells, missing=missing, potentials=potentials, likelihood=likelihood,
+            "x",
+            bias,
+            w,
+            values,
+            missing=missing,
+            potentials=potentials,
+            likelihood=likelihood,
             observed=codes,
-        )  # fmt: skip
-        step = PairwiseSpikeSlab([w, cells], rng=1)
-    # Forbidden edges stay as they are: the step draws the cells at these weights.
+        )
+        step = PairwiseSpikeSlab([w, values], rng=1)
+    # Forbidden edges stay as they are: the step draws the values at these weights.
     point = model.initial_point() | {"weight": weight}
     counts = np.zeros((2, 3))
     for _ in range(5_000):
         point, [reported] = step.step(point)
-        counts[tuple(point["cells"])] += 1
+        counts[tuple(point["values"])] += 1
     np.testing.assert_array_equal(point["weight"], weight)
     np.testing.assert_array_equal(reported["weight_inclusion"], np.ones(3))
     energy = energies(potentials, bias, weight).reshape(potentials.states)[:, :, codes[0, 2]]
     p = np.exp(energy - logsumexp(energy))
-    # Draws of two cells in turn are correlated: a fifth of them count as independent.
+    # Draws of two values in turn are correlated: a fifth of them count as independent.
     assert np.abs(counts / 5_000 - p).max() < 4 * np.sqrt(0.25 / 1_000)
 
 
@@ -314,9 +320,16 @@ def test_pm_sample_assigns_it_and_required_edges_stay():
         edge_probability=pm.Beta.dist(1, 3),
     ) as model:
         idata = pm.sample(
-            200, tune=100, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
-            nuts_sampler="pymc", compute_convergence_checks=False,
-        )  # fmt: skip
+            200,
+            tune=100,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            nuts_sampler="pymc",
+            compute_convergence_checks=False,
+        )
     assert {"n_edges", "acceptance"} <= set(idata["sample_stats"].data_vars)
     edge = idata["posterior"]["edge"]
     assert (edge.sel(pair="x0 -- x1") == 1).all()
@@ -347,9 +360,16 @@ def test_two_fields_report_their_own_estimates():
         apart = [PairwiseSpikeSlab([model[f"{name}_weight"]]) for name in "ab"]
         for step in (None, apart):
             idata = pm.sample(
-                5, tune=0, chains=1, step=step, random_seed=1, progressbar=False, quiet=True,
-                nuts_sampler="pymc", compute_convergence_checks=False,
-            )  # fmt: skip
+                5,
+                tune=0,
+                chains=1,
+                step=step,
+                random_seed=1,
+                progressbar=False,
+                quiet=True,
+                nuts_sampler="pymc",
+                compute_convergence_checks=False,
+            )
             assert idata["sample_stats"]["a_weight_inclusion"].shape == (1, 5, 3)
             assert idata["sample_stats"]["b_weight_inclusion"].shape == (1, 5, 1)
 
@@ -358,9 +378,15 @@ def test_estimates_are_stored_on_disk(tmp_path):
     table = np.random.default_rng(3).integers(0, 3, (40, 3))
     with bs.models.pairwise_mrf(table) as model:
         made = bs.sample(
-            6, tune=2, chains=2, cores=1, checkpoint=tmp_path / "run", random_seed=1,
-            progressbar=False, compute_convergence_checks=False,
-        )  # fmt: skip
+            6,
+            tune=2,
+            chains=2,
+            cores=1,
+            checkpoint=tmp_path / "run",
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
     read = load_checkpoint(tmp_path / "run", model)
     for idata in (made, read):
         assert idata["sample_stats"]["potential_inclusion"].shape == (2, 6, 3)
@@ -432,7 +458,7 @@ def test_the_step_is_assigned_outside_of_a_context(missing):
         pm.sampling.mcmc.instantiate_steppers(model, [], methods)
 
 
-def test_missing_cells_are_left_to_others_where_the_weights_are_set():
+def test_missing_values_are_left_to_others_where_the_weights_are_set():
     table = np.random.default_rng(3).integers(0, 2, (40, 3)).astype(float)
     table[0, 0] = np.nan
     with pm.do(bs.models.ising(table), {"weight": np.zeros(3)}) as model:

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from bayesstruct.fields.kernels.spike_slab_rows import tally_feature, tally_rows
+from bayesstruct.fields.kernels.row_tilts import tally_feature, tally_rows
 
 STARTS, MULTIPLICITY = np.array([0, 70, 150]), np.array([1.0, 3.0])
 
@@ -13,9 +13,7 @@ STARTS, MULTIPLICITY = np.array([0, 70, 150]), np.array([1.0, 3.0])
 def tallies(probability, context, starts, multiplicity, factor, feature, first, second):
     """Make what is only called by other kernels callable."""
     size = first  # looked at for two states only
-    value = tally_rows(
-        probability, context, starts, multiplicity, factor, size, first, second
-    )  # fmt: skip
+    value = tally_rows(probability, context, starts, multiplicity, factor, size, first, second)
     return value, tally_feature(probability, context, starts, multiplicity, factor, feature)
 
 

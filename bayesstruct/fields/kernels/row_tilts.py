@@ -1,20 +1,14 @@
-r"""How the normaliser of a pairwise Markov random field answers to a change of a few potentials.
+r"""Change of the normalisers of the pseudo-likelihood with the potentials of one edge or variable.
 
-A move of the weights of one edge changes tables of two variables only. For the *exact* likelihood
-the log-partition function then changes by
-
-.. math:: \log Z' - \log Z = \log \sum_c m_c \, e^{\Delta_c},
-
-:math:`m_c` being the joint probability of the states ``c`` of the two variables. In the
-*pseudo-likelihood* each row has a normaliser for each variable; those of the two ends of the edge
-change, by
+In the *pseudo-likelihood* each row has a normaliser for each variable. A move of the weights of one edge
+changes those of its two ends, by
 
 .. math:: \log \sum_s \pi_{rs} \, e^{\Delta_{ts}},
 
 :math:`\pi_{rs}` being the conditional probability of state ``s`` in row ``r`` and ``t`` the state of
-the other end in that row (the *context*). The two are the same expression, and so are their
-derivatives: means and covariances of tilted probabilities. Here are both, with the updates of what
-is kept: conditional probabilities of rows, or log-potentials of joint states.
+the other end in that row (the *context*). Derivatives are means and covariances of the tilted probabilities. The
+conditional probabilities of all rows are kept, and updated after each move. For the exact likelihood see
+:mod:`bayesstruct.fields.kernels.joint_tilts`.
 
 Products of probabilities and factors are formed without exponentials in the rows, and logarithms are
 taken of products of many terms. Where probabilities are so small, or changes so large, that this
@@ -25,80 +19,23 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import inner, kernel, vector_inner
+from bayesstruct.core.jit import inner, vector_inner
 
-__all__ = ["collapse", "condition", "count_pairs", "spread"]
+__all__ = [
+    "LARGE",
+    "SMALL",
+    "tally_feature",
+    "tally_logs",
+    "tally_rows",
+    "tilt_rows",
+    "value_of_rows",
+]
 
-SMALL = -690.0  # logarithm of the smallest probability that a double has all digits of
+SMALL = -690.0  # logarithm of the smallest probability with full precision in a double
 LARGE = 150.0  # change of a log-potential up to which factors may be multiplied out
 _TOP, _BOTTOM = 1e150, 1e-150
-_BLOCK = 64  # rows whose normalisers are multiplied at once, factors being moderate:
+_BLOCK = 64  # rows whose normalisers are multiplied at once if factors are moderate:
 _MODERATE = 1e4  # no such product of them leaves the range of doubles
-
-
-# --- rows of the pseudo-likelihood -----------------------------------------------------------
-
-
-@kernel
-def condition(rows, start, unary, pair, pair_start, source, target, logs, probability, lowest):
-    """Conditional law of each variable given the others, in each row.
-
-    Parameters
-    ----------
-    rows : (p or more, rows) int16
-    start : (p + 1,) int64
-        Where the states of each variable start.
-    unary, pair : float64
-        Tables of log-potentials.
-    pair_start : (edges + 1,) int64
-    source, target : (edges,) int64
-    logs : (states, rows) float64, written
-        Log-potentials.
-    probability : (states, rows) float64, written
-    lowest : (p,) float64, written
-        Smallest log probability of each variable.
-    """
-    for c in range(logs.shape[0]):
-        logs[c] = unary[c]
-    for e in range(source.shape[0]):
-        i, j = source[e], target[e]
-        table = pair[pair_start[e] : pair_start[e + 1]]
-        if table.any():
-            _add_table(rows[j], table, logs[start[i] : start[i + 1]], True)
-            _add_table(rows[i], table, logs[start[j] : start[j + 1]], False)
-    for i in range(lowest.shape[0]):
-        at, end = start[i], start[i + 1]
-        least = _exponentiate(logs[at:end], probability[at:end])
-        lowest[i] = math.log(least) if least > 0.0 else -np.inf
-
-
-@inner
-def _add_table(other, table, logs, first):
-    """Add the table of an edge to the log-potentials of one end, which comes first or second."""
-    k = logs.shape[0]
-    size = table.shape[0] // k
-    for s in range(k):
-        for r in range(other.shape[0]):
-            logs[s, r] += table[s * size + other[r] if first else other[r] * k + s]
-
-
-@inner
-def _exponentiate(logs, probability):
-    """Normalised exponentials in each row; returns the smallest."""
-    k = logs.shape[0]
-    least = 1.0
-    for r in range(logs.shape[1]):
-        top = -np.inf
-        for s in range(k):
-            top = max(top, logs[s, r])
-        total = 0.0
-        for s in range(k):
-            probability[s, r] = math.exp(logs[s, r] - top)
-            total += probability[s, r]
-        for s in range(k):
-            probability[s, r] /= total
-            least = min(least, probability[s, r])
-    return least
 
 
 @inner
@@ -209,7 +146,7 @@ def value_of_rows(probability, context, starts, multiplicity, factor):
 
 @inner
 def _tally_two(probability, context, starts, multiplicity, factor, first, second):
-    """`tally_rows` of a variable with two states, of which it fills what belongs to the second."""
+    """`tally_rows` of a variable with two states; fills the entries of the second only."""
     zero, one = probability[0], probability[1]
     total = 0.0
     for g in range(multiplicity.shape[0]):
@@ -232,7 +169,7 @@ def _tally_two(probability, context, starts, multiplicity, factor, first, second
 
 @inner
 def _complete_two(size, first, second):
-    """Fill what belongs to the first of two states; ``size`` counts rows by context and state."""
+    """Fill the entries of the first of two states; ``size`` counts rows by context and state."""
     for c in range(0, size.shape[0], 2):
         rows = size[c] + size[c + 1]
         mean, square = first[c + 1], second[c + 1, 1]
@@ -310,7 +247,7 @@ def _mirror(second, cells, k):
 
 @inner
 def tally_rows(probability, context, starts, multiplicity, factor, size, first, second):
-    """`value_of_rows` with sums over rows that its derivatives are made of.
+    """`value_of_rows`, with the sums over rows that its derivatives need.
 
     Parameters
     ----------
@@ -381,9 +318,9 @@ def _moments(probability, context, start, end, factor, feature):
 
 @inner
 def tally_feature(probability, context, starts, multiplicity, factor, feature):
-    """`value_of_rows`, with what its derivatives along a single direction are made of.
+    """`value_of_rows`, with the sums that its derivatives along a single direction need.
 
-    That takes a time in proportion to the number of states, `tally_rows` to its square.
+    Takes time proportional to the number of states; `tally_rows` to its square.
 
     Parameters
     ----------
@@ -504,108 +441,3 @@ def tilt_rows(logs, probability, context, change, factor, plain, work):
     else:
         least = _tilt(logs, probability, context, change, factor, plain, work)
     return math.log(least) if least > 0.0 else -np.inf
-
-
-# --- joint states of the exact likelihood ----------------------------------------------------
-
-
-@kernel
-def collapse(energy, high, low, out):
-    """Log of the sum of ``exp(energy)`` over all states that share those of some variables.
-
-    Parameters
-    ----------
-    energy : (len(high) * len(low),) float64
-        Log-potentials of joint states.
-    high, low : int64 arrays
-        State ``h * len(low) + l`` belongs to cell ``high[h] + low[l]``.
-    out : float64, written
-    """
-    top = np.full(out.shape[0], -np.inf)
-    for h in range(high.shape[0]):
-        row = energy[h * low.shape[0] : (h + 1) * low.shape[0]]
-        for l in range(low.shape[0]):
-            c = high[h] + low[l]
-            top[c] = max(top[c], row[l])
-    out[:] = 0.0
-    for h in range(high.shape[0]):
-        row = energy[h * low.shape[0] : (h + 1) * low.shape[0]]
-        for l in range(low.shape[0]):
-            c = high[h] + low[l]
-            out[c] += math.exp(row[l] - top[c])
-    for c in range(out.shape[0]):
-        out[c] = top[c] + math.log(out[c])
-
-
-@kernel
-def spread(energy, high, low, change):
-    """Add to each joint state the change of the cell that it belongs to; see `collapse`."""
-    for h in range(high.shape[0]):
-        row = energy[h * low.shape[0] : (h + 1) * low.shape[0]]
-        for l in range(low.shape[0]):
-            row[l] += change[high[h] + low[l]]
-
-
-@inner
-def marginal(energy, cell, out):
-    """Log probability of each cell of a few variables, from the log-potentials of joint states."""
-    top = -np.inf
-    for c in range(energy.shape[0]):
-        top = max(top, energy[c])
-    out[:] = -np.inf
-    # Each cell has a maximum of its own, so that rare cells keep their digits.
-    for c in range(energy.shape[0]):
-        out[cell[c]] = max(out[cell[c]], energy[c])
-    sums = np.zeros(out.shape[0])
-    for c in range(energy.shape[0]):
-        sums[cell[c]] += math.exp(energy[c] - out[cell[c]])
-    total = 0.0
-    for a in range(out.shape[0]):
-        out[a] += math.log(sums[a])
-        total += math.exp(out[a] - top)
-    top += math.log(total)
-    for a in range(out.shape[0]):
-        out[a] -= top
-
-
-@inner
-def tally_joint(logs, change, n, first):
-    """Change of ``n log Z``, and ``n`` times the tilted probabilities of the cells."""
-    size = logs.shape[0]
-    top = -np.inf
-    for c in range(size):
-        first[c] = logs[c] + change[c]
-        top = max(top, first[c])
-    total = 0.0
-    for c in range(size):
-        first[c] = math.exp(first[c] - top)
-        total += first[c]
-    for c in range(size):
-        first[c] *= n / total
-    return n * (top + math.log(total))
-
-
-# --- counts ----------------------------------------------------------------------------------
-
-
-@kernel
-def count_pairs(table, multiplicity, states, unary_start, pair_start, unary, pair):
-    """Add the rows of a table to the numbers of rows with each state, and each pair of states.
-
-    Parameters
-    ----------
-    table : (p, rows) int16
-    multiplicity : (rows,) float64
-    states, unary_start, pair_start : int64 arrays
-        As in :class:`bayesstruct.fields.kernels.potentials.Potentials`.
-    unary, pair : float64 arrays, changed
-    """
-    p, rows = states.shape[0], table.shape[1]
-    e = 0
-    for i in range(p):
-        for r in range(rows):
-            unary[unary_start[i] + table[i, r]] += multiplicity[r]
-        for j in range(i + 1, p):
-            for r in range(rows):
-                pair[pair_start[e] + table[i, r] * states[j] + table[j, r]] += multiplicity[r]
-            e += 1

@@ -1,4 +1,4 @@
-"""Missing cells of random fields against all their completions, with and without unknown weights."""
+"""Missing values of Markov random fields against all their completions, with and without unknown weights."""
 
 import functools
 
@@ -12,13 +12,13 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 from tools.batches import mean_and_error
 from tools.geweke import assert_geweke
-from tools.random_fields import all_states, energies, exact_law
+from tools.random_fields import all_states, energies, exact_distribution
 
 import bayesstruct as bs
 
-from bayesstruct.fields.kernels.cells import BLOCK
+from bayesstruct.fields.kernels.missing import BLOCK
 from bayesstruct.fields.kernels.potentials import Potentials
-from bayesstruct.fields.steps import cells as pairwise_cells
+from bayesstruct.fields.steps import missing as module
 from bayesstruct.runs.chains import restore, snapshot
 from bayesstruct.steps import PairwiseCells, PairwiseSpikeSlab
 
@@ -38,7 +38,7 @@ LIKELIHOODS = ("exact", "pseudo")
 COPIES, SWEEPS = 3_000, 20  # enough to forget the start at these weights
 
 
-def log_law(potentials, bias, weight, likelihood):
+def log_density(potentials, bias, weight, likelihood):
     """Log density of every joint state but for a constant, from their energies one by one."""
     energy = energies(potentials, bias, weight).reshape(potentials.states)
     if likelihood == "exact":
@@ -47,10 +47,10 @@ def log_law(potentials, bias, weight, likelihood):
     return sum(energy - logsumexp(energy, axis=i, keepdims=True) for i in axes)
 
 
-def law_of_gaps(potentials, bias, weight, row, gap, likelihood="exact"):
+def completion_probabilities(potentials, bias, weight, row, gap, likelihood="exact"):
     """Probability of every completion of a row in the field, flat."""
     seen = tuple(slice(None) if i in gap else s for i, s in enumerate(row))
-    return softmax(log_law(potentials, bias, weight, likelihood)[seen]).ravel()
+    return softmax(log_density(potentials, bias, weight, likelihood)[seen]).ravel()
 
 
 def parameters(potentials, seed=4):
@@ -59,15 +59,22 @@ def parameters(potentials, seed=4):
 
 
 def field(potentials, bias, weight, likelihood, codes, missing, **kwargs):
-    """Add a table with gaps to the model; return its missing cells."""
-    cells = bs.distributions.MissingStates(
-        "cells", np.array(potentials.states)[np.nonzero(missing)[1]]
+    """Add a table with gaps to the model; return its missing values."""
+    values = bs.distributions.MissingStates(
+        "values", np.array(potentials.states)[np.nonzero(missing)[1]]
     )
     bs.distributions.IncompletePairwiseMRF(
-        "x", bias, weight, cells, missing=missing, potentials=potentials, likelihood=likelihood,
-        observed=codes, **kwargs,
-    )  # fmt: skip
-    return cells
+        "x",
+        bias,
+        weight,
+        values,
+        missing=missing,
+        potentials=potentials,
+        likelihood=likelihood,
+        observed=codes,
+        **kwargs,
+    )
+    return values
 
 
 def copies(potentials, likelihood):
@@ -80,22 +87,24 @@ def copies(potentials, likelihood):
     bias, weight = parameters(potentials)
     with pm.Model() as model:
         table, where = np.repeat(rows, COPIES, axis=0), np.repeat(missing, COPIES, axis=0)
-        cells = field(potentials, bias, weight, likelihood, table, where)
-        step = PairwiseCells([cells], rng=1)
-    return step, {"cells": np.zeros(where.sum(), int)}, rows, model
+        values = field(potentials, bias, weight, likelihood, table, where)
+        step = PairwiseCells([values], rng=1)
+    return step, {"values": np.zeros(where.sum(), int)}, rows, model
 
 
-def p_values(step, point, rows, potentials, law=law_of_gaps):
+def p_values(step, point, rows, potentials, distribution=completion_probabilities):
     """Of the number of copies in each completion, one for each kind of row: copies are independent."""
     for _ in range(SWEEPS):
         point, _ = step.step(point)
     out, start, bias_weight = [], 0, parameters(potentials)
     for row, gap in zip(rows, GAPS, strict=True):
-        cells = point["cells"][start : (start := start + COPIES * len(gap))].reshape(COPIES, -1)
-        p = law(potentials, *bias_weight, row, gap)
-        index = np.ravel_multi_index(cells.T, [potentials.states[i] for i in gap])
+        values = point["values"][start : (start := start + COPIES * len(gap))].reshape(COPIES, -1)
+        p = distribution(potentials, *bias_weight, row, gap)
+        index = np.ravel_multi_index(values.T, [potentials.states[i] for i in gap])
         counts = np.bincount(index, minlength=len(p))
-        rare = COPIES * p < 5  # together, so that the law of the statistic is that of chi-square
+        rare = (
+            COPIES * p < 5
+        )  # together, so that the distribution of the statistic is that of chi-square
         counts, p = (np.r_[v[~rare], v[rare].sum()] for v in (counts, p))
         if COPIES * p[-1] < 5:
             counts, p = (np.r_[v[:-2], v[-2:].sum()] for v in (counts, p))
@@ -105,7 +114,7 @@ def p_values(step, point, rows, potentials, law=law_of_gaps):
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("name", CASES)
-def test_cells_have_their_law_in_the_field_at_fixed_weights(name, likelihood):
+def test_values_have_their_distribution_in_the_field_at_fixed_weights(name, likelihood):
     potentials = CASES[name]
     step, point, rows, _ = copies(potentials, likelihood)
     assert p_values(step, point, rows, potentials).min() > 1e-4
@@ -116,30 +125,30 @@ def test_the_cases_have_rows_of_one_block_and_of_several():
     assert min(sizes) <= BLOCK < max(sizes)
 
 
-def test_the_law_of_the_composite_density_is_noticed():
+def test_the_distribution_of_the_composite_density_is_noticed():
     """In it a cell is also a condition of its neighbours, which so count twice."""
     potentials = CASES["full"]
-    composite = functools.partial(law_of_gaps, likelihood="pseudo")
+    composite = functools.partial(completion_probabilities, likelihood="pseudo")
     step, point, rows, _ = copies(potentials, "pseudo")
     assert p_values(step, point, rows, potentials, composite).min() < 1e-8
 
 
-def test_cells_of_a_row_drawn_given_their_states_of_before_are_noticed(monkeypatch):
-    """All cells at once, each given the others as they were: right for rows with one gap only."""
-    right = pairwise_cells.CellDraws.__call__
+def test_values_of_a_row_drawn_given_their_states_of_before_are_noticed(monkeypatch):
+    """All values at once, each given the others as they were: right for rows with one gap only."""
+    right = module.MissingDraws.__call__
 
-    def at_once(self, rng, table, cells, weight, bias):
-        out, all_rows, columns = np.array(cells), self.rows, self.columns
+    def at_once(self, rng, table, values, weight, bias):
+        out, all_rows, columns = np.array(values), self.rows, self.columns
         filled = np.array(table[self.gaps])
-        filled[all_rows, columns] = cells
+        filled[all_rows, columns] = values
         for i in np.unique(columns):
             here = columns == i
             self.rows, self.columns, self.gaps = all_rows[here], columns[here], slice(None)
-            out[here] = right(self, rng, filled, cells[here], weight, bias)
+            out[here] = right(self, rng, filled, values[here], weight, bias)
         self.rows, self.columns, self.gaps = all_rows, columns, np.arange(len(filled))
         return out
 
-    monkeypatch.setattr(pairwise_cells.CellDraws, "__call__", at_once)
+    monkeypatch.setattr(module.MissingDraws, "__call__", at_once)
     potentials = CASES["ordinal"]
     step, point, rows, _ = copies(potentials, "exact")
     one, *several = p_values(step, point, rows, potentials)
@@ -147,7 +156,7 @@ def test_cells_of_a_row_drawn_given_their_states_of_before_are_noticed(monkeypat
     assert min(several) < 1e-8
 
 
-# Weights and cells together.
+# Weights and values together.
 
 SMALL = Potentials("ordinal", (2, 3, 2))
 CODES = np.array([[0, 0, 1], [1, 2, 0], [1, 2, 1], [0, 1, 0], [1, 1, 1], [0, 0, 0]])
@@ -174,90 +183,97 @@ def log_joint(likelihood):
     tables[:, MISSING] = COMPLETIONS
     out = np.empty((len(GRID), len(COMPLETIONS)))
     for g, scale in enumerate(GRID):
-        law = log_law(SMALL, BIAS - 0.3 * scale, scale * DIRECTION, likelihood)
-        law = law - (logsumexp(law) if likelihood == "exact" else 0.0)
-        out[g] = law[tuple(np.moveaxis(tables, -1, 0))].sum(axis=1) - scale**2 / 2
+        distribution = log_density(SMALL, BIAS - 0.3 * scale, scale * DIRECTION, likelihood)
+        distribution = distribution - (logsumexp(distribution) if likelihood == "exact" else 0.0)
+        out[g] = distribution[tuple(np.moveaxis(tables, -1, 0))].sum(axis=1) - scale**2 / 2
     return out
 
 
-def statistics(scale, cells):
-    both = [scale, scale**2, cells[:, 0] * cells[:, 1]]
-    return np.column_stack([*both, cells, scale[:, None] * cells])
+def statistics(scale, values):
+    both = [scale, scale**2, values[:, 0] * values[:, 1]]
+    return np.column_stack([*both, values, scale[:, None] * values])
 
 
-def log_cells():
+def log_values():
     """Log probability of each completion at each scale of the grid, in the field."""
     logp = log_joint("exact")
     return logp - logsumexp(logp, axis=1, keepdims=True)
 
 
-def stationary(scales, cells):
-    """Law of a scale drawn given a completion and the next completion drawn given it, (grid, completions).
+def stationary(scales, values):
+    """Distribution of a scale drawn given a completion and the next completion drawn given it, (grid, completions).
 
     Parameters
     ----------
-    scales, cells : (grid, completions) arrays
+    scales, values : (grid, completions) arrays
         Probability of a scale given a completion, and of a completion given a scale.
     """
-    between = scales.T @ cells
-    values, vectors = np.linalg.eig(between.T)
-    own = vectors[:, np.argmax(values.real)].real
-    return (scales @ (own / own.sum()))[:, None] * cells
+    between = scales.T @ values
+    roots, vectors = np.linalg.eig(between.T)
+    own = vectors[:, np.argmax(roots.real)].real
+    return (scales @ (own / own.sum()))[:, None] * values
 
 
 def z_scores(likelihood, draws=3_000):
-    """Cells by the step and the scale by its law on the grid in turn, against all of both."""
+    """Values by the step and the scale by its distribution on the grid in turn, against all of both."""
     logp, rng, seen = log_joint(likelihood), np.random.default_rng(11), []
-    law = stationary(softmax(logp, axis=0), np.exp(log_cells()))
+    distribution = stationary(softmax(logp, axis=0), np.exp(log_values()))
     with shrunk(likelihood) as model:
-        step = PairwiseCells([model["cells"]], rng=3)
-        cells = model.initial_point()["cells"]
+        step = PairwiseCells([model["values"]], rng=3)
+        values = model.initial_point()["values"]
     for _ in range(draws):
-        [c] = np.flatnonzero((COMPLETIONS == cells).all(axis=1))
+        [c] = np.flatnonzero((COMPLETIONS == values).all(axis=1))
         scale = rng.choice(GRID, p=softmax(logp[:, c]))
-        point, _ = step.step({"scale_log__": np.log(scale), "cells": cells})
-        cells = point["cells"]
-        seen.append((scale, cells))
-    values = statistics(*map(np.array, zip(*seen, strict=True)))
+        point, _ = step.step({"scale_log__": np.log(scale), "values": values})
+        values = point["values"]
+        seen.append((scale, values))
+    found = statistics(*map(np.array, zip(*seen, strict=True)))
     g, c = (v.ravel() for v in np.indices(logp.shape))
-    wanted = law.ravel() @ statistics(GRID[g], COMPLETIONS[c])
-    mean, error, _ = mean_and_error(values[100:])
+    wanted = distribution.ravel() @ statistics(GRID[g], COMPLETIONS[c])
+    mean, error, _ = mean_and_error(found[100:])
     return (mean - wanted) / error
 
 
-def test_the_law_of_the_chain_is_the_posterior_where_there_is_one():
+def test_the_distribution_of_the_chain_is_the_posterior_where_there_is_one():
     logp = log_joint("exact")
-    law = stationary(softmax(logp, axis=0), np.exp(log_cells()))
-    np.testing.assert_allclose(law, softmax(logp), rtol=1e-9)
+    distribution = stationary(softmax(logp, axis=0), np.exp(log_values()))
+    np.testing.assert_allclose(distribution, softmax(logp), rtol=1e-9)
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
-def test_cells_and_weights_have_their_joint_law(likelihood):
+def test_values_and_weights_have_their_joint_distribution(likelihood):
     # The largest of nine t statistics with 49 degrees of freedom.
     assert np.abs(z_scores(likelihood)).max() < 4
 
 
-def test_cells_given_the_weights_of_the_start_are_noticed(monkeypatch):
-    right = pairwise_cells._Table.draw
+def test_values_given_the_weights_of_the_start_are_noticed(monkeypatch):
+    right = module._Table.draw
 
     def stale(self, rng, point):
         first = self.values(point)
         self.values = lambda _: first
         return right(self, rng, point)
 
-    monkeypatch.setattr(pairwise_cells._Table, "draw", stale)
+    monkeypatch.setattr(module._Table, "draw", stale)
     assert np.abs(z_scores("exact")).max() > 6
 
 
-def test_pm_sample_draws_cells_and_weights_in_turn():
+def test_pm_sample_draws_values_and_weights_in_turn():
     with shrunk("pseudo") as model:
         idata = pm.sample(
-            20, tune=10, chains=2, cores=1, random_seed=5, progressbar=False, quiet=True,
-            step=[pm.Slice([model["scale"]])], compute_convergence_checks=False,
-        )  # fmt: skip
+            20,
+            tune=10,
+            chains=2,
+            cores=1,
+            random_seed=5,
+            progressbar=False,
+            quiet=True,
+            step=[pm.Slice([model["scale"]])],
+            compute_convergence_checks=False,
+        )
     changed = idata["sample_stats"]["cells_changed"]
     assert 0 < changed.mean() < 1
-    assert (idata["posterior"]["cells"].std(("chain", "draw")) > 0).all()
+    assert (idata["posterior"]["values"].std(("chain", "draw")) > 0).all()
 
 
 class Joint:
@@ -269,7 +285,7 @@ class Joint:
         self.bias = 0.5 * rng.normal(size=(settings, potentials.bias_size))
         self.weight = rng.normal(size=(settings, potentials.weight_size))
         pairs = zip(self.bias, self.weight, strict=True)
-        self.laws = np.array([exact_law(potentials, *own)[1] for own in pairs])
+        self.distributions = np.array([exact_distribution(potentials, *own)[1] for own in pairs])
         self.shape = potentials.states
         self.missing = np.zeros((n, potentials.p), bool)
         self.missing[0, 1] = self.missing[1, 0] = self.missing[1, 2] = self.missing[2] = True
@@ -277,39 +293,41 @@ class Joint:
             setting = pm.DiscreteUniform("setting", 0, settings - 1)
             self.rows = pm.Data("rows", np.zeros((n, potentials.p), np.int32))
             bias, weight = (pt.as_tensor_variable(v)[setting] for v in (self.bias, self.weight))
-            cells = field(potentials, bias, weight, "exact", self.rows, self.missing)
-            self.step = PairwiseCells([cells], rng=1)
+            values = field(potentials, bias, weight, "exact", self.rows, self.missing)
+            self.step = PairwiseCells([values], rng=1)
 
     def draw_rows(self, rng, setting):
-        law = self.laws[setting]
-        return self.states[rng.choice(len(law), self.n, p=law)]
+        distribution = self.distributions[setting]
+        return self.states[rng.choice(len(distribution), self.n, p=distribution)]
 
     def forward(self, rng):
-        setting = rng.integers(len(self.laws))
+        setting = rng.integers(len(self.distributions))
         return setting, self.draw_rows(rng, setting)
 
     def transition(self, rng, state):
         setting, rows = state
         self.rows.set_value(rows.astype(np.int32))
-        cells = np.zeros(self.missing.sum(), int) + rows[self.missing]
-        point, _ = self.step.step({"setting": np.array(setting), "cells": cells})
+        values = np.zeros(self.missing.sum(), int) + rows[self.missing]
+        point, _ = self.step.step({"setting": np.array(setting), "values": values})
         rows = rows.copy()
-        rows[self.missing] = point["cells"]
+        rows[self.missing] = point["values"]
         index = np.ravel_multi_index(rows.T, self.shape)
-        setting = rng.choice(len(self.laws), p=softmax(np.log(self.laws[:, index]).sum(axis=1)))
+        setting = rng.choice(
+            len(self.distributions), p=softmax(np.log(self.distributions[:, index]).sum(axis=1))
+        )
         return setting, np.array(
             [self.observed_anew(rng, setting, *v) for v in zip(rows, self.missing)]
         )
 
     def observed_anew(self, rng, setting, row, gap):
-        """Draw the observed cells of a row given the missing ones, which so carry over what the step did."""
+        """Draw the observed values of a row given the missing ones, which so carry over what the step did."""
         same = (self.states[:, gap] == row[gap]).all(axis=1)
-        law = np.where(same, self.laws[setting], 0.0)
-        return self.states[rng.choice(len(law), p=law / law.sum())]
+        distribution = np.where(same, self.distributions[setting], 0.0)
+        return self.states[rng.choice(len(distribution), p=distribution / distribution.sum())]
 
     def statistics(self, state):
         setting, rows = state
-        out = {f"setting {k}": setting == k for k in range(len(self.laws))}
+        out = {f"setting {k}": setting == k for k in range(len(self.distributions))}
         for i in range(3):
             out |= {f"x {i}{j}": v for j, v in enumerate(rows[i])}
             out |= {f"x {i}{j} squared": v**2 for j, v in enumerate(rows[i])}
@@ -318,29 +336,29 @@ class Joint:
         return out
 
 
-def joint_law(draws):
+def joint_distribution(draws):
     joint = Joint(Potentials("full", (3, 2, 3)))
     return assert_geweke(joint.forward, joint.transition, joint.statistics, draws=draws)
 
 
-def test_settings_and_rows_have_their_joint_law():
-    joint_law(4_000)
+def test_settings_and_rows_have_their_joint_distribution():
+    joint_distribution(4_000)
 
 
 @pytest.mark.calibration
-def test_settings_and_rows_have_their_joint_law_in_a_long_run(full):
-    joint_law(40_000 if full else 500)
+def test_settings_and_rows_have_their_joint_distribution_in_a_long_run(full):
+    joint_distribution(40_000 if full else 500)
 
 
-def test_cells_that_follow_their_neighbours_too_much_break_the_joint_law(monkeypatch):
-    right = pairwise_cells.CellDraws.__call__
+def test_values_that_follow_their_neighbours_too_much_break_the_joint_distribution(monkeypatch):
+    right = module.MissingDraws.__call__
 
-    def doubled(self, rng, table, cells, weight, bias):
-        return right(self, rng, table, cells, 2.0 * weight, bias)
+    def doubled(self, rng, table, values, weight, bias):
+        return right(self, rng, table, values, 2.0 * weight, bias)
 
-    monkeypatch.setattr(pairwise_cells.CellDraws, "__call__", doubled)
+    monkeypatch.setattr(module.MissingDraws, "__call__", doubled)
     with pytest.raises(AssertionError, match="worst z"):
-        joint_law(4_000)
+        joint_distribution(4_000)
 
 
 # Which models, and what is said of others.
@@ -360,7 +378,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_cells_are_assigned_and_drawn_at_the_start(name):
+def test_values_are_assigned_and_drawn_at_the_start(name):
     model = MODELS[name]()
     _, methods = pm.sampling.mcmc.assign_step_methods(model)  # outside of a context
     assert [v.name for v in methods[PairwiseCells]] == ["x_missing"]
@@ -371,7 +389,7 @@ def test_cells_are_assigned_and_drawn_at_the_start(name):
     np.testing.assert_array_equal(np.unique(drawn), [0, 1])
 
 
-def test_the_step_of_absent_edges_keeps_its_cells_unless_the_weights_are_set():
+def test_the_step_of_absent_edges_keeps_its_values_unless_the_weights_are_set():
     model = bs.models.ising(gaps())
     _, methods = pm.sampling.mcmc.assign_step_methods(model)
     assert PairwiseCells not in methods
@@ -384,27 +402,27 @@ def test_the_step_of_absent_edges_keeps_its_cells_unless_the_weights_are_set():
     assert PairwiseSpikeSlab not in methods
 
 
-def observed_too(cells, bias):
-    pm.Normal("y", cells.sum(), 1.0, observed=0.0)
-    return cells, bias
+def observed_too(values, bias):
+    pm.Normal("y", values.sum(), 1.0, observed=0.0)
+    return values, bias
 
 
-def with_a_potential(cells, bias):
-    pm.Potential("y", -cells.sum())
-    return cells, bias
+def with_a_potential(values, bias):
+    pm.Potential("y", -values.sum())
+    return values, bias
 
 
-def in_the_biases(cells, bias):
-    return cells, bias + cells.sum()
+def in_the_biases(values, bias):
+    return values, bias + values.sum()
 
 
-def transformed(cells, bias):
-    return 1 - cells, bias
+def transformed(values, bias):
+    return 1 - values, bias
 
 
-def of_two_tables(cells, bias):
-    table(cells, bias, "other")
-    return cells, bias
+def of_two_tables(values, bias):
+    table(values, bias, "other")
+    return values, bias
 
 
 POTENTIALS = Potentials("ordinal", (2, 2, 2))
@@ -412,81 +430,86 @@ GAP = np.zeros((4, 3), bool)
 GAP[0, 0] = GAP[1, 2] = True
 
 
-def table(cells, bias, name="x"):
+def table(values, bias, name="x"):
     bs.distributions.IncompletePairwiseMRF(
-        name, bias, np.ones(3), cells, missing=GAP, potentials=POTENTIALS,
+        name,
+        bias,
+        np.ones(3),
+        values,
+        missing=GAP,
+        potentials=POTENTIALS,
         observed=np.zeros((4, 3), int),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (observed_too, "'y' depends on 'cells'"),
-        (with_a_potential, "'y' depends on 'cells'"),
-        (in_the_biases, "biases or weights of 'x' depend on 'cells'"),
-        (transformed, "'cells' is not the vector of missing cells of 'x' itself"),
+        (observed_too, "'y' depends on 'values'"),
+        (with_a_potential, "'y' depends on 'values'"),
+        (in_the_biases, "biases or weights of 'x' depend on 'values'"),
+        (transformed, "'values' is not the vector of missing values of 'x' itself"),
         (of_two_tables, "does not belong to one IncompletePairwiseMRF"),
     ],
 )
-def test_cells_that_something_else_depends_on_are_left_to_others(change, reason):
+def test_values_that_something_else_depends_on_are_left_to_others(change, reason):
     with pm.Model() as model:
-        table(*change(bs.distributions.MissingStates("cells", [2, 2]), np.zeros(3)))
+        table(*change(bs.distributions.MissingStates("values", [2, 2]), np.zeros(3)))
         check_refused(model, reason)
 
 
 PRIORS = {
-    "unequal": lambda: pm.Categorical("cells", [0.4, 0.6], shape=2),
-    "too few states": lambda: pm.Categorical("cells", [1.0], shape=2),
-    "unknown": lambda: pm.Categorical("cells", pm.Dirichlet("p", np.ones(2)), shape=2),
-    "another law": lambda: pm.Bernoulli("cells", 0.5, shape=2),
+    "unequal": lambda: pm.Categorical("values", [0.4, 0.6], shape=2),
+    "too few states": lambda: pm.Categorical("values", [1.0], shape=2),
+    "unknown": lambda: pm.Categorical("values", pm.Dirichlet("p", np.ones(2)), shape=2),
+    "another distribution": lambda: pm.Bernoulli("values", 0.5, shape=2),
 }
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_cells_with_another_prior_are_left_to_others(name):
+def test_values_with_another_prior_are_left_to_others(name):
     with pm.Model() as model:
         table(PRIORS[name](), np.zeros(3))
         check_refused(model, "is not (uniform|bayesstruct.distributions.MissingStates)")
 
 
 def check_refused(model, reason):
-    assert PairwiseCells.competence(model["cells"], False) == Competence.INCOMPATIBLE
-    with pytest.raises(ValueError, match=f"'cells' cannot be drawn exactly: .*{reason}"):
-        PairwiseCells([model["cells"]])
+    assert PairwiseCells.competence(model["values"], False) == Competence.INCOMPATIBLE
+    with pytest.raises(ValueError, match=f"'values' cannot be drawn exactly: .*{reason}"):
+        PairwiseCells([model["values"]])
 
 
 def test_what_the_field_does_not_look_at_is_no_obstacle():
     with pm.Model() as model:
-        cells = pm.Categorical("cells", [0.5, 0.5, 0.0], shape=2)
-        pm.Deterministic("total", cells.sum())
-        table(cells, np.zeros(3))
-        assert PairwiseCells.competence(model["cells"], False) == Competence.IDEAL
+        values = pm.Categorical("values", [0.5, 0.5, 0.0], shape=2)
+        pm.Deterministic("total", values.sum())
+        table(values, np.zeros(3))
+        assert PairwiseCells.competence(model["values"], False) == Competence.IDEAL
 
 
-def test_wrong_states_and_numbers_of_cells_are_named():
+def test_wrong_states_and_numbers_of_values_are_named():
     with pm.Model() as model:
-        table(pm.Categorical("cells", [0.5, 0.5], shape=1), np.zeros(3))
-        step = PairwiseCells([model["cells"]])
-    with pytest.raises(ValueError, match=r"2 missing cells, their variable has the shape \(1,\)"):
-        step.step({"cells": np.zeros(1, int)})
+        table(pm.Categorical("values", [0.5, 0.5], shape=1), np.zeros(3))
+        step = PairwiseCells([model["values"]])
+    with pytest.raises(ValueError, match=r"2 missing values, their variable has the shape \(1,\)"):
+        step.step({"values": np.zeros(1, int)})
     with pytest.raises(ValueError, match="a state that does not exist"):
-        step.step({"cells": np.array([0, 2])})
+        step.step({"values": np.array([0, 2])})
 
 
 def test_a_new_table_is_used_at_once():
-    """Neighbours that attract each other so that a missing cell is what the others are."""
+    """Neighbours that attract each other so that a missing value is what the others are."""
     missing = np.zeros((3, 2), bool)
     missing[:, 0] = True
     with pm.Model():
         rows = pm.Data("rows", np.zeros((3, 2), np.int32))
         potentials = Potentials("spin", (2, 2))
-        cells = field(potentials, np.zeros(2), np.array([20.0]), "exact", rows, missing)
-        step = PairwiseCells([cells], rng=2)
+        values = field(potentials, np.zeros(2), np.array([20.0]), "exact", rows, missing)
+        step = PairwiseCells([values], rng=2)
     for value in ([0, 1, 0], [1, 1, 0]):
         rows.set_value(np.column_stack([np.zeros(3), value]).astype(np.int32))
-        point, _ = step.step({"cells": np.zeros(3, int)})
-        np.testing.assert_array_equal(point["cells"], value)
+        point, _ = step.step({"values": np.zeros(3, int)})
+        np.testing.assert_array_equal(point["values"], value)
 
 
 def test_a_saved_step_continues_bit_for_bit():
@@ -501,7 +524,7 @@ def test_a_saved_step_continues_bit_for_bit():
         else:
             restore(step, saved)
         point, _ = step.step(middle)
-        runs.append([point["cells"], step.step(point)[0]["cells"]])
+        runs.append([point["values"], step.step(point)[0]["values"]])
     np.testing.assert_array_equal(*runs)
     assert (runs[0][0] != runs[0][1]).any()
 
@@ -509,18 +532,23 @@ def test_a_saved_step_continues_bit_for_bit():
 @pytest.mark.parametrize(
     ("prior", "slope", "reason"),
     [
-        (PRIORS["unequal"], 0.0, "the prior of 'cells' is not uniform"),
-        (lambda: bs.distributions.MissingStates("cells", [2, 2]), 1.0, "depend on 'cells'"),
+        (PRIORS["unequal"], 0.0, "the prior of 'values' is not uniform"),
+        (lambda: bs.distributions.MissingStates("values", [2, 2]), 1.0, "depend on 'values'"),
     ],
 )
-def test_the_step_of_absent_edges_refuses_such_cells_too(prior, slope, reason):
+def test_the_step_of_absent_edges_refuses_such_values_too(prior, slope, reason):
     with pm.Model() as model:
-        cells = prior()
-        bias = slope * cells.sum() * np.ones(3) if slope else np.zeros(3)
+        values = prior()
+        bias = slope * values.sum() * np.ones(3) if slope else np.zeros(3)
         weight = bs.SpikeAndSlab("weight", shape=3)
         bs.distributions.IncompletePairwiseMRF(
-            "x", bias, weight, cells, missing=GAP, potentials=POTENTIALS,
+            "x",
+            bias,
+            weight,
+            values,
+            missing=GAP,
+            potentials=POTENTIALS,
             observed=np.zeros((4, 3), int),
-        )  # fmt: skip
+        )
         with pytest.raises(ValueError, match=reason):
-            PairwiseSpikeSlab([model["weight"], model["cells"]])
+            PairwiseSpikeSlab([model["weight"], model["values"]])

@@ -8,7 +8,7 @@ from bayesstruct.core.jit import kernel, numpy_kernel
 
 __all__ = ["BLOCK", "draw_missing"]
 
-#: Joint states of cells of a row that are drawn together: four cells of two states take 16 evaluations, one by one 8.
+#: Largest number of joint states that are drawn together: four binary values take 16 evaluations, one by one 8.
 BLOCK = 16
 
 
@@ -25,14 +25,14 @@ def _logit(x, i, s, states, unary, pair, unary_start, position):
 
 
 @kernel
-def _energy(x, cells, states, unary, pair, unary_start, position):
-    """Sum of the log-potentials of a row that depend on some of its cells; these are in order."""
+def _energy(x, columns, states, unary, pair, unary_start, position):
+    """Sum of the log-potentials of a row that depend on some of its columns, which are in order."""
     total = 0.0
-    for a in range(len(cells)):
-        i = cells[a]
+    for a in range(len(columns)):
+        i = columns[a]
         total += _logit(x, i, x[i], states, unary, pair, unary_start, position)
-        for b in range(a):  # the potential of two of the cells is in the logits of both
-            j = cells[b]
+        for b in range(a):  # the potential of two of the columns is in the logits of both
+            j = columns[b]
             if position[i, j] >= 0:
                 total -= pair[position[i, j] + x[j] * states[i] + x[i]]
     return total
@@ -40,7 +40,7 @@ def _energy(x, cells, states, unary, pair, unary_start, position):
 
 @kernel
 def _block(first, rows, columns, states):
-    """End of the block of cells that starts at `first`, and its number of joint states."""
+    """End of the block of missing values that starts at `first`, and its number of joint states."""
     last, count = first + 1, states[columns[first]]
     while last < len(rows) and rows[last] == rows[first]:
         if count * states[columns[last]] > BLOCK:
@@ -51,9 +51,9 @@ def _block(first, rows, columns, states):
 
 
 @numpy_kernel
-def _put(c, x, cells, states):
-    """Put joint state c of some cells into their row."""
-    for i in cells:
+def _put(c, x, columns, states):
+    """Put joint state c of some columns into their row."""
+    for i in columns:
         x[i] = c % states[i]
         c //= states[i]
 
@@ -75,16 +75,16 @@ def _choose(rng, weights):
 
 @kernel
 def draw_missing(rng, rows, columns, table, states, unary, pair, unary_start, position):
-    """Draw missing cells from their law given the rest of their rows, in place.
+    """Draw missing values from their distribution given the rest of their rows, in place.
 
-    Neighbouring cells of a row are drawn together if they have `BLOCK` joint states or fewer, so that
+    Neighbouring missing values of a row are drawn together if they have `BLOCK` joint states or fewer, so that
     strong interactions between them do not slow the chain down; otherwise one after the other.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     rows, columns : int64 arrays
-        Of the missing cells, row by row, columns in order.
+        Of the missing values, row by row, columns in order.
     table : (n, p) int64 array, changed
     states : (p,) int64 array
     unary, pair : float64 arrays
@@ -97,9 +97,9 @@ def draw_missing(rng, rows, columns, table, states, unary, pair, unary_start, po
     first = 0
     while first < len(rows):
         last, count = _block(first, rows, columns, states)
-        x, cells = table[rows[first]], columns[first:last]
+        x, own = table[rows[first]], columns[first:last]
         for c in range(count):
-            _put(c, x, cells, states)
-            weights[c] = _energy(x, cells, states, unary, pair, unary_start, position)
-        _put(_choose(rng, weights[:count]), x, cells, states)
+            _put(c, x, own, states)
+            weights[c] = _energy(x, own, states, unary, pair, unary_start, position)
+        _put(_choose(rng, weights[:count]), x, own, states)
         first = last

@@ -1,0 +1,1 @@
+"""Recognise Markov random fields in models, for step methods and modes."""
