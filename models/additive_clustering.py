@@ -8,12 +8,12 @@ y            ~ Normal(bias + sum of the weights of the groups that both are in, 
 import numpy as np
 import pymc as pm
 
-from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import (
     check_number,
-    dyad_coords,
     features,
     mass,
+    pair_coords,
     record_dyads,
     room,
 )
@@ -49,7 +49,7 @@ def additive_clustering(
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the groups,
-        ``bias``, ``n_features``, the numbers that are not given, and ``y`` (dyad).
+        ``bias``, ``n_features``, the numbers that are not given, and ``y`` (pair).
 
     Raises
     ------
@@ -76,12 +76,12 @@ def additive_clustering(
         with bs.models.additive_clustering(similarities):
             idata = pm.sample()
     """
-    table = DyadTable.similarities(similarities)
+    table = LinkTable.similarities(similarities)
     n, given = len(table.names), check_number("alpha", alpha)
     columns = room(n, max_features, given)
     noise, scale = check_number("noise", noise), check_number("weight_scale", weight_scale)
     spread = float(np.std(table.y))
-    with pm.Model(coords=dyad_coords(table, columns)) as model:
+    with pm.Model(coords=pair_coords(table, columns)) as model:
         alpha = mass("alpha", given)
         noise = pm.HalfNormal("noise", spread) if noise is None else noise
         scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
@@ -92,6 +92,6 @@ def additive_clustering(
         )
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         eta = bias + feature_pairs(z, weights, table.source, table.target)
-        pm.Normal("y", eta, noise, observed=table.y, dims="dyad")
+        pm.Normal("y", eta, noise, observed=table.y, dims="pair")
         record_dyads(table, "normal")
     return model

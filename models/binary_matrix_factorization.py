@@ -9,12 +9,12 @@ y               ~ Normal(bias + sum of the interactions of both, noise)
 import numpy as np
 import pymc as pm
 
-from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import (
     check_number,
-    dyad_coords,
     features,
     mass,
+    pair_coords,
     record_dyads,
     room,
 )
@@ -60,7 +60,7 @@ def binary_matrix_factorization(
     -------
     pymc.Model
         With ``feature`` (observation, latent), ``column_feature`` (node, latent_), ``interaction`` (latent, latent_),
-        ``bias``, ``n_features``, ``n_column_features``, the numbers that are not given, and ``y`` (dyad).
+        ``bias``, ``n_features``, ``n_column_features``, the numbers that are not given, and ``y`` (pair).
 
     Raises
     ------
@@ -88,14 +88,14 @@ def binary_matrix_factorization(
             idata = pm.sample()
         bs.link_probabilities(idata)
     """
-    table = DyadTable.ratings(ratings)
+    table = LinkTable.ratings(ratings)
     n, m = len(table.names), len(table.other)
     given, other_given = check_number("alpha", alpha), check_number("column_alpha", column_alpha)
     columns = room(n, max_features, given, concentration)
     others = room(m, max_features, other_given, column_concentration)
     noise, scale = check_number("noise", noise), check_number("weight_scale", weight_scale)
     spread = float(np.std(table.y))
-    with pm.Model(coords=dyad_coords(table, columns, others)) as model:
+    with pm.Model(coords=pair_coords(table, columns, others)) as model:
         alpha, column_alpha = mass("alpha", given), mass("column_alpha", other_given)
         noise = pm.HalfNormal("noise", spread) if noise is None else noise
         scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
@@ -108,6 +108,6 @@ def binary_matrix_factorization(
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         pm.Deterministic("n_column_features", (u.sum(axis=0) > 0).sum())
         eta = bias + feature_pairs(z, weights, table.source, table.target, other=u)
-        pm.Normal("y", eta, noise, observed=table.y, dims="dyad")
+        pm.Normal("y", eta, noise, observed=table.y, dims="pair")
         record_dyads(table, "normal")
     return model

@@ -42,8 +42,8 @@ def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the aspects,
-        ``n_features``, ``alpha`` if it is not given, ``probability`` (dyad), that the first option of a pair is
-        chosen, and ``y`` (dyad), how often it was.
+        ``n_features``, ``alpha`` if it is not given, ``probability`` (pair), that the first option of a pair is
+        chosen, and ``y`` (pair), how often it was.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
     coords = {
         "observation": list(table.names),
         "latent": np.arange(columns),
-        "dyad": table.labels,
+        "pair": table.labels,
     }
     with pm.Model(coords=coords) as model:
         z = features("feature", mass("alpha", given), n, columns, ("observation", "latent"))
@@ -86,6 +86,6 @@ def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
         )
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         chance = aspect_probabilities(z, weight, table.first, table.second, lapse=lapse)
-        pm.Deterministic("probability", chance, dims="dyad")
-        pm.Binomial("y", table.trials, chance, observed=table.wins, dims="dyad")
+        pm.Deterministic("probability", chance, dims="pair")
+        pm.Binomial("y", table.trials, chance, observed=table.wins, dims="pair")
     return model

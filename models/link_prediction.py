@@ -8,12 +8,12 @@ y            ~ Bernoulli(link(bias + sum of the interactions of both objects' fe
 import pymc as pm
 
 from bayesstruct.data.names import nearest
-from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import (
     check_number,
-    dyad_coords,
     features,
     mass,
+    pair_coords,
     record_dyads,
     room,
 )
@@ -75,7 +75,7 @@ def link_prediction(
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent, latent_), ``bias``,
-        ``n_features``, ``alpha`` and ``weight_scale`` if they are not given, and ``y`` (dyad).
+        ``n_features``, ``alpha`` and ``weight_scale`` if they are not given, and ``y`` (pair).
 
     Raises
     ------
@@ -109,12 +109,12 @@ def link_prediction(
     """
     if link not in _SCALES:
         raise ValueError(nearest("link", link, _SCALES))
-    table = DyadTable.links(graph, directed=directed, unobserved=unobserved)
+    table = LinkTable.links(graph, directed=directed, unobserved=unobserved)
     n, given = len(table.names), check_number("alpha", alpha)
     columns = room(n, max_features, given, concentration, discount)
     scale = check_number("weight_scale", weight_scale)
     spread = check_number("bias_scale", 2.0 * _SCALES[link] if bias_scale is None else bias_scale)
-    with pm.Model(coords=dyad_coords(table, columns)) as model:
+    with pm.Model(coords=pair_coords(table, columns)) as model:
         alpha = mass("alpha", given)
         if scale is None:
             scale = pm.HalfNormal("weight_scale", _SCALES[link])
@@ -128,6 +128,6 @@ def link_prediction(
         )
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         eta = bias + feature_pairs(z, weights, table.source, table.target)
-        FeatureLinks("y", eta, link=link, observed=table.y.astype("int64"), dims="dyad")
+        FeatureLinks("y", eta, link=link, observed=table.y.astype("int64"), dims="pair")
         record_dyads(table, link)
     return model

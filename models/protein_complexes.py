@@ -8,12 +8,12 @@ y            ~ Bernoulli(1 - exp(-bias - sum of the weights of the complexes tha
 
 import pymc as pm
 
-from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import (
     check_number,
-    dyad_coords,
     features,
     mass,
+    pair_coords,
     record_dyads,
     room,
 )
@@ -57,7 +57,7 @@ def protein_complexes(
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the
-        complexes, ``bias``, ``n_features``, ``alpha`` and ``weight_scale`` if they are not given, and ``y`` (dyad).
+        complexes, ``bias``, ``n_features``, ``alpha`` and ``weight_scale`` if they are not given, and ``y`` (pair).
 
     Raises
     ------
@@ -81,12 +81,12 @@ def protein_complexes(
             idata = pm.sample()
         bs.link_probabilities(idata)
     """
-    table = DyadTable.links(graph, directed=False, unobserved=unobserved)
+    table = LinkTable.links(graph, directed=False, unobserved=unobserved)
     n, given = len(table.names), check_number("alpha", alpha)
     columns = room(n, max_features, given)
     scale = check_number("weight_scale", weight_scale)
     leak = check_number("leak_scale", leak_scale, optional=False)
-    with pm.Model(coords=dyad_coords(table, columns)) as model:
+    with pm.Model(coords=pair_coords(table, columns)) as model:
         alpha = mass("alpha", given)
         scale = pm.HalfNormal("weight_scale", _SCALE) if scale is None else scale
         bias = pm.HalfNormal("bias", leak)
@@ -96,6 +96,6 @@ def protein_complexes(
         )
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         eta = bias + feature_pairs(z, weights, table.source, table.target)
-        FeatureLinks("y", eta, link="noisy_or", observed=table.y.astype("int64"), dims="dyad")
+        FeatureLinks("y", eta, link="noisy_or", observed=table.y.astype("int64"), dims="pair")
         record_dyads(table, "noisy_or")
     return model

@@ -12,7 +12,7 @@ from scipy import stats
 from tools.calibration import assert_calibrated
 
 from bayesstruct.data import TableError, TableWarning
-from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.kernels.indian_buffet import draw_by_dishes
 from bayesstruct.features.kernels.link_codes import probabilities
 from bayesstruct.features.reading.links import link_probabilities
@@ -21,7 +21,7 @@ from bayesstruct.models.additive_clustering import additive_clustering
 from bayesstruct.models.binary_matrix_factorization import binary_matrix_factorization
 from bayesstruct.models.link_prediction import link_prediction
 from bayesstruct.models.protein_complexes import protein_complexes
-from bayesstruct.steps import DyadicFeatureGibbs
+from bayesstruct.steps import LinkFeatureGibbs
 
 module = sys.modules[link_prediction.__module__]
 
@@ -81,7 +81,7 @@ def test_link_prediction_finds_the_pairs_that_were_left_out():
     posterior = idata["posterior"]
     assert posterior["feature"].dims == ("chain", "draw", "observation", "latent")
     assert list(posterior["observation"].values) == list(names)
-    assert idata["observed_data"]["y"].dims == ("dyad",)
+    assert idata["observed_data"]["y"].dims == ("pair",)
     assert abs(np.bincount(posterior["n_features"].values.ravel()).argmax() - 2) <= 2
 
 
@@ -231,7 +231,7 @@ def test_link_prediction_is_calibrated(monkeypatch, full):
     model = changeable(monkeypatch)
     with model:
         values = [model.rvs_to_values[model[v]] for v in ("feature", "interaction")]
-        step = DyadicFeatureGibbs(values)
+        step = LinkFeatureGibbs(values)
     tune, draws, simulations = (100, 1000, 300) if full else (30, 150, 20)
 
     def fit(links, rng):
@@ -324,16 +324,16 @@ def test_other_tables_that_cannot_be_used_are_refused():
 
 def test_pairs_of_graphs_and_tables():
     graph = nx.DiGraph([("a", "b"), ("b", "c")])
-    table = DyadTable.links(graph, unobserved=[("c", "a")])
+    table = LinkTable.links(graph, unobserved=[("c", "a")])
     assert table.directed and len(table.y) == 5 and "c -> a" not in table.labels
     assert dict(zip(table.labels, table.y, strict=True))["a -> b"] == 1
-    half = DyadTable.links(graph.to_undirected())
+    half = LinkTable.links(graph.to_undirected())
     assert half.labels == ["a -- b", "a -- c", "b -- c"] and half.y.tolist() == [1, 0, 1]
     matrix = np.array([[0, 1, np.nan], [1, 0, 0], [np.nan, 0, 0]])
-    assert DyadTable.links(matrix).labels == ["x0 -- x1", "x1 -- x2"]
-    both = DyadTable.links(matrix, directed=True)
+    assert LinkTable.links(matrix).labels == ["x0 -- x1", "x1 -- x2"]
+    both = LinkTable.links(matrix, directed=True)
     assert both.labels == ["x0 -> x1", "x1 -> x0", "x1 -> x2", "x2 -> x1"]
-    cells = DyadTable.ratings(pd.DataFrame({"p": [1.0, np.nan], "q": [2.0, 3.0]}, index=["u", "v"]))
+    cells = LinkTable.ratings(pd.DataFrame({"p": [1.0, np.nan], "q": [2.0, 3.0]}, index=["u", "v"]))
     assert cells.labels == ["u -- p", "u -- q", "v -- q"] and cells.y.tolist() == [1, 2, 3]
 
 
@@ -342,7 +342,7 @@ def test_weights_of_links_are_not_used_with_a_warning():
     graph.add_edge("a", "b", weight=3)
     graph.add_node("c")
     with pytest.warns(TableWarning, match="weights"):
-        assert DyadTable.links(graph).y.tolist() == [1, 0, 0]
+        assert LinkTable.links(graph).y.tolist() == [1, 0, 0]
 
 
 def test_a_gap_on_one_side_of_symmetric_links_is_refused():

@@ -10,13 +10,13 @@ from bayesstruct.data.errors import TableError, listing, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.names import label_text
 
-__all__ = ["DyadTable"]
+__all__ = ["LinkTable"]
 
 _MAX_OBJECTS = 3000  # more than that many have pairs by the million
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DyadTable:
+class LinkTable:
     """Observed pairs of objects.
 
     Make one with :meth:`links`, :meth:`ratings` or :meth:`similarities`.
@@ -51,7 +51,7 @@ class DyadTable:
         return [f"{self.names[i]}{between}{other[j]}" for i, j in pairs]
 
     @classmethod
-    def links(cls, graph, *, directed=None, unobserved=()) -> "DyadTable":
+    def links(cls, graph, *, directed=None, unobserved=()) -> "LinkTable":
         """Check the links of a graph.
 
         Parameters
@@ -66,7 +66,7 @@ class DyadTable:
 
         Returns
         -------
-        DyadTable
+        LinkTable
 
         Raises
         ------
@@ -99,7 +99,7 @@ class DyadTable:
         return _labelled(table)
 
     @classmethod
-    def ratings(cls, data) -> "DyadTable":
+    def ratings(cls, data) -> "LinkTable":
         """Check a table of ratings of the objects in the columns by those in the rows.
 
         Parameters
@@ -109,7 +109,7 @@ class DyadTable:
 
         Returns
         -------
-        DyadTable
+        LinkTable
 
         Raises
         ------
@@ -128,7 +128,7 @@ class DyadTable:
         return _labelled(table)
 
     @classmethod
-    def similarities(cls, data) -> "DyadTable":
+    def similarities(cls, data) -> "LinkTable":
         """Check the similarities of objects.
 
         Parameters
@@ -138,7 +138,7 @@ class DyadTable:
 
         Returns
         -------
-        DyadTable
+        LinkTable
 
         Raises
         ------

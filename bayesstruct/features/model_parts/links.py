@@ -5,10 +5,10 @@ import pymc as pm
 
 from bayesstruct.core.recorded import record
 from bayesstruct.features.kernels.indian_buffet import check_buffet, new_dish_rates
-from bayesstruct.features.kernels.link_codes import LAWS
+from bayesstruct.features.kernels.link_codes import LIKELIHOODS
 from bayesstruct.features.priors.indian_buffet import IndianBuffet
 
-__all__ = ["check_number", "dyad_coords", "features", "mass", "record_dyads", "room"]
+__all__ = ["check_number", "features", "mass", "pair_coords", "record_dyads", "room"]
 
 _SHAPE, _RATE = 2.0, 2.0  # of the gamma prior of the mass
 _MORE = 1e-5  # probability that a draw of the prior has more features than there is room for
@@ -40,7 +40,7 @@ def room(n, given, alpha, concentration=1.0, discount=0.0, *, prior=(_SHAPE, _RA
     given : int or None
         Option ``max_features``.
     alpha : float, array_like or None
-        Draws where it has a law of its own, None where it has the default prior.
+        Draws where it has a distribution of its own, None where it has the default prior.
     concentration, discount : float
     prior : (float, float)
         Shape and rate of the gamma prior of the mass, where it has one.
@@ -81,18 +81,18 @@ def features(name, alpha, n, columns, dims, concentration=1.0, discount=0.0):
     )
 
 
-def dyad_coords(table, columns, other_columns=None) -> dict:
+def pair_coords(table, columns, other_columns=None) -> dict:
     """Coordinates of the objects, their features and the observed pairs."""
-    coords = {"observation": list(table.names), "latent": np.arange(columns), "dyad": table.labels}
+    coords = {"observation": list(table.names), "latent": np.arange(columns), "pair": table.labels}
     coords["latent_"] = np.arange(columns if other_columns is None else other_columns)
     if table.other is not None:
         coords["node"] = list(table.other)
     return coords
 
 
-def record_dyads(table, law):
+def record_dyads(table, likelihood):
     """Record what predictions are made with, as the group ``constant_data`` of every result."""
-    record("dyad_source", table.source, dims="dyad")
-    record("dyad_target", table.target, dims="dyad")
-    record("dyad_directed", int(table.directed))
-    record("dyad_law", LAWS.index(law))
+    record("pair_source", table.source, dims="pair")
+    record("pair_target", table.target, dims="pair")
+    record("pair_directed", int(table.directed))
+    record("link_likelihood", LIKELIHOODS.index(likelihood))

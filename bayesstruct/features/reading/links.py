@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.features.kernels.link_codes import LAWS, probabilities
+from bayesstruct.features.kernels.link_codes import LIKELIHOODS, probabilities
 from bayesstruct.graphs.edges import CONSTANTS
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["link_probabilities"]
 
-_NEEDED = ("dyad_source", "dyad_target", "dyad_directed", "dyad_law")
+_NEEDED = ("pair_source", "pair_target", "pair_directed", "link_likelihood")
 
 
 def link_probabilities(idata, *, draws=1000, group="posterior") -> "pandas.DataFrame":
@@ -50,7 +50,7 @@ def link_probabilities(idata, *, draws=1000, group="posterior") -> "pandas.DataF
     posterior, constants = _read(idata, group)
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
         raise ValueError(f"`draws` must be a whole number above 0, not {draws!r}")
-    law = LAWS[int(constants["dyad_law"])]
+    likelihood = LIKELIHOODS[int(constants["link_likelihood"])]
     z, u, weights, bias = _arrays(posterior, int(draws))
     names, others = _names(posterior)
     one_set = others is names
@@ -58,7 +58,7 @@ def link_probabilities(idata, *, draws=1000, group="posterior") -> "pandas.DataF
     for t in range(len(bias)):
         used, paired = z[t].any(axis=0), u[t].any(axis=0)
         eta = bias[t] + z[t][:, used] @ weights[t][np.ix_(used, paired)] @ u[t][:, paired].T
-        value = eta if law == "normal" else probabilities(law, eta)
+        value = eta if likelihood == "normal" else probabilities(likelihood, eta)
         # The mean is updated rather than a sum: squares of large numbers would lose their digits.
         step = value - mean
         mean += step / (t + 1)
@@ -66,12 +66,12 @@ def link_probabilities(idata, *, draws=1000, group="posterior") -> "pandas.DataF
     counted = np.ones(mean.shape, bool)
     if one_set:
         counted = ~np.eye(len(names), dtype=bool)
-        counted &= bool(constants["dyad_directed"]) | np.triu(counted)
+        counted &= bool(constants["pair_directed"]) | np.triu(counted)
     observed = np.full(mean.shape, np.nan)
-    places = constants["dyad_source"].values, constants["dyad_target"].values
+    places = constants["pair_source"].values, constants["pair_target"].values
     observed[places] = _responses(idata)
     rows, columns = np.nonzero(counted)
-    value = "expectation" if law == "normal" else "probability"
+    value = "expectation" if likelihood == "normal" else "probability"
     table = pd.DataFrame(
         {
             "source": np.asarray(names, object)[rows],

@@ -169,7 +169,7 @@ class AspectFeatureGibbs(FeatureStep):
         self.calls += 1
         process = np.array([self._new_rate(alpha, c, discount), c, discount])
         used, options = int(z.any(axis=0).sum()), self.rng.permutation(n)
-        places = self.incidence.start, self.incidence.dyad
+        places = self.incidence.start, self.incidence.pair
         used = kernel.scan_aspects(
             self.rng, z, w, used, choices, *places, options, lapse, scale, process
         )

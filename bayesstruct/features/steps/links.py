@@ -31,7 +31,7 @@ from bayesstruct.features.recognition import without_casts
 from bayesstruct.features.steps.base import FeatureStep
 from bayesstruct.features.steps.latent_features import LatentFeatureGibbs
 
-__all__ = ["DyadicFeatureGibbs"]
+__all__ = ["LinkFeatureGibbs"]
 
 _WAITS = 20  # calls after the search in which bias and standard deviations find their place
 _RESTARTS = 5  # searches of a chain, of which the best counts
@@ -188,7 +188,7 @@ def _unequal(name, responses, pairs) -> str:
 
 
 @dataclass_state
-class DyadicFeatureGibbsState(StepMethodState):
+class LinkFeatureGibbsState(StepMethodState):
     """State of a step: whether it has begun, and for how many calls features still stay."""
 
     begun: bool
@@ -196,7 +196,7 @@ class DyadicFeatureGibbsState(StepMethodState):
 
 
 @register_step(before=LatentFeatureGibbs)
-class DyadicFeatureGibbs(BlockedStep):
+class LinkFeatureGibbs(BlockedStep):
     """Gibbs sampler of the latent features of objects of which pairs are observed, and of their weights.
 
     Assigned by ``pm.sample`` to :class:`bayesstruct.distributions.FeatureInteractions` and the
@@ -222,16 +222,16 @@ class DyadicFeatureGibbs(BlockedStep):
     Notes
     -----
     The first call of a warm-up that is at the initial point of the model puts the chain at the end of a search
-    (:func:`bayesstruct.solvers.dyadic_features`); for some calls features and weights then stay, until bias and
+    (:func:`bayesstruct.solvers.link_features`); for some calls features and weights then stay, until bias and
     standard deviations fit them. From other starting points they are drawn at once.
 
     Statistics of each draw: ``n_features``, those of both sets together.
     """
 
-    name = "dyadic_feature_gibbs"
+    name = "link_feature_gibbs"
     default_blocked = True
     stats_dtypes_shapes = {"n_features": (int, [])}
-    _state_class = DyadicFeatureGibbsState
+    _state_class = LinkFeatureGibbsState
 
     def __init__(
         self, vars, *, model=None, initial_point=None, compile_kwargs=None, rng=None, blocked=True
@@ -248,10 +248,10 @@ class DyadicFeatureGibbs(BlockedStep):
         self.begun, self.waits = False, 0
 
     def _sampler(self, part):
-        from bayesstruct.features.kernels.link_sampler import DyadicSampler
+        from bayesstruct.features.kernels.link_sampler import LinkSampler
 
         op, sizes = part.interaction.owner.op, [n for n, _ in self.rooms]
-        return DyadicSampler(part.source, part.target, sizes, self.one_set, op.kind, op.positive)
+        return LinkSampler(part.source, part.target, sizes, self.one_set, op.kind, op.positive)
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
@@ -282,45 +282,45 @@ class DyadicFeatureGibbs(BlockedStep):
 
     def _read(self, point):
         """Features and weights of a point, as the kernels have them."""
-        from bayesstruct.features.kernels.link_sampler import DyadicState
+        from bayesstruct.features.kernels.link_sampler import LinkState
 
         z_name, u_name, w_name = self.names
         z = np.array(point[z_name], np.int8)
         u = z if self.one_set else np.array(point[u_name], np.int8)
         weights = np.array(point[w_name], float)
-        return DyadicState(z, u, np.diag(weights).copy() if weights.ndim == 1 else weights)
+        return LinkState(z, u, np.diag(weights).copy() if weights.ndim == 1 else weights)
 
     def _search(self, y, offset, buffets, scale):
         """Features and weights where a chain begins."""
-        from bayesstruct.features.solvers.links import dyadic_features
+        from bayesstruct.features.solvers.links import link_features
 
         options = (self.rooms, buffets, scale, self.rng)
         restarts = max(1, min(_RESTARTS, _PAIRS // len(y)))
-        found = dyadic_features(self.sampler, self.link, y, offset, *options, restarts=restarts)
+        found = link_features(self.sampler, self.link, y, offset, *options, restarts=restarts)
         return found.state
 
     def _draw(self, state, y, offset, buffets, scale, noise):
         """Draw features, then weights."""
-        from bayesstruct.features.kernels.link_codes import LAWS
-        from bayesstruct.features.kernels.link_likelihoods import Law
+        from bayesstruct.features.kernels.link_codes import LIKELIHOODS
+        from bayesstruct.features.kernels.link_likelihoods import Likelihood
         from bayesstruct.features.kernels.link_sampler import Full
 
-        law = Law(LAWS.index(self.link), noise)
-        dyads = self.sampler.dyads(state, offset, y, law)
-        if not np.isfinite(dyads.density).all():
+        likelihood = Likelihood(LIKELIHOODS.index(self.link), noise)
+        observed = self.sampler.observe(state, offset, y, likelihood)
+        if not np.isfinite(observed.density).all():
             raise ValueError(
                 f"{self.y_name!r} has a pair whose density is zero or no number: with 'noisy_or' the bias "
                 "must be above 0; otherwise look for values of the bias that are not finite"
             )
         try:
-            self.sampler.scan(self.rng, state, dyads, law, scale, buffets, _TRIES)
+            self.sampler.scan(self.rng, state, observed, likelihood, scale, buffets, _TRIES)
         except Full as full:
             [side] = full.args
             raise ValueError(
                 f"there are more than {self.rooms[side][1]} features in {self.names[side]!r}: set "
                 "`truncation` of the IndianBuffet, or `max_features` of the model, to more"
             ) from None
-        self.sampler.draw_weights(self.rng, state, dyads, law, scale)
+        self.sampler.draw_weights(self.rng, state, observed, likelihood, scale)
 
     def _write(self, point, state):
         """Put features, in left order, and weights into a point."""

@@ -42,7 +42,7 @@ def sweep(rng, z, w, used, pairs, wins, trials, scale=1.0):
     process = np.array([ALPHA * buffet.new_dish_rates(n)[-1], 1.0, 0.0])
     order = rng.permutation(n)
     used = kernel.scan_aspects(
-        rng, z, w, used, choices, places.start, places.dyad, order, LAPSE, scale, process
+        rng, z, w, used, choices, places.start, places.pair, order, LAPSE, scale, process
     )
     kernel.draw_aspect_weights(rng, z, w, used, choices, LAPSE, 1.0)
     np.testing.assert_allclose(gain, kernel.advantages(z, w[:, 0], *pairs), atol=1e-10)
@@ -144,7 +144,7 @@ def test_sums_that_are_zero_up_to_rounding_are_zero():
         rng = np.random.default_rng(0)
         for _ in range(10):
             kernel.scan_aspects(
-                rng, z, w, 1, choices, places.start, places.dyad, np.arange(2), LAPSE, 1.0, process
+                rng, z, w, 1, choices, places.start, places.pair, np.arange(2), LAPSE, 1.0, process
             )
         assert z[:, 0].all()
 
