@@ -39,7 +39,7 @@ from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.selection import credible_edges
-from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize

@@ -11,7 +11,7 @@ import pymc as pm
 from bayesstruct.core.missing import Mask, MissingStates
 from bayesstruct.core.recorded import record
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.graphs.records import record_ends
+from bayesstruct.graphs.records import ArcEnds, ArcPrior
 from bayesstruct.networks.exact.problem import (
     most_parents,
     network_table,
@@ -242,10 +242,8 @@ def _record_arcs(table, law):
     """Record what arcs are read with."""
     implied = implied_arc_probability(law.prior, order=law.order)
     source, target = table.arc_index
-    record_ends("arc", (source, target), "ordered_pair")
-    record("arc_prior", implied[source, target], dims="ordered_pair")
-    record("arc_acyclic", 1)
-    record("arc_independent", 0)
+    ArcEnds.in_model(source, target).record()
+    ArcPrior(implied[source, target], acyclic=1, independent=0).record()
 
 
 def _gaussian(table, setting, dag, size, bound):

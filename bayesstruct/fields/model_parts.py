@@ -19,7 +19,7 @@ from bayesstruct.data.names import nearest
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
-from bayesstruct.graphs.records import record_ends
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior
 
 __all__ = [
     "add_biases",
@@ -225,11 +225,10 @@ def _draw_together(bias, weight):
 def record_field(table, potentials, implied, negligible):
     """Record what the posterior of a field is read with."""
     source, target = potentials.ends
-    record_ends("edge", (source, target), "pair")
-    record("pair_count", len(source))
-    record("edge_prior", np.broadcast_to(implied, len(source)).copy(), dims="pair")
+    EdgeEnds.in_model(source, target).record()
+    prior = np.broadcast_to(implied, len(source)).copy()
+    cut = float(negligible) if negligible > 0 else None
+    EdgePrior(prior, cut, count=len(source)).record()
     record("states", np.asarray(table.states), dims="node")
     record("potentials", potentials.code)
     record("reference_state", potentials.reference)
-    if negligible > 0:
-        record("negligible", float(negligible))

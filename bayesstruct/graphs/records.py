@@ -1,28 +1,158 @@
-"""What a model of a graph records for its readers."""
+"""Constants that models of graphs record for their readers."""
+
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from bayesstruct.core.recorded import record
+from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["record_ends"]
+__all__ = ["ArcEnds", "ArcPrior", "EdgeEnds", "EdgePrior", "EdgeProducts", "EdgeScales", "Visited"]
 
 
-def record_ends(line, ends, dims):
-    """Record which columns each edge or arc joins.
+class _Ends(Recorded):
+    """Columns that each edge or arc joins."""
 
-    With the position of each column, by which a result is told whose columns were sorted since.
+    @classmethod
+    def in_model(cls, source, target) -> Self:
+        """Take the places of all columns from the model in context, to recognise sorted ones later.
 
-    Parameters
+        Parameters
+        ----------
+        source, target : sequence of int
+            Positions of the two ends among the columns.
+        """
+        import pymc as pm
+
+        nodes = pm.modelcontext(None).coords["node"]
+        return cls(np.asarray(source), np.asarray(target), np.arange(len(nodes)))
+
+
+@dataclass(frozen=True)
+class EdgeEnds(_Ends):
+    """Columns that each edge of an undirected graph joins.
+
+    Attributes
     ----------
-    line : {"edge", "arc"}
-    ends : tuple of two int arrays
-        Positions of source and target.
-    dims : str
-        Over the edges or arcs.
+    source, target : (pairs,) ndarray of int
+        Positions of the two ends among the columns.
+    position : (p,) ndarray of int, optional
+        0, 1, ...: in another order if the columns of a result were sorted.
     """
-    import pymc as pm
 
-    for name, positions in zip(("source", "target"), ends, strict=True):
-        record(f"{line}_{name}", positions, dims=dims)
-    nodes = pm.modelcontext(None).coords["node"]
-    record("node_position", np.arange(len(nodes)), dims="node")
+    source: np.ndarray = constant("edge_source", "pair")
+    target: np.ndarray = constant("edge_target", "pair")
+    position: np.ndarray | None = constant("node_position", "node", optional=True)
+
+
+@dataclass(frozen=True)
+class EdgePrior(Recorded):
+    """Prior of the edges of an undirected graph.
+
+    Attributes
+    ----------
+    prior : (pairs,) ndarray of float
+        Prior probability of each edge that the model implies.
+    negligible : float, optional
+        Absolute weight up to which there is no edge; absent if an edge is a weight other than zero.
+    count : int, optional
+        Number of edges, to recognise a result from which some were taken.
+    """
+
+    prior: np.ndarray = constant("edge_prior", "pair")
+    negligible: float | None = constant("negligible", optional=True)
+    count: int | None = constant("pair_count", optional=True)
+
+
+@dataclass(frozen=True)
+class EdgeScales(Recorded):
+    """Spike-and-slab prior of the elements of a precision matrix.
+
+    Attributes
+    ----------
+    spike_scale, slab_scale : float
+        Standard deviations of an element without and with an edge.
+    diagonal_rate : float, optional
+        Rate of the diagonal elements.
+    nominal : (pairs,) ndarray of float, optional
+        Probability of each edge before the matrix is restricted to be positive definite. Those
+        that are neither 0 nor 1 do not count if the model draws ``edge_probability``.
+    """
+
+    spike_scale: float = constant("spike_scale")
+    slab_scale: float = constant("slab_scale")
+    diagonal_rate: float | None = constant("diagonal_rate", optional=True)
+    nominal: np.ndarray | None = constant("edge_nominal", "pair", optional=True)
+
+
+@dataclass(frozen=True)
+class EdgeProducts(Recorded):
+    """Posterior probabilities of edges that are products of probabilities of arcs.
+
+    Attributes
+    ----------
+    present, absent : (pairs,) ndarray of float
+        Probabilities of presence and absence, each accurate near zero.
+    resolution : float, optional
+        Smallest probability that can be told from zero.
+    """
+
+    present: np.ndarray = constant("edge_present", "pair")
+    absent: np.ndarray = constant("edge_absent", "pair")
+    resolution: float | None = constant("edge_resolution", optional=True)
+
+
+@dataclass(frozen=True)
+class Visited(Recorded):
+    """Edges or arcs whose weights were kept; those of all others are zero.
+
+    Attributes
+    ----------
+    index : (kept,) ndarray of int
+        Their positions among all edges or arcs.
+    """
+
+    index: np.ndarray = constant("visited_index", "visited_pair")
+
+
+@dataclass(frozen=True)
+class ArcEnds(_Ends):
+    """Columns that each arc of a directed graph joins.
+
+    Attributes
+    ----------
+    source, target : (arcs,) ndarray of int
+        Positions of parent (predictor) and child (response) among the columns.
+    position : (p,) ndarray of int, optional
+        0, 1, ...: in another order if the columns of a result were sorted.
+    """
+
+    source: np.ndarray = constant("arc_source", "ordered_pair")
+    target: np.ndarray = constant("arc_target", "ordered_pair")
+    position: np.ndarray | None = constant("node_position", "node", optional=True)
+
+
+@dataclass(frozen=True)
+class ArcPrior(Recorded):
+    """Prior of the arcs of a directed graph.
+
+    Attributes
+    ----------
+    prior : (arcs,) ndarray of float
+        Prior probability of each arc that the model implies.
+    acyclic : int, optional
+        1 if each draw is a directed acyclic graph.
+    independent : int, optional
+        1 if the parents of different columns are independent given the table.
+    both : float, optional
+        Prior probability of both arcs between two columns where they are not independent.
+    negligible : float, optional
+        Absolute coefficient up to which there is no arc; absent if an arc is a coefficient other
+        than zero.
+    """
+
+    prior: np.ndarray = constant("arc_prior", "ordered_pair")
+    acyclic: int | None = constant("arc_acyclic", optional=True)
+    independent: int | None = constant("arc_independent", optional=True)
+    both: float | None = constant("arc_prior_both", optional=True)
+    negligible: float | None = constant("negligible", optional=True)

@@ -10,7 +10,7 @@ from bayesstruct.graphs.arc_tables import arc_mixing
 from bayesstruct.graphs.arcs import DIM, has_arcs, has_dags, read_arcs, read_dags
 from bayesstruct.graphs.edges import INDICATOR, SAMPLE_DIMS, read_posterior
 from bayesstruct.graphs.mixing import MIN_DRAWS, indicator_ess, indicator_rhat
-from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:
     import pandas as pd

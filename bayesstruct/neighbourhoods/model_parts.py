@@ -4,11 +4,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.recorded import record
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.options import check_options
-from bayesstruct.graphs.records import record_ends
+from bayesstruct.graphs.records import ArcEnds, ArcPrior
 from bayesstruct.sparse.priors.horseshoe import RegularizedHorseshoe
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 
@@ -80,18 +79,18 @@ def neighbour_coefficients(table, prior, options, *, deviation):
     model = pm.modelcontext(None)
     model.add_coord("ordered_pair", table.arc_names)
     source, target = table.arc_index
-    record_ends("arc", (source, target), "ordered_pair")
+    ArcEnds.in_model(source, target).record()
     coefficients, marginal, both, cut = _PRIORS[prior](table, options, deviation)
     # As tensors: PyTensor looks at a NumPy index element by element.
     at = (pt.as_tensor_variable(target), pt.as_tensor_variable(source))
     weight = pm.Deterministic("weight", coefficients[at], dims="ordered_pair")
     pm.Deterministic("arc", pt.gt(pt.abs(weight), cut).astype("int8"), dims="ordered_pair")
-    record("arc_prior", np.broadcast_to(marginal, len(source)).copy(), dims="ordered_pair")
-    record("arc_independent", int(both is None))
-    if both is not None:
-        record("arc_prior_both", both)
-    if cut > 0:
-        record("negligible", cut)
+    ArcPrior(
+        np.broadcast_to(marginal, len(source)).copy(),
+        independent=int(both is None),
+        both=both,
+        negligible=cut if cut > 0 else None,
+    ).record()
     return coefficients
 
 

@@ -8,7 +8,7 @@ import pymc as pm
 from bayesstruct.core.recorded import record
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
-from bayesstruct.graphs.records import record_ends
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,
@@ -73,14 +73,21 @@ def regression(table, covariates, intercept):
 
 
 def record_edges(table, implied, nominal=None, scales=None):
-    """Record what the posterior is read with: ends of the edges and their prior probabilities.
+    """Record the ends of the edges and their prior.
 
-    They become the group ``constant_data`` of every result.
+    Parameters
+    ----------
+    table : Table
+    implied : (pairs,) array_like
+        Prior probability of each edge that the model implies.
+    nominal : (p, p) array_like, optional
+        Probability of each edge before the matrix is restricted to be positive definite.
+    scales : dict, optional
+        ``spike_scale``, ``slab_scale`` and ``diagonal_rate``.
     """
     source, target = table.edge_index
-    record_ends("edge", (source, target), "pair")
-    record("edge_prior", implied, dims="pair")
-    if nominal is not None:
-        record("edge_nominal", nominal[source, target], dims="pair")
-    for name, value in (scales or {}).items():
-        record(name, float(value))
+    EdgeEnds.in_model(source, target).record()
+    EdgePrior(np.asarray(implied)).record()
+    if scales is not None:
+        scales = {name: float(value) for name, value in scales.items()}
+        EdgeScales(**scales, nominal=nominal[source, target]).record()

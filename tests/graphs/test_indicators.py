@@ -7,7 +7,7 @@ import pytest
 from tools.posteriors import bernoulli_posterior, posterior
 
 from bayesstruct.graphs.indicators import edge_ess, edge_rhat
-from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.structure import median_graph
 
 

@@ -5,7 +5,7 @@ import xarray as xr
 
 from tools.dags import dag_posterior, random_dags, to_graph
 
-from bayesstruct.graphs.summaries import graph_distance, n_edges
+from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.modes.check import check
 from bayesstruct.structure import median_graph, structural_hamming_distance
 

@@ -8,7 +8,7 @@ import xarray as xr
 import bayesstruct as bs
 
 from bayesstruct.graphs import arc_tables
-from bayesstruct.graphs.summaries import graph_distance
+from bayesstruct.graphs.traces import graph_distance
 
 NAMES = ["a", "b", "c"]
 TARGET, SOURCE = np.nonzero(~np.eye(3, dtype=bool))
