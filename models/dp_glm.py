@@ -32,13 +32,13 @@ def dp_glm(
     data,
     response,
     *,
-    family="gaussian",
-    alpha=None,
-    within=0.5,
-    mean_strength=0.25,
-    coefficient_scale=None,
-    max_clusters=50,
-):
+    family: str = "gaussian",
+    alpha: float | None = None,
+    within: float = 0.5,
+    mean_strength: float = 0.25,
+    coefficient_scale: float | None = None,
+    max_clusters: int = 50,
+) -> pm.Model:
     r"""Learn in how many ways a response depends on its predictors, and for which rows each of them holds.
 
     .. math::
@@ -87,7 +87,7 @@ def dp_glm(
     TableError
         If the table cannot be used; the message names the column and the remedy.
     TypeError, ValueError
-        For an option out of range.
+        If an option is out of range.
 
     Notes
     -----
@@ -135,7 +135,7 @@ def dp_glm(
         else:
             alpha = pm.Data("alpha", number("alpha", alpha, above=0))
         cluster = ChineseRestaurant(
-            "cluster", alpha, observations=len(y), truncation=room, dims="observation"
+            "cluster", alpha, observations=len(y), max_clusters=room, dims="observation"
         )
         pm.Deterministic("n_clusters", cluster.max() + 1)
         centre = pm.Data("covariate_location", prior.location, dims="node")

@@ -20,17 +20,17 @@ __all__ = ["markov_transitions"]
 def markov_transitions(
     data,
     *,
-    series=None,
-    alpha=None,
-    transition_concentration=1.0,
-    stickiness=10.0,
-    mean_scale=1.0,
-    variance_shape=2.0,
-    variance_rate=0.2,
-    concentration=1.0,
-    discount=0.0,
-    max_features=20,
-):
+    series: str | None = None,
+    alpha: float | None = None,
+    transition_concentration: float = 1.0,
+    stickiness: float = 10.0,
+    mean_scale: float = 1.0,
+    variance_shape: float = 2.0,
+    variance_rate: float = 0.2,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    max_features: int = 20,
+) -> pm.Model:
     r"""Learn the behaviours that several time series share, and which series switches among which of them.
 
     .. math::
@@ -75,8 +75,8 @@ def markov_transitions(
     ------
     TableError
         If the data cannot be used; the message names the column or the series and the remedy.
-    ValueError, TypeError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
@@ -115,7 +115,7 @@ def markov_transitions(
             observations=len(table.labels),
             concentration=concentration,
             discount=discount,
-            truncation=len(latent),
+            max_features=len(latent),
             dims=("observation", "latent"),
         )
         pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())

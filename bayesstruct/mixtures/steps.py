@@ -211,7 +211,7 @@ class DirichletMixtureGibbs(BlockedStep):
         names = np.empty(room, np.int64)
         if not draw(point, labels, alpha, names):
             raise ValueError(
-                f"there are more than {room} clusters in {self.cluster!r}: set `truncation` of "
+                f"there are more than {room} clusters in {self.cluster!r}: set `max_clusters` of "
                 "the ChineseRestaurant, or `max_clusters` of the model, to more"
             )
         used = relabel(labels, names)

@@ -3,13 +3,12 @@ r"""Time series that switch among behaviours which they share, and the parts of 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
 from pytensor.graph.basic import Apply
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.draws import SeededDraw, seed_from
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.recognition import claim
@@ -31,20 +30,17 @@ def _used(feature):
     return pt.gt(feature.sum(axis=-2), 0)[..., None]
 
 
-class BehaviourScalesRV(SymbolicRandomVariable):
+class BehaviourScalesRV(GraphRV):
     """Standard deviations of behaviours, zero for those that no series has."""
 
     extended_signature = "[rng],[size],(n,k),(),()->[rng],(k,d)"
     _print_name = ("BehaviourScales", "\\operatorname{BehaviourScales}")
 
-    def __init__(self, *args, columns, **kwargs):
-        self.columns = columns
-        super().__init__(*args, **kwargs)
+    options = ("columns",)
 
     @classmethod
-    def rv_op(cls, feature, shape, rate, *, columns, size=None, rng=None):
+    def build(cls, rng, size, feature, shape, rate, *, columns):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         used, a, b = _used(feature), shape[..., None, None], rate[..., None, None]
         batch = tuple(size) if not rv_size_is_none(size) else (used * a * b).shape[:-2]
         next_rng, draw = pt.random.gamma(
@@ -55,12 +51,7 @@ class BehaviourScalesRV(SymbolicRandomVariable):
             return_next_rng=True,
         )
         draw = pt.where(used, pt.sqrt(b / draw), 0.0)
-        inputs = [rng, size, feature, shape, rate]
-        return cls(inputs=inputs, outputs=[next_rng, draw], columns=columns)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, columns=self.columns)
+        return next_rng, draw
 
 
 class BehaviourScales(Continuous):
@@ -116,16 +107,15 @@ def _scales_logp(op, values, rng, size, feature, shape, rate, **kwargs):
     return pt.where(used, slab, spike).sum(axis=(-1, -2))
 
 
-class BehaviourTransitionsRV(SymbolicRandomVariable):
+class BehaviourTransitionsRV(GraphRV):
     """Transition probabilities of each series among its own behaviours."""
 
     extended_signature = "[rng],[size],(n,k),(),()->[rng],(n,k,k)"
     _print_name = ("BehaviourTransitions", "\\operatorname{BehaviourTransitions}")
 
     @classmethod
-    def rv_op(cls, feature, concentration, stickiness, *, size=None, rng=None):
+    def build(cls, rng, size, feature, concentration, stickiness):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         mask = _pairs(feature)
         prior = _dirichlet(feature, concentration, stickiness) + pt.zeros_like(mask)
         shape = None if rv_size_is_none(size) else (*size, *tuple(feature.shape)[-2:])
@@ -141,8 +131,7 @@ class BehaviourTransitionsRV(SymbolicRandomVariable):
         logs = pt.where(pt.gt(mask, 0.0), pt.log(first) - second / prior, -np.inf)
         top = logs.max(axis=-1, keepdims=True)
         draw = _normalised(pt.exp(logs - pt.where(pt.isinf(top), 0.0, top)))
-        inputs = [rng, size, feature, concentration, stickiness]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 def _pairs(feature):
@@ -289,31 +278,23 @@ class _ForwardGains(InterpretedOp):
         return [[False]] * len(node.inputs)
 
 
-class SwitchingSeriesRV(SymbolicRandomVariable):
+class SwitchingSeriesRV(GraphRV):
     """Rows of several series, one after another."""
 
     extended_signature = "[rng],[size],(n,k),(n,k,k),(k,d),(k,d),(t,d)->[rng],(t,d)"
     _print_name = ("SwitchingSeries", "\\operatorname{SwitchingSeries}")
 
-    def __init__(self, *args, lengths, **kwargs):
-        self.lengths = lengths
-        super().__init__(*args, **kwargs)
+    options = ("lengths",)
 
     @classmethod
-    def rv_op(cls, feature, transition, mean, scale, seen, *, lengths, size=None, rng=None):
+    def build(cls, rng, size, feature, transition, mean, scale, seen, *, lengths):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         if not rv_size_is_none(size) and size.type.shape != (0,):
             raise ValueError("SwitchingSeries has no batches: a draw is one table of all series")
         next_rng, seed = seed_from(rng)
         law = _Law(lengths, seen.type.shape[-1])
         draw = SeededDraw(law, 0)(seed, np.empty(0, np.int64), feature, transition, mean, scale)
-        inputs = [rng, size, feature, transition, mean, scale, seen]
-        return cls(inputs=inputs, outputs=[next_rng, draw], lengths=lengths)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, lengths=self.lengths)
+        return next_rng, draw
 
 
 class SwitchingSeries(Continuous):
@@ -360,6 +341,7 @@ class SwitchingSeries(Continuous):
 
     rv_type = SwitchingSeriesRV
     rv_op = SwitchingSeriesRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, feature, transition, mean, scale, *, lengths, seen=None, **kwargs):
@@ -376,10 +358,6 @@ class SwitchingSeries(Continuous):
             seen = np.ones((sum(lengths), mean.type.shape[-1]))
         params = [pt.as_tensor_variable(feature), as_float(transition), mean, scale, as_float(seen)]
         return super().dist(params, lengths=tuple(map(int, lengths)), **kwargs)
-
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape)
 
 
 @_logprob.register(SwitchingSeriesRV)

@@ -361,7 +361,7 @@ def test_draws_of_series_have_the_moments_of_the_chain():
 
 def small_model(room=12, alpha=0.5, law=LAW, x=SMALL, lengths=(2, 2), change=None):
     with pm.Model() as model:
-        z = IndianBuffet("feature", alpha, observations=len(lengths), truncation=room)
+        z = IndianBuffet("feature", alpha, observations=len(lengths), max_features=room)
         more = z.sum().astype("float64")
         gamma, kappa, tau, shape, rate = (v + more if k == change else v for k, v in enumerate(law))
         transition = BehaviourTransitions("transition", z, gamma, kappa)
@@ -415,7 +415,7 @@ def test_the_step_refuses_what_it_cannot_draw():
     with small_model() as model, pytest.raises(ValueError, match="drawn by one step"):
         SwitchingSeriesMCMC([model["feature"], model["mean"]])
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         BehaviourTransitions("transition", z, 1.0, 1.0)
         with pytest.raises(ValueError, match="'transition' depends on 'feature'"):
             SwitchingSeriesMCMC(model.free_RVs)

@@ -13,7 +13,7 @@ __all__ = ["AspectProbabilities", "aspect_probabilities"]
 
 
 class AspectProbabilities(OpFromGraph):
-    """Probabilities that the first option of each pair is chosen: told apart by the step."""
+    """Probabilities that the first option of each pair is chosen, an Op that recognisers know by its type."""
 
 
 def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
@@ -43,14 +43,14 @@ def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
     Raises
     ------
     ValueError
-        If the two arrays differ in length or are no positions, or a pair is of an option with itself.
+        If the two arrays differ in length or are not positions, or a pair is of an option with itself.
 
     References
     ----------
     Tversky, A. (1972). Elimination by aspects: a theory of choice. *Psychological Review* 79, 281-299.
     """
     feature, weight = pt.as_tensor_variable(feature), as_float(weight)
-    # pm.sample asks steps without telling them the model: this tells whose features they are.
+    # pm.sample asks steps without telling them the model: this tells which step draws these.
     for variable in (feature, weight):
         claim(variable, "aspect_feature_gibbs")
     lapse = as_float(lapse)

@@ -6,20 +6,19 @@ See :mod:`bayesstruct.mixtures.kernels.chinese_restaurant` for the law.
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Discrete, SymbolicRandomVariable
+from pymc.distributions.distribution import Discrete
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
-from bayesstruct.features.priors.indian_buffet import positive_number
+from bayesstruct.features.priors.indian_buffet import constant_number
 
-__all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_room"]
+__all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_max_clusters"]
 
 
-def default_room(n, alpha) -> int:
+def default_max_clusters(n, alpha) -> int:
     """Return a number of clusters that a draw of the prior exceeds with probability below 1e-6."""
     from scipy.stats import poisson
 
@@ -55,32 +54,25 @@ class _Law:
             if (used := labels.max() + 1) > self.room:
                 raise ValueError(
                     f"a draw of ChineseRestaurant has {used} clusters, and there is room for "
-                    f"{self.room}: set `truncation` to more"
+                    f"{self.room}: set `max_clusters` to more"
                 )
 
 
-class ChineseRestaurantRV(SymbolicRandomVariable):
+class ChineseRestaurantRV(GraphRV):
     """Labels of a partition, in the order of their appearance."""
 
     extended_signature = "[rng],[size],()->[rng],(n)"
     _print_name = ("ChineseRestaurant", "\\operatorname{ChineseRestaurant}")
 
-    def __init__(self, *args, law, **kwargs):
-        self.law = law
-        super().__init__(*args, **kwargs)
+    options = ("law",)
 
     @classmethod
-    def rv_op(cls, alpha, *, law, size=None, rng=None):
+    def build(cls, rng, size, alpha, *, law):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
         lengths, batch = batch_of(size, [alpha], law.ndims)
         draw = SeededDraw(law, batch)(seed, lengths, alpha)
-        return cls(inputs=[rng, size, alpha], outputs=[next_rng, draw], law=law)(rng, size, alpha)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, law=self.law)
+        return next_rng, draw
 
 
 class ChineseRestaurant(Discrete):
@@ -104,7 +96,7 @@ class ChineseRestaurant(Discrete):
         :math:`1 / (1 + \alpha)`.
     observations : int
         n.
-    truncation : int, optional
+    max_clusters : int, optional
         Clusters that there is room for. The law is not cut: a draw with more of them is an error, which
         says so. By default a draw from the prior has more with probability below 1e-6, which takes an
         `alpha` that is a number.
@@ -127,30 +119,30 @@ class ChineseRestaurant(Discrete):
 
         with pm.Model():
             alpha = pm.Gamma("alpha", 1, 1)
-            cluster = bs.ChineseRestaurant("cluster", alpha, observations=100, truncation=30)
+            cluster = bs.ChineseRestaurant("cluster", alpha, observations=100, max_clusters=30)
     """
 
     rv_type = ChineseRestaurantRV
     rv_op = ChineseRestaurantRV.rv_op
 
     @classmethod
-    def dist(cls, alpha, *, observations, truncation=None, **kwargs):
+    def dist(cls, alpha, *, observations, max_clusters=None, **kwargs):
         """Create the distribution without a model."""
         from bayesstruct.mixtures.kernels.chinese_restaurant import check_mass
 
         n = whole_number("observations", observations, 1)
         alpha = as_float(alpha)
-        known = positive_number(alpha)
+        known = constant_number(alpha)
         if known is not None:
             check_mass(known)
-        if truncation is None:
+        if max_clusters is None:
             if known is None:
                 raise ValueError(
-                    "`truncation`, the number of clusters that there is room for, must be given where "
+                    "`max_clusters`, the number of clusters that there is room for, must be given where "
                     "alpha is random"
                 )
-            truncation = default_room(n, known)
-        law = _Law(n, whole_number("truncation", truncation, 1))
+            max_clusters = default_max_clusters(n, known)
+        law = _Law(n, whole_number("max_clusters", max_clusters, 1))
         return super().dist([alpha], law=law, **kwargs)
 
     def support_point(rv, *_):

@@ -94,7 +94,7 @@ def test_a_scan_with_wrong_weights_has_not_the_exact_posterior():
 def model_of(case, alpha=ALPHA, scale=1.0, **other):
     """Model with everything known but aspects and weights."""
     n, pairs, wins, trials, lapse, (concentration, discount) = CASES[case]
-    buffet = {"concentration": concentration, "discount": discount, "truncation": ROOM}
+    buffet = {"concentration": concentration, "discount": discount, "max_features": ROOM}
     with pm.Model() as model:
         z = IndianBuffet("feature", alpha, observations=n, **buffet)
         w = FeatureInteractions("w", z, scale, kind="diagonal", positive=True)
@@ -275,7 +275,7 @@ def test_probabilities_are_those_of_elimination_by_aspects():
 
 def test_the_step_refuses_what_it_cannot_draw():
     with pm.Model():
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         w = FeatureInteractions("w", z, 1.0, kind="diagonal", positive=True)
         pm.Bernoulli("y", aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
         with pytest.raises(ValueError, match="depends on 'feature'"):
@@ -283,7 +283,7 @@ def test_the_step_refuses_what_it_cannot_draw():
     with pytest.raises(ValueError, match=r"shape \(3,\).* 1 pairs"):
         step_of(model_of("one pair", observed=[1, 2, 5]))
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         w = FeatureInteractions("w", z, 1.0, kind="diagonal", positive=True)
         pm.Binomial("y", [3], aspect_probabilities(z, w, [0], [2], lapse=0.1), observed=[1])
     with pytest.raises(ValueError, match="no row of aspects"):
@@ -292,7 +292,7 @@ def test_the_step_refuses_what_it_cannot_draw():
 
 def test_a_scale_that_depends_on_the_aspects_is_refused():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         law = {"kind": "diagonal", "positive": True}
         w = FeatureInteractions("w", z, 1.0 + z.sum().astype("float64"), **law)
         pm.Binomial("y", [3], aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])

@@ -262,7 +262,7 @@ def test_joint_draws_of_a_wrong_scan_have_not():
 
 def small_model(**options):
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=options.get("room", 15))
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=options.get("room", 15))
         y = CauseActivations("cause", z, BASE, observations=3)
         NoisyOr("x", y, z, STRENGTH, LEAK, observed=np.where(X.T == 2, -1, X.T))
     return model
@@ -287,7 +287,7 @@ def test_the_step_keeps_causes_and_their_activities_together():
 
 def test_the_step_refuses_what_it_cannot_draw():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         y = CauseActivations("cause", z, BASE, observations=3)
         pm.Bernoulli("x", 0.1 + 0.01 * (y @ z.T), observed=np.zeros((3, 2)))
         with pytest.raises(ValueError, match="'x' depends on 'feature'"):
@@ -305,7 +305,7 @@ def test_the_step_refuses_probabilities_that_are_not_one_number_each_or_depend_o
         (lambda z: pm.math.sigmoid(z.sum() - 3.0), LEAK, "depend on 'feature'"),
     ]:
         with pm.Model() as model:
-            z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+            z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
             y = CauseActivations("cause", z, base(z), observations=3)
             NoisyOr("x", y, z, STRENGTH, leak, observed=table)
             with pytest.raises(ValueError, match=words):

@@ -32,7 +32,7 @@ X = np.array([[2.5], [-2.5]])
 
 def simple_model(x=X, alpha=2.0, noise=0.5, scale=1.0, room=20, sampler="gibbs"):
     with pm.Model() as model:
-        z = IndianBuffet("feature", alpha, observations=len(x), truncation=room, sampler=sampler)
+        z = IndianBuffet("feature", alpha, observations=len(x), max_features=room, sampler=sampler)
         loading = FeatureLoadings("loading", z, scale, variables=x.shape[1])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
@@ -46,7 +46,7 @@ def simple_model(x=X, alpha=2.0, noise=0.5, scale=1.0, room=20, sampler="gibbs")
 @pytest.mark.parametrize("law", [(1.3, 1.0, 0.0), (0.8, 0.7, 0.4)])
 def test_logp_is_that_of_the_class_and_orders_the_columns(law):
     alpha, c, discount = law
-    rv = IndianBuffet.dist(alpha, observations=4, concentration=c, discount=discount, truncation=15)
+    rv = IndianBuffet.dist(alpha, observations=4, concentration=c, discount=discount, max_features=15)
     value = rv.type()
     logp = pm.compile(inputs=[value], outputs=pm.logp(rv, value))
     rng = np.random.default_rng(1)
@@ -76,7 +76,7 @@ def test_draws_have_the_means_of_the_law():
         ({"discount": 1.0}, "discount"),
         ({"concentration": -0.5}, "concentration"),
         ({"observations": 0}, "observations"),
-        ({"truncation": 2.5}, "truncation"),
+        ({"max_features": 2.5}, "max_features"),
     ],
 )
 def test_parameters_out_of_range_are_refused(options, message):
@@ -87,12 +87,12 @@ def test_parameters_out_of_range_are_refused(options, message):
 
 def test_a_value_of_another_shape_has_no_density():
     with pytest.raises((ValueError, AssertionError), match="shape"):
-        pm.logp(IndianBuffet.dist(1.0, observations=3, truncation=4), np.zeros((2, 4), int)).eval()
+        pm.logp(IndianBuffet.dist(1.0, observations=3, max_features=4), np.zeros((2, 4), int)).eval()
 
 
 def test_a_draw_that_does_not_fit_is_an_error():
-    with pytest.raises(ValueError, match="truncation"):
-        pm.draw(IndianBuffet.dist(8.0, observations=20, truncation=3), random_seed=3)
+    with pytest.raises(ValueError, match="max_features"):
+        pm.draw(IndianBuffet.dist(8.0, observations=20, max_features=3), random_seed=3)
 
 
 def test_loadings_of_features_that_no_row_has_are_zero():
@@ -130,7 +130,7 @@ def test_the_step_draws_the_number_of_features_from_its_posterior():
 
 def test_the_step_refuses_what_it_cannot_draw_exactly():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         loading = FeatureLoadings("loading", z, 1.0, variables=1)
         pm.Laplace("x", z @ loading, 1.0, observed=X)
     with model, pytest.raises(ValueError, match="not an observed Normal"):
@@ -143,7 +143,7 @@ def test_the_step_refuses_what_it_cannot_draw_exactly():
 
 def test_the_step_refuses_hyperparameters_that_depend_on_the_features():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         loading = FeatureLoadings("loading", z, 1.0 + z.sum(), variables=1)
         pm.Normal("x", z @ loading, 1.0, observed=X)
         with pytest.raises(ValueError, match="hyperparameters depend on 'feature'"):
@@ -157,7 +157,7 @@ def test_slice_draws_have_no_exchanges_and_take_small_discounts_only():
         with pm.Model() as model:
             share = pm.Uniform("share", 0.5, 0.9) if random else 0.5
             z = IndianBuffet(
-                "feature", 1.0, observations=2, discount=share, truncation=20, sampler="slice"
+                "feature", 1.0, observations=2, discount=share, max_features=20, sampler="slice"
             )
             loading = FeatureLoadings("loading", z, 1.0, variables=1)
             pm.Normal("x", z @ loading, 1.0, observed=X)
@@ -183,7 +183,7 @@ def test_a_chain_without_room_stops_with_the_remedy():
         step = LatentFeatureGibbs(model.value_vars, rng=np.random.default_rng(6))
     step.setup_chain(np.random.default_rng(6), 0, 1)
     point = model.initial_point()
-    with pytest.raises(ValueError, match="truncation"):
+    with pytest.raises(ValueError, match="max_features"):
         for _ in range(20):
             point, _ = step.step(point)
 

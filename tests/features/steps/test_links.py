@@ -31,7 +31,7 @@ def model_of(
 ):  # fmt: skip
     """Model with everything known but features and weights; its responses are ``pm.Data``."""
     n, m = sizes
-    buffet = dict(zip(("concentration", "discount"), process, strict=True), truncation=ROOM)
+    buffet = dict(zip(("concentration", "discount"), process, strict=True), max_features=ROOM)
     with pm.Model() as model:
         z = IndianBuffet("feature", alphas[0], observations=n, **buffet)
         u = None
@@ -393,7 +393,7 @@ def test_the_density_of_the_model_is_that_which_the_step_uses():
 
 def refusal(build):
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=3, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=3, max_features=5)
         w = FeatureInteractions("interaction", z, 1.0)
         build(z, w)
     with model, pytest.raises(ValueError) as error:
@@ -460,7 +460,7 @@ def test_models_that_cannot_be_drawn_exactly_are_refused():
 
 def test_a_scale_that_depends_on_the_features_is_refused():
     with pm.Model():
-        z = IndianBuffet("feature", 1.0, observations=3, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=3, max_features=5)
         w = FeatureInteractions("interaction", z, 1.0 + z.sum().astype("float64"))
         FeatureLinks("y", feature_pairs(z, w, *UPPER), observed=[1, 0, 0])
         with pytest.raises(ValueError, match="the scale of 'interaction' depends"):
@@ -487,7 +487,7 @@ def test_a_chain_without_room_stops_with_the_remedy():
     rng = np.random.default_rng(6)
     source, target = np.triu_indices(12, 1)
     with pm.Model() as model:
-        z = IndianBuffet("feature", 3.0, observations=12, truncation=2)
+        z = IndianBuffet("feature", 3.0, observations=12, max_features=2)
         w = FeatureInteractions("interaction", z, 2.0, kind="symmetric")
         pm.Normal("y", feature_pairs(z, w, source, target), 0.1, observed=rng.normal(size=66))
     step, point = step_of(model), model.initial_point()

@@ -334,7 +334,7 @@ def test_rows_leave_out_cells_that_are_not_seen():
 
 def test_the_step_refuses_what_it_cannot_draw():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         score = FeatureScores("score", z)
         loading = FeatureLoadings("loading", z, 1.0, variables=1)
         pm.Laplace("x", score @ loading, 1.0, observed=X)
@@ -359,7 +359,7 @@ def test_the_step_refuses_other_features_and_scales_that_depend_on_them(
     scores_of, loadings_of, scale, words
 ):
     with pm.Model():
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         score = FeatureScores("score", scores_of(z) if scores_of else z)
         size = scale(z) if scale else 1.0
         loading = FeatureLoadings(
@@ -382,7 +382,7 @@ def steps(kind, draws):
     seen = np.array([[1.0, 0.0], [1.0, 0.0]])
     table = np.column_stack([X, [99.0, np.nan]])
     with pm.Model() as model:
-        z = IndianBuffet("feature", ALPHA, observations=2, truncation=ROOM)
+        z = IndianBuffet("feature", ALPHA, observations=2, max_features=ROOM)
         score = FeatureScores("score", z)
         loading = FeatureLoadings("loading", z, SCALE, variables=2)
         noise = np.array([NOISE, 0.1])
