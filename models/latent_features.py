@@ -120,9 +120,7 @@ def latent_features(
         noise = _positive("noise", noise, pm.HalfNormal.dist(size))
         loading_scale = _positive("loading_scale", loading_scale, pm.HalfNormal.dist(size))
         dims = ("observation", "latent")
-        z = features(
-            "feature", alpha, n, columns, dims, concentration, discount, sampler=sampler
-        )
+        z = features("feature", alpha, n, columns, dims, concentration, discount, sampler=sampler)
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         mean = baseline + z @ loading

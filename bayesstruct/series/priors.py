@@ -1,4 +1,7 @@
-r"""Time series that switch among behaviours which they share, and the parts of these."""
+r"""Distributions of time series that switch among shared behaviours, and of the parameters of behaviours."""
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
@@ -13,6 +16,7 @@ from bayesstruct.core.draws import SeededDraw, seed_from
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import whole_number
 
 __all__ = [
     "BehaviourScales",
@@ -83,11 +87,10 @@ class BehaviourScales(Continuous):
     @classmethod
     def dist(cls, feature, variance_shape, variance_rate, *, variables, **kwargs):
         """Create the distribution without a model."""
-        if isinstance(variables, bool) or not isinstance(variables, int | np.integer):
-            raise ValueError(f"`variables` must be a whole number, not {variables!r}")
-        laws = [as_float(v) for v in (variance_shape, variance_rate)]
+        columns = whole_number("variables", variables, 1)
+        shape, rate = as_float(variance_shape), as_float(variance_rate)
         return super().dist(
-            [pt.as_tensor_variable(feature), *laws], columns=int(variables), **kwargs
+            [pt.as_tensor_variable(feature), shape, rate], columns=columns, **kwargs
         )
 
     def support_point(rv, size, feature, *_):
@@ -121,7 +124,7 @@ class BehaviourTransitionsRV(GraphRV):
         shape = None if rv_size_is_none(size) else (*size, *tuple(feature.shape)[-2:])
         if shape is not None:
             shape = (*shape, feature.shape[-1])
-        # Gamma variables of a small shape are too small for the machine: their logarithms are drawn.
+        # Gamma variables of a small shape underflow: their logarithms are drawn.
         next_rng, first = pt.random.gamma(
             prior + 1.0, scale=1.0, size=shape, rng=rng, return_next_rng=True
         )
@@ -135,17 +138,19 @@ class BehaviourTransitionsRV(GraphRV):
 
 
 def _pairs(feature):
-    """One for pairs of behaviours that a series has both, otherwise zero."""
+    """One for pairs of behaviours both of which a series has, otherwise zero."""
     z = pt.gt(feature, 0).astype("float64")
     return z[..., :, None] * z[..., None, :]
 
 
 def _dirichlet(feature, concentration, stickiness):
+    """Parameters of the Dirichlet distributions of the rows."""
     same = pt.eye(feature.shape[-1])
     return concentration[..., None, None, None] + stickiness[..., None, None, None] * same
 
 
 def _normalised(weights):
+    """Divide rows by their sums, unless these are zero."""
     total = weights.sum(axis=-1, keepdims=True)
     return weights / pt.where(pt.gt(total, 0.0), total, 1.0)
 
@@ -184,7 +189,7 @@ class BehaviourTransitions(Continuous):
     def dist(cls, feature, concentration, stickiness, **kwargs):
         """Create the distribution without a model."""
         feature = pt.as_tensor_variable(feature)
-        # pm.sample asks steps without telling them the model: this tells whose features they are.
+        # pm.sample asks steps without telling them the model: this tells which step draws these.
         claim(feature, "switching_series_mcmc")
         params = [feature, as_float(concentration), as_float(stickiness)]
         return super().dist(params, **kwargs)
@@ -207,23 +212,18 @@ def _transitions_logp(op, values, rng, size, feature, concentration, stickiness,
     return pt.where(pt.and_(inside, sums.all(axis=(-1, -2))), total, -np.inf)
 
 
-class _Law:
-    """Draws of all series."""
+@dataclass(frozen=True)
+class _Series:
+    """Draws of all series of these lengths."""
 
-    dtype = "float64"
-    ndims = (2, 3, 2, 2)
+    lengths: tuple[int, ...]
+    columns: int
+    dtype: ClassVar = "float64"
+    ndims: ClassVar = (2, 3, 2, 2)
 
-    def __init__(self, lengths, columns):
-        self.lengths, self.shape = lengths, (sum(lengths), columns)
-
-    def __eq__(self, other):
-        return type(other) is type(self) and (other.lengths, other.shape) == (
-            self.lengths,
-            self.shape,
-        )
-
-    def __hash__(self):
-        return hash((type(self), self.lengths, self.shape))
+    @property
+    def shape(self):
+        return sum(self.lengths), self.columns
 
     def __call__(self, rng, out, feature, transition, mean, scale):
         stops = np.cumsum(self.lengths)
@@ -233,7 +233,7 @@ class _Law:
                 own = np.flatnonzero(z)
                 if len(own):
                     states = own[_path(rng, p[np.ix_(own, own)], length)]
-                    noise = rng.standard_normal((length, self.shape[1]))
+                    noise = rng.standard_normal((length, self.columns))
                     table[stop - length : stop] = mean[states] + scale[states] * noise
 
 
@@ -248,7 +248,7 @@ def _path(rng, p, length):
 
 
 class _ForwardGains(InterpretedOp):
-    """Log density of each row given those of its series before it, states summed out."""
+    """Log density of each row given the rows of its series before it, states summed out."""
 
     __props__ = ("lengths",)
 
@@ -256,7 +256,7 @@ class _ForwardGains(InterpretedOp):
         self.lengths = lengths
 
     def make_node(self, *inputs):
-        """Apply the Op to values, which rows are seen, features, transitions, means and scales."""
+        """Apply the Op to values, an indicator of observed ones, features, transitions, means and scales."""
         self.register()
         inputs = [pt.as_tensor_variable(v) for v in inputs]
         return Apply(self, inputs, [pt.vector(dtype="float64", shape=(sum(self.lengths),))])
@@ -266,7 +266,8 @@ class _ForwardGains(InterpretedOp):
         return [(pt.constant(sum(self.lengths), dtype="int64"),)]
 
     def compute(self, value, seen, feature, transition, mean, scale):
-        from bayesstruct.series.kernels import forward_gains
+        """Return the log densities, as an array."""
+        from bayesstruct.series.kernels.forward import forward_gains
 
         x = np.where(seen > 0, value, np.nan)
         starts = np.concatenate([[0], np.cumsum(self.lengths)])
@@ -290,10 +291,10 @@ class SwitchingSeriesRV(GraphRV):
     def build(cls, rng, size, feature, transition, mean, scale, seen, *, lengths):
         """Build the graph of a draw."""
         if not rv_size_is_none(size) and size.type.shape != (0,):
-            raise ValueError("SwitchingSeries has no batches: a draw is one table of all series")
+            raise ValueError("SwitchingSeries has no `size`: a draw is one table of all series")
         next_rng, seed = seed_from(rng)
-        law = _Law(lengths, seen.type.shape[-1])
-        draw = SeededDraw(law, 0)(seed, np.empty(0, np.int64), feature, transition, mean, scale)
+        series = _Series(lengths, seen.type.shape[-1])
+        draw = SeededDraw(series, 0)(seed, np.empty(0, np.int64), feature, transition, mean, scale)
         return next_rng, draw
 
 
@@ -319,13 +320,13 @@ class SwitchingSeries(Continuous):
     lengths : sequence of int
         Number of rows of each of the N series; the value has them one after another.
     seen : (T, d) array_like of bool, optional
-        Which cells count; by default all. The others are summed out, whatever their value.
+        Which values were observed; by default all. The others are summed out, whatever they are.
     **kwargs
         ``observed``, ``dims`` and the like.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If `lengths` are not whole numbers above 0.
 
     Notes
@@ -346,18 +347,16 @@ class SwitchingSeries(Continuous):
     @classmethod
     def dist(cls, feature, transition, mean, scale, *, lengths, seen=None, **kwargs):
         """Create the distribution without a model."""
-        lengths = tuple(lengths)
-        if not lengths or any(
-            isinstance(v, bool) or not isinstance(v, int | np.integer) or v < 1 for v in lengths
-        ):
-            raise ValueError(f"`lengths` must be whole numbers above 0, not {lengths!r:.60}")
+        lengths = tuple(whole_number("lengths", v, 1) for v in lengths)
+        if not lengths:
+            raise ValueError("`lengths` has no number: give the number of rows of each series")
         mean, scale = as_float(mean), as_float(scale)
         if seen is None:
             if mean.type.shape[-1] is None:
-                raise ValueError("`seen` must be given where the number of variables is not known")
+                raise ValueError("`seen` must be given if the number of variables is not known")
             seen = np.ones((sum(lengths), mean.type.shape[-1]))
         params = [pt.as_tensor_variable(feature), as_float(transition), mean, scale, as_float(seen)]
-        return super().dist(params, lengths=tuple(map(int, lengths)), **kwargs)
+        return super().dist(params, lengths=lengths, **kwargs)
 
 
 @_logprob.register(SwitchingSeriesRV)

@@ -82,7 +82,7 @@ def fit_windows(x, starts):
     Returns
     -------
     (N, 32, 3, d) ndarray
-        Number of cells, their mean, and their sum of squares around it.
+        Number of values in a window, their mean, and their sum of squares around it.
     """
     n, d = starts.shape[0] - 1, x.shape[1]
     out = np.zeros((n, _WINDOWS, 3, d))
@@ -96,9 +96,9 @@ def fit_windows(x, starts):
 
 
 @numpy_inner
-def _summarise(cells, out):
-    """Put number, mean and sum of squares of the cells that are there into three places."""
-    for v in cells:
+def _summarise(values, out):
+    """Put number, mean and sum of squares of the values that are not missing into three places."""
+    for v in values:
         if not math.isnan(v):
             out[0] += 1.0
             gap = v - out[1]
@@ -108,7 +108,7 @@ def _summarise(cells, out):
 
 @numpy_inner
 def _fitted(window, j, variance, prior):
-    """Mean and variance of the prior of a mean that is fitted to a window."""
+    """Mean and variance of the conditional distribution of a mean given a window."""
     tau = prior.mean_scale
     precision = 1.0 / (tau * tau) + window[0, j] / variance
     return window[0, j] * window[1, j] / variance / precision, 1.0 / precision
@@ -116,7 +116,7 @@ def _fitted(window, j, variance, prior):
 
 @numpy_inner
 def draw_new_behaviour(rng, windows, prior, mean, deviation):
-    """Draw means and deviations of a new behaviour, in place."""
+    """Draw means and standard deviations of a new behaviour from the mixture, in place."""
     shape, rate = prior.variance_shape, prior.variance_rate
     from_prior = rng.random() < _PRIOR_SHARE
     window = windows[int(rng.random() * windows.shape[0])]
@@ -133,7 +133,7 @@ def draw_new_behaviour(rng, windows, prior, mean, deviation):
 
 @numpy_inner
 def log_new_behaviour(windows, prior, mean, deviation):
-    """Log density of the mixture from which new behaviours come over that of the prior."""
+    """Log ratio of the density of the mixture to that of the prior, for a new behaviour."""
     shape, rate, tau = prior.variance_shape, prior.variance_rate, prior.mean_scale
     out = 0.0
     best = -np.inf
@@ -159,7 +159,7 @@ def log_new_behaviour(windows, prior, mean, deviation):
 
 @numpy_inner
 def draw_log_gamma(rng, shape):
-    """Draw the logarithm of a gamma variable, which itself may be too small for the machine."""
+    """Draw the logarithm of a gamma variable, which itself may underflow."""
     return math.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential() / shape
 
 
@@ -167,23 +167,21 @@ def draw_log_gamma(rng, shape):
 def weights_to_logs(rng, weights, places, prior):
     """Turn the weights of each row into logarithms whose sum is a draw from its prior, in place.
 
-    The sum of the gamma weights that make a Dirichlet prior is independent of them, and so of the data. Weights that
-    are too small for the likelihood are drawn anew given that they are: their density is a power there.
+    The sum of the gamma weights of a row is independent of the row, and so of the data. Probabilities below the
+    threshold that matters for the likelihood are drawn anew given that they are below it: their density is a power
+    there.
     """
     for a in places:
         total = 0.0
         for b in places:
             total += weights[a, b]
-        shift = draw_log_gamma(
-            rng, prior.transition_concentration * places.shape[0] + prior.stickiness
-        )
+        gamma, kappa = prior.transition_concentration, prior.stickiness
+        shift = draw_log_gamma(rng, gamma * places.shape[0] + kappa)
         for b in places:
             p = weights[a, b] / total
             log_p = math.log(max(p, _LEAST))
             if p <= _LEAST:
-                log_p -= rng.standard_exponential() / (
-                    prior.transition_concentration + (prior.stickiness if a == b else 0.0)
-                )
+                log_p -= rng.standard_exponential() / (gamma + (kappa if a == b else 0.0))
             weights[a, b] = log_p + shift
 
 

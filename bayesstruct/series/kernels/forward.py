@@ -31,7 +31,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 @numpy_inner
 def fill_log_densities(logs, k, mean, deviation, x):
-    """Log densities of rows in a state, into column k."""
+    """Put the log densities of rows in a state into column k."""
     for t in range(x.shape[0]):
         total = 0.0
         for j in range(x.shape[1]):
@@ -48,7 +48,7 @@ def fill_log_densities(logs, k, mean, deviation, x):
 
 @numpy_inner
 def own_behaviours(z, places):
-    """List the behaviours of a series; return their number."""
+    """List the behaviours of a series in `places`; return their number."""
     m = 0
     for k in range(z.shape[0]):
         if z[k]:
@@ -90,8 +90,8 @@ def probabilities_from_logs(weights, places, p):
 def filter_states(p, columns, logs, filtered, gains):
     """Log density of a series by the forward algorithm.
 
-    ``p`` are its transition probabilities, ``columns`` its behaviours in `logs`. Leaves the laws of each state given
-    the rows so far in `filtered` and what each row adds in `gains`.
+    ``p`` are its transition probabilities, ``columns`` its behaviours in `logs`. Puts the probabilities of each state
+    given the rows so far into `filtered`, and the term of each row into `gains`.
     """
     m, n = columns.shape[0], logs.shape[0]
     if m == 0:
@@ -133,7 +133,7 @@ def forward_gains(z, weights, mean, deviation, x, starts):
         Transition probabilities, or weights in proportion to them.
     mean, deviation : (K, d) float64
     x : (T, d) float64
-        The rows of the series, one series after another; NaN where a cell is missing.
+        The rows of the series, one series after another; NaN where a value is missing.
     starts : (N + 1,) int64
         Where each series begins; the last is T.
 

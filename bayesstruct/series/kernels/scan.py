@@ -2,7 +2,8 @@
 
 For each series in turn: the behaviours that others have too are proposed to come or go, in a random order;
 one behaviour is proposed to be replaced by another, which inherits its transitions; and behaviours that only this
-series has are proposed to be born or to die.
+series has are proposed to be born or to die. The ratio of a move is that of posterior densities times that of the
+probabilities of proposing it and its reverse.
 
 References
 ----------
@@ -63,14 +64,14 @@ def _log_odds(others, n, prior):
 
 @numpy_inner
 def _flip_shared(rng, i, z, weights, others, prior, logs, like, places, order, buffers):
-    """Propose behaviours that other series have to come or to go; return the log density."""
+    """Propose to add or to remove behaviours that other series have; return the log density."""
     count = 0
     for k in range(z.shape[1]):
         if others[k] > 0:
             places[count] = k
             count += 1
     shuffle(rng, order, count)
-    # The list of candidates is needed while `places` is used for others.
+    # The list of candidates is needed while `places` is overwritten.
     for a in range(count):
         order[a] = places[order[a]]
     for k in order[:count]:
@@ -89,9 +90,9 @@ def _flip_shared(rng, i, z, weights, others, prior, logs, like, places, order, b
 
 @numpy_inner
 def _pick(rng, z, others, has, shared):
-    """Pick a behaviour at random of those that a series has or not and that others have or not.
+    """Pick at random one of the behaviours that a series has or not and that others have or not.
 
-    Returns it (-1 if there is none) and how many there are.
+    Returns the behaviour, -1 if there is none, and the number of such behaviours.
     """
     count, chosen = 0, -1
     for k in range(z.shape[0]):
@@ -118,8 +119,8 @@ def _replace(
 ):
     """Propose to replace one behaviour by another that inherits its transitions; return the log density.
 
-    ``logs`` and `x` are those of the series. A shared behaviour by a shared one, a shared one by a new one, or
-    one that the series alone has by a shared one: the last two are each other's reverse.
+    A shared behaviour is replaced by a shared one or by a new one, or one that only this series has by a shared
+    one: the last two moves are each other's reverse. ``logs`` and `x` are those of the series.
     """
     n = z.shape[0]
     kind = int(3.0 * rng.random())
@@ -158,7 +159,7 @@ def _replace(
 def _birth_or_death(
     rng, i, z, weights, theta, others, prior, x, windows, logs, like, places, buffers
 ):
-    """Propose a behaviour that this series alone has to be born or to die; return the log density."""
+    """Propose to add or to remove a behaviour that only this series has; return the log density."""
     birth = rng.random() < 0.5
     k, number = _pick(rng, z[i], others, not birth, False)
     if k < 0:
@@ -192,27 +193,25 @@ def scan_behaviours(rng, z, weights, theta, prior, x, starts, windows, order):
     ----------
     rng : numpy.random.Generator
     z : (N, K) int8, changed
-        Each series has one behaviour at least. There must be a column without ones: the one in which a new
+        Which behaviours the series have, each at least one. There must be a column without ones, in which a new
         behaviour is tried.
     weights : (N, K, K) float64, changed
-        In proportion to the transition probabilities, and afterwards these; what does not belong to behaviours of a
-        series is of no account.
+        In proportion to the transition probabilities, and afterwards these; entries of behaviours that a series does
+        not have are not used.
     theta : (2, K, d) float64, changed
         Means and standard deviations.
-    prior : (8,) float64
-        Mean number of behaviours that a series has alone, concentration, discount; gamma, kappa; tau, shape and
-        rate of the inverse-gamma prior of variances.
+    prior : BehaviourPrior
     x : (T, d) float64
     starts : (N + 1,) int64
     windows : (N, W, 3, d) float64
-        Of :func:`fit_windows`.
+        See :func:`bayesstruct.series.kernels.behaviours.fit_windows`.
     order : (N,) int64
         Series in the order in which they are visited.
 
     Returns
     -------
     bool
-        False if all columns came to be used, after which there is no room to go on.
+        False if all columns came to be used, so that no new behaviour could be tried.
     """
     n, most = z.shape
     longest = 0

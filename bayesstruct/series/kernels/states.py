@@ -22,6 +22,7 @@ __all__ = ["draw_given_states"]
 
 @numpy_inner
 def _pick_weighted(rng, values, m):
+    """Draw one of the first m places in proportion to their values."""
     total = 0.0
     for a in range(m):
         total += values[a]
@@ -46,7 +47,7 @@ def _draw_path(rng, filtered, p, m, out, back):
 
 @numpy_inner
 def _draw_emissions(rng, theta, k, prior, x, states):
-    """Draw means, then deviations of a behaviour given the rows in which it is active."""
+    """Draw means, then standard deviations of a behaviour given the rows in which it is active."""
     tau, shape, rate = prior.mean_scale, prior.variance_shape, prior.variance_rate
     for j in range(x.shape[1]):
         number, total = 0, 0.0
@@ -73,7 +74,7 @@ def draw_given_states(rng, z, weights, theta, prior, x, starts, states):
     Parameters
     ----------
     rng, z, weights, theta, prior, x, starts
-        As in `scan_behaviours`.
+        As in :func:`bayesstruct.series.kernels.scan.scan_behaviours`.
     states : (T,) int64, changed
         Column of the behaviour that is active in each row.
     """
