@@ -1,4 +1,4 @@
-r"""Chinese restaurant processes: their law over partitions, and draws from it.
+r"""Chinese restaurant processes: their distribution over partitions, and draws from it.
 
 A partition of n objects is written as labels in the order of their appearance: the first object has label
 0, and an object that begins a cluster has the number of clusters before it. With mass :math:`\alpha`, object
@@ -69,7 +69,7 @@ def mean_clusters(n, alpha) -> float:
 def draw_labels(rng, n, alpha) -> np.ndarray:
     """Draw a partition of n objects, as labels in the order of their appearance.
 
-    To join a cluster in proportion to its size is to follow an earlier object, any of them alike.
+    Joining a cluster in proportion to its size is the same as following an earlier object chosen uniformly.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def relabel(labels, names):
     ----------
     labels : (n,) int64, changed
     names : (K,) int64, changed
-        Returned with the new name of each old one, -1 for clusters that nothing is in.
+        Returned with the new name of each old one, -1 for empty clusters.
 
     Returns
     -------
