@@ -25,7 +25,7 @@ from bayesstruct.features.kernels.indian_buffet import log_buffet, new_dish_rate
 from bayesstruct.features.kernels.latent_features import log_likelihood, scan_rows
 from bayesstruct.solvers import latent_features
 
-ROOM, NOISE, D, K = 40, 0.5, 36, 10
+MAX_FEATURES, NOISE, D, K = 40, 0.5, 36, 10
 IMAGES = """
     010000 111000 010000 000000 000000 000000
     000111 000101 000111 000000 000000 000000
@@ -49,7 +49,7 @@ def sweep(rng, feature, x, exchanges=0, noise=NOISE):
 
 
 def with_room(z):
-    feature = np.zeros((len(z), ROOM), np.int8)
+    feature = np.zeros((len(z), MAX_FEATURES), np.int8)
     feature[:, : z.shape[1]] = z
     return feature
 
@@ -221,14 +221,14 @@ def principal_components(x, rank, sweeps=500):
     return filled[missing]
 
 
-def posterior_means(x, seed, noise, room):
+def posterior_means(x, seed, noise, max_features):
     import pymc as pm
 
     from bayesstruct.models import latent_features as model_of
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with model_of(x, noise=noise, max_features=room):
+        with model_of(x, noise=noise, max_features=max_features):
             idata = pm.sample(
                 400, tune=300, chains=1, random_seed=seed, progressbar=False, quiet=True,
                 compute_convergence_checks=False,
@@ -244,7 +244,7 @@ def held_out(seeds=2):
     tables = {name: bs.load_dataset(name).to_numpy(float) for name in ("sachs", "anes96", "reinis")}
     tables["sachs"] = np.log(tables["sachs"])
     runs = [(name, 0.8, 60) for name in tables] + [("sachs", None, 120)]
-    for name, noise, room in runs:
+    for name, noise, max_features in runs:
         rows = []
         for seed in range(seeds):
             missing = np.random.default_rng(seed).random(tables[name].shape) < 0.1
@@ -254,7 +254,7 @@ def held_out(seeds=2):
             )
             truth = truth[missing]
             error = [rmse(principal_components(x, r), truth) for r in range(x.shape[1] - 1)]
-            means, number = posterior_means(x, seed, noise, room)
+            means, number = posterior_means(x, seed, noise, max_features)
             rows.append((rmse(means, truth), min(error), np.argmin(error), number))
         ours, theirs, rank, number = np.mean(rows, axis=0)
         print(

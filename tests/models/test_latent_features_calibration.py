@@ -11,7 +11,7 @@ from bayesstruct.features.kernels.indian_buffet import left_order
 from bayesstruct.models import latent_features
 from bayesstruct.steps import LatentFeatureGibbs, LatentFeatureSlice
 
-ROWS, COLUMNS, ROOM = 12, 3, 40
+ROWS, COLUMNS, MAX_FEATURES = 12, 3, 40
 GAP = (4, 1)  # a missing cell
 NUMBERS = ("alpha", "noise", "loading_scale")
 FEATURES = ("feature", "loading", "x_unobserved")
@@ -60,7 +60,7 @@ def tables():
         alpha=pm.Gamma.dist(2.0, 2.0),
         noise=pm.HalfNormal.dist(0.5),
         loading_scale=pm.HalfNormal.dist(1.5),
-        max_features=ROOM,
+        max_features=MAX_FEATURES,
     )
     observed = model["x_observed"]
     cells = pytensor.shared(model.rvs_to_values[observed].data, name="cells")

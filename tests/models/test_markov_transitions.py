@@ -78,7 +78,11 @@ def test_the_model_refuses_bad_input():
         (made.assign(x1=2.0), "series", "'x1' is constant"),
         (made.assign(x1=np.inf), "series", "infinite"),
         (made.assign(series=[None] + ["a"] * 59), "series", "row 0"),
-        (made.assign(series=[1, "1", 1] * 20), "series", r"1 \(int\) and '1' \(str\) have the same"),
+        (
+            made.assign(series=[1, "1", 1] * 20),
+            "series",
+            r"1 \(int\) and '1' \(str\) have the same",
+        ),
         ({1: made[["x0"]], "1": made[["x0"]]}, None, "the same text"),
         (made.to_numpy(), "series", "pass a DataFrame"),
         ([], None, "no series"),

@@ -1,7 +1,10 @@
 r"""Partitions of objects into any number of clusters.
 
-See :mod:`bayesstruct.mixtures.kernels.chinese_restaurant` for the law.
+See :mod:`bayesstruct.mixtures.kernels.chinese_restaurant` for the distribution.
 """
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
@@ -24,26 +27,24 @@ def default_max_clusters(n, alpha) -> int:
 
     from bayesstruct.mixtures.kernels.chinese_restaurant import mean_clusters
 
-    # One cluster there always is; the others are a sum of independent 0/1 variables, whose tail is
-    # below that of a Poisson variable with their mean (Hoeffding 1956).
+    # There is always one cluster; the number of others is a sum of independent 0/1 variables, whose tail
+    # is below that of a Poisson variable with the same mean (Hoeffding 1956).
     others = poisson.isf(1e-6, mean_clusters(n, alpha) - 1.0) + 2 if n > 1 else 0
     return int(min(max(1 + others, 5), n))
 
 
-class _Law:
-    """Draws of labels."""
+@dataclass(frozen=True)
+class _Labels:
+    """Draws of the labels of n objects."""
 
-    dtype = "int64"
-    ndims = (0,)
+    n: int
+    max_clusters: int
+    dtype: ClassVar = "int64"
+    ndims: ClassVar = (0,)
 
-    def __init__(self, n, room):
-        self.shape, self.room = (n,), room
-
-    def __eq__(self, other):
-        return type(other) is type(self) and (other.shape, other.room) == (self.shape, self.room)
-
-    def __hash__(self):
-        return hash((type(self), self.shape, self.room))
+    @property
+    def shape(self):
+        return (self.n,)
 
     def __call__(self, rng, out, alpha):
         from bayesstruct.mixtures.kernels.chinese_restaurant import check_mass, draw_labels
@@ -51,10 +52,10 @@ class _Law:
         check_mass(float(alpha))
         for labels in out:
             labels[:] = draw_labels(rng, len(labels), float(alpha))
-            if (used := labels.max() + 1) > self.room:
+            if (used := labels.max() + 1) > self.max_clusters:
                 raise ValueError(
-                    f"a draw of ChineseRestaurant has {used} clusters, and there is room for "
-                    f"{self.room}: set `max_clusters` to more"
+                    f"a draw of ChineseRestaurant has {used} clusters, more than the maximum number "
+                    f"{self.max_clusters}: set `max_clusters` to more"
                 )
 
 
@@ -64,14 +65,15 @@ class ChineseRestaurantRV(GraphRV):
     extended_signature = "[rng],[size],()->[rng],(n)"
     _print_name = ("ChineseRestaurant", "\\operatorname{ChineseRestaurant}")
 
-    options = ("law",)
+    options = ("objects", "max_clusters")
 
     @classmethod
-    def build(cls, rng, size, alpha, *, law):
+    def build(cls, rng, size, alpha, *, objects, max_clusters):
         """Build the graph of a draw."""
         next_rng, seed = seed_from(rng)
-        lengths, batch = batch_of(size, [alpha], law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, alpha)
+        labels = _Labels(objects, max_clusters)
+        lengths, batch = batch_of(size, [alpha], labels.ndims)
+        draw = SeededDraw(labels, batch)(seed, lengths, alpha)
         return next_rng, draw
 
 
@@ -97,8 +99,8 @@ class ChineseRestaurant(Discrete):
     observations : int
         n.
     max_clusters : int, optional
-        Clusters that there is room for. The law is not cut: a draw with more of them is an error, which
-        says so. By default a draw from the prior has more with probability below 1e-6, which takes an
+        Maximum number of clusters. The distribution is not truncated: a draw with more clusters raises an
+        error. By default a draw from the prior has more with probability below 1e-6, which requires an
         `alpha` that is a number.
     **kwargs
         ``dims`` and the like.
@@ -106,7 +108,7 @@ class ChineseRestaurant(Discrete):
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of range, or a draw has more clusters than there is room for.
+        If a parameter is out of range, or a draw has more clusters than the maximum number.
 
     References
     ----------
@@ -138,12 +140,11 @@ class ChineseRestaurant(Discrete):
         if max_clusters is None:
             if known is None:
                 raise ValueError(
-                    "`max_clusters`, the number of clusters that there is room for, must be given where "
-                    "alpha is random"
+                    "`max_clusters`, the maximum number of clusters, must be given if alpha is random"
                 )
             max_clusters = default_max_clusters(n, known)
-        law = _Law(n, whole_number("max_clusters", max_clusters, 1))
-        return super().dist([alpha], law=law, **kwargs)
+        most = whole_number("max_clusters", max_clusters, 1)
+        return super().dist([alpha], objects=n, max_clusters=most, **kwargs)
 
     def support_point(rv, *_):
         """Return one cluster that has all objects."""
@@ -153,9 +154,9 @@ class ChineseRestaurant(Discrete):
 @_logprob.register(ChineseRestaurantRV)
 def _restaurant_logp(op, values, rng, size, alpha, **kwargs):
     (value,) = values
-    [n], room = op.law.shape, op.law.room
+    n = op.objects
     value = pt.specify_shape(value, (*(None,) * (value.type.ndim - 1), n))
-    member = pt.eq(value[..., None], np.arange(room))
+    member = pt.eq(value[..., None], np.arange(op.max_clusters))
     counts = member.sum(axis=-2).astype("float64")
     used = pt.gt(counts, 0.0)
     sizes = pt.where(used, pt.gammaln(pt.maximum(counts, 1.0)), 0.0).sum(axis=-1)

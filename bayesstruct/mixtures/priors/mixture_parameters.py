@@ -1,4 +1,4 @@
-r"""Parameters of the clusters of a partition, zero for clusters that nothing is in."""
+r"""Parameters of the clusters of a partition, zero for empty clusters."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -17,7 +17,7 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 
 def _used(cluster, components):
-    """Whether something is in each cluster, (..., K)."""
+    """Whether each cluster has an object, (..., K)."""
     return pt.eq(cluster[..., None], pt.arange(components)).any(axis=-2)
 
 
@@ -45,7 +45,7 @@ class ClusterVariancesRV(GraphRV):
 
 
 class ClusterVariances(Continuous):
-    r"""Variances in each cluster, of inverse gamma law where something is in it.
+    r"""Variances in each cluster, inverse-gamma for clusters that are used.
 
     .. math:: v_{kj} \sim \mathrm{IG}(a, b_j) \text{ if cluster k is used}, \qquad v_{kj} = 0 \text{ if not}
 
@@ -59,7 +59,7 @@ class ClusterVariances(Continuous):
     beta : (d,) tensor_like of float
         b, above 0, the scale: the mean of a variance is b / (a - 1).
     components : int
-        K, clusters that there is room for.
+        K, maximum number of clusters.
     **kwargs
         ``dims`` and the like.
 
@@ -120,7 +120,7 @@ class ClusterNormalsRV(GraphRV):
 
 
 class ClusterNormals(Continuous):
-    r"""Means or coefficients in each cluster, normal where something is in it.
+    r"""Means or coefficients in each cluster, normal for clusters that are used.
 
     .. math::
 
@@ -133,11 +133,11 @@ class ClusterNormals(Continuous):
     cluster : TensorVariable
         (n,) labels, a :class:`ChineseRestaurant`.
     variance : (K, d) or (K, 1) tensor_like of float
-        v; only what is used of it matters.
+        v; only the rows of clusters that are used matter.
     location : (d,) tensor_like of float
         m.
     strength : (d,) tensor_like of float
-        :math:`\kappa`, above 0: the prior of a mean counts as so many rows.
+        :math:`\kappa`, above 0: number of rows that the prior of a mean counts as.
     **kwargs
         ``dims`` and the like.
 

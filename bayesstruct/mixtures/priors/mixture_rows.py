@@ -1,4 +1,4 @@
-r"""Rows of a table given the clusters that they are in: columns, and a response that depends on them."""
+r"""Rows of a table given their clusters: columns, and a response that depends on them."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -25,10 +25,10 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 
 def _of_row(values, cluster):
-    """Take what belongs to the cluster of each row from values of shape (..., K, d)."""
+    """Take the values of the cluster of each row from an array of shape (..., K, d)."""
     if values.type.ndim == 2:
         return values[cluster]
-    # In a batch, a product with indicators broadcasts as it has to.
+    # In a batch, a product with indicators broadcasts correctly.
     chosen = pt.eq(cluster[..., None], pt.arange(values.shape[-2])).astype("float64")
     return (chosen[..., None] * values).sum(axis=-2)
 
@@ -126,7 +126,7 @@ class ClusterResponse(Continuous):
     coefficient : (K, d + 1) tensor_like of float
         Intercept first.
     centre : (d,) tensor_like of float
-        What is taken from the columns.
+        Subtracted from the columns.
     variance : (K, 1) tensor_like of float
     **kwargs
         ``observed``, ``dims`` and the like.

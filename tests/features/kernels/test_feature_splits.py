@@ -10,7 +10,7 @@ from bayesstruct.features.kernels.feature_splits import exchange_columns
 from bayesstruct.features.kernels.indian_buffet import log_buffet, new_dish_rates
 from bayesstruct.features.kernels.latent_features import log_likelihood, scan_rows
 
-ROOM = 30
+MAX_FEATURES = 30
 CASES = [
     ((np.array([[2.5], [-2.5]]), 2.0, 0.5, 1.0), (1.0, 0.0)),
     ((np.array([[1.5], [1.4]]), 1.0, 0.3, 1.0), (1.0, 0.0)),
@@ -23,7 +23,7 @@ def chain(case, law, draws, *, move=exchange_columns):
     x, alpha, noise, scale = case
     rng, n = np.random.default_rng(5), len(x)
     rate = alpha * new_dish_rates(n, *law)[-1]
-    feature = np.zeros((n, ROOM), np.int8)
+    feature = np.zeros((n, MAX_FEATURES), np.int8)
     for t in range(draws):
         if t % 2 == 0:
             used = int(feature.any(axis=0).sum())

@@ -16,7 +16,7 @@ from bayesstruct.features.kernels.latent_features import (
 )
 
 LAWS = [(1.3, 1.0, 0.0), (1.3, 2.5, 0.0), (0.8, 0.7, 0.4)]
-ROOM = 24
+MAX_FEATURES = 24
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -142,7 +142,7 @@ def test_collapsed_likelihood_is_that_of_correlated_columns():
 def scan(x, alpha, noise, scale, draws, law=(1.0, 0.0)):
     """Visit classes by the shipped scan."""
     rng, n = np.random.default_rng(5), len(x)
-    feature, used = np.zeros((n, ROOM), np.int8), 0
+    feature, used = np.zeros((n, MAX_FEATURES), np.int8), 0
     rate = alpha * buffet.new_dish_rates(n, *law)[-1]
     for _ in range(draws):
         rows = np.arange(n)
@@ -228,13 +228,13 @@ def test_the_scan_has_the_exact_posterior_to_one_percent(case, law, full):
 def test_joint_draws_of_features_and_table_have_the_prior():
     # Geweke (2004): features given the table and the table given the features, in turn.
     rng, n, alpha, noise, scale = np.random.default_rng(7), 5, 1.5, 0.8, 1.1
-    feature = np.zeros((n, ROOM), np.int8)
+    feature = np.zeros((n, MAX_FEATURES), np.int8)
     start = buffet.draw_by_dishes(rng, n, alpha)
     used = start.shape[1]
     feature[:, :used] = start
     rate, number, own = alpha * buffet.new_dish_rates(n)[-1], [], []
     for _ in range(6000):
-        loading = scale * rng.standard_normal((ROOM, 2))
+        loading = scale * rng.standard_normal((MAX_FEATURES, 2))
         x = feature @ loading + noise * rng.standard_normal((n, 2))
         rows = rng.permutation(n)
         used = scan_rows(rng, feature, used, x, rows, noise, scale, rate, 1.0, 0.0, -1)

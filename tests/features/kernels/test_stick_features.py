@@ -12,14 +12,14 @@ from bayesstruct.features.kernels import stick_features
 from bayesstruct.features.kernels.latent_features import draw_loadings
 from bayesstruct.features.kernels.stick_features import slice_features, unseen_probabilities
 
-ROOM = 30
+MAX_FEATURES = 30
 CASE = (np.array([[2.5], [-2.5]]), 2.0, 0.5, 1.0)
 
 
 def chain(x, alpha, noise, scale, draws, *, law=(1.0, 0.0), draw=slice_features):
     """Visit classes, as counts of histories."""
     rng, n = np.random.default_rng(5), len(x)
-    feature, loading = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, x.shape[1]))
+    feature, loading = np.zeros((n, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, x.shape[1]))
     for _ in range(draws):
         used = draw(rng, feature, loading, x, noise, scale, alpha, *law)
         loading = draw_loadings(rng, feature, x, noise, scale)
@@ -68,7 +68,7 @@ def test_slice_draws_have_the_exact_posterior_to_one_percent(case, law, full):
 def test_joint_draws_of_features_and_table_have_the_prior():
     # Geweke (2004), as in test_indian_buffet.py; the means are those of the prior.
     rng, n, alpha, noise, scale = np.random.default_rng(7), 4, 1.2, 0.8, 1.1
-    feature, loading = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, 2))
+    feature, loading = np.zeros((n, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 2))
     start = buffet.draw_by_dishes(rng, n, alpha)
     feature[:, : start.shape[1]] = start
     loading[: start.shape[1]] = scale * rng.standard_normal((start.shape[1], 2))

@@ -19,7 +19,7 @@ from bayesstruct.features.kernels.link_features import incidence
 from bayesstruct.features.steps.aspect_features import AspectFeatureGibbs
 from bayesstruct.models.elimination_by_aspects import elimination_by_aspects
 
-ROOM, ALPHA, LAPSE = 20, 1.2, 0.05
+MAX_FEATURES, ALPHA, LAPSE = 20, 1.2, 0.05
 WINS, TRIALS = np.array([7]), np.array([8])
 
 
@@ -80,7 +80,7 @@ def exact(case="one pair", most=6, alpha=ALPHA):
 
 def chain(draws, scale=1.0, seed=1):
     rng, used = np.random.default_rng(seed), 0
-    z, w = np.zeros((2, ROOM), np.int8), np.zeros((ROOM, 1))
+    z, w = np.zeros((2, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 1))
     pairs = np.array([0]), np.array([1])
     for _ in range(draws):
         used = sweep(rng, z, w, used, pairs, WINS, TRIALS, scale)
@@ -94,7 +94,7 @@ def test_a_scan_with_wrong_weights_has_not_the_exact_posterior():
 def model_of(case, alpha=ALPHA, scale=1.0, **other):
     """Model with everything known but aspects and weights."""
     n, pairs, wins, trials, lapse, (concentration, discount) = CASES[case]
-    buffet = {"concentration": concentration, "discount": discount, "max_features": ROOM}
+    buffet = {"concentration": concentration, "discount": discount, "max_features": MAX_FEATURES}
     with pm.Model() as model:
         z = IndianBuffet("feature", alpha, observations=n, **buffet)
         w = FeatureInteractions("w", z, scale, kind="diagonal", positive=True)
@@ -138,7 +138,7 @@ def test_sums_that_are_zero_up_to_rounding_are_zero():
     pairs, trials = (np.array([0]), np.array([1])), np.array([1000.0])
     places, process = incidence(*pairs, 2, 2, True), np.array([1e-9, 1.0, 0.0])
     for rounding in (1e-17, -1e-17):
-        z, w = np.zeros((2, ROOM), np.int8), np.zeros((ROOM, 1))
+        z, w = np.zeros((2, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 1))
         z[:, 0], w[0] = 1, 1.0
         choices = kernel.Choices(*pairs, trials / 2, trials, np.array([[rounding, 0.0]]))
         rng = np.random.default_rng(0)
@@ -194,7 +194,7 @@ def test_a_start_at_which_the_choices_are_impossible_is_refused():
 
 def test_a_weight_stays_where_rounding_leaves_no_other():
     """Of so many choices, all at random, the density of no weight is above that of the slice."""
-    z, w = np.eye(2, ROOM, dtype=np.int8), np.zeros((ROOM, 1))
+    z, w = np.eye(2, MAX_FEATURES, dtype=np.int8), np.zeros((MAX_FEATURES, 1))
     w[:2] = 1.0
     pairs, trials = (np.array([0]), np.array([1])), np.array([1e20])
     choices = kernel.Choices(*pairs, trials / 2, trials, kernel.advantages(z, w[:, 0], *pairs))
@@ -215,7 +215,7 @@ def joint(scale=1.0, n=4):
     def forward(rng):
         drawn = buffet.draw_by_dishes(rng, n, ALPHA)
         used = drawn.shape[1]
-        z, w = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, 1))
+        z, w = np.zeros((n, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 1))
         z[:, :used], w[:used, 0] = drawn, np.abs(rng.standard_normal(used))
         return z, w, used, choices(rng, z, w)
 

@@ -23,7 +23,7 @@ from bayesstruct.features.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.models.hidden_causes import hidden_causes
 from bayesstruct.simulate import hidden_causes as simulate
 
-ROOM = 24
+MAX_FEATURES = 24
 STRENGTH, LEAK, BASE = 0.85, 0.08, 0.35
 #: Two variables in three rows, a cell missing (2).
 X = np.array([[1, 0, 2], [1, 1, 1]], np.int8)
@@ -70,7 +70,7 @@ def sweep(rng, z, y, used, x, alpha, law=(1.0, 0.0), base=BASE, moves=2):
 def chain(x, alpha, draws, law=(1.0, 0.0), base=BASE, seed=1):
     """Visit classes by the scan, and activities in between."""
     rng, used = np.random.default_rng(seed), 0
-    z, y = np.zeros((len(x), ROOM), np.int8), np.zeros((ROOM, x.shape[1]), np.int8)
+    z, y = np.zeros((len(x), MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, x.shape[1]), np.int8)
     for _ in range(draws):
         used = sweep(rng, z, y, used, x, alpha, law, base)
         yield counts(z[:, :used])
@@ -209,7 +209,7 @@ def joint(p=4, n=3, alpha=1.2, base=BASE):
     def forward(rng):
         drawn = buffet.draw_by_dishes(rng, p, alpha)
         used = drawn.shape[1]
-        z, y = np.zeros((p, ROOM), np.int8), np.zeros((ROOM, n), np.int8)
+        z, y = np.zeros((p, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, n), np.int8)
         z[:, :used] = drawn
         y[:used] = rng.random((used, n)) < BASE
         return z, y, used, table(rng, z, y)

@@ -46,7 +46,9 @@ def simple_model(x=X, alpha=2.0, noise=0.5, scale=1.0, room=20, sampler="gibbs")
 @pytest.mark.parametrize("law", [(1.3, 1.0, 0.0), (0.8, 0.7, 0.4)])
 def test_logp_is_that_of_the_class_and_orders_the_columns(law):
     alpha, c, discount = law
-    rv = IndianBuffet.dist(alpha, observations=4, concentration=c, discount=discount, max_features=15)
+    rv = IndianBuffet.dist(
+        alpha, observations=4, concentration=c, discount=discount, max_features=15
+    )
     value = rv.type()
     logp = pm.compile(inputs=[value], outputs=pm.logp(rv, value))
     rng = np.random.default_rng(1)
@@ -87,7 +89,9 @@ def test_parameters_out_of_range_are_refused(options, message):
 
 def test_a_value_of_another_shape_has_no_density():
     with pytest.raises((ValueError, AssertionError), match="shape"):
-        pm.logp(IndianBuffet.dist(1.0, observations=3, max_features=4), np.zeros((2, 4), int)).eval()
+        pm.logp(
+            IndianBuffet.dist(1.0, observations=3, max_features=4), np.zeros((2, 4), int)
+        ).eval()
 
 
 def test_a_draw_that_does_not_fit_is_an_error():

@@ -20,7 +20,7 @@ from bayesstruct.features.simulate.link_prediction import link_prediction as sim
 from bayesstruct.features.solvers.links import link_features
 from bayesstruct.features.steps.links import LinkFeatureGibbs
 
-ROOM = 20
+MAX_FEATURES = 20
 UPPER = np.triu_indices(3, 1)
 OFF = np.nonzero(~np.eye(3, dtype=bool))
 
@@ -31,7 +31,9 @@ def model_of(
 ):  # fmt: skip
     """Model with everything known but features and weights; its responses are ``pm.Data``."""
     n, m = sizes
-    buffet = dict(zip(("concentration", "discount"), process, strict=True), max_features=ROOM)
+    buffet = dict(
+        zip(("concentration", "discount"), process, strict=True), max_features=MAX_FEATURES
+    )
     with pm.Model() as model:
         z = IndianBuffet("feature", alphas[0], observations=n, **buffet)
         u = None
@@ -178,11 +180,13 @@ def visited(case, draws, transition=None):
     step = step_of(model_of(sizes, np.array(source), np.array(target), y, **options))
     move = step.step if transition is None else transition(step)
     model_point = {
-        "feature": np.zeros((sizes[0], ROOM), np.int8),
-        "interaction": np.zeros(ROOM if options["kind"] == "diagonal" else (ROOM, ROOM)),
+        "feature": np.zeros((sizes[0], MAX_FEATURES), np.int8),
+        "interaction": np.zeros(
+            MAX_FEATURES if options["kind"] == "diagonal" else (MAX_FEATURES, MAX_FEATURES)
+        ),
     }
     if sizes[1] is not None:
-        model_point["other"] = np.zeros((sizes[1], ROOM), np.int8)
+        model_point["other"] = np.zeros((sizes[1], MAX_FEATURES), np.int8)
     point, out = model_point, []
     for _ in range(draws):
         point, _ = move(point)
@@ -242,7 +246,7 @@ def test_the_left_order_takes_the_weights_along():
     rng = np.random.default_rng(11)
     for _ in range(20):
         point, _ = joint.forward(rng)
-        order = rng.permutation(ROOM)
+        order = rng.permutation(MAX_FEATURES)
         state = LinkState(
             point["feature"][:, order], None, point["interaction"][np.ix_(order, order)]
         )
@@ -293,13 +297,13 @@ class Joint:
             wrong(self.step)
 
     def features(self, rng, n, alpha):
-        z = np.zeros((n, ROOM), np.int8)
+        z = np.zeros((n, MAX_FEATURES), np.int8)
         drawn = draw_by_dishes(rng, n, alpha)
         z[:, : drawn.shape[1]] = drawn
         return z
 
     def weights(self, rng, z, u):
-        w = self.options["scale"] * rng.standard_normal((ROOM, ROOM))
+        w = self.options["scale"] * rng.standard_normal((MAX_FEATURES, MAX_FEATURES))
         if self.options["kind"] == "symmetric":
             w = np.tril(w) + np.tril(w, -1).T
         w *= np.outer(z.any(axis=0), u.any(axis=0))

@@ -20,7 +20,7 @@ from bayesstruct.features.steps.sparse_factors import SparseFactorGibbs
 from bayesstruct.models.infinite_ica import infinite_ica
 from bayesstruct.models.sparse_factor_analysis import sparse_factor_analysis
 
-ROOM = 24
+MAX_FEATURES = 24
 ALPHA, SCALE, NOISE = 1.0, 1.4, 0.5
 X = np.array([[2.0], [-1.5]])
 
@@ -124,7 +124,7 @@ def sweep(rng, w, a, used, x, laplace, scale=SCALE):
 
 def chain(draws, scale=SCALE, seed=2):
     rng, used = np.random.default_rng(seed), 0
-    w, a = np.zeros((len(X), ROOM)), np.zeros((ROOM, 1))
+    w, a = np.zeros((len(X), MAX_FEATURES)), np.zeros((MAX_FEATURES, 1))
     for _ in range(draws):
         used = sweep(rng, w, a, used, X, False, scale)
         yield counts(w[:, :used] != 0)
@@ -159,7 +159,7 @@ def joint(laplace, scale=SCALE, n=4, d=3):
     def forward(rng):
         drawn = buffet.draw_by_dishes(rng, n, ALPHA)
         used = drawn.shape[1]
-        w, a = np.zeros((n, ROOM)), np.zeros((ROOM, d))
+        w, a = np.zeros((n, MAX_FEATURES)), np.zeros((MAX_FEATURES, d))
         v = rng.laplace(size=drawn.shape) if laplace else rng.standard_normal(drawn.shape)
         w[:, :used], a[:used] = drawn * v, SCALE * rng.standard_normal((used, d))
         return w, a, used, table(rng, w, a)
@@ -382,7 +382,7 @@ def steps(kind, draws):
     seen = np.array([[1.0, 0.0], [1.0, 0.0]])
     table = np.column_stack([X, [99.0, np.nan]])
     with pm.Model() as model:
-        z = IndianBuffet("feature", ALPHA, observations=2, max_features=ROOM)
+        z = IndianBuffet("feature", ALPHA, observations=2, max_features=MAX_FEATURES)
         score = FeatureScores("score", z)
         loading = FeatureLoadings("loading", z, SCALE, variables=2)
         noise = np.array([NOISE, 0.1])

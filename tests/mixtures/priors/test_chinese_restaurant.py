@@ -1,4 +1,4 @@
-"""Partitions: their law, draws of them, what is refused."""
+"""Partitions: their distribution, draws, and refused parameters."""
 
 import math
 
