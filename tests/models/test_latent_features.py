@@ -47,8 +47,8 @@ def test_columns_that_say_nothing_are_refused_by_name(column, words):
         latent_features(frame)
 
 
-def test_room_is_that_of_the_law_of_alpha():
-    """The default prior given by hand has the room of the default, but for its simulation."""
+def test_the_maximum_number_follows_the_prior_of_alpha():
+    """The default prior given by hand gives the maximum number of the default, up to simulation."""
     table = two_features()[0]
     own, given = (
         len(latent_features(table, alpha=alpha).coords["latent"])

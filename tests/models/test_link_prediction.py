@@ -217,10 +217,10 @@ def draw_numbers(rng, point, links):
 
 def test_priors_are_those_that_the_docstring_says(monkeypatch):
     model = changeable(monkeypatch)
-    laws = {"alpha": stats.gamma(2.0, scale=0.5), "weight_scale": stats.halfnorm(scale=2.0)}
-    laws["bias"] = stats.norm(scale=4.0)
-    for name, law in laws.items():
-        assert np.isclose(pm.logp(model[name], 0.7).eval(), law.logpdf(0.7))
+    priors = {"alpha": stats.gamma(2.0, scale=0.5), "weight_scale": stats.halfnorm(scale=2.0)}
+    priors["bias"] = stats.norm(scale=4.0)
+    for name, prior in priors.items():
+        assert np.isclose(pm.logp(model[name], 0.7).eval(), prior.logpdf(0.7))
     assert (
         model["interaction"].owner.op.dist_params(model["interaction"].owner)[0] is model["feature"]
     )

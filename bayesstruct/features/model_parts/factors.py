@@ -31,9 +31,7 @@ def factor_model(
     loading_scale = optional_number("loading_scale", loading_scale, above=0)
     x, gaps = table.standardized, table.missing
     n, d = x.shape
-    columns = choose_max_features(
-        n, max_features, alpha, concentration, discount, prior=(1.0, 1.0)
-    )
+    columns = choose_max_features(n, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
     rows, dims = ("observation", "node"), ("observation", "latent")
     coords = {"observation": np.arange(n), "node": table.names, "latent": np.arange(columns)}
     with pm.Model(coords=coords) as model:

@@ -13,6 +13,7 @@ from bayesstruct.core.recognition import parameters
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.features.recognition.linear import linear_features_of, linear_step_of
 from bayesstruct.features.steps.base import FeatureStep, is_initial
+from bayesstruct.features.steps.table import FeatureTable
 
 __all__ = ["LatentFeatureGibbs", "LatentFeatureSlice"]
 
@@ -38,38 +39,6 @@ class _Parameters(NamedTuple):
         from bayesstruct.features.kernels.indian_buffet import new_dish_rates
 
         return self.alpha * new_dish_rates(n, self.concentration, self.discount)[-1]
-
-
-class _Table:
-    """The table at a point, completed by its missing values, less the baseline."""
-
-    def __init__(self, part, observed):
-        self.unobserved = None if part.unobserved is None else part.unobserved.name
-        self.missing = part.missing
-        if part.missing is None:
-            self.x = np.asarray(observed, float)
-        else:
-            self.x = np.empty(part.missing.shape)
-            self.x[~part.missing] = observed
-
-    def residuals(self, point, baseline):
-        """Return the completed table less the baseline, (n, d)."""
-        if self.unobserved is not None:
-            self.x[self.missing] = point[self.unobserved]
-        return np.ascontiguousarray(self.x - baseline)
-
-    def with_gaps(self, residuals):
-        """Return the residuals with NaN where the table has a missing value."""
-        out = np.array(residuals)
-        if self.missing is not None:
-            out[self.missing] = np.nan
-        return out
-
-    def draw_missing(self, rng, point, mean, noise):
-        """Draw the missing values given the mean of the table, into the point."""
-        if self.unobserved is not None:
-            mean = np.broadcast_to(mean, self.x.shape)[self.missing]
-            point[self.unobserved] = mean + noise * rng.standard_normal(len(mean))
 
 
 @dataclass_state
@@ -160,7 +129,7 @@ class LatentFeatureGibbs(FeatureStep):
 
     def observe(self, part, x):
         """Keep the table and the places of its missing values."""
-        self.table = _Table(part, x)
+        self.table = FeatureTable(part, x)
         self.calls, self.warm_up, self.waits = 0, 0, 0
 
     def setup_chain(self, rng, tune, draws):

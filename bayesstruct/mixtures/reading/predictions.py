@@ -23,13 +23,14 @@ from bayesstruct.mixtures.reading.records import MixturePrior
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["mixture_predictions"]
 
 _NODES = 50
 
 
-def mixture_predictions(idata, new_data) -> "pd.DataFrame":
+def mixture_predictions(idata: "xr.DataTree", new_data) -> "pd.DataFrame":
     """Predict responses of new rows from a mixture of regressions.
 
     Parameters

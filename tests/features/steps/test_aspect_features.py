@@ -293,8 +293,8 @@ def test_the_step_refuses_what_it_cannot_draw():
 def test_a_scale_that_depends_on_the_aspects_is_refused():
     with pm.Model() as model:
         z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
-        law = {"kind": "diagonal", "positive": True}
-        w = FeatureInteractions("w", z, 1.0 + z.sum().astype("float64"), **law)
+        options = {"kind": "diagonal", "positive": True}
+        w = FeatureInteractions("w", z, 1.0 + z.sum().astype("float64"), **options)
         pm.Binomial("y", [3], aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
     with pytest.raises(ValueError, match="scale of the weights depends on the aspects"):
         step_of(model)

@@ -12,6 +12,7 @@ from tools.geweke import assert_geweke
 import bayesstruct as bs
 
 from bayesstruct.data import TableError
+from bayesstruct.features.kernels import factor_loadings, factor_splits
 from bayesstruct.features.kernels import indian_buffet as buffet
 from bayesstruct.features.kernels import sparse_factors as kernel
 from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
@@ -114,11 +115,13 @@ def sweep(rng, w, a, used, x, laplace, scale=SCALE):
     filled, rows = np.nan_to_num(x), rng.permutation(n)
     used = kernel.scan_factors(rng, w, a, used, filled, precision, rows, scale, process, laplace)
     new = w[:, :used]
-    new = kernel.split_or_merge(rng, new, filled, precision, SCALE, (ALPHA, 1.0, 0.0), laplace)
+    new = factor_splits.split_or_merge(
+        rng, new, filled, precision, SCALE, (ALPHA, 1.0, 0.0), laplace
+    )
     used = new.shape[1]
     w[:, :used], w[:, used:], a[used:] = new, 0.0, 0.0
-    a[:used] = kernel.draw_factor_loadings(rng, new, filled, precision, SCALE)
-    kernel.rescale_factors(rng, w[:, :used], a[:used], SCALE, laplace)
+    a[:used] = factor_loadings.draw_factor_loadings(rng, new, filled, precision, SCALE)
+    factor_loadings.rescale_factors(rng, w[:, :used], a[:used], SCALE, laplace)
     return used
 
 
@@ -195,7 +198,7 @@ def test_joint_draws_have_the_prior(laplace):
 
 
 def changes(move, laplace, draws, seed):
-    """z-scores of what moves change in statistics of draws of the joint law: scores, given the table."""
+    """z-scores of what moves change in statistics of draws of the joint distribution: scores, given the table."""
     forward, _, _ = joint(laplace)
     rng, precision = np.random.default_rng(seed), np.full((4, 3), 1 / NOISE**2)
     precision[1, 2] = 0.0
@@ -225,14 +228,14 @@ def _of_scores(w, x):
 
 
 @pytest.mark.parametrize("laplace", [False, True])
-def test_split_and_merge_leave_the_joint_law_as_it_is(laplace):
-    assert (np.abs(changes(kernel.split_or_merge, laplace, 1_500, 5)) < 3.9).all()
+def test_split_and_merge_leave_the_joint_distribution_as_it_is(laplace):
+    assert (np.abs(changes(factor_splits.split_or_merge, laplace, 1_500, 5)) < 3.9).all()
 
 
 @pytest.mark.parametrize("laplace", [False, True])
 def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypatch):
     # Wrong: which of k factors is split has no probability.
-    merged, split = kernel._merged, kernel._split
+    merged, split = factor_splits._merged, factor_splits._split
 
     def without(rng, w, sign):
         out, ratio = merged(rng, w, sign)
@@ -244,19 +247,19 @@ def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypa
 
     monkeypatch.setattr(kernel, "_merged", without)
     monkeypatch.setattr(kernel, "_split", without_split)
-    assert (np.abs(changes(kernel.split_or_merge, laplace, 600, 5)) > 5).any()
+    assert (np.abs(changes(factor_splits.split_or_merge, laplace, 600, 5)) > 5).any()
 
 
 @pytest.mark.parametrize("laplace", [False, True])
 @pytest.mark.parametrize(("rows", "d"), [(7, 1), (1, 6)])
-def test_scales_of_scores_and_loadings_keep_their_laws(laplace, rows, d):
+def test_scales_of_scores_and_loadings_keep_their_distributions(laplace, rows, d):
     # Without the Jacobian the means change by far more than this: m and d are not the same.
     rng, k = np.random.default_rng(6), 20_000
     w = rng.laplace(size=(rows, k)) if laplace else rng.standard_normal((rows, k))
     a = SCALE * rng.standard_normal((k, d))
     before = _sizes(w, a)
     for _ in range(3):
-        kernel.rescale_factors(rng, w, a, SCALE, laplace)
+        factor_loadings.rescale_factors(rng, w, a, SCALE, laplace)
     change = _sizes(w, a) - before
     assert (np.abs(change).max(axis=1) > 0).all()
     error = change.std(axis=1) / np.sqrt(k)
@@ -277,13 +280,13 @@ def test_joint_draws_of_a_wrong_scan_have_not(laplace):
         assert_geweke(*joint(laplace, scale=0.5), draws=2_000, seed=3)
 
 
-def test_loadings_have_their_law_given_scores():
+def test_loadings_have_their_distribution_given_scores():
     rng = np.random.default_rng(4)
     w, x = rng.normal(size=(6, 2)), rng.normal(size=(6, 3))
     precision = rng.uniform(0.5, 2.0, size=(6, 3))
     precision[2, 1] = 0.0
     draws = np.array(
-        [kernel.draw_factor_loadings(rng, w, x, precision, SCALE) for _ in range(6000)]
+        [factor_loadings.draw_factor_loadings(rng, w, x, precision, SCALE) for _ in range(6000)]
     )
     for j in range(3):
         inverse = np.linalg.inv(w.T @ (precision[:, j, None] * w) + np.eye(2) / SCALE**2)
@@ -295,19 +298,19 @@ def test_loadings_have_their_law_given_scores():
 # --- distributions, step, models -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", ["normal", "laplace"])
-def test_scores_have_their_law_where_the_feature_is(law):
+@pytest.mark.parametrize("distribution", ["normal", "laplace"])
+def test_scores_have_their_distribution_where_the_feature_is(distribution):
     feature = np.array([[1, 0], [1, 1]], np.int8)
-    rv = FeatureScores.dist(feature, law=law)
+    rv = FeatureScores.dist(feature, distribution=distribution)
     draw = pm.draw(rv, random_seed=5)
     assert draw[0, 1] == 0
     assert (draw[feature == 1] != 0).all()
-    known = {"normal": stats.norm, "laplace": stats.laplace}[law]
+    known = {"normal": stats.norm, "laplace": stats.laplace}[distribution]
     assert pm.logp(rv, draw).eval() == pytest.approx(known.logpdf(draw[feature == 1]).sum())
     draw[0, 1] = 1.0
     assert np.isneginf(pm.logp(rv, draw).eval())
-    with pytest.raises(ValueError, match="`law`"):
-        FeatureScores.dist(feature, law="cauchy")
+    with pytest.raises(ValueError, match="`distribution`"):
+        FeatureScores.dist(feature, distribution="cauchy")
 
 
 def test_scores_of_a_batch_have_its_shape():
@@ -373,8 +376,8 @@ def test_the_step_refuses_other_features_and_scales_that_depend_on_them(
 class WrongNoise(SparseFactorGibbs):
     """Wrong: noise as if it were a variance."""
 
-    def _scan(self, w, a, precision, law, scale):
-        return super()._scan(w, a, np.sqrt(precision), law, scale)
+    def _scan(self, w, a, precision, process, scale):
+        return super()._scan(w, a, np.sqrt(precision), process, scale)
 
 
 def steps(kind, draws):
@@ -403,7 +406,7 @@ def test_the_step_has_the_exact_posterior_and_a_wrong_one_has_not():
 
 
 def test_more_factors_can_be_proposed_than_a_fixed_number():
-    # alpha 200 for one row: about as many factors, for which there is room.
+    # alpha 200 for one row: about as many factors, which is below the maximum number.
     rng, w, a = np.random.default_rng(8), np.zeros((1, 300)), np.zeros((300, 1))
     process, x = np.array([200.0, 1.0, 0.0]), np.zeros((1, 1))
     nothing = np.zeros((1, 1))
