@@ -126,7 +126,7 @@ def check(idata) -> Check:
         is least well known; the worst weight; the worst entry of each other variable; what
         candidate parents leave out and divergences, if the sampler reports them. Of latent features, whose columns have no names, what
         does not depend on their order: how many there are, how many each row has, how many rows have
-        in common, and fitted cells.
+        in common, and fitted values.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What steps remember between calls is in their state, so that a run continues bit for bit."""
+"""Steps keep all that changes between calls in their state, so that a run continues bit for bit."""
 
 import ast
 import dataclasses
@@ -21,13 +21,17 @@ ANEW = {"SpikeSlabRegression": {"design", "designs", "inclusion"}}
 
 
 def assigned_between_calls(step) -> set:
-    """Attributes that methods of a step set, other than those that run once."""
+    """Attributes that methods of a step set, other than methods that run once."""
     found = set()
     for kind in step.__mro__:
         if not kind.__module__.startswith("bayesstruct."):
             continue
         for node in ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body:
-            if isinstance(node, ast.FunctionDef) and node.name not in ("__init__", "observe"):
+            if isinstance(node, ast.FunctionDef) and node.name not in (
+                "__init__",
+                "prepare",
+                "observe",
+            ):
                 found |= {
                     v.attr
                     for v in ast.walk(node)

@@ -8,7 +8,7 @@ aspects z of each option,
     p_{ij} = (1 - \epsilon) \frac{f_{ij}}{f_{ij} + f_{ji}} + \frac{\epsilon}{2}, \qquad
     f_{ij} = \sum_k w_k z_{ik} (1 - z_{jk}),
 
-a half where neither has an aspect that the other lacks. Aspects that both have play no part. The two sums of
+one half if neither has an aspect that the other lacks. Aspects that both have do not matter. The two sums of
 each pair are kept up to date.
 
 **The scan.** The aspects that other options have too are visited in a random order, while those that an option
@@ -52,7 +52,7 @@ class Choices(NamedTuple):
     first, second : (m,) int64
         The two options of each pair.
     wins, trials : (m,) float64
-        How often the first was chosen, of how many times; fractions where choices are to count less.
+        How often the first was chosen, of how many times; fractions to reduce the weight of the choices.
     gain : (m, 2) float64
         Weights of the aspects that the first has and the second lacks, and the other way round.
     """
@@ -153,7 +153,7 @@ def _moved(choices, m, i, z, a, change):
     side = 0 if choices.first[m] == i else 1
     other = choices.second[m] if side == 0 else choices.first[m]
     one, two = choices.gain[m, 0], choices.gain[m, 1]
-    # What both have counts for neither.
+    # Aspects that both have count for neither.
     own, its = (0.0, -change) if z[other, a] else (change, 0.0)
     if side == 0:
         return one + own, two + its
@@ -178,7 +178,7 @@ def _log_own(i, change, choices, pairs, lapse, least):
 def _propose_own(rng, i, own, count, scale, rate, choices, pairs, lapse):
     """Propose the weights of the aspects that option i alone has; return how many these are.
 
-    -1 if there is no room.
+    -1 if there are too many.
     """
     proposed = np.empty(own.shape[0])
     for _ in range(_TRIES):

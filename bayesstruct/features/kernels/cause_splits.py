@@ -11,7 +11,7 @@ from bayesstruct.features.kernels.indian_buffet import column_weights
 
 __all__ = ["log_causes", "merge_or_split"]
 
-#: Share of the moves that try to merge: most fail at once, for want of a cause that is made of others.
+#: Share of the moves that try to merge: most fail at once, as no cause is the union of the chosen others.
 _MERGES = 0.9
 #: Of a row in which all causes of a set are active: probability that their union takes its place, and, given
 #: that, that a cause of the set stays active.
@@ -19,21 +19,21 @@ _TAKES, _STAYS = 0.6, 0.2
 
 
 def merge_or_split(rng, z, y, x, chances, process):
-    """Try to put one cause, or two, in place of a third with all their links, or the other way round.
+    """Try to replace a cause by one or two others of which it is the union, or to add such a union.
 
-    A cause with the links of one or two others does what these do. In a merge it goes, and the others are
-    active where it was. In a split it comes, and each row in which all others are active is given to it or not, the
-    others then being active or not.
+    A cause that exactly those variables have that have one of one or two others acts as these do. A merge removes it, and
+    the others become active in its rows. A split adds it: in each row in which all others are active the union is active
+    or not, and if it is, each of the others stays active or not.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     z : (p, k) int8
-        Links of the causes that are used.
+        Which variables have the causes that are used.
     y : (k, n) int8
         Their activities.
     x : (p, n) int8
-        The table, one variable a row; 2 where a cell is missing.
+        The table, one variable in each row; 2 where a value is missing.
     chances : (strength, leak, base)
     process : (alpha, concentration, discount)
 
@@ -56,7 +56,7 @@ def merge_or_split(rng, z, y, x, chances, process):
 
 
 def _merged(rng, z, y, chosen):
-    """Return what is left without the first of the chosen causes, and the log of the proposals' ratio."""
+    """Return the causes without the first of the chosen ones, and the log ratio of the proposals."""
     gone, others = chosen[0], chosen[1:]
     if not np.array_equal(z[:, gone], z[:, others].max(axis=1)):
         return None
@@ -69,7 +69,7 @@ def _merged(rng, z, y, chosen):
 
 
 def _split(rng, z, y, others):
-    """Return causes with a new one that has the links of the chosen ones, and the log of the ratio."""
+    """Return the causes with the union of the chosen ones, and the log ratio of the proposals."""
     together = np.flatnonzero(y[others].all(axis=0))
     takes = (rng.random(len(together)) < _TAKES).astype(np.int8)
     stays = (rng.random((len(others), len(together))) < _STAYS).astype(np.int8)
@@ -83,7 +83,7 @@ def _split(rng, z, y, others):
 
 
 def _log_rows(takes, stays):
-    """Log probability with which rows in which all chosen causes are active are split so."""
+    """Log probability of this split of the rows in which all chosen causes are active."""
     taken = takes == 1
     active = stays[:, taken].sum()
     return (
@@ -95,12 +95,12 @@ def _log_rows(takes, stays):
 
 
 def log_causes(z, y, x, chances, process) -> float:
-    """Log density of links, activities and table; causes are a set, in no order.
+    """Log density of causes, activities and table; causes are an unordered set.
 
     Parameters
     ----------
     z : (p, k), y : (k, n), x : (p, n) int8
-        See :func:`merge_or_split`; each cause has a link.
+        See :func:`merge_or_split`; each cause has a variable.
     chances : (strength, leak, base)
     process : (alpha, concentration, discount)
     """
@@ -110,5 +110,5 @@ def log_causes(z, y, x, chances, process) -> float:
     active = int(y.sum())
     prior = active * math.log(base) + (y.size - active) * math.log1p(-base)
     absent = math.log1p(-leak) + (z.astype(float) @ y) * math.log1p(-strength)
-    cells = np.where(x == 0, absent, np.where(x == 1, np.log(-np.expm1(absent)), 0.0))
-    return float(z.shape[1] * math.log(alpha) + links + prior + cells.sum())
+    terms = np.where(x == 0, absent, np.where(x == 1, np.log(-np.expm1(absent)), 0.0))
+    return float(z.shape[1] * math.log(alpha) + links + prior + terms.sum())

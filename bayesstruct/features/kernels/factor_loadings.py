@@ -18,7 +18,7 @@ def draw_factor_loadings(rng, w, x, precision, scale) -> np.ndarray:
         Scores of the factors that are used.
     x : (n, d) float64
     precision : (n, d) float64
-        Of each cell, zero where it is missing.
+        Of each value, zero where it is missing.
     scale : float
 
     Returns

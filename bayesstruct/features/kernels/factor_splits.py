@@ -104,7 +104,7 @@ def log_scores(w, x, precision, scale, process, laplace) -> float:
     """
     alpha, concentration, discount = process
     (n, k), scores = w.shape, w[w != 0.0]
-    law = np.abs(scores).sum() if laplace else 0.5 * (scores**2).sum()
+    size = np.abs(scores).sum() if laplace else 0.5 * (scores**2).sum()
     front = np.log(2.0) if laplace else 0.5 * _LOG_2PI
     sums = np.count_nonzero(w, axis=0)
     prior = k * np.log(alpha) + column_weights(sums, n, concentration, discount).sum()
@@ -112,4 +112,4 @@ def log_scores(w, x, precision, scale, process, laplace) -> float:
     factor = np.linalg.cholesky(weighted)
     half = np.linalg.solve(factor, slope)
     spread = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum() + k * x.shape[1] * np.log(scale)
-    return float(prior - law - len(scores) * front + 0.5 * (half**2).sum() - spread)
+    return float(prior - size - len(scores) * front + 0.5 * (half**2).sum() - spread)

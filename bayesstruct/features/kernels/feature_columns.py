@@ -1,4 +1,4 @@
-"""What the scans of latent features share: the columns that only one row has, and a random order."""
+"""Columns that only one row has, and random orders, for the scans of latent features."""
 
 from bayesstruct.core.jit import numpy_inner
 
@@ -13,7 +13,7 @@ def own_last(features, weights, sums, used):
     ----------
     features : (n, K) array, changed
     weights : (K, d) array, changed
-        What belongs to each column of `features`, moved with it.
+        Values that belong to each column of `features` and are moved with it.
     sums : int array, changed
         How many other rows have each column.
     used : int

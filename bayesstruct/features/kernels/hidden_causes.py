@@ -5,11 +5,10 @@ r"""Draws of hidden binary causes of binary variables, which combine by a noisy 
     P(x_{ti} = 0 \mid Z, Y) = (1 - \epsilon) (1 - \lambda)^{c_{ti}}, \qquad
     c_{ti} = \sum_k z_{ik} y_{tk},
 
-where :math:`z_{ik}` says whether cause k can bring about variable i, :math:`y_{tk}` whether it is active in
-row t, a priori with probability q. Rows are independent given the links, and the number of causes is that
-of an Indian buffet process over variables.
+where :math:`z_{ik}` is 1 if cause k can bring about variable i, and :math:`y_{tk}` if it is active in row t, which
+has prior probability q. Rows are independent given Z, an Indian buffet process over variables.
 
-**The scan.** The links of a variable to the causes that others have too are visited in a random order,
+**The scan.** The entries of a variable for the causes that others have too are visited in a random order,
 while the causes that it alone has stay. These are then drawn anew together with their activities: s of
 them multiply the probability of a zero by :math:`(1 - \lambda q)^s` once their activities are summed out,
 
@@ -17,7 +16,7 @@ them multiply the probability of a zero by :math:`(1 - \lambda q)^s` once their 
 
     p(s) \propto \mathrm{Poisson}(s; \alpha r_p) \prod_t P(x_{ti} \mid c_{ti}, s),
 
-and given s the number of active ones in a row has a law on 0, ..., s.
+and given s the number of active ones in a row is drawn from its distribution on 0, ..., s.
 
 References
 ----------
@@ -40,7 +39,7 @@ _TAIL = 45.0  # terms of a sum that are smaller by this many logarithms are left
 
 @numpy_inner
 def _log_probabilities(most, strength, leak):
-    """Log probability of 0, of 1 and of a missing cell for each number of active causes, (3, most + 1)."""
+    """Log probability of 0, of 1 and of a missing value for each number of active causes, (3, most + 1)."""
     table = np.zeros((3, most + 1))
     for c in range(most + 1):
         table[0, c] = math.log1p(-leak) + c * math.log1p(-strength)
@@ -49,8 +48,8 @@ def _log_probabilities(most, strength, leak):
 
 
 @numpy_inner
-def _flip_links(rng, z, y, k, x, counts, logs, log_odds, order):
-    """Draw the links of one variable to the first k causes, which others have too."""
+def _flip_entries(rng, z, y, k, x, counts, logs, log_odds, order):
+    """Draw the entries of one variable for the first k causes, which others have too."""
     shuffle(rng, order, k)
     for a in order[:k]:
         sign = -1 if z[a] else 1
@@ -121,7 +120,7 @@ def _draw_own_activities(rng, y, x, counts, s, strength, leak, base):
 
 @numpy_inner
 def _remove(z, y, counts, first, used):
-    """Drop the causes from the given place on, and what they add to the counts."""
+    """Drop the causes from the given place on, and subtract their activities from the counts."""
     for a in range(first, used):
         for t in range(y.shape[1]):
             counts[t] -= y[a, t]
@@ -131,18 +130,18 @@ def _remove(z, y, counts, first, used):
 
 @numpy_kernel
 def scan_causes(rng, z, y, used, x, rows, strength, leak, base, rate, concentration, discount):
-    """Draw the links of variables in turn, in place; the causes are in no order afterwards.
+    """Draw the causes of variables in turn, in place; the causes are in no order afterwards.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     z : (p, K) int8, changed
-        Links. Only the first `used` columns have ones, and each of these has.
+        Which causes variables have. Only the first `used` columns have ones, and each of these has.
     y : (K, n) int8, changed
         Activities, zero for causes that are not used.
     used : int
     x : (p, n) int8
-        The table, one variable a row; 2 where a cell is missing.
+        The table, one variable in each row; 2 where a value is missing.
     rows : int64 array
         Variables in the order in which they are visited.
     strength, leak, base : float
@@ -176,7 +175,7 @@ def scan_causes(rng, z, y, used, x, rows, strength, leak, base, rate, concentrat
             log_odds[a] = math.log(
                 (sums[a] - discount) / (p - 1 - sums[a] + concentration + discount)
             )
-        _flip_links(rng, z[i], y, shared, x[i], counts, logs, log_odds, order)
+        _flip_entries(rng, z[i], y, shared, x[i], counts, logs, log_odds, order)
         _remove(z[i], y, counts, shared, used)
         used = shared
         own = _draw_number(rng, rate, logs, x[i], counts, fade)
@@ -194,8 +193,8 @@ def scan_causes(rng, z, y, used, x, rows, strength, leak, base, rate, concentrat
 def scan_activities(rng, z, y, used, x, strength, leak, base):
     """Draw which causes are active in each row, in place.
 
-    Causes are visited in a random order: that in which they stand after `scan_causes` depends on what has been
-    drawn, and a scan in an order that depends on the state does not leave its law as it is.
+    Causes are visited in a random order: their order after `scan_causes` depends on the state, and a scan in an order
+    that depends on the state does not leave the posterior invariant.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Indian buffet processes: their law over binary matrices, and draws from it.
+r"""Indian buffet processes: their distribution over binary matrices, and draws from it.
 
 N customers take dishes: row i of a binary matrix holds those of customer i. With mass
 :math:`\alpha`, concentration c and discount :math:`\sigma` customer i takes a dish that m others took
@@ -9,8 +9,8 @@ before with probability :math:`(m - \sigma) / (i - 1 + c)`, then
     \mathrm{Poisson}(\alpha r_i), \qquad
     r_i = \frac{\Gamma(1 + c) \, \Gamma(i - 1 + c + \sigma)}{\Gamma(i + c) \, \Gamma(c + \sigma)},
 
-new ones. Columns that differ by their order only are the same: a *left-ordered* matrix stands for all of
-them, its columns sorted as binary numbers, the first row being the leading digit, the largest first. With
+new ones. Matrices that differ only by the order of their columns are equivalent: a *left-ordered* matrix represents
+them, with its columns sorted as binary numbers, the first row being the leading digit, the largest first. With
 :math:`K_h` columns of each history h and :math:`m_k` the sum of column k,
 
 .. math::
@@ -20,7 +20,7 @@ them, its columns sorted as binary numbers, the first row being the leading digi
                 {\Gamma(1 - \sigma) \, \Gamma(c + \sigma) \, \Gamma(N + c)},
 
 hence the :math:`K_h` are independent :math:`\mathrm{Poisson}(\alpha \, g(m_h))`. With c = 1 and
-:math:`\sigma = 0` this is the law of Griffiths and Ghahramani (2011, equation 14).
+:math:`\sigma = 0` this is the distribution of Griffiths and Ghahramani (2011, equation 14).
 
 References
 ----------
@@ -54,6 +54,7 @@ def check_buffet(alpha, concentration=1.0, discount=0.0) -> None:
     Raises
     ------
     ValueError
+        Names the parameter and its range.
     """
     for name, value in (("concentration", concentration), ("discount", discount)):
         if not np.isscalar(value) or isinstance(value, str | bool):
@@ -78,7 +79,7 @@ def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:
     Returns
     -------
     (n,) ndarray
-        Their sum, times alpha, is the mean of the Poisson law of the number of columns.
+        Their sum, times alpha, is the mean of the number of columns, which is Poisson.
     """
     before, c = np.arange(n), concentration
     return np.exp(
@@ -120,14 +121,14 @@ def left_ordered(matrix) -> np.ndarray:
 
 
 def left_order(matrix) -> np.ndarray:
-    """Order of the columns in `left_ordered`; columns that are alike keep theirs."""
+    """Order of the columns in `left_ordered`; equal columns keep theirs."""
     digits = np.packbits(np.asarray(matrix).T != 0, axis=1)
     keys = [column.tobytes() for column in digits]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__, reverse=True), np.int64)
 
 
 def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
-    """Log probability of the class of a binary matrix, whatever the order of its columns.
+    """Log probability of a binary matrix up to the order of its columns.
 
     Parameters
     ----------
@@ -137,11 +138,11 @@ def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
     """
     matrix = np.asarray(matrix) != 0
     n, matrix = len(matrix), matrix[:, matrix.any(axis=0)]
-    _, alike = np.unique(matrix, axis=1, return_counts=True)
+    _, equal = np.unique(matrix, axis=1, return_counts=True)
     return float(
         matrix.shape[1] * np.log(alpha)
         - alpha * new_dish_rates(n, concentration, discount).sum()
-        - gammaln(alike + 1.0).sum()
+        - gammaln(equal + 1.0).sum()
         + column_weights(matrix.sum(axis=0), n, concentration, discount).sum()
     )
 

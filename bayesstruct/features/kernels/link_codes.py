@@ -1,4 +1,4 @@
-"""Names of the likelihoods of pairs of objects and of the kinds of weights between features, with their codes."""
+"""Names and codes of the likelihoods of pairs of objects and of the kinds of weights between features."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ __all__ = ["DIAGONAL", "FULL", "KINDS", "LIKELIHOODS", "LINKS", "SYMMETRIC", "pr
 
 #: Likelihoods in the order of their codes; see :mod:`bayesstruct.features.kernels.link_likelihoods`.
 LIKELIHOODS = ("logistic", "probit", "noisy_or", "normal")
-#: Those of zeros and ones.
+#: Likelihoods of zeros and ones.
 LINKS = LIKELIHOODS[:3]
 #: Kinds of weight matrices in the order of their codes.
 KINDS = ("full", "symmetric", "diagonal")

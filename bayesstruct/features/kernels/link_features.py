@@ -119,7 +119,7 @@ def incidence(own, other, n, m, one_set) -> Incidence:
 
 
 def coefficients(other, weights, one_set) -> np.ndarray:
-    """Return what each feature adds to the linear predictor of a pair, for each partner.
+    """Effect of each feature on the linear predictor of a pair, for each partner.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def _set_weights(rng, a, fresh_out, fresh_in, own, shared, weights, slab, one_se
 
 @numpy_inner
 def _add_own(rng, i, z, sums, own, new, shared, weights, slab, one_set, fresh):
-    """Put new features where there is room. Returns whether there was enough."""
+    """Put new features into empty columns. Returns whether there were enough."""
     placed = 0
     for a in range(z.shape[1]):
         if placed == new:
@@ -409,13 +409,13 @@ def scan_objects(
     int
         Number of columns that are used afterwards; -1 if K of them were not enough.
     """
-    most, room = z.shape[1], other.shape[1]
+    most, paired = z.shape[1], other.shape[1]
     sums, partners = _column_sums(z), _column_sums(other)
     widest = np.diff(pairs.start).max()
     trial, moves = np.zeros(widest), np.zeros(widest)
     places, order = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    own, shared = np.zeros(most, np.bool_), np.zeros(room, np.bool_)
-    fresh, outward, inward = np.zeros((2, most, room)), np.zeros(room), np.zeros(room)
+    own, shared = np.zeros(most, np.bool_), np.zeros(paired, np.bool_)
+    fresh, outward, inward = np.zeros((2, most, paired)), np.zeros(paired), np.zeros(paired)
     for i in objects:
         _redraw_row(
             rng, i, z, sums, places, order, effect, pairs, observed, likelihood, buffet, trial
@@ -426,7 +426,7 @@ def scan_objects(
                 continue
             if new > most:
                 return -1
-            for b in range(room):
+            for b in range(paired):
                 shared[b] = sums[b] > z[i, b] if one_set else partners[b] > 0.0
             _propose(rng, new, shared, slab, one_set, fresh, outward, inward)
             if _try_own(

@@ -1,4 +1,4 @@
-r"""What a pair of objects says about its linear predictor :math:`\eta`: log densities of four likelihoods.
+r"""Log likelihoods of the linear predictor :math:`\eta` of a pair of objects, of four kinds.
 
 ==============  =============================================  ======================
 likelihood      density                                        response

@@ -22,7 +22,7 @@ __all__ = ["Full", "LinkSampler", "LinkState"]
 
 
 class Full(Exception):
-    """There are more features than there is room for; the argument is the side, 0 or 1."""
+    """There are more features than the maximum number; the argument is the side, 0 or 1."""
 
 
 @dataclass

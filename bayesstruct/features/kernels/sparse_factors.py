@@ -5,8 +5,8 @@ r"""Draws of sparse factor scores: which factors each row has, and how much of t
     x_{ij} \sim N\Bigl(\sum_k w_{ik} a_{kj}, \sigma_j^2\Bigr), \qquad w_{ik} = z_{ik} v_{ik}, \qquad
     a_{kj} \sim N(0, \tau^2),
 
-with v standard normal or standard Laplace and Z an Indian buffet process. Missing cells have no precision, and
-so drop out.
+with v standard normal or standard Laplace and Z an Indian buffet process. Missing values have precision zero
+and so do not matter.
 
 **The scan.** Factors that other rows have are visited in a random order, each entry and its score drawn
 together given the loadings: with g the slope and h the curvature of the log density of the row at a score of
@@ -14,7 +14,7 @@ zero, the odds of an entry are those of the process times
 
 .. math:: \int p(v) \exp(g v - h v^2 / 2) \, dv.
 
-The factors that a row alone has are then proposed anew, their number from a Poisson law and their scores
+The factors that a row alone has are then proposed anew, their number from a Poisson distribution and their scores
 from the prior, and accepted by Metropolis and Hastings with their loadings summed out, under which the row
 is :math:`N(\cdot, \sigma_j^2 + \tau^2 \sum_k v_k^2)`; after that their loadings are drawn.
 
@@ -54,8 +54,8 @@ def _above_zero(rng, low, deviation):
             x = rng.standard_normal()
             if x > low:
                 return deviation * (x - low)
-    # Robert (1995): an exponential proposal with the best rate. Only what it is above the bound is kept: with
-    # little curvature the bound has many digits more, and a sum would be exactly zero.
+    # Robert (1995): an exponential proposal with the best rate. Only the excess over the bound is kept: with
+    # little curvature the bound is so much larger that a sum would be exactly zero.
     root = math.hypot(low, 2.0)
     rate, gap = 0.5 * (low + root), 2.0 / (low + root)
     while True:
@@ -69,14 +69,14 @@ def _log_mills(x):
     """Log of the ratio of the standard normal distribution function to its density."""
     if x > -20.0:
         return 0.5 * x * x + 0.5 * _LOG_2PI + log_normal_cdf(x)
-    # Without x^2: with little curvature it has all digits, and what matters none.
+    # Without x^2, which cancels exactly and would leave no digits.
     r = (1.0 / x) ** 2
     return math.log1p(-r * (1.0 - 3.0 * r * (1.0 - 5.0 * r * (1.0 - 7.0 * r)))) - math.log(-x)
 
 
 @numpy_inner
 def _log_masses(slope, curvature):
-    """Log integrals of the Laplace law times the likelihood over scores above and below zero."""
+    """Log integrals of the Laplace density times the likelihood over scores above and below zero."""
     deviation = 1.0 / math.sqrt(curvature)
     front = math.log(0.5 * deviation)
     above, below = (slope - 1.0) * deviation, (-slope - 1.0) * deviation
@@ -85,7 +85,7 @@ def _log_masses(slope, curvature):
 
 @numpy_kernel
 def log_factor(slope, curvature, laplace):
-    """Log of what an entry's score, summed out, multiplies its odds by."""
+    """Log of the factor by which the score of an entry, summed out, multiplies its odds."""
     if curvature == 0.0:
         return 0.0
     if not laplace:
@@ -152,7 +152,7 @@ def _log_row(left, precision, spread):
 def _propose_own(rng, own, count, left, precision, variance, rate, laplace):
     """Propose the scores of the factors that a row alone has, a few times; return their number.
 
-    -1 if there is no room.
+    -1 if there are too many.
     """
     eager = max(rate, _EAGER)
     tilt = math.log(rate) - math.log(eager)
@@ -190,7 +190,7 @@ def _draw_own_loadings(rng, own, a, left, precision, scale):
             a[b, j] = scale * rng.standard_normal()
             fitted += own[b] * a[b, j]
         if precision[j] > 0.0:
-            # A draw from the prior, moved by what it leaves of a row with a noise of its own.
+            # A draw from the prior, corrected by the residual of the row with independent noise.
             noise = rng.standard_normal() / math.sqrt(precision[j])
             gain = scale * scale / (1.0 / precision[j] + scale * scale * square)
             rest = gain * (left[j] - fitted - noise)
@@ -212,7 +212,7 @@ def scan_factors(rng, w, a, used, x, precision, rows, scale, process, laplace):
     used : int
     x : (n, d) float64
     precision : (n, d) float64
-        Of each cell, zero where it is missing.
+        Of each value, zero where it is missing.
     rows : int64 array
         Rows in the order in which they are visited.
     scale : float
@@ -220,7 +220,7 @@ def scan_factors(rng, w, a, used, x, precision, rows, scale, process, laplace):
     process : (3,) float64
         Mean number of factors that a row has alone, concentration, discount.
     laplace : bool
-        Law of the scores, otherwise normal.
+        Whether the scores have a Laplace distribution, not a normal one.
 
     Returns
     -------

@@ -27,7 +27,7 @@ def bp_means(x, penalty, *, max_features=20, restarts=10, seed=0):
     Parameters
     ----------
     x : tensor_like, shape (n, d)
-        Table, less what a row without features has.
+        Table, less the mean of a row without features.
     penalty : tensor_like, scalar
         :math:`\lambda`, above 0.
     max_features : int

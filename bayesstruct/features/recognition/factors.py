@@ -26,7 +26,7 @@ class SparseFactors:
     Attributes
     ----------
     feature, score, loading, rows : TensorVariable
-        Which factors each row has, how much of them, what they do to the columns, and the table.
+        Which factors each row has, their scores, their loadings on the columns, and the table.
     seen : ndarray
         1 where a value of the table was observed; broadcasts with the table.
     """

@@ -36,7 +36,7 @@ class LinearFeatures:
     Attributes
     ----------
     feature, loading, rows : TensorVariable
-        Which features rows have, what these add to the columns, and the observed values of the table.
+        Which features rows have, their loadings on the columns, and the observed values of the table.
     baseline : TensorVariable
         Mean of a row without features.
     noise : TensorVariable
@@ -204,7 +204,7 @@ def _product(tensor):
 
 
 def _baseline(mean, feature, loading):
-    """Return what is added to the product of features and loadings, or None."""
+    """Return the sum of the terms beside the product of features and loadings, or None."""
     import pytensor.tensor as pt
 
     if _product(mean) == (feature, loading):

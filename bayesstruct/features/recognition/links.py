@@ -45,7 +45,7 @@ class LinkedFeatures:
     source, target : (d,) ndarray of int
         Positions of the two objects of each pair.
     offset : TensorVariable
-        What the linear predictors contain beside sums of weights.
+        Terms of the linear predictors beside sums of weights.
     noise : TensorVariable or None
         Standard deviation of normal responses.
     """

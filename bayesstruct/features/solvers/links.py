@@ -10,7 +10,7 @@ approximation one at a time,
 
 with c the curvature of the log density. Features are added one at a time, from a singular vector of the
 residuals, redrawn by short runs of the sampler, and taken away again; what lowers the objective is undone.
-What is added to all predictors, the noise and the scale of the weights are drawn or set in between.
+The shift of all predictors, the noise and the scale of the weights are drawn or set in between.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SWEEPS = 6  # of the sampler after each change
 _FAILURES = 2  # rounds without a better state that end a search
 _STEPS = 12  # of the power method: too few to forget its random start, for variety
 _LEAST = 1e-3  # least standard deviation of the noise, relative to that of the responses
-_SHIFT = 5.0  # prior standard deviation of what is added to all predictors of 0/1 responses
+_SHIFT = 5.0  # prior standard deviation of the shift of all predictors of 0/1 responses
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LinkFeatures:
     ----------
     state : LinkState
     shift : float
-        What is added to all predictors.
+        Number that is added to all predictors.
     noise, scale : float
         Standard deviations of normal responses and of the weights.
     objective : float
@@ -56,10 +56,10 @@ class LinkFeatures:
 class _Search:
     """State of a search: features and weights, and the numbers that belong to them."""
 
-    def __init__(self, sampler, link, y, offset, rooms, buffets, scale, rng):
+    def __init__(self, sampler, link, y, offset, matrices, buffets, scale, rng):
         self.sampler, self.link, self.y, self.offset = sampler, link, y, offset
         self.buffets, self.rng, self.prior_scale = buffets, rng, scale
-        (n, most), (m, other) = rooms
+        (n, most), (m, other) = matrices
         z = np.zeros((n, most), np.int8)
         u = z if sampler.one_set else np.zeros((m, other), np.int8)
         self.state = LinkState(z, u, np.zeros((most, u.shape[1])))
@@ -167,7 +167,7 @@ class _Search:
 
 
 def _with_feature(search, a, b):
-    """Return a search with one more feature on each side, or None if there is no room."""
+    """Return a search with one more feature on each side, or None if there are too many."""
     out = search.copy()
     z, u = out.state.z, out.state.u
     sides = [(z, a)] if search.sampler.one_set else [(z, a), (u, b)]
@@ -217,7 +217,7 @@ def _prune(search, value):
 
 
 def link_features(
-    sampler, link, y, offset, rooms, buffets, scale, rng, *, restarts=1
+    sampler, link, y, offset, matrices, buffets, scale, rng, *, restarts=1
 ) -> LinkFeatures:
     """Search for features of pairs with a large joint density.
 
@@ -227,9 +227,9 @@ def link_features(
     link : {"logistic", "probit", "noisy_or", "normal"}
     y : (d,) float64 ndarray
     offset : float or (d,) ndarray
-        What the predictors have besides the weights.
-    rooms : pair of (int, int)
-        Numbers of objects and of columns of both sides.
+        Terms of the predictors beside the weights.
+    matrices : pair of (int, int)
+        Numbers of objects and maximum numbers of features of both sides.
     buffets : sequence of (alpha, concentration, discount)
     scale : float
         Of the weights, as expected before.
@@ -245,7 +245,7 @@ def link_features(
     -----
     A local search: there is no certificate.
     """
-    options = (sampler, link, y, offset, rooms, buffets, scale, rng)
+    options = (sampler, link, y, offset, matrices, buffets, scale, rng)
     found = [_climb(_Search(*options)) for _ in range(restarts)]
     return max(found, key=lambda one: one.objective)
 

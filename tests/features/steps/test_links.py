@@ -525,10 +525,10 @@ def test_from_a_start_of_ones_own_nothing_is_searched_and_nothing_waits():
     assert (second["feature"] == first["feature"]).all() and searching.waits == 19
 
 
-def search(likelihood, y, sampler, rooms, seed):
+def search(likelihood, y, sampler, matrices, seed):
     rng = np.random.default_rng(seed)
     buffets = [(1.0, 1.0, 0.0)] * 2
-    return link_features(sampler, likelihood, y.astype(float), 0.0, rooms, buffets, 2.0, rng)
+    return link_features(sampler, likelihood, y.astype(float), 0.0, matrices, buffets, 2.0, rng)
 
 
 def matched(truth, found):

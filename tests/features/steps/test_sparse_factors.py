@@ -245,8 +245,8 @@ def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypa
         out, ratio = split(rng, w, sign)
         return out, ratio + np.log(w.shape[1] + 1)
 
-    monkeypatch.setattr(kernel, "_merged", without)
-    monkeypatch.setattr(kernel, "_split", without_split)
+    monkeypatch.setattr(factor_splits, "_merged", without)
+    monkeypatch.setattr(factor_splits, "_split", without_split)
     assert (np.abs(changes(factor_splits.split_or_merge, laplace, 600, 5)) > 5).any()
 
 
