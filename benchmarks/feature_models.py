@@ -27,9 +27,14 @@ def timed(model, names):
     begin = time.process_time()
     with model:
         idata = pm.sample(
-            DRAWS, tune=DRAWS, chains=2, cores=1, random_seed=1, progressbar=False,
+            DRAWS,
+            tune=DRAWS,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         spent = time.process_time() - begin
         methods = pm.sampling.mcmc.assign_step_methods(model)[1]
         [kind] = [m for m in methods if model.rvs_to_values[model["feature"]] in methods[m]]

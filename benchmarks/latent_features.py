@@ -230,9 +230,14 @@ def posterior_means(x, seed, noise, max_features):
         warnings.simplefilter("ignore")
         with model_of(x, noise=noise, max_features=max_features):
             idata = pm.sample(
-                400, tune=300, chains=1, random_seed=seed, progressbar=False, quiet=True,
+                400,
+                tune=300,
+                chains=1,
+                random_seed=seed,
+                progressbar=False,
+                quiet=True,
                 compute_convergence_checks=False,
-            )  # fmt: skip
+            )
     number = float(idata["posterior"]["n_features"].mean())
     return idata["posterior"]["x_unobserved"].values[0].mean(axis=0), number
 

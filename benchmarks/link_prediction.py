@@ -89,9 +89,14 @@ def posterior(graph, pairs, hidden, seed):
     begin = time.process_time()
     with bs.models.link_prediction(graph, unobserved=unobserved):
         idata = pm.sample(
-            DRAWS, tune=TUNE, chains=CHAINS, cores=1, random_seed=seed, progressbar=False,
+            DRAWS,
+            tune=TUNE,
+            chains=CHAINS,
+            cores=1,
+            random_seed=seed,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
     spent = time.process_time() - begin
     table = bs.link_probabilities(idata)
     known = {

@@ -21,9 +21,15 @@ from bayesstruct.models.dp_glm import dp_glm
 def sampled(model, draws, **options):
     with model:
         return pm.sample(
-            draws, chains=2, cores=1, random_seed=7, progressbar=False, quiet=True,
-            compute_convergence_checks=False, **options,
-        )  # fmt: skip
+            draws,
+            chains=2,
+            cores=1,
+            random_seed=7,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+            **options,
+        )
 
 
 def two_lines(n=80, seed=0):

@@ -81,9 +81,14 @@ def test_the_model_samples_predicts_and_has_pointwise_densities():
     x, _ = two_features()
     with latent_features(x, max_features=8) as model:
         idata = pm.sample(
-            150, tune=100, chains=2, cores=1, random_seed=8, progressbar=False,
+            150,
+            tune=100,
+            chains=2,
+            cores=1,
+            random_seed=8,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=9, progressbar=False
@@ -106,9 +111,13 @@ def test_missing_cells_are_drawn_and_the_table_is_predicted():
     missing = np.isnan(gaps)
     with latent_features(gaps, alpha=1.0, noise=0.3, loading_scale=2.0, max_features=8):
         idata = pm.sample(
-            100, tune=20, chains=1, random_seed=2, progressbar=False,
+            100,
+            tune=20,
+            chains=1,
+            random_seed=2,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=3, progressbar=False
         )

@@ -29,9 +29,15 @@ module = sys.modules[link_prediction.__module__]
 def sample(model, draws=12, tune=40, **options):
     with model:
         return pm.sample(
-            draws, tune=tune, chains=2, cores=1, random_seed=1, progressbar=False,
-            compute_convergence_checks=False, **options,
-        )  # fmt: skip
+            draws,
+            tune=tune,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+            **options,
+        )
 
 
 def planted(n=30, seed=0, **options):

@@ -34,9 +34,14 @@ def test_behaviours_are_found_again():
     data.loc[[20, 21], ["x0", "x1"]] = np.nan
     with markov_transitions(data, series="series", alpha=1.0):
         idata = pm.sample(
-            150, tune=100, chains=2, cores=1, random_seed=1, progressbar=False,
+            150,
+            tune=100,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=8, progressbar=False

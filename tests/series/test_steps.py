@@ -22,8 +22,9 @@ def small_model(max_features=12, alpha=0.5, prior=PRIOR, x=SMALL, lengths=(2, 2)
         transition = BehaviourTransitions("transition", z, gamma, kappa)
         mean = FeatureLoadings("mean", z, tau, variables=1)
         scale = BehaviourScales("scale", z, shape, rate, variables=1)
-        SwitchingSeries("x", z, transition, mean, scale, lengths=lengths, observed=x,
-                        seen=np.ones(x.shape))  # fmt: skip
+        SwitchingSeries(
+            "x", z, transition, mean, scale, lengths=lengths, observed=x, seen=np.ones(x.shape)
+        )
     return model
 
 

@@ -35,6 +35,8 @@ import numpy as np
 
 from scipy.special import gammaln
 
+from bayesstruct.data.arguments import number
+
 __all__ = [
     "check_buffet",
     "column_weights",
@@ -48,23 +50,19 @@ __all__ = [
 ]
 
 
-def check_buffet(alpha, concentration=1.0, discount=0.0) -> None:
+def check_buffet(alpha: float, concentration: float = 1.0, discount: float = 0.0) -> None:
     """Refuse parameters for which there is no such process.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         Names the parameter and its range.
     """
-    for name, value in (("concentration", concentration), ("discount", discount)):
-        if not np.isscalar(value) or isinstance(value, str | bool):
-            raise ValueError(f"`{name}` must be a number, not {value!r:.60}")
-    if not (np.isfinite(alpha) and alpha > 0.0):
-        raise ValueError(f"`alpha` is the mean number of features of a row, above 0, not {alpha}")
-    if not 0.0 <= discount < 1.0:
-        raise ValueError(f"`discount` is at least 0 and below 1, not {discount}")
-    if not (np.isfinite(concentration) and concentration > -discount):
-        raise ValueError(f"`concentration` must be above -discount, not {concentration}")
+    alpha = number("alpha", alpha, above=0)
+    discount = number("discount", discount, least=0)
+    if discount >= 1.0:
+        raise ValueError(f"`discount` must be below 1, it is {discount:g}")
+    number("concentration", concentration, above=0.0 - discount)
 
 
 def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:

@@ -72,9 +72,13 @@ def test_draws_of_the_step_have_the_posterior():
         z = FiniteFeatures("z", 1.0, observations=2, columns=2)
         pm.Normal("x", z.sum(axis=1), 0.7, observed=[1.2, 0.1])
         trace = pm.sample(
-            2000, tune=50, chains=1, random_seed=2, progressbar=False,
+            2000,
+            tune=50,
+            chains=1,
+            random_seed=2,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         _, assigned = assign_step_methods(model)
     assert set(assigned) == {FiniteFeatureMetropolis}
     logp, every = model.compile_logp(), list(matrices(2, 2))

@@ -340,9 +340,14 @@ def test_choices_are_predicted():
     table, z = simulated()
     with elimination_by_aspects(table, lapse=LAPSE):
         idata = pm.sample(
-            200, tune=200, chains=2, cores=1, random_seed=7, progressbar=False,
+            200,
+            tune=200,
+            chains=2,
+            cores=1,
+            random_seed=7,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=8, progressbar=False

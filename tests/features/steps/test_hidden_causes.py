@@ -358,9 +358,14 @@ def test_causes_are_found_again():
     known = {"alpha": 1.0, "strength": 0.9, "leak": 0.02, "base_rate": 0.2}
     with hidden_causes(data, max_features=12, **known):
         idata = pm.sample(
-            80, tune=120, chains=2, cores=1, random_seed=7, progressbar=False,
+            80,
+            tune=120,
+            chains=2,
+            cores=1,
+            random_seed=7,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=8, progressbar=False
@@ -381,8 +386,14 @@ def test_causes_are_found_again():
 
 def test_probabilities_are_drawn_too():
     with hidden_causes(simulate(40, 5, random_seed=6).data, max_features=12):
-        idata = pm.sample(10, tune=10, chains=1, random_seed=7, progressbar=False,
-                          compute_convergence_checks=False)  # fmt: skip
+        idata = pm.sample(
+            10,
+            tune=10,
+            chains=1,
+            random_seed=7,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
     for name in ("strength", "leak", "base_rate"):
         values = idata["posterior"][name].to_numpy()
         assert ((values > 0) & (values < 1)).all()

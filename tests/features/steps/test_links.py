@@ -26,9 +26,19 @@ OFF = np.nonzero(~np.eye(3, dtype=bool))
 
 
 def model_of(
-    sizes, source, target, y, *, kind, likelihood, alphas=(1.0, 1.0), process=(1.0, 0.0), bias=0.0, scale=1.0,
+    sizes,
+    source,
+    target,
+    y,
+    *,
+    kind,
+    likelihood,
+    alphas=(1.0, 1.0),
+    process=(1.0, 0.0),
+    bias=0.0,
+    scale=1.0,
     noise=1.0,
-):  # fmt: skip
+):
     """Model with everything known but features and weights; its responses are ``pm.Data``."""
     n, m = sizes
     buffet = dict(

@@ -62,11 +62,15 @@ def test_scores_with_little_curvature(slope, curvature):
     # Beyond 400 the slower side has exp(-120) of its mass.
     sides = [
         integrate.quad(
-            lambda v, s=sign: 0.5 * np.exp(s * slope * v - v - 0.5 * curvature * v * v), 0, 400,
-            epsabs=0, epsrel=1e-11, limit=400,
+            lambda v, s=sign: 0.5 * np.exp(s * slope * v - v - 0.5 * curvature * v * v),
+            0,
+            400,
+            epsabs=0,
+            epsrel=1e-11,
+            limit=400,
         )[0]
         for sign in (1, -1)
-    ]  # fmt: skip
+    ]
     found = kernel.log_factor(slope, curvature, True)
     assert found == pytest.approx(np.log(sum(sides)), abs=1e-9)
     rng = np.random.default_rng(2)
@@ -448,9 +452,14 @@ def test_components_are_found_again(model):
     known = {"alpha": 0.4, "noise": 0.13, "loading_scale": 0.6}
     with model(x, max_features=60, **known):
         idata = pm.sample(
-            80, tune=150, chains=2, cores=1, random_seed=10, progressbar=False,
+            80,
+            tune=150,
+            chains=2,
+            cores=1,
+            random_seed=10,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=11, progressbar=False
@@ -469,8 +478,14 @@ def test_components_are_found_again(model):
 
 def test_standard_deviations_are_drawn_too():
     with sparse_factor_analysis(components(40)[0], max_features=12):
-        idata = pm.sample(10, tune=10, chains=1, random_seed=7, progressbar=False,
-                          compute_convergence_checks=False)  # fmt: skip
+        idata = pm.sample(
+            10,
+            tune=10,
+            chains=1,
+            random_seed=7,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
     for name in ("noise", "loading_scale"):
         values = idata["posterior"][name].to_numpy()
         assert (values > 0).all()
