@@ -243,7 +243,7 @@ def posterior_means(x, seed, noise, max_features):
 
 
 def held_out(seeds=2):
-    """A tenth of the cells of standardised tables; the rank is the best one for the held-out cells."""
+    """A tenth of the values of standardised tables; the rank is the best one for the held-out values."""
     import bayesstruct as bs
 
     tables = {name: bs.load_dataset(name).to_numpy(float) for name in ("sachs", "anes96", "reinis")}
