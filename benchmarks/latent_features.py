@@ -1,4 +1,4 @@
-"""Latent features: cost of a sweep, starts without a search, held-out cells against principal components.
+"""Latent features: cost of a sweep, starts without a search, held-out values against principal components.
 
     uv run python benchmarks/latent_features.py                  # all parts, about ten minutes
     uv run python benchmarks/latent_features.py cost --large     # one part, and 100,000 rows
@@ -203,11 +203,11 @@ def without_search(seeds=20):
         )
 
 
-# --- held-out cells --------------------------------------------------------------------------
+# --- held-out values --------------------------------------------------------------------------
 
 
 def principal_components(x, rank, sweeps=500):
-    """Fill missing cells by components of the table that is filled by them, until nothing changes."""
+    """Fill missing values by components of the table that is filled by them, until nothing changes."""
     missing = np.isnan(x)
     filled = np.where(missing, np.nanmean(x, axis=0), x)
     for _ in range(sweeps):

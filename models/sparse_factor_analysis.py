@@ -65,7 +65,8 @@ def sparse_factor_analysis(
     Notes
     -----
     Read the result with :func:`bayesstruct.feature_table`, :func:`bayesstruct.loading_table` and
-    :func:`bayesstruct.plot_features`. :func:`bayesstruct.models.infinite_ica` is the same model with heavy-tailed scores.
+    :func:`bayesstruct.plot_features`. :func:`bayesstruct.models.infinite_ica` is the same model with heavy-tailed
+    scores.
 
     References
     ----------

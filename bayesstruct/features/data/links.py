@@ -179,7 +179,8 @@ def _from_networkx(graph):
     return names, nx.to_numpy_array(graph, weight=None).astype(float), graph.is_directed()
 
 
-def square_matrix(data, what):
+def square_matrix(data, what: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and values of a square table; `what` it is starts the messages."""
     rows, columns, matrix = _numbers(data, what)
     if matrix.shape[0] != matrix.shape[1]:
         raise TableError(

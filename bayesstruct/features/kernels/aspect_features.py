@@ -64,13 +64,20 @@ class Choices(NamedTuple):
     gain: np.ndarray
 
 
-def advantages(z, w, first, second) -> np.ndarray:
+def advantages(z: np.ndarray, w: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Sum the weights of the aspects that one option of each pair has and the other lacks, (m, 2)."""
     one, two = z[first].astype(float), z[second].astype(float)
     return np.ascontiguousarray(np.column_stack([one * (1 - two) @ w, two * (1 - one) @ w]))
 
 
-def own_weights(n, first, second, wins, trials, scale=1.0) -> np.ndarray:
+def own_weights(
+    n: int,
+    first: np.ndarray,
+    second: np.ndarray,
+    wins: np.ndarray,
+    trials: np.ndarray,
+    scale: float = 1.0,
+) -> np.ndarray:
     """Weights of one aspect for each of n options, with which choices are those of Bradley and Terry.
 
     Fifty steps of Hunter (2004, *Annals of Statistics* 32, 384-406), with half a win and half a defeat added for
@@ -101,7 +108,7 @@ def _log_pair(choices, m, one, two, lapse, least):
 
 
 @numpy_kernel
-def log_choices(choices, lapse, scale):
+def log_choices(choices: Choices, lapse: float, scale: float) -> float:
     """Log likelihood of all choices, without the binomial coefficients.
 
     Parameters
@@ -200,7 +207,19 @@ def _propose_own(rng, i, own, count, scale, rate, choices, pairs, lapse):
 
 
 @numpy_kernel
-def scan_aspects(rng, z, w, used, choices, start, entries, options, lapse, scale, process):
+def scan_aspects(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    w: np.ndarray,
+    used: int,
+    choices: Choices,
+    start: np.ndarray,
+    entries: np.ndarray,
+    options: np.ndarray,
+    lapse: float,
+    scale: float,
+    process: np.ndarray,
+) -> int:
     """Draw the aspects of options in turn, in place; they are in no order afterwards.
 
     Parameters
@@ -282,7 +301,15 @@ def _log_weight(value, old, a, z, choices, lapse, scale):
 
 
 @numpy_kernel
-def draw_aspect_weights(rng, z, w, used, choices, lapse, scale):
+def draw_aspect_weights(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    w: np.ndarray,
+    used: int,
+    choices: Choices,
+    lapse: float,
+    scale: float,
+) -> None:
     """Draw the weights in turn by slice sampling (Neal 2003), in place.
 
     Parameters

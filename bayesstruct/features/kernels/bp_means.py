@@ -8,7 +8,14 @@ __all__ = ["assign_rows"]
 
 
 @numpy_kernel
-def assign_rows(features, used, loadings, x, penalty, rows):
+def assign_rows(
+    features: np.ndarray,
+    used: int,
+    loadings: np.ndarray,
+    x: np.ndarray,
+    penalty: float,
+    rows: np.ndarray,
+) -> tuple[int, int]:
     """Flip entries that lower the squared residual; give rows that stay badly explained a feature.
 
     Parameters

@@ -18,12 +18,19 @@ _MERGES = 0.9
 _TAKES, _STAYS = 0.6, 0.2
 
 
-def merge_or_split(rng, z, y, x, chances, process):
+def merge_or_split(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    y: np.ndarray,
+    x: np.ndarray,
+    chances: tuple[float, float, float],
+    process: tuple[float, float, float],
+) -> tuple[np.ndarray, np.ndarray]:
     """Try to replace a cause by one or two others of which it is the union, or to add such a union.
 
-    A cause that exactly those variables have that have one of one or two others acts as these do. A merge removes it, and
-    the others become active in its rows. A split adds it: in each row in which all others are active the union is active
-    or not, and if it is, each of the others stays active or not.
+    A cause of all variables that have one of one or two other causes acts as these do. A merge removes it, and the
+    others become active in its rows. A split adds it: in each row in which all others are active the union is
+    active or not, and if it is, each of the others stays active or not.
 
     Parameters
     ----------
@@ -94,7 +101,13 @@ def _log_rows(takes, stays):
     )
 
 
-def log_causes(z, y, x, chances, process) -> float:
+def log_causes(
+    z: np.ndarray,
+    y: np.ndarray,
+    x: np.ndarray,
+    chances: tuple[float, float, float],
+    process: tuple[float, float, float],
+) -> float:
     """Log density of causes, activities and table; causes are an unordered set.
 
     Parameters

@@ -8,7 +8,9 @@ import numpy as np
 __all__ = ["draw_factor_loadings", "normal_equations", "rescale_factors"]
 
 
-def draw_factor_loadings(rng, w, x, precision, scale) -> np.ndarray:
+def draw_factor_loadings(
+    rng: np.random.Generator, w: np.ndarray, x: np.ndarray, precision: np.ndarray, scale: float
+) -> np.ndarray:
     """Draw the loadings given the scores.
 
     Parameters
@@ -32,14 +34,18 @@ def draw_factor_loadings(rng, w, x, precision, scale) -> np.ndarray:
     return np.linalg.solve(factor.swapaxes(-1, -2), half[..., None])[..., 0].T
 
 
-def normal_equations(w, x, precision, scale):
+def normal_equations(
+    w: np.ndarray, x: np.ndarray, precision: np.ndarray, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Precisions of the loadings of each column, (d, k, k), and their slopes, (d, k, 1)."""
     weighted = np.einsum("nk,nj,nl->jkl", w, precision, w, optimize=True)
     weighted += np.eye(w.shape[1]) / scale**2
     return weighted, ((precision * x).T @ w)[..., None]
 
 
-def rescale_factors(rng, w, a, scale, laplace) -> None:
+def rescale_factors(
+    rng: np.random.Generator, w: np.ndarray, a: np.ndarray, scale: float, laplace: bool
+) -> None:
     """Move the scale of each factor between its scores and its loadings, in place; then fix its sign.
 
     Multiplying scores by c and dividing loadings by it changes nothing but their priors: c is proposed

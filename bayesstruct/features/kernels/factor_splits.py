@@ -17,7 +17,15 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _PARTS = np.array([0.45, 0.45, 0.1])
 
 
-def split_or_merge(rng, w, x, precision, scale, process, laplace) -> np.ndarray:
+def split_or_merge(
+    rng: np.random.Generator,
+    w: np.ndarray,
+    x: np.ndarray,
+    precision: np.ndarray,
+    scale: float,
+    process: tuple[float, float, float],
+    laplace: bool,
+) -> np.ndarray:
     r"""Propose to make one factor of two, or two of one, the loadings summed out.
 
     Two factors become one with the sum, or the difference, of their scores. In a split each row of the
@@ -89,7 +97,14 @@ def _log_assignment(first, second):
     )
 
 
-def log_scores(w, x, precision, scale, process, laplace) -> float:
+def log_scores(
+    w: np.ndarray,
+    x: np.ndarray,
+    precision: np.ndarray,
+    scale: float,
+    process: tuple[float, float, float],
+    laplace: bool,
+) -> float:
     """Log density of table and scores, the loadings summed out, up to what does not depend on the scores.
 
     Parameters

@@ -1,12 +1,14 @@
 """Columns that only one row has, and random orders, for the scans of latent features."""
 
+import numpy as np
+
 from bayesstruct.core.jit import numpy_inner
 
 __all__ = ["own_last", "shuffle"]
 
 
 @numpy_inner
-def own_last(features, weights, sums, used):
+def own_last(features: np.ndarray, weights: np.ndarray, sums: np.ndarray, used: int) -> int:
     """Put the columns that no other row has behind those that some other has, in place.
 
     Parameters
@@ -40,7 +42,7 @@ def own_last(features, weights, sums, used):
 
 
 @numpy_inner
-def shuffle(rng, order, k):
+def shuffle(rng: np.random.Generator, order: np.ndarray, k: int) -> None:
     """Set the first k entries to the numbers from 0 to k - 1 in random order.
 
     Parameters

@@ -124,7 +124,16 @@ def _log_prior(z, alpha, concentration, discount):
 
 
 @numpy_kernel
-def exchange_columns(rng, features, x, noise, scale, alpha, concentration, discount):
+def exchange_columns(
+    rng: np.random.Generator,
+    features: np.ndarray,
+    x: np.ndarray,
+    noise: float,
+    scale: float,
+    alpha: float,
+    concentration: float,
+    discount: float,
+) -> bool:
     """Try one move, in place; columns are in no order afterwards.
 
     Parameters

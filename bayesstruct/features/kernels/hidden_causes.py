@@ -129,7 +129,20 @@ def _remove(z, y, counts, first, used):
 
 
 @numpy_kernel
-def scan_causes(rng, z, y, used, x, rows, strength, leak, base, rate, concentration, discount):
+def scan_causes(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    y: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    rows: np.ndarray,
+    strength: float,
+    leak: float,
+    base: float,
+    rate: float,
+    concentration: float,
+    discount: float,
+) -> int:
     """Draw the causes of variables in turn, in place; the causes are in no order afterwards.
 
     Parameters
@@ -190,7 +203,16 @@ def scan_causes(rng, z, y, used, x, rows, strength, leak, base, rate, concentrat
 
 
 @numpy_kernel
-def scan_activities(rng, z, y, used, x, strength, leak, base):
+def scan_activities(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    y: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    strength: float,
+    leak: float,
+    base: float,
+) -> None:
     """Draw which causes are active in each row, in place.
 
     Causes are visited in a random order: their order after `scan_causes` depends on the state, and a scan in an order

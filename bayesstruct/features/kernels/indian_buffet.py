@@ -65,7 +65,7 @@ def check_buffet(alpha: float, concentration: float = 1.0, discount: float = 0.0
     number("concentration", concentration, above=0.0 - discount)
 
 
-def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:
+def new_dish_rates(n: int, concentration: float = 1.0, discount: float = 0.0) -> np.ndarray:
     """Return r_i, the number of dishes that customer i is the first to take per unit of alpha.
 
     Parameters
@@ -88,7 +88,9 @@ def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:
     )
 
 
-def column_weights(sums, n, concentration=1.0, discount=0.0) -> np.ndarray:
+def column_weights(
+    sums: np.ndarray, n: int, concentration: float = 1.0, discount: float = 0.0
+) -> np.ndarray:
     """Return log g(m) of columns with these sums, which are at least 1."""
     m, c = np.asarray(sums, float), concentration
     return (
@@ -101,7 +103,7 @@ def column_weights(sums, n, concentration=1.0, discount=0.0) -> np.ndarray:
     )
 
 
-def left_ordered(matrix) -> np.ndarray:
+def left_ordered(matrix: np.ndarray) -> np.ndarray:
     """Sort the columns of a binary matrix as binary numbers, the largest first.
 
     Parameters
@@ -118,14 +120,16 @@ def left_ordered(matrix) -> np.ndarray:
     return matrix[:, left_order(matrix)]
 
 
-def left_order(matrix) -> np.ndarray:
+def left_order(matrix: np.ndarray) -> np.ndarray:
     """Order of the columns in `left_ordered`; equal columns keep theirs."""
     digits = np.packbits(np.asarray(matrix).T != 0, axis=1)
     keys = [column.tobytes() for column in digits]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__, reverse=True), np.int64)
 
 
-def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
+def log_buffet(
+    matrix: np.ndarray, alpha: float, concentration: float = 1.0, discount: float = 0.0
+) -> float:
     """Log probability of a binary matrix up to the order of its columns.
 
     Parameters
@@ -148,7 +152,13 @@ def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
 # --- draws -----------------------------------------------------------------------------------
 
 
-def draw_by_dishes(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+def draw_by_dishes(
+    rng: np.random.Generator,
+    n: int,
+    alpha: float,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+) -> np.ndarray:
     """Draw a left-ordered matrix, customer by customer.
 
     Parameters
@@ -175,7 +185,13 @@ def draw_by_dishes(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray
     return left_ordered(matrix)
 
 
-def draw_by_histories(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+def draw_by_histories(
+    rng: np.random.Generator,
+    n: int,
+    alpha: float,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+) -> np.ndarray:
     """Draw a left-ordered matrix: each customer takes the first of the dishes of each history.
 
     See `draw_by_dishes`, of which this is the exchangeable form.
@@ -184,17 +200,23 @@ def draw_by_histories(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndar
     groups = []  # numbers of dishes with the same history, and the history
     for i in range(n):
         split = []
-        for number, history in groups:
+        for dishes, history in groups:
             chance = (sum(history) - discount) / (i + concentration)
-            took = rng.binomial(number, chance)
-            split += [(took, (*history, 1)), (number - took, (*history, 0))]
+            took = rng.binomial(dishes, chance)
+            split += [(took, (*history, 1)), (dishes - took, (*history, 0))]
         split.append((fresh[i], (0,) * i + (1,)))
-        groups = [(number, history) for number, history in split if number]
-    columns = [history for number, history in groups for _ in range(number)]
+        groups = [(dishes, history) for dishes, history in split if dishes]
+    columns = [history for dishes, history in groups for _ in range(dishes)]
     return np.array(columns, np.int8).reshape(-1, n).T
 
 
-def draw_by_poisson(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+def draw_by_poisson(
+    rng: np.random.Generator,
+    n: int,
+    alpha: float,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+) -> np.ndarray:
     """Draw a left-ordered matrix from the independent numbers of columns of each history.
 
     See `draw_by_dishes`. There are 2**n - 1 histories: for a few rows only.

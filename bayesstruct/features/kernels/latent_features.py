@@ -47,7 +47,7 @@ _TAIL = 45.0  # terms of a sum that are smaller by this many logarithms are left
 
 
 @kernel
-def moments(features, x):
+def moments(features: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sufficient statistics of the loadings: sums over rows.
 
     Parameters
@@ -82,7 +82,16 @@ def _condition(square, cross, k, ratio, inverse, mean):
 
 
 @numpy_inner
-def update_rank_one(inverse, mean, z, k, x, sign, along, left):
+def update_rank_one(
+    inverse: np.ndarray,
+    mean: np.ndarray,
+    z: np.ndarray,
+    k: int,
+    x: np.ndarray,
+    sign: float,
+    along: np.ndarray,
+    left: np.ndarray,
+) -> None:
     """Put a row into inverse and mean (sign 1), or take it out (-1)."""
     left[:] = x
     spread = 0.0
@@ -200,7 +209,19 @@ def _redraw_row(rng, z, k, x, inverse, mean, log_odds, own, noise, along, left, 
 
 
 @numpy_kernel
-def scan_rows(rng, features, used, x, rows, noise, scale, rate, concentration, discount, most_own):
+def scan_rows(
+    rng: np.random.Generator,
+    features: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    rows: np.ndarray,
+    noise: float,
+    scale: float,
+    rate: float,
+    concentration: float,
+    discount: float,
+    most_own: int,
+) -> int:
     """Draw the features of rows in turn, in place; the columns are in no order afterwards.
 
     Parameters
@@ -284,7 +305,9 @@ def scan_rows(rng, features, used, x, rows, noise, scale, rate, concentration, d
     return k
 
 
-def draw_loadings(rng, features, x, noise, scale) -> np.ndarray:
+def draw_loadings(
+    rng: np.random.Generator, features: np.ndarray, x: np.ndarray, noise: float, scale: float
+) -> np.ndarray:
     """Draw the loadings given the features.
 
     Parameters
@@ -310,7 +333,7 @@ def draw_loadings(rng, features, x, noise, scale) -> np.ndarray:
     return out
 
 
-def log_likelihood(features, x, noise, scale) -> float:
+def log_likelihood(features: np.ndarray, x: np.ndarray, noise: float, scale: float) -> float:
     """Log density of the table given the features, loadings summed out (equation 26).
 
     Parameters

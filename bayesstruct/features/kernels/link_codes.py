@@ -13,7 +13,7 @@ KINDS = ("full", "symmetric", "diagonal")
 FULL, SYMMETRIC, DIAGONAL = 0, 1, 2
 
 
-def probabilities(link, eta) -> np.ndarray:
+def probabilities(link: str, eta: np.ndarray) -> np.ndarray:
     """Probability of a one for each linear predictor.
 
     Parameters

@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
-from bayesstruct.features.kernels.link_likelihoods import log_density
+from bayesstruct.features.kernels.link_likelihoods import Likelihood, ObservedPairs, log_density
 
 __all__ = [
     "Buffet",
@@ -91,7 +91,7 @@ class Slab(NamedTuple):
     kind: int
 
 
-def incidence(own, other, n, m, one_set) -> Incidence:
+def incidence(own: np.ndarray, other: np.ndarray, n: int, m: int, one_set: bool) -> Incidence:
     """Collect the pairs of each object.
 
     Parameters
@@ -118,7 +118,7 @@ def incidence(own, other, n, m, one_set) -> Incidence:
     )
 
 
-def coefficients(other, weights, one_set) -> np.ndarray:
+def coefficients(other: np.ndarray, weights: np.ndarray, one_set: bool) -> np.ndarray:
     """Effect of each feature on the linear predictor of a pair, for each partner.
 
     Parameters
@@ -139,7 +139,7 @@ def coefficients(other, weights, one_set) -> np.ndarray:
 
 
 @numpy_inner
-def draw_slab(rng, slab):
+def draw_slab(rng: np.random.Generator, slab: Slab) -> float:
     """Draw a weight from its prior."""
     value = slab.scale * rng.standard_normal()
     return abs(value) if slab.positive else value
@@ -365,20 +365,20 @@ def _find_own(i, z, sums, own):
 
 @numpy_kernel
 def scan_objects(
-    rng,
-    z,
-    other,
-    weights,
-    effect,
-    pairs,
-    observed,
-    likelihood,
-    buffet,
-    slab,
-    one_set,
-    objects,
-    tries,
-):
+    rng: np.random.Generator,
+    z: np.ndarray,
+    other: np.ndarray,
+    weights: np.ndarray,
+    effect: np.ndarray,
+    pairs: Incidence,
+    observed: ObservedPairs,
+    likelihood: Likelihood,
+    buffet: Buffet,
+    slab: Slab,
+    one_set: bool,
+    objects: np.ndarray,
+    tries: int,
+) -> int:
     """Draw the features of objects in turn, in place; the columns are in no order afterwards.
 
     Parameters

@@ -66,7 +66,7 @@ class ObservedPairs(NamedTuple):
 
 
 @numpy_kernel
-def log_density(likelihood, y, eta):
+def log_density(likelihood: Likelihood, y: float, eta: float) -> float:
     """Log density of one response up to a constant."""
     if likelihood.code == 3:
         left = (y - eta) / likelihood.noise
@@ -84,7 +84,7 @@ def log_density(likelihood, y, eta):
 
 
 @kernel
-def log_densities(likelihood, observed):
+def log_densities(likelihood: Likelihood, observed: ObservedPairs) -> None:
     """Set the log densities from the linear predictors.
 
     Parameters

@@ -1,7 +1,7 @@
 """Draws of the weights of features of pairs, one at a time.
 
-See :mod:`bayesstruct.features.kernels.link_features` for the model. Under the normal likelihood a weight is normal given
-all others. Otherwise, and where weights are positive, it is drawn by a univariate slice sampler that
+See :mod:`bayesstruct.features.kernels.link_features` for the model. Under the normal likelihood a weight is normal
+given all others. Otherwise, and where weights are positive, it is drawn by a univariate slice sampler that
 steps out and shrinks.
 
 References
@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.link_features import Slab, draw_slab
-from bayesstruct.features.kernels.link_likelihoods import log_density
+from bayesstruct.features.kernels.link_likelihoods import Likelihood, ObservedPairs, log_density
 
 __all__ = ["draw_shift", "draw_weights"]
 
@@ -95,7 +95,16 @@ def _normal(rng, old, slab, likelihood, observed, index, times, count):
 
 
 @numpy_kernel
-def draw_weights(rng, z, other, weights, observed, likelihood, slab, one_set):
+def draw_weights(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    other: np.ndarray,
+    weights: np.ndarray,
+    observed: ObservedPairs,
+    likelihood: Likelihood,
+    slab: Slab,
+    one_set: bool,
+) -> None:
     """Draw all weights in turn, in place.
 
     Parameters
@@ -143,7 +152,13 @@ def draw_weights(rng, z, other, weights, observed, likelihood, slab, one_set):
 
 
 @numpy_kernel
-def draw_shift(rng, shift, observed, likelihood, scale):
+def draw_shift(
+    rng: np.random.Generator,
+    shift: float,
+    observed: ObservedPairs,
+    likelihood: Likelihood,
+    scale: float,
+) -> float:
     """Draw a number that is added to all linear predictors, normal a priori.
 
     Parameters

@@ -84,7 +84,7 @@ def _log_masses(slope, curvature):
 
 
 @numpy_kernel
-def log_factor(slope, curvature, laplace):
+def log_factor(slope: float, curvature: float, laplace: bool) -> float:
     """Log of the factor by which the score of an entry, summed out, multiplies its odds."""
     if curvature == 0.0:
         return 0.0
@@ -104,7 +104,7 @@ def _prior_score(rng, laplace):
 
 
 @numpy_kernel
-def draw_score(rng, slope, curvature, laplace):
+def draw_score(rng: np.random.Generator, slope: float, curvature: float, laplace: bool) -> float:
     """Draw a score given that its entry is there."""
     if curvature == 0.0:
         return _prior_score(rng, laplace)
@@ -199,7 +199,18 @@ def _draw_own_loadings(rng, own, a, left, precision, scale):
 
 
 @numpy_kernel
-def scan_factors(rng, w, a, used, x, precision, rows, scale, process, laplace):
+def scan_factors(
+    rng: np.random.Generator,
+    w: np.ndarray,
+    a: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    precision: np.ndarray,
+    rows: np.ndarray,
+    scale: float,
+    process: np.ndarray,
+    laplace: bool,
+) -> int:
     """Draw the factors of rows in turn, in place; they are in no order afterwards.
 
     Parameters

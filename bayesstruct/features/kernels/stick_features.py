@@ -59,7 +59,14 @@ def _proposals(least, alpha, concentration, discount):
 
 
 @numpy_kernel
-def unseen_probabilities(rng, n, least, alpha, concentration, discount):
+def unseen_probabilities(
+    rng: np.random.Generator,
+    n: int,
+    least: float,
+    alpha: float,
+    concentration: float,
+    discount: float,
+) -> np.ndarray:
     """Draw the probabilities, above a least one, of the features that none of n rows has.
 
     Parameters
@@ -141,7 +148,17 @@ def _draw_entries(rng, z, sums, probability, loading, x, noise, left):
 
 
 @numpy_kernel
-def slice_features(rng, features, loadings, x, noise, scale, alpha, concentration, discount):
+def slice_features(
+    rng: np.random.Generator,
+    features: np.ndarray,
+    loadings: np.ndarray,
+    x: np.ndarray,
+    noise: float,
+    scale: float,
+    alpha: float,
+    concentration: float,
+    discount: float,
+) -> int:
     """Draw the features of all rows once, in place; the columns are in no order afterwards.
 
     Parameters

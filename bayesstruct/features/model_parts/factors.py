@@ -14,7 +14,15 @@ __all__ = ["factor_model"]
 
 
 def factor_model(
-    data, distribution, *, alpha, noise, loading_scale, concentration, discount, max_features
+    data,
+    distribution: str,
+    *,
+    alpha: float | None,
+    noise: float | None,
+    loading_scale: float | None,
+    concentration: float,
+    discount: float,
+    max_features: int | None,
 ) -> pm.Model:
     """Build the model of sparse factors whose scores have this distribution.
 

@@ -1,5 +1,7 @@
 """Prior of the latent features of a set of rows or objects."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -7,13 +9,16 @@ from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, new_dish_rates
 from bayesstruct.features.priors.indian_buffet import IndianBuffet
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["choose_max_features", "features", "mass"]
 
 _SHAPE, _RATE = 2.0, 2.0  # of the gamma prior of the mass
 _MORE = 1e-5  # probability that a draw of the prior has more features than the default maximum
 
 
-def mass(name: str, value: float | None):
+def mass(name: str, value: float | None) -> "float | TensorVariable":
     """Mean number of features of an object: a number, or a variable with a Gamma(2, 2) prior for None."""
     return pm.Gamma(name, _SHAPE, _RATE) if value is None else value
 
@@ -21,7 +26,7 @@ def mass(name: str, value: float | None):
 def choose_max_features(
     n: int,
     given: int | None,
-    alpha,
+    alpha: float | np.ndarray | None,
     concentration: float = 1.0,
     discount: float = 0.0,
     *,
@@ -74,7 +79,16 @@ def _seldom_exceeded(means) -> int:
     return few
 
 
-def features(name, alpha, n, max_features, dims, concentration=1.0, discount=0.0, **options):
+def features(
+    name: str,
+    alpha: "float | TensorVariable",
+    n: int,
+    max_features: int,
+    dims: tuple[str, str],
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    **options,
+) -> "TensorVariable":
     """Add the features of n objects to the model in context.
 
     Parameters

@@ -1,5 +1,7 @@
 """Probabilities of choices between options by elimination of aspects."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -9,6 +11,9 @@ from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.features.priors.feature_interactions import pair_positions
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["AspectProbabilities", "aspect_probabilities"]
 
 
@@ -16,7 +21,7 @@ class AspectProbabilities(OpFromGraph):
     """Probabilities that the first option of each pair is chosen, an Op that recognisers know by its type."""
 
 
-def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
+def aspect_probabilities(feature, weight, first, second, *, lapse=0.0) -> "TensorVariable":
     r"""Probability that the first of two options is chosen, by elimination of aspects.
 
     .. math::

@@ -1,5 +1,7 @@
 """Weights between latent features, and the linear predictors of pairs of objects that they make."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -13,6 +15,9 @@ from bayesstruct.core.recognition import claim, without_casts
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import choice
 from bayesstruct.features.kernels.link_codes import DIAGONAL, FULL, KINDS, SYMMETRIC
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
 
 __all__ = [
     "FeatureInteractions",
@@ -157,7 +162,7 @@ class FeaturePairs(OpFromGraph):
     """Sums of the weights between the features of pairs of objects, an Op that recognisers know by its type."""
 
 
-def feature_pairs(feature, interaction, source, target, *, other=None):
+def feature_pairs(feature, interaction, source, target, *, other=None) -> "TensorVariable":
     r"""Sum up the weights between the features of the two objects of each pair.
 
     .. math:: \sum_{kl} z_{ik} W_{kl} u_{jl}, \qquad \text{or} \quad \sum_k w_k z_{ik} z_{jk}
@@ -207,7 +212,7 @@ def feature_pairs(feature, interaction, source, target, *, other=None):
     return op(*parts, *places)
 
 
-def pair_positions(values, name) -> np.ndarray:
+def pair_positions(values, name: str) -> np.ndarray:
     """Return the positions of objects, one for each pair."""
     values = np.asarray(values)
     if values.ndim != 1 or values.dtype.kind not in "iu" or (values < 0).any():

@@ -4,7 +4,7 @@ See :mod:`bayesstruct.features.kernels.indian_buffet` for the distribution.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
@@ -19,11 +19,15 @@ from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import choice, whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, draw_by_dishes, new_dish_rates
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = [
     "FeatureLoadings",
     "FeatureLoadingsRV",
     "IndianBuffet",
     "IndianBuffetRV",
+    "constant_number",
     "default_max_features",
 ]
 
@@ -36,7 +40,9 @@ SAMPLERS = {
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
-def default_max_features(n, alpha, concentration=1.0, discount=0.0) -> int:
+def default_max_features(
+    n: int, alpha: float, concentration: float = 1.0, discount: float = 0.0
+) -> int:
     """Return a number of columns that a draw of the prior exceeds with probability below 1e-6."""
     from scipy.stats import poisson
 
@@ -184,7 +190,7 @@ def _check_known(alpha, concentration, discount):
     )
 
 
-def constant_number(tensor):
+def constant_number(tensor: "TensorVariable") -> float | None:
     """Return the value of a constant, otherwise None."""
     from pytensor.graph.basic import Constant
 

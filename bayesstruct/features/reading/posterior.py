@@ -8,11 +8,15 @@ two rows share) are read from the draws directly.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.data.arguments import number
 from bayesstruct.graphs.edges import SAMPLE_DIMS, group_dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FEATURE = "feature"
 LOADING = "loading"
@@ -58,7 +62,9 @@ class FeaturePosterior:
         return self.used.sum(axis=-1).reshape(self.feature.shape[:2])
 
 
-def read_features(idata, *, var_name: str = FEATURE, group: str = "posterior") -> FeaturePosterior:
+def read_features(
+    idata: "xr.DataTree | FeaturePosterior", *, var_name: str = FEATURE, group: str = "posterior"
+) -> FeaturePosterior:
     """Check a result once and give access to its parts.
 
     Parameters
@@ -111,7 +117,9 @@ def _loading(draws, latent):
     return loading.values, [str(name) for name in names]
 
 
-def draws_with(idata, var_name: str, group: str, what: str, origin: str):
+def draws_with(
+    idata: "xr.DataTree", var_name: str, group: str, what: str, origin: str
+) -> "xr.Dataset":
     """Return the group of a result that has a variable.
 
     Parameters

@@ -8,6 +8,8 @@ from bayesstruct.features.reading.posterior import FEATURE, LOADING
 from bayesstruct.graphs.edges import SAMPLE_DIMS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import xarray as xr
 
 __all__ = ["feature_quantities", "has_features", "unlabelled"]
@@ -16,13 +18,13 @@ SCORE = "score"
 ROWS = 40  # number of rows (evenly spaced) whose pairs and fitted values are followed
 
 
-def has_features(idata) -> bool:
+def has_features(idata: "xr.DataTree") -> bool:
     """Whether this is a result of a latent-feature model."""
     children = getattr(idata, "children", ())
     return "posterior" in children and FEATURE in idata["posterior"].data_vars
 
 
-def feature_quantities(draws: "xr.Dataset"):
+def feature_quantities(draws: "xr.Dataset") -> "Iterator[tuple[str, xr.DataArray]]":
     """Yield the name and the draws of each quantity that does not depend on the order of features."""
     for name, feature in draws.data_vars.items():
         if _is_binary_matrix(feature):

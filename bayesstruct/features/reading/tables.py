@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.features.reading.posterior import FEATURE, match, mean_products, read_features
+from bayesstruct.features.reading.posterior import (
+    FEATURE,
+    FeaturePosterior,
+    match,
+    mean_products,
+    read_features,
+)
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
 from bayesstruct.graphs.summaries import interval_probability
 
@@ -115,7 +121,8 @@ def feature_table(
     Returns
     -------
     pandas.DataFrame
-        One row for each feature of the reference draw, named 1, 2, ... in decreasing order of their numbers of rows, with
+        One row for each feature of the reference draw, named 1, 2, ... in decreasing order of their numbers of
+        rows, with
 
         probability
             Share of the draws that have the feature.
@@ -155,7 +162,13 @@ def feature_table(
     return matched_table(posterior, overlap, ci_prob, share, ("feature", "share"))
 
 
-def matched_table(posterior, overlap, ci_prob, values, names) -> "pd.DataFrame":
+def matched_table(
+    posterior: FeaturePosterior,
+    overlap: float,
+    ci_prob: float,
+    values: np.ndarray,
+    names: tuple[str, str],
+) -> "pd.DataFrame":
     """Summarise every column of the reference draw, and one value of each, (draws, latent).
 
     ``names`` are the names of the column and of the value.
@@ -278,7 +291,7 @@ def loading_table(
     )
 
 
-def feature_summaries(values: np.ndarray, present: np.ndarray, ci_prob: float):
+def feature_summaries(values: np.ndarray, present: np.ndarray, ci_prob: float) -> np.ndarray:
     """Mean and interval of each column over the draws in which it is present.
 
     The interval of a single draw is NaN.

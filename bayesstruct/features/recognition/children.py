@@ -1,11 +1,18 @@
-"""What depends on a set of features."""
+"""Variables that depend on a set of features."""
+
+from typing import TYPE_CHECKING
 
 from bayesstruct.core.recognition import NotRecognized, children_of, is_op
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from pytensor.tensor import TensorVariable
 
 __all__ = ["children_of_kinds"]
 
 
-def children_of_kinds(model, feature, kinds) -> list:
+def children_of_kinds(model: "pm.Model", feature: "TensorVariable", kinds) -> list:
     """Return the variables that depend on features: one of each kind and no other.
 
     Parameters

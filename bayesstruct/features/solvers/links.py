@@ -20,7 +20,7 @@ import numpy as np
 from bayesstruct.features.kernels.indian_buffet import log_buffet
 from bayesstruct.features.kernels.link_codes import LIKELIHOODS, probabilities
 from bayesstruct.features.kernels.link_likelihoods import Likelihood
-from bayesstruct.features.kernels.link_sampler import LinkState
+from bayesstruct.features.kernels.link_sampler import LinkSampler, LinkState
 from bayesstruct.features.kernels.link_weights import draw_shift
 
 __all__ = ["LinkFeatures", "link_features"]
@@ -217,7 +217,16 @@ def _prune(search, value):
 
 
 def link_features(
-    sampler, link, y, offset, matrices, buffets, scale, rng, *, restarts=1
+    sampler: LinkSampler,
+    link: str,
+    y: np.ndarray,
+    offset: float | np.ndarray,
+    matrices: tuple[tuple[int, int], tuple[int, int]],
+    buffets: list,
+    scale: float,
+    rng: np.random.Generator,
+    *,
+    restarts: int = 1,
 ) -> LinkFeatures:
     """Search for features of pairs with a large joint density.
 

@@ -30,8 +30,8 @@ class AspectFeatureGibbs(FeatureStep):
     """Gibbs sampler of the aspects by which options are chosen, and of their weights.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
-    :class:`bayesstruct.distributions.FeatureInteractions` where these go into :func:`bayesstruct.distributions.aspect_probabilities`. One
-    call visits all options (:func:`bayesstruct.features.kernels.aspect_features.scan_aspects`), then all weights. The
+    :class:`bayesstruct.distributions.FeatureInteractions` if these go into
+    :func:`bayesstruct.distributions.aspect_probabilities`. One call visits all options (:func:`bayesstruct.features.kernels.aspect_features.scan_aspects`), then all weights. The
     lapse, the scale of the weights and the parameters of the process are left to other steps.
 
     Raises
@@ -50,8 +50,8 @@ class AspectFeatureGibbs(FeatureStep):
 
     name = "aspect_feature_gibbs"
     supported = (
-        "Supported is one observed Binomial with constant `n` whose probability is `bs.distributions.aspect_probabilities` of an "
-        "IndianBuffet and its positive diagonal FeatureInteractions, on which nothing else depends; "
+        "Supported is one observed Binomial with constant `n` whose probability is "
+        "`bs.distributions.aspect_probabilities` of an IndianBuffet and its positive diagonal FeatureInteractions, on which nothing else depends; "
         "bs.models.elimination_by_aspects makes these"
     )
     _state_class = AspectFeatureGibbsState

@@ -72,7 +72,7 @@ class FeatureStep(GibbsStep):
         return random_left_order(self.rng, z)
 
 
-def random_left_order(rng, z) -> np.ndarray:
+def random_left_order(rng: np.random.Generator, z: np.ndarray) -> np.ndarray:
     """Order of the columns of a binary matrix as in an IndianBuffet; equal columns come in random order.
 
     What belongs to equal columns is exchangeable.
@@ -92,6 +92,6 @@ def random_left_order(rng, z) -> np.ndarray:
     return order[left_order(z[:, order])]
 
 
-def is_initial(feature) -> bool:
+def is_initial(feature: np.ndarray) -> bool:
     """Whether there is one feature, which all rows have: the initial point of an IndianBuffet."""
     return bool(feature[:, 0].all() and not feature[:, 1:].any())

@@ -31,8 +31,8 @@ class HiddenCauseGibbs(FeatureStep):
     """Gibbs sampler of the hidden causes of binary variables, and of the rows in which they are active.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
-    :class:`bayesstruct.distributions.CauseActivations` under a :class:`bayesstruct.distributions.NoisyOr`. One call visits the
-    causes of all variables (:func:`bayesstruct.features.kernels.hidden_causes.scan_causes`), then all activities, and
+    :class:`bayesstruct.distributions.CauseActivations` under a :class:`bayesstruct.distributions.NoisyOr`. One call
+    visits the causes of all variables (:func:`bayesstruct.features.kernels.hidden_causes.scan_causes`), then all activities, and
     tries to merge causes and to split some. Probabilities and the parameters of the process are left to other
     steps.
 
@@ -44,9 +44,9 @@ class HiddenCauseGibbs(FeatureStep):
 
     Notes
     -----
-    In the first half of a warm-up the leak falls from 0.4 to its value: which causes variables have is then less certain, and
-    a chain finds its way from one set of causes to another. Strength, leak and base rate are one number each: variables or
-    rows with probabilities of their own are refused. Statistics of each draw: ``n_features``.
+    In the first half of a warm-up the leak falls from 0.4 to its value: which causes variables have is then less
+    certain, and a chain finds its way from one set of causes to another. Strength, leak and base rate are one number
+    each: variables or rows with probabilities of their own are refused. Statistics of each draw: ``n_features``.
     """
 
     name = "hidden_cause_gibbs"

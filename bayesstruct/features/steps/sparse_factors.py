@@ -24,8 +24,8 @@ class SparseFactorGibbs(FeatureStep):
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` with its
     :class:`bayesstruct.distributions.FeatureScores` and :class:`bayesstruct.distributions.FeatureLoadings` under
     :class:`bayesstruct.distributions.FactorRows`. One call visits all rows
-    (:func:`bayesstruct.features.kernels.sparse_factors.scan_factors`), tries to split factors and to merge some with the
-    loadings summed out, draws the loadings, and moves the scale of each factor between scores and loadings.
+    (:func:`bayesstruct.features.kernels.sparse_factors.scan_factors`), tries to split factors and to merge some with
+    the loadings summed out, draws the loadings, and moves the scale of each factor between scores and loadings.
     Noise, the scale of the loadings and the parameters of the process are left to other steps.
 
     Raises

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def check_mass(alpha) -> None:
+def check_mass(alpha: float) -> None:
     """Refuse a mass for which there is no such process.
 
     Raises
@@ -45,7 +45,7 @@ def check_mass(alpha) -> None:
         raise ValueError(f"`alpha` of a ChineseRestaurant must be finite and above 0, not {alpha}")
 
 
-def log_restaurant(counts, alpha) -> float:
+def log_restaurant(counts: np.ndarray, alpha: float) -> float:
     """Log probability of a partition with clusters of these sizes.
 
     Parameters
@@ -61,12 +61,12 @@ def log_restaurant(counts, alpha) -> float:
     )
 
 
-def mean_clusters(n, alpha) -> float:
+def mean_clusters(n: int, alpha: float) -> float:
     """Mean number of clusters of n objects."""
     return float((alpha / (alpha + np.arange(n))).sum())
 
 
-def draw_labels(rng, n, alpha) -> np.ndarray:
+def draw_labels(rng: np.random.Generator, n: int, alpha: float) -> np.ndarray:
     """Draw a partition of n objects, as labels in the order of their appearance.
 
     Joining a cluster in proportion to its size is the same as following an earlier object chosen uniformly.
@@ -95,7 +95,7 @@ def draw_labels(rng, n, alpha) -> np.ndarray:
 
 
 @kernel
-def relabel(labels, names):
+def relabel(labels: np.ndarray, names: np.ndarray) -> int:
     """Rename clusters in the order of their appearance, in place.
 
     Parameters

@@ -107,7 +107,7 @@ def _columns_of(*elements):
 structref.define_constructor(_columns_of, _ColumnsReference, _Columns._fields)
 
 
-def log_gains(shape, n) -> np.ndarray:
+def log_gains(shape: float, n: int) -> np.ndarray:
     """Return log Gamma(a + m/2 + 1/2) - log Gamma(a + m/2) for m = 0, ..., n."""
     from scipy.special import gammaln
 
@@ -132,7 +132,7 @@ def _refresh(columns, k):
 
 
 @numpy_inner
-def clear_cluster(columns, k):
+def clear_cluster(columns: object, k: int) -> None:
     """Empty a cluster."""
     columns.count[k] = 0
     for j in range(columns.total.shape[1]):
@@ -142,7 +142,7 @@ def clear_cluster(columns, k):
 
 
 @numpy_inner
-def copy_cluster(columns, source, target):
+def copy_cluster(columns: object, source: int, target: int) -> None:
     """Make a cluster the same as another."""
     columns.count[target] = columns.count[source]
     columns.constant[target] = columns.constant[source]
@@ -155,7 +155,7 @@ def copy_cluster(columns, source, target):
 
 
 @numpy_inner
-def add_row(columns, k, i, sign):
+def add_row(columns: object, k: int, i: int, sign: float) -> None:
     """Put row i into a cluster (sign 1), or take it out (-1)."""
     columns.count[k] += sign
     if columns.count[k] == 0:
@@ -169,7 +169,7 @@ def add_row(columns, k, i, sign):
 
 
 @numpy_inner
-def log_row(columns, k, i):
+def log_row(columns: object, k: int, i: int) -> float:
     """Log density of row i as a further row of a cluster."""
     row = columns.x[i]
     n = columns.count[k]
@@ -185,7 +185,7 @@ def log_row(columns, k, i):
 
 
 @numpy_inner
-def fill_columns(x, labels, prior, size):
+def fill_columns(x: np.ndarray, labels: np.ndarray, prior: ColumnPrior, size: int):
     """Make clusters from labels; those from the largest label on are empty.
 
     Parameters
@@ -227,7 +227,9 @@ def fill_columns(x, labels, prior, size):
 
 
 @numpy_inner
-def draw_moments(rng, columns, k, mean, variance):
+def draw_moments(
+    rng: np.random.Generator, columns: object, k: int, mean: np.ndarray, variance: np.ndarray
+) -> None:
     """Draw means and variances of the columns of a cluster into two (p,) arrays."""
     n = columns.count[k]
     for j in range(mean.shape[0]):
@@ -240,7 +242,7 @@ def draw_moments(rng, columns, k, mean, variance):
 
 
 @numpy_inner
-def pick(rng, logs, count):
+def pick(rng: np.random.Generator, logs: np.ndarray, count: int) -> int:
     """Draw one of the first `count` in proportion to the exponentials of their weights, which change."""
     top = -np.inf
     for a in range(count):

@@ -10,8 +10,8 @@ in proportion to its size, an empty one in proportion to an equal part of :math:
 predictive density of the row in the cluster.
 
 **Coefficients** (Murray, Adams and MacKay 2010): the present coefficients and a draw of their prior span an
-ellipse; points of it are proposed, closer and closer to the present ones, until the likelihood of one is above a level drawn below the
-present likelihood.
+ellipse; points of it are proposed, closer and closer to the present coefficients, until the likelihood of one is
+above a level drawn below the present likelihood.
 
 References
 ----------
@@ -27,6 +27,7 @@ import numpy as np
 
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.mixtures.kernels.mixture_columns import (
+    ColumnPrior,
     add_row,
     draw_moments,
     fill_columns,
@@ -176,7 +177,18 @@ def _move_coefficients(rng, data, members, coefficient):
 
 
 @numpy_kernel
-def scan_glm(rng, labels, order, x, prior, data, alpha, coefficients, empty, moves):
+def scan_glm(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    order: np.ndarray,
+    x: np.ndarray,
+    prior: ColumnPrior,
+    data: Responses,
+    alpha: float,
+    coefficients: np.ndarray,
+    empty: int,
+    moves: int,
+) -> bool:
     """Draw the labels of all rows once, then the coefficients of clusters, in place.
 
     Parameters
@@ -224,7 +236,13 @@ def scan_glm(rng, labels, order, x, prior, data, alpha, coefficients, empty, mov
 
 
 @numpy_kernel
-def draw_columns(rng, labels, x, prior, moments):
+def draw_columns(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    x: np.ndarray,
+    prior: ColumnPrior,
+    moments: np.ndarray,
+) -> None:
     """Draw means and variances of the columns given labels, in place; those of empty clusters are zero.
 
     Parameters

@@ -23,8 +23,8 @@ covariance :math:`s (T^\top T)^{-1}`, and :math:`s \sim \mathrm{IG}(a + n/2, \rh
     p(y \mid d) = \frac{\Gamma(a_n + 1/2)}{\Gamma(a_n)} \bigl(\pi \rho^2 (1 + q)\bigr)^{-1/2}
         \Bigl(1 + \frac{w_m^2}{1 + q}\Bigr)^{-a_n - 1/2}, \qquad a_n = a + n / 2,
 
-a Student distribution; the formula in appendix A of Hannah, Blei and Powell (2011) is not a density. Rows come and go by
-updates of rank one.
+a Student distribution; the formula in appendix A of Hannah, Blei and Powell (2011) is not a density. Rows come and go
+by updates of rank one.
 
 **Labels.** A scan is Gibbs sampling (Neal 2000, algorithm 3). Then clusters are split and merged: two rows are
 chosen; if one cluster has both, its other rows are assigned to two new ones, in random order and in
@@ -345,7 +345,16 @@ def _split_or_merge(rng, labels, clusters, log_alpha, max_clusters):
 
 
 @numpy_kernel
-def scan_labels(rng, labels, order, table, priors, alpha, max_clusters, moves):
+def scan_labels(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    order: np.ndarray,
+    table: tuple,
+    priors: tuple,
+    alpha: float,
+    max_clusters: int,
+    moves: int,
+) -> bool:
     """Draw the labels of all rows once, in place, then propose splits and merges.
 
     Parameters
@@ -381,7 +390,15 @@ def scan_labels(rng, labels, order, table, priors, alpha, max_clusters, moves):
 
 
 @numpy_kernel
-def draw_parameters(rng, labels, table, priors, moments, coefficients, noise):
+def draw_parameters(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    table: tuple,
+    priors: tuple,
+    moments: np.ndarray,
+    coefficients: np.ndarray,
+    noise: np.ndarray,
+) -> None:
     """Draw the parameters of clusters given labels, in place; those of empty ones are zero.
 
     Parameters

@@ -21,7 +21,7 @@ from bayesstruct.features.priors.indian_buffet import constant_number
 __all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_max_clusters"]
 
 
-def default_max_clusters(n, alpha) -> int:
+def default_max_clusters(n: int, alpha: float) -> int:
     """Return a number of clusters that a draw of the prior exceeds with probability below 1e-6."""
     from scipy.stats import poisson
 

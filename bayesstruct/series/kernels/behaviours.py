@@ -71,7 +71,7 @@ class BehaviourPrior(NamedTuple):
 
 
 @numpy_kernel
-def fit_windows(x, starts):
+def fit_windows(x: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Summarise windows of each series, to which new behaviours are fitted.
 
     Parameters
@@ -115,7 +115,13 @@ def _fitted(window, j, variance, prior):
 
 
 @numpy_inner
-def draw_new_behaviour(rng, windows, prior, mean, deviation):
+def draw_new_behaviour(
+    rng: np.random.Generator,
+    windows: np.ndarray,
+    prior: BehaviourPrior,
+    mean: np.ndarray,
+    deviation: np.ndarray,
+) -> None:
     """Draw means and standard deviations of a new behaviour from the mixture, in place."""
     shape, rate = prior.variance_shape, prior.variance_rate
     from_prior = rng.random() < _PRIOR_SHARE
@@ -132,7 +138,9 @@ def draw_new_behaviour(rng, windows, prior, mean, deviation):
 
 
 @numpy_inner
-def log_new_behaviour(windows, prior, mean, deviation):
+def log_new_behaviour(
+    windows: np.ndarray, prior: BehaviourPrior, mean: np.ndarray, deviation: np.ndarray
+) -> float:
     """Log ratio of the density of the mixture to that of the prior, for a new behaviour."""
     shape, rate, tau = prior.variance_shape, prior.variance_rate, prior.mean_scale
     out = 0.0
@@ -158,13 +166,15 @@ def log_new_behaviour(windows, prior, mean, deviation):
 
 
 @numpy_inner
-def draw_log_gamma(rng, shape):
+def draw_log_gamma(rng: np.random.Generator, shape: float) -> float:
     """Draw the logarithm of a gamma variable, which itself may underflow."""
     return math.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential() / shape
 
 
 @numpy_inner
-def weights_to_logs(rng, weights, places, prior):
+def weights_to_logs(
+    rng: np.random.Generator, weights: np.ndarray, places: np.ndarray, prior: BehaviourPrior
+) -> None:
     """Turn the weights of each row into logarithms whose sum is a draw from its prior, in place.
 
     The sum of the gamma weights of a row is independent of the row, and so of the data. Probabilities below the
@@ -186,7 +196,7 @@ def weights_to_logs(rng, weights, places, prior):
 
 
 @numpy_inner
-def logs_to_probabilities(weights, places, p):
+def logs_to_probabilities(weights: np.ndarray, places: np.ndarray, p: np.ndarray) -> None:
     """Turn the logarithms of weights back into transition probabilities, in place."""
     probabilities_from_logs(weights, places, p)
     for a in range(places.shape[0]):
@@ -195,7 +205,9 @@ def logs_to_probabilities(weights, places, p):
 
 
 @numpy_inner
-def draw_log_weights(rng, weights, places, k, prior):
+def draw_log_weights(
+    rng: np.random.Generator, weights: np.ndarray, places: np.ndarray, k: int, prior: BehaviourPrior
+) -> None:
     """Draw the logarithms of the weights from and to behaviour k from their prior, in place."""
     for a in places:
         if a != k:

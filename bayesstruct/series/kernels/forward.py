@@ -30,7 +30,9 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 
 @numpy_inner
-def fill_log_densities(logs, k, mean, deviation, x):
+def fill_log_densities(
+    logs: np.ndarray, k: int, mean: np.ndarray, deviation: np.ndarray, x: np.ndarray
+) -> None:
     """Put the log densities of rows in a state into column k."""
     for t in range(x.shape[0]):
         total = 0.0
@@ -47,7 +49,7 @@ def fill_log_densities(logs, k, mean, deviation, x):
 
 
 @numpy_inner
-def own_behaviours(z, places):
+def own_behaviours(z: np.ndarray, places: np.ndarray) -> int:
     """List the behaviours of a series in `places`; return their number."""
     m = 0
     for k in range(z.shape[0]):
@@ -58,7 +60,7 @@ def own_behaviours(z, places):
 
 
 @numpy_inner
-def transition_probabilities(weights, places, p):
+def transition_probabilities(weights: np.ndarray, places: np.ndarray, p: np.ndarray) -> None:
     """Put the transition probabilities among the behaviours of a series into `p`."""
     m = places.shape[0]
     for a in range(m):
@@ -71,7 +73,7 @@ def transition_probabilities(weights, places, p):
 
 
 @numpy_inner
-def probabilities_from_logs(weights, places, p):
+def probabilities_from_logs(weights: np.ndarray, places: np.ndarray, p: np.ndarray) -> None:
     """Put the transition probabilities into `p`, given the logarithms of weights."""
     m = places.shape[0]
     for a in range(m):
@@ -87,7 +89,9 @@ def probabilities_from_logs(weights, places, p):
 
 
 @numpy_inner
-def filter_states(p, columns, logs, filtered, gains):
+def filter_states(
+    p: np.ndarray, columns: np.ndarray, logs: np.ndarray, filtered: np.ndarray, gains: np.ndarray
+) -> float:
     """Log density of a series by the forward algorithm.
 
     ``p`` are its transition probabilities, ``columns`` its behaviours in `logs`. Puts the probabilities of each state
@@ -122,7 +126,14 @@ def filter_states(p, columns, logs, filtered, gains):
 
 
 @numpy_kernel
-def forward_gains(z, weights, mean, deviation, x, starts):
+def forward_gains(
+    z: np.ndarray,
+    weights: np.ndarray,
+    mean: np.ndarray,
+    deviation: np.ndarray,
+    x: np.ndarray,
+    starts: np.ndarray,
+) -> np.ndarray:
     """Log density of each row given the rows of its series before it.
 
     Parameters
@@ -156,7 +167,15 @@ def forward_gains(z, weights, mean, deviation, x, starts):
 
 
 @numpy_kernel
-def smooth_series(z, weights, mean, deviation, x, starts, out):
+def smooth_series(
+    z: np.ndarray,
+    weights: np.ndarray,
+    mean: np.ndarray,
+    deviation: np.ndarray,
+    x: np.ndarray,
+    starts: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Add the probability of each behaviour in each row, given all rows of its series, to `out`.
 
     Parameters

@@ -19,6 +19,7 @@ import numpy as np
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
 from bayesstruct.series.kernels.behaviours import (
+    BehaviourPrior,
     draw_log_weights,
     draw_new_behaviour,
     log_new_behaviour,
@@ -186,7 +187,17 @@ def _birth_or_death(
 
 
 @numpy_kernel
-def scan_behaviours(rng, z, weights, theta, prior, x, starts, windows, order):
+def scan_behaviours(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    weights: np.ndarray,
+    theta: np.ndarray,
+    prior: BehaviourPrior,
+    x: np.ndarray,
+    starts: np.ndarray,
+    windows: np.ndarray,
+    order: np.ndarray,
+) -> bool:
     """Draw which behaviours the series have, in place, the states summed out.
 
     Parameters

@@ -9,7 +9,11 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
-from bayesstruct.series.kernels.behaviours import draw_log_gamma, logs_to_probabilities
+from bayesstruct.series.kernels.behaviours import (
+    BehaviourPrior,
+    draw_log_gamma,
+    logs_to_probabilities,
+)
 from bayesstruct.series.kernels.forward import (
     fill_log_densities,
     filter_states,
@@ -68,7 +72,16 @@ def _draw_emissions(rng, theta, k, prior, x, states):
 
 
 @numpy_kernel
-def draw_given_states(rng, z, weights, theta, prior, x, starts, states):
+def draw_given_states(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    weights: np.ndarray,
+    theta: np.ndarray,
+    prior: BehaviourPrior,
+    x: np.ndarray,
+    starts: np.ndarray,
+    states: np.ndarray,
+) -> None:
     """Draw states, then transitions (into `weights`) and emissions given them, in place.
 
     Parameters
