@@ -219,7 +219,7 @@ def test_the_model_refuses_bad_tables():
     table, _ = two_lines(20)
     for data, response, words in [
         (table.assign(a=np.nan), "y", "'a'"),
-        (table.assign(a=table["a"].where(table["a"] > 0)), "y", "'a': missing cells"),
+        (table.assign(a=table["a"].where(table["a"] > 0)), "y", "'a': missing values"),
         (table.assign(b=1.0), "y", "'b'"),
         (table.assign(b="text"), "y", "'b'"),
         (table.assign(b=np.inf), "y", "'b'"),

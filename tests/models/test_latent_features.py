@@ -104,7 +104,7 @@ def test_the_model_samples_predicts_and_has_pointwise_densities():
     assert model.named_vars.keys() >= {"alpha", "noise", "loading_scale", "loading"}
 
 
-def test_missing_cells_are_drawn_and_the_table_is_predicted():
+def test_missing_values_are_drawn_and_the_table_is_predicted():
     x, _ = two_features()
     gaps = np.array(x)
     gaps[np.random.default_rng(1).random(x.shape) < 0.08] = np.nan

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.arguments import number
-from bayesstruct.graphs.edges import SAMPLE_DIMS, group_dataset
+from bayesstruct.graphs.edges import SAMPLE_DIMS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -141,7 +141,12 @@ def draws_with(
             "Expected the xarray.DataTree that pm.sample() returns, got "
             f"{type(idata).__module__}.{type(idata).__name__}. Pass the whole tree, not idata.posterior."
         )
-    draws = group_dataset(idata, group)
+    if group not in idata.children:
+        found = ", ".join(idata.children) or "none"
+        raise ValueError(
+            f"This result has no group `{group}` (its groups: {found}). Was it sampled from {origin}?"
+        )
+    draws = idata[group].to_dataset()
     if var_name not in draws:
         found = ", ".join(map(str, draws.data_vars)) or "nothing"
         raise ValueError(

@@ -26,7 +26,7 @@ def test_draws_in_any_order_have_converged():
     ]
 
 
-def test_fitted_cells_are_scores_times_loadings():
+def test_fitted_values_are_scores_times_loadings():
     tree = shuffled_features(Z, LOADING, chains=2, draws=50)
     feature, loading = (tree["posterior"][name] for name in ("feature", "loading"))
     rng = np.random.default_rng(1)

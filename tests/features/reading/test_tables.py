@@ -119,7 +119,7 @@ def test_no_features_at_all():
     assert bs.feature_count_probabilities(tree).tolist() == [1.0]
 
 
-def test_what_is_no_such_result_is_refused():
+def test_other_results_are_refused():
     tree = feature_posterior(np.ones((1, 5, 4, 3), np.int8))
     with pytest.raises(TypeError, match="whole tree"):
         bs.feature_table(tree["posterior"].to_dataset())

@@ -307,7 +307,7 @@ def test_the_step_is_assigned_outside_of_a_context():
     assert sum(map(len, methods.values())) == len(model.free_RVs)
 
 
-def test_a_chain_without_room_stops_with_the_remedy():
+def test_a_chain_with_too_many_features_stops_with_the_remedy():
     table, _ = simulated(30)
     with elimination_by_aspects(table, max_features=1, alpha=6.0) as model:
         step = AspectFeatureGibbs(

@@ -99,9 +99,9 @@ def test_weights_between_two_sets():
     z, u = np.array([[1, 0], [0, 0]], np.int8), np.array([[1, 1, 0]], np.int8)
     draw = pm.draw(FeatureInteractions.dist(z, 1.0, other=u), random_seed=2)
     assert draw.shape == (2, 3) and np.array_equal(draw != 0, [[1, 1, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match="'full' where there is another set"):
+    with pytest.raises(ValueError, match="'full' where objects are of two sets"):
         FeatureInteractions.dist(z, 1.0, other=u, kind="symmetric")
-    with pytest.raises(ValueError, match="`kind` is one of"):
+    with pytest.raises(ValueError, match="`kind` must be one of"):
         FeatureInteractions.dist(z, 1.0, kind="round")
 
 
@@ -132,7 +132,7 @@ def test_links_have_accurate_log_probabilities():
     logp = pm.logp(cause, np.array([1, 0, 1])).eval()
     assert np.allclose(logp, [np.log(1e-9), -0.5, np.log(1 - np.exp(-2.0))], rtol=1e-8)
     assert pm.logp(FeatureLinks.dist(0.3), 2).eval() == -np.inf
-    with pytest.raises(ValueError, match="`link` is one of"):
+    with pytest.raises(ValueError, match="`link` must be one of"):
         FeatureLinks.dist(0.0, link="loglog")
 
 
@@ -497,7 +497,7 @@ def test_pm_sample_assigns_the_step():
     assert {v.name for v in chosen[LinkFeatureGibbs]} == {"feature", "interaction"}
 
 
-def test_a_chain_without_room_stops_with_the_remedy():
+def test_a_chain_with_too_many_features_stops_with_the_remedy():
     rng = np.random.default_rng(6)
     source, target = np.triu_indices(12, 1)
     with pm.Model() as model:
@@ -572,7 +572,7 @@ def test_the_search_finds_planted_features_of_two_sets():
     assert np.sqrt(np.mean((eta - y) ** 2)) < 0.8
 
 
-def test_predictors_of_a_state_leave_out_what_is_not_used():
+def test_predictors_of_a_state_leave_out_unused_features():
     rng = np.random.default_rng(10)
     z, w = rng.integers(0, 2, (6, 4)).astype(np.int8), rng.normal(size=(4, 4))
     z[:, 1] = 0
