@@ -4,7 +4,7 @@ from bayesstruct.features.steps.aspect_features import AspectFeatureGibbs
 from bayesstruct.features.steps.finite_features import FiniteFeatureMetropolis
 from bayesstruct.features.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.features.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
-from bayesstruct.features.steps.links import DyadicFeatureGibbs
+from bayesstruct.features.steps.links import LinkFeatureGibbs
 from bayesstruct.features.steps.sparse_factors import SparseFactorGibbs
 from bayesstruct.fields.steps.missing import PairwiseCells
 from bayesstruct.fields.steps.spike_slab import PairwiseSpikeSlab
@@ -20,13 +20,13 @@ from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
 __all__ = [
     "AspectFeatureGibbs",
     "DirichletMixtureGibbs",
-    "DyadicFeatureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
     "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",
     "LatentFeatureSlice",
+    "LinkFeatureGibbs",
     "NetworkMCMC",
     "OrderNetworkMCMC",
     "PairwiseCells",

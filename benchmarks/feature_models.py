@@ -1,12 +1,14 @@
-"""Latent features of other tables: cost of a draw, and what was planted found again.
+"""Latent features of other tables: cost of a draw, and recovery of the true features.
 
     uv run python benchmarks/feature_models.py            # about three minutes
+    uv run python benchmarks/feature_models.py --tables 1 --draws 50            # a minute
 
 Two tables each: `hidden_causes` on 500 rows of 20 binary columns with four causes, `sparse_factor_analysis` and `infinite_ica` on 200
 rows of eight columns with two factors, `elimination_by_aspects` on all pairs of ten options. CPU seconds are those of
 ``pm.sample`` with two chains of 500 + 500 draws, compilation included; a draw is one call of the step alone.
 """
 
+import argparse
 import logging
 import os
 import time
@@ -19,7 +21,7 @@ import pymc as pm
 
 import bayesstruct as bs
 
-DRAWS = 500
+OPTIONS = argparse.Namespace(tables=2, draws=500)
 
 
 def timed(model, names):
@@ -27,9 +29,14 @@ def timed(model, names):
     begin = time.process_time()
     with model:
         idata = pm.sample(
-            DRAWS, tune=DRAWS, chains=2, cores=1, random_seed=1, progressbar=False,
+            OPTIONS.draws,
+            tune=OPTIONS.draws,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         spent = time.process_time() - begin
         methods = pm.sampling.mcmc.assign_step_methods(model)[1]
         [kind] = [m for m in methods if model.rvs_to_values[model["feature"]] in methods[m]]
@@ -96,10 +103,18 @@ def choices(seed, n=10, trials=30):
     report("elimination by aspects", idata, *cost, text)
 
 
-if __name__ == "__main__":
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tables", type=int, default=OPTIONS.tables)
+    parser.add_argument("--draws", type=int, default=OPTIONS.draws)
+    parser.parse_args(namespace=OPTIONS)
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    for seed in (0, 1):
+    for seed in range(OPTIONS.tables):
         causes(seed)
         factors(bs.models.sparse_factor_analysis, seed)
         factors(bs.models.infinite_ica, seed)
         choices(seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Latent features: cost of a sweep, starts without a search, held-out cells against principal components.
+"""Latent features: cost of a sweep, starts without a search, held-out values against principal components.
 
     uv run python benchmarks/latent_features.py                  # all parts, about ten minutes
     uv run python benchmarks/latent_features.py cost --large     # one part, and 100,000 rows
@@ -25,7 +25,7 @@ from bayesstruct.features.kernels.indian_buffet import log_buffet, new_dish_rate
 from bayesstruct.features.kernels.latent_features import log_likelihood, scan_rows
 from bayesstruct.solvers import latent_features
 
-ROOM, NOISE, D, K = 40, 0.5, 36, 10
+MAX_FEATURES, NOISE, D, K = 40, 0.5, 36, 10
 IMAGES = """
     010000 111000 010000 000000 000000 000000
     000111 000101 000111 000000 000000 000000
@@ -49,7 +49,7 @@ def sweep(rng, feature, x, exchanges=0, noise=NOISE):
 
 
 def with_room(z):
-    feature = np.zeros((len(z), ROOM), np.int8)
+    feature = np.zeros((len(z), MAX_FEATURES), np.int8)
     feature[:, : z.shape[1]] = z
     return feature
 
@@ -203,11 +203,11 @@ def without_search(seeds=20):
         )
 
 
-# --- held-out cells --------------------------------------------------------------------------
+# --- held-out values --------------------------------------------------------------------------
 
 
 def principal_components(x, rank, sweeps=500):
-    """Fill missing cells by components of the table that is filled by them, until nothing changes."""
+    """Fill missing values by components of the table that is filled by them, until nothing changes."""
     missing = np.isnan(x)
     filled = np.where(missing, np.nanmean(x, axis=0), x)
     for _ in range(sweeps):
@@ -221,30 +221,35 @@ def principal_components(x, rank, sweeps=500):
     return filled[missing]
 
 
-def posterior_means(x, seed, noise, room):
+def posterior_means(x, seed, noise, max_features):
     import pymc as pm
 
     from bayesstruct.models import latent_features as model_of
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with model_of(x, noise=noise, max_features=room):
+        with model_of(x, noise=noise, max_features=max_features):
             idata = pm.sample(
-                400, tune=300, chains=1, random_seed=seed, progressbar=False, quiet=True,
+                400,
+                tune=300,
+                chains=1,
+                random_seed=seed,
+                progressbar=False,
+                quiet=True,
                 compute_convergence_checks=False,
-            )  # fmt: skip
+            )
     number = float(idata["posterior"]["n_features"].mean())
     return idata["posterior"]["x_unobserved"].values[0].mean(axis=0), number
 
 
 def held_out(seeds=2):
-    """A tenth of the cells of standardised tables; the rank is the best one for the held-out cells."""
+    """A tenth of the values of standardised tables; the rank is the best one for the held-out values."""
     import bayesstruct as bs
 
     tables = {name: bs.load_dataset(name).to_numpy(float) for name in ("sachs", "anes96", "reinis")}
     tables["sachs"] = np.log(tables["sachs"])
     runs = [(name, 0.8, 60) for name in tables] + [("sachs", None, 120)]
-    for name, noise, room in runs:
+    for name, noise, max_features in runs:
         rows = []
         for seed in range(seeds):
             missing = np.random.default_rng(seed).random(tables[name].shape) < 0.1
@@ -254,7 +259,7 @@ def held_out(seeds=2):
             )
             truth = truth[missing]
             error = [rmse(principal_components(x, r), truth) for r in range(x.shape[1] - 1)]
-            means, number = posterior_means(x, seed, noise, room)
+            means, number = posterior_means(x, seed, noise, max_features)
             rows.append((rmse(means, truth), min(error), np.argmin(error), number))
         ours, theirs, rank, number = np.mean(rows, axis=0)
         print(

@@ -27,9 +27,9 @@ import pymc as pm
 import bayesstruct as bs
 
 from bayesstruct.features.kernels.indian_buffet import draw_by_dishes
-from bayesstruct.features.kernels.link_likelihoods import Law
-from bayesstruct.features.kernels.link_sampler import DyadicSampler, DyadicState
-from bayesstruct.features.solvers.links import dyadic_features
+from bayesstruct.features.kernels.link_likelihoods import Likelihood
+from bayesstruct.features.kernels.link_sampler import LinkSampler, LinkState
+from bayesstruct.features.solvers.links import link_features
 
 FOLDS, DRAWS, TUNE, CHAINS = 5, 1000, 500, 2
 
@@ -89,9 +89,14 @@ def posterior(graph, pairs, hidden, seed):
     begin = time.process_time()
     with bs.models.link_prediction(graph, unobserved=unobserved):
         idata = pm.sample(
-            DRAWS, tune=TUNE, chains=CHAINS, cores=1, random_seed=seed, progressbar=False,
+            DRAWS,
+            tune=TUNE,
+            chains=CHAINS,
+            cores=1,
+            random_seed=seed,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
     spent = time.process_time() - begin
     table = bs.link_probabilities(idata)
     known = {
@@ -140,15 +145,15 @@ def milliseconds(n, features=5, sweeps=10):
     z, weights = np.zeros((n, 30), np.int8), np.zeros((30, 30))
     z[:, :features], weights[:features, :features] = truth.feature.values, truth.interaction
     sampler, state = (
-        DyadicSampler(source, target, (n, n), True, 1, False),
-        DyadicState(z, z, weights),
+        LinkSampler(source, target, (n, n), True, 1, False),
+        LinkState(z, z, weights),
     )
-    law, buffets = Law(0, 1.0), [(1.0, 1.0, 0.0)] * 2
+    likelihood, buffets = Likelihood(0, 1.0), [(1.0, 1.0, 0.0)] * 2
 
     def sweep():
-        dyads = sampler.dyads(state, -3.0, y, law)
-        sampler.scan(rng, state, dyads, law, 2.0, buffets, 2)
-        sampler.draw_weights(rng, state, dyads, law, 2.0)
+        observed = sampler.observe(state, -3.0, y, likelihood)
+        sampler.scan(rng, state, observed, likelihood, 2.0, buffets, 2)
+        sampler.draw_weights(rng, state, observed, likelihood, 2.0)
 
     sweep()
     begin = time.process_time()
@@ -165,11 +170,11 @@ def starts(networks=10):
         planted = truth.feature.values
         source, target = np.triu_indices(60, 1)
         y = nx.to_numpy_array(truth.graph)[source, target]
-        sampler = DyadicSampler(source, target, (60, 60), True, 1, False)
+        sampler = LinkSampler(source, target, (60, 60), True, 1, False)
         rng, buffets = np.random.default_rng(seed), [(1.0, 1.0, 0.0)] * 2
         begin = time.process_time()
         options = ("logistic", y, 0.0, ((60, 30), (60, 30)), buffets, 2.0, rng)
-        result = dyadic_features(sampler, *options, restarts=5)
+        result = link_features(sampler, *options, restarts=5)
         spent += time.process_time() - begin
         found += matched(planted, result.state.z)
         late += matched(planted, from_prior(sampler, y, rng, buffets))
@@ -190,11 +195,11 @@ def from_prior(sampler, y, rng, buffets):
     z, weights = np.zeros((60, 30), np.int8), np.zeros((30, 30))
     drawn = draw_by_dishes(rng, 60, 1.0)
     z[:, : drawn.shape[1]] = drawn
-    state, law = DyadicState(z, z, weights), Law(0, 1.0)
+    state, likelihood = LinkState(z, z, weights), Likelihood(0, 1.0)
     for _ in range(300):
-        dyads = sampler.dyads(state, -3.0, y, law)
-        sampler.scan(rng, state, dyads, law, 2.0, buffets, 2)
-        sampler.draw_weights(rng, state, dyads, law, 2.0)
+        observed = sampler.observe(state, -3.0, y, likelihood)
+        sampler.scan(rng, state, observed, likelihood, 2.0, buffets, 2)
+        sampler.draw_weights(rng, state, observed, likelihood, 2.0)
     return state.z
 
 

@@ -1,6 +1,7 @@
 """Series that share behaviours: cost of a sweep, and whether behaviours and states are found again.
 
     uv run python benchmarks/markov_transitions.py            # about two minutes
+    uv run python benchmarks/markov_transitions.py --seeds 1            # half a minute
 
 Six series of 500 rows and three variables switch among five behaviours (`bs.simulate.markov_transitions`, seeds 1 to
 5). Every chain starts from one behaviour that all series have. The state of a row is the behaviour with the largest
@@ -10,6 +11,7 @@ other side of the comparison knows the number of behaviours: a Gaussian mixture 
 components and diagonal covariances, best of ten starts, which knows no time, on all rows of all series.
 """
 
+import argparse
 import os
 import time
 import warnings
@@ -22,9 +24,9 @@ from scipy.optimize import linear_sum_assignment
 
 import bayesstruct as bs
 
-from bayesstruct.series.kernels import smooth_series
+from bayesstruct.series.kernels.forward import smooth_series
 
-SEEDS, SWEEPS = range(1, 6), 300
+SWEEPS = 300
 
 
 def hamming(found, truth):
@@ -84,11 +86,14 @@ def same_features(found, truth):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=5, help="number of simulated sets of series")
+    seeds = parser.parse_args().seeds
     warnings.simplefilter("ignore")
     print(
         "seed  ms/sweep  behaviours (last, truth)  wrong entries  Hamming: model, mixture, true means row by row"
     )
-    for seed in SEEDS:
+    for seed in range(1, seeds + 1):
         made = bs.simulate.markov_transitions(500, 6, p=3, n_behaviours=5, random_seed=seed)
         seconds, numbers, feature, found = run(made, seed)
         truth = made.state.to_numpy()

@@ -1,30 +1,30 @@
 """Additive clustering: overlapping groups of objects behind their similarities.
 
 feature      ~ IndianBuffet(alpha)                 which groups each object is in, any number of them
-interaction  ~ HalfNormal(weight_scale)            how similar a common group makes two objects
+interaction  ~ HalfNormal(weight_scale)            similarity that a common group adds
 y            ~ Normal(bias + sum of the weights of the groups that both are in, noise)
 """
 
 import numpy as np
 import pymc as pm
 
-from bayesstruct.features.data.links import DyadTable
-from bayesstruct.features.model_parts.links import (
-    check_number,
-    dyad_coords,
-    features,
-    mass,
-    record_dyads,
-    room,
-)
+from bayesstruct.data.arguments import optional_number
+from bayesstruct.features.data.links import LinkTable
+from bayesstruct.features.model_parts.links import pair_coords, record_pairs
+from bayesstruct.features.model_parts.process import choose_max_features, features, mass
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
 __all__ = ["additive_clustering"]
 
 
 def additive_clustering(
-    similarities, *, alpha=None, noise=None, weight_scale=None, max_features=None
-):
+    similarities,
+    *,
+    alpha: float | None = None,
+    noise: float | None = None,
+    weight_scale: float | None = None,
+    max_features: int | None = None,
+) -> pm.Model:
     r"""Learn overlapping groups of objects, and their number, from the similarities of pairs.
 
     .. math::
@@ -42,26 +42,26 @@ def additive_clustering(
         :math:`\sigma`, and the scale of the half-normal weights; by default half-normal, with the standard
         deviation of the similarities and twice that as scale.
     max_features : int, optional
-        Groups that there is room for; a chain that needs more stops with an error. By default a draw from the
-        prior has more with probability 1e-5.
+        Maximum number of groups; a chain that needs more stops with an error. By default a draw
+        from the prior has more with probability 1e-5.
 
     Returns
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the groups,
-        ``bias``, ``n_features``, the numbers that are not given, and ``y`` (dyad).
+        ``bias``, ``n_features``, the numbers that are not given, and ``y`` (pair).
 
     Raises
     ------
     TableError
         If the table cannot be used; the message says what is wrong and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
-    The bias b is normal around the mean of the similarities, with twice their standard deviation. A group of
-    one object says nothing about similarities: some are always there, as the prior has them.
+    The bias b is normal around the mean of the similarities, with twice their standard deviation. Groups of a
+    single object do not affect similarities: the data do not inform about them, and draws contain some from the prior.
 
     References
     ----------
@@ -76,12 +76,13 @@ def additive_clustering(
         with bs.models.additive_clustering(similarities):
             idata = pm.sample()
     """
-    table = DyadTable.similarities(similarities)
-    n, given = len(table.names), check_number("alpha", alpha)
-    columns = room(n, max_features, given)
-    noise, scale = check_number("noise", noise), check_number("weight_scale", weight_scale)
+    table = LinkTable.similarities(similarities)
+    n, given = len(table.names), optional_number("alpha", alpha, above=0)
+    columns = choose_max_features(n, max_features, given)
+    noise = optional_number("noise", noise, above=0)
+    scale = optional_number("weight_scale", weight_scale, above=0)
     spread = float(np.std(table.y))
-    with pm.Model(coords=dyad_coords(table, columns)) as model:
+    with pm.Model(coords=pair_coords(table, columns)) as model:
         alpha = mass("alpha", given)
         noise = pm.HalfNormal("noise", spread) if noise is None else noise
         scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
@@ -92,6 +93,6 @@ def additive_clustering(
         )
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         eta = bias + feature_pairs(z, weights, table.source, table.target)
-        pm.Normal("y", eta, noise, observed=table.y, dims="dyad")
-        record_dyads(table, "normal")
+        pm.Normal("y", eta, noise, observed=table.y, dims="pair")
+        record_pairs(table, "normal")
     return model

@@ -2,22 +2,17 @@
 
 feature         ~ IndianBuffet(alpha)                 which features each row has, any number of them
 column_feature  ~ IndianBuffet(column_alpha)          which features each column has
-interaction     ~ Normal(0, weight_scale)             what a feature of a row makes of one of a column
+interaction     ~ Normal(0, weight_scale)             effect of a feature of a row on one of a column
 y               ~ Normal(bias + sum of the interactions of both, noise)
 """
 
 import numpy as np
 import pymc as pm
 
-from bayesstruct.features.data.links import DyadTable
-from bayesstruct.features.model_parts.links import (
-    check_number,
-    dyad_coords,
-    features,
-    mass,
-    record_dyads,
-    room,
-)
+from bayesstruct.data.arguments import optional_number
+from bayesstruct.features.data.links import LinkTable
+from bayesstruct.features.model_parts.links import pair_coords, record_pairs
+from bayesstruct.features.model_parts.process import choose_max_features, features, mass
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
 __all__ = ["binary_matrix_factorization"]
@@ -26,14 +21,14 @@ __all__ = ["binary_matrix_factorization"]
 def binary_matrix_factorization(
     ratings,
     *,
-    alpha=None,
-    column_alpha=None,
-    noise=None,
-    weight_scale=None,
-    concentration=1.0,
-    column_concentration=1.0,
-    max_features=None,
-):
+    alpha: float | None = None,
+    column_alpha: float | None = None,
+    noise: float | None = None,
+    weight_scale: float | None = None,
+    concentration: float = 1.0,
+    column_concentration: float = 1.0,
+    max_features: int | None = None,
+) -> pm.Model:
     r"""Learn hidden binary features of the rows and of the columns of a table of ratings.
 
     .. math::
@@ -44,7 +39,7 @@ def binary_matrix_factorization(
     Parameters
     ----------
     ratings : DataFrame or (n, m) array_like
-        Numbers, NaN where a column was not rated by a row: these cells are left out and predicted.
+        Numbers, NaN where a row has not rated a column: these ratings are left out and predicted.
     alpha, column_alpha : float, optional
         Mean number of features of a row and of a column; by default Gamma(2, 2).
     noise, weight_scale : float, optional
@@ -53,26 +48,26 @@ def binary_matrix_factorization(
     concentration, column_concentration : float
         Second parameters of the processes, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
-        Features of the rows, and of the columns, that there is room for; a chain that needs more stops with an
-        error. By default a draw from the prior has more with probability 1e-5.
+        Maximum number of features of the rows, and of those of the columns; a chain that needs more stops with
+        an error. By default a draw from the prior has more with probability 1e-5.
 
     Returns
     -------
     pymc.Model
         With ``feature`` (observation, latent), ``column_feature`` (node, latent_), ``interaction`` (latent, latent_),
-        ``bias``, ``n_features``, ``n_column_features``, the numbers that are not given, and ``y`` (dyad).
+        ``bias``, ``n_features``, ``n_column_features``, the numbers that are not given, and ``y`` (pair).
 
     Raises
     ------
     TableError
         If the table cannot be used; the message says what is wrong and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
     The bias b is normal around the mean of the ratings, with twice their standard deviation.
-    :func:`bayesstruct.link_probabilities` has the expected ratings of all cells.
+    :func:`bayesstruct.link_probabilities` returns the expected ratings of all rows and columns.
 
     References
     ----------
@@ -88,14 +83,16 @@ def binary_matrix_factorization(
             idata = pm.sample()
         bs.link_probabilities(idata)
     """
-    table = DyadTable.ratings(ratings)
+    table = LinkTable.ratings(ratings)
     n, m = len(table.names), len(table.other)
-    given, other_given = check_number("alpha", alpha), check_number("column_alpha", column_alpha)
-    columns = room(n, max_features, given, concentration)
-    others = room(m, max_features, other_given, column_concentration)
-    noise, scale = check_number("noise", noise), check_number("weight_scale", weight_scale)
+    given = optional_number("alpha", alpha, above=0)
+    other_given = optional_number("column_alpha", column_alpha, above=0)
+    columns = choose_max_features(n, max_features, given, concentration)
+    others = choose_max_features(m, max_features, other_given, column_concentration)
+    noise = optional_number("noise", noise, above=0)
+    scale = optional_number("weight_scale", weight_scale, above=0)
     spread = float(np.std(table.y))
-    with pm.Model(coords=dyad_coords(table, columns, others)) as model:
+    with pm.Model(coords=pair_coords(table, columns, others)) as model:
         alpha, column_alpha = mass("alpha", given), mass("column_alpha", other_given)
         noise = pm.HalfNormal("noise", spread) if noise is None else noise
         scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
@@ -108,6 +105,6 @@ def binary_matrix_factorization(
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         pm.Deterministic("n_column_features", (u.sum(axis=0) > 0).sum())
         eta = bias + feature_pairs(z, weights, table.source, table.target, other=u)
-        pm.Normal("y", eta, noise, observed=table.y, dims="dyad")
-        record_dyads(table, "normal")
+        pm.Normal("y", eta, noise, observed=table.y, dims="pair")
+        record_pairs(table, "normal")
     return model

@@ -1,7 +1,7 @@
 """Elimination by aspects: which hidden aspects of options decide between them, and how much?
 
 feature      ~ IndianBuffet(alpha)             which aspects each option has, any number of them
-interaction  ~ HalfNormal(1)                   how much an aspect counts
+interaction  ~ HalfNormal(1)                   weight of an aspect
 y            ~ Binomial(trials, p)             how often the first of two options is chosen; p is the share
                                                of the aspects that it has and the other lacks
 """
@@ -9,15 +9,18 @@ y            ~ Binomial(trials, p)             how often the first of two option
 import numpy as np
 import pymc as pm
 
+from bayesstruct.data.arguments import optional_number, probability
 from bayesstruct.features.data.choices import ChoiceTable
-from bayesstruct.features.model_parts.links import check_number, features, mass, room
+from bayesstruct.features.model_parts.process import choose_max_features, features, mass
 from bayesstruct.features.priors.aspect_choices import aspect_probabilities
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions
 
 __all__ = ["elimination_by_aspects"]
 
 
-def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
+def elimination_by_aspects(
+    wins, *, alpha: float | None = None, lapse: float = 0.01, max_features: int | None = None
+) -> pm.Model:
     r"""Learn the hidden aspects of options, and their number, from choices between pairs.
 
     .. math::
@@ -33,28 +36,28 @@ def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
     alpha : float, optional
         Mean number of aspects of an option; by default it has a Gamma(2, 2) prior.
     lapse : float, default 0.01
-        :math:`\epsilon` in (0, 1): how often people choose at random.
+        :math:`\epsilon` in (0, 1): probability of a choice at random.
     max_features : int, optional
-        Aspects that there is room for; a chain that needs more stops with an error. By default a draw from the
-        prior has more with probability 1e-5.
+        Maximum number of aspects; a chain that needs more stops with an error. By default a draw from the prior
+        has more with probability 1e-5.
 
     Returns
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the aspects,
-        ``n_features``, ``alpha`` if it is not given, ``probability`` (dyad), that the first option of a pair is
-        chosen, and ``y`` (dyad), how often it was.
+        ``n_features``, ``alpha`` if it is not given, ``probability`` (pair), that the first option of a pair is
+        chosen, and ``y`` (pair), how often it was.
 
     Raises
     ------
     TableError
         If the matrix cannot be used; the message says what is wrong and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
-    Only ratios of weights matter: they have scale one a priori. Aspects that all options have say nothing.
+    Only ratios of weights matter: their prior has scale one. Aspects that all options have do not affect choices.
 
     References
     ----------
@@ -70,14 +73,13 @@ def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
         bs.feature_membership(idata)
     """
     table = ChoiceTable.read(wins)
-    n, given = len(table.names), check_number("alpha", alpha)
-    if isinstance(lapse, str | bool) or not (np.isscalar(lapse) and 0 < lapse < 1):
-        raise ValueError(f"`lapse` is a probability between 0 and 1, not {lapse!r}")
-    columns = room(n, max_features, given)
+    n, given = len(table.names), optional_number("alpha", alpha, above=0)
+    lapse = probability("lapse", lapse)
+    columns = choose_max_features(n, max_features, given)
     coords = {
         "observation": list(table.names),
         "latent": np.arange(columns),
-        "dyad": table.labels,
+        "pair": table.labels,
     }
     with pm.Model(coords=coords) as model:
         z = features("feature", mass("alpha", given), n, columns, ("observation", "latent"))
@@ -86,6 +88,6 @@ def elimination_by_aspects(wins, *, alpha=None, lapse=0.01, max_features=None):
         )
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         chance = aspect_probabilities(z, weight, table.first, table.second, lapse=lapse)
-        pm.Deterministic("probability", chance, dims="dyad")
-        pm.Binomial("y", table.trials, chance, observed=table.wins, dims="dyad")
+        pm.Deterministic("probability", chance, dims="pair")
+        pm.Binomial("y", table.trials, chance, observed=table.wins, dims="pair")
     return model

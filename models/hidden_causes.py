@@ -8,11 +8,10 @@ x        ~ NoisyOr(cause, feature, strength, leak)
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data.arguments import is_number
+from bayesstruct.data.arguments import optional_number, optional_probability
 from bayesstruct.data.states import StateTable
-from bayesstruct.features.model_parts.links import check_number, room
+from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
-from bayesstruct.features.priors.indian_buffet import IndianBuffet
 
 __all__ = ["hidden_causes"]
 
@@ -22,14 +21,14 @@ _REMEDY = "say which of them count as an occurrence, such as data[column] > 2"
 def hidden_causes(
     data,
     *,
-    alpha=None,
-    strength=None,
-    leak=None,
-    base_rate=None,
-    concentration=1.0,
-    discount=0.0,
-    max_features=None,
-):
+    alpha: float | None = None,
+    strength: float | None = None,
+    leak: float | None = None,
+    base_rate: float | None = None,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    max_features: int | None = None,
+) -> pm.Model:
     r"""Learn the hidden causes of binary variables, such as the diseases behind symptoms.
 
     .. math::
@@ -41,20 +40,20 @@ def hidden_causes(
     ----------
     data : DataFrame or array_like
         (n, p) table; each column has two values (numbers, text, booleans), of which the second in order
-        counts as 1, that it occurs. Missing cells are allowed: they are summed out.
+        counts as 1, that it occurs. Missing values are allowed: they are summed out.
     alpha : float, optional
         Mean number of causes of a variable; by default it has a Gamma(1, 1) prior.
     strength : float, optional
         :math:`\lambda`, the probability that an active cause brings about a variable that has it; by default
         Beta(4, 2).
     leak : float, optional
-        :math:`\epsilon`, that of an occurrence without a cause; by default Beta(1, 9).
+        :math:`\epsilon`, the probability of an occurrence without a cause; by default Beta(1, 9).
     base_rate : float, optional
-        q, that a cause is active in a row; by default Beta(1, 2).
+        q, the probability that a cause is active in a row; by default Beta(1, 2).
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
-        Causes that there is room for. The prior is not cut: a chain that needs more stops with an error. By
+        Maximum number of causes. The prior is not truncated: a chain that needs more stops with an error. By
         default a draw from the prior has more with probability 1e-5.
 
     Returns
@@ -69,13 +68,13 @@ def hidden_causes(
     ------
     TableError
         If the table cannot be used; the message names the column and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
-    Read it with :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`, whose rows are
-    here the variables: causes come in no order of their own.
+    Read the result with :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`, whose rows are
+    the variables here. Causes are not identified by their column.
 
     References
     ----------
@@ -92,25 +91,20 @@ def hidden_causes(
     """
     table = StateTable.read(data).check_binary(_REMEDY)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
-    _check_options(alpha, chances)
+    alpha = optional_number("alpha", alpha, above=0)
+    chances = {name: optional_probability(name, value) for name, value in chances.items()}
     n, p = table.codes.shape
-    columns = room(p, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
+    columns = choose_max_features(p, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
     coords = {"node": table.names, "latent": np.arange(columns), "observation": np.arange(n)}
     priors = {"strength": (4.0, 2.0), "leak": (1.0, 9.0), "base_rate": (1.0, 2.0)}
     with pm.Model(coords=coords) as model:
-        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
+        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else alpha
         strength, leak, base_rate = (
-            pm.Beta(name, *priors[name]) if value is None else float(value)
+            pm.Beta(name, *priors[name]) if value is None else value
             for name, value in chances.items()
         )
-        feature = IndianBuffet(
-            "feature",
-            alpha,
-            observations=p,
-            concentration=concentration,
-            discount=discount,
-            truncation=columns,
-            dims=("node", "latent"),
+        feature = features(
+            "feature", alpha, p, columns, ("node", "latent"), concentration, discount
         )
         cause = CauseActivations(
             "cause", feature, base_rate, observations=n, dims=("observation", "latent")
@@ -126,12 +120,3 @@ def hidden_causes(
             dims=("observation", "node"),
         )
     return model
-
-
-def _check_options(alpha, chances):
-    check_number("alpha", alpha)
-    for name, value in chances.items():
-        if value is not None and not (is_number(value) and 0 < value < 1):
-            raise ValueError(
-                f"`{name}` is a probability between 0 and 1, or None for a prior, not {value!r}"
-            )

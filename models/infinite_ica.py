@@ -6,6 +6,8 @@ loading  ~ Normal(0, loading_scale)             the mixing matrix
 x        ~ Normal(score @ loading, noise)
 """
 
+import pymc as pm
+
 from bayesstruct.features.model_parts.factors import factor_model
 
 __all__ = ["infinite_ica"]
@@ -14,13 +16,13 @@ __all__ = ["infinite_ica"]
 def infinite_ica(
     data,
     *,
-    alpha=None,
-    noise=None,
-    loading_scale=None,
-    concentration=1.0,
-    discount=0.0,
-    max_features=None,
-):
+    alpha: float | None = None,
+    noise: float | None = None,
+    loading_scale: float | None = None,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    max_features: int | None = None,
+) -> pm.Model:
     r"""Learn independent components that are active in some rows, and how many there are.
 
     .. math::
@@ -32,33 +34,33 @@ def infinite_ica(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of numbers, each column in units of its own: they are put on mean 0 and standard
-        deviation 1. Missing cells (NaN) are summed out.
+        (n, d) table of numbers, each column in units of its own: columns are standardised to mean 0 and
+        standard deviation 1. Missing values (NaN) are summed out.
     alpha : float, optional
         Mean number of components that are active in a row; by default it has a Gamma(1, 1) prior.
     noise : float, optional
-        :math:`\sigma`, standard deviation of what the components leave of a standardised column; by
+        :math:`\sigma`, residual standard deviation of a standardised column given the components; by
         default half-normal with scale 1, one for each column.
     loading_scale : float, optional
         :math:`\tau`, by default half-normal with scale 1.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
-        Components that there is room for. The prior is not cut: a chain that needs more stops with an
-        error. By default a draw from the prior has more with probability 1e-5.
+        Maximum number of components. The prior is not truncated: a chain that needs more stops with an error.
+        By default a draw from the prior has more with probability 1e-5.
 
     Returns
     -------
     pymc.Model
-        With the variables of :func:`bayesstruct.models.sparse_factor_analysis`, from which it differs in the law
-        of the scores: with a normal one rotations of the components are told apart by their zeros only.
+        With the variables of :func:`bayesstruct.models.sparse_factor_analysis`, from which it differs in the
+        distribution of the scores: with normal scores rotations of the components differ by their zeros only.
 
     Raises
     ------
     TableError
         If the table cannot be used; the message names the column and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Latent features: which hidden binary features explain a table, and how many are there?
 
 feature  ~ IndianBuffet(alpha)                 which features each row has, any number of them
-loading  ~ Normal(0, loading_scale)            what a feature adds to each column
+loading  ~ Normal(0, loading_scale)            effect of a feature on each column
 x        ~ Normal(baseline + feature @ loading, noise)
 """
 
@@ -17,28 +17,29 @@ from pytensor.tensor.variable import TensorVariable
 
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.recorded import register
+from bayesstruct.data.arguments import choice, is_number
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.table import Table
-from bayesstruct.features.model_parts.links import room
-from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.features.model_parts.process import choose_max_features, features
+from bayesstruct.features.priors.indian_buffet import SAMPLERS, FeatureLoadings
 
 __all__ = ["latent_features"]
 
-_MOST = 100  # features that there is room for if alpha has a law with a heavy tail
+_MOST = 100  # default maximum number of features if alpha has a prior with a heavy tail
 
 
 def latent_features(
     data,
     *,
-    alpha=None,
-    sampler="gibbs",
-    noise=None,
-    loading_scale=None,
-    concentration=1.0,
-    discount=0.0,
+    alpha: float | TensorVariable | None = None,
+    sampler: str = "gibbs",
+    noise: float | TensorVariable | None = None,
+    loading_scale: float | TensorVariable | None = None,
+    concentration: float = 1.0,
+    discount: float = 0.0,
     baseline=0.0,
-    max_features=None,
-):
+    max_features: int | None = None,
+) -> pm.Model:
     r"""Learn the hidden binary features behind a table of numbers, and how many there are.
 
     .. math::
@@ -49,24 +50,24 @@ def latent_features(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of numbers in units that make sense together: one noise and one scale of the loadings
-        serve all columns. Missing cells are NaN; each chain draws them.
+        (n, d) table of numbers in comparable units: one noise and one scale of the loadings apply to all
+        columns. Missing values are NaN; each chain draws them.
     alpha : float or ``pm.Gamma.dist(...)`` or the like, optional
         Mean number of features of a row, or its prior; by default Gamma(1, 1).
     sampler : {"gibbs", "accelerated", "slice"}
-        ``"gibbs"``, also called ``"accelerated"``, draws features with the loadings summed out; a row costs as
-        much whatever their number. ``"slice"`` draws features given the loadings, and mixes slowly: a check
-        of the other one. It takes discounts below 0.5 only.
+        ``"gibbs"``, also called ``"accelerated"``, draws features with the loadings summed out; its cost for each
+        row does not depend on the number of rows. ``"slice"`` draws features given the loadings, and mixes slowly:
+        a check of the other one. It requires a discount below 0.5.
     noise, loading_scale : float or ``pm.HalfNormal.dist(...)`` or the like, optional
         :math:`\sigma` and :math:`\tau`, or their priors; by default half-normal, with the root mean square of the
         table as scale.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     baseline : float or (d,) array_like
-        c, what a row without features has.
+        c, the mean of a row without features.
     max_features : int, optional
-        Features that there is room for. The prior is not cut: a chain that needs more stops with an
-        error. By default a draw from the prior has more with probability 1e-5, and there are at most 100
+        Maximum number of features. The prior is not truncated: a chain that needs more stops with an
+        error. By default a draw from the prior has more with probability 1e-5, and the maximum is at most 100
         if `alpha` is a distribution.
 
     Returns
@@ -74,27 +75,27 @@ def latent_features(
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``loading`` (latent, node),
         ``n_features``, ``alpha``, ``noise`` and ``loading_scale``, as far as they are not given, and ``x``. With
-        missing cells these are ``x_unobserved``, row by row, the others ``x_observed``, and ``x`` is the
+        missing values these are ``x_unobserved``, row by row, the others ``x_observed``, and ``x`` is the
         completed table.
 
     Raises
     ------
     TableError
         If the table cannot be used; the message names the column and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
-    Features come in no order of their own: from draw to draw the same one may be another column. Each chain
-    begins at the end of a search of its own (:func:`bayesstruct.solvers.latent_features`).
+    Features are not identified by their column: from draw to draw the same feature may be another column. Each
+    chain begins at the result of a search (:func:`bayesstruct.solvers.latent_features`).
 
-    Enough binary features explain any table exactly. Where the columns have a few values only (answers, counts),
-    the density grows without bound as the noise goes to zero and features come without end: give `noise`, as in
-    ``noise=0.8`` for standardised columns. Columns of numbers that depend on each other by degrees, not by
-    kinds, take many features too (some fifty for the ``sachs`` table).
+    Enough binary features explain any table exactly. If the columns have a few values only (answers, counts),
+    the density grows without bound as the noise goes to zero and the number of features increases: give `noise`, as
+    in ``noise=0.8`` for standardised columns. Columns whose dependence is gradual rather than by groups of rows
+    require many features too (some fifty for the ``sachs`` table).
 
-    Missing cells and features are drawn in turn: where many are missing, take more draws.
+    Missing values and features are drawn in turn: if many values are missing, take more draws.
 
     References
     ----------
@@ -104,11 +105,12 @@ def latent_features(
     table = Table.continuous(data)
     for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
         _check_positive(name, value)
+    choice("sampler", sampler, SAMPLERS)
     n, d = table.values.shape
-    columns = _room(n, max_features, alpha, concentration, discount)
+    columns = _columns(n, max_features, alpha, concentration, discount)
     if sampler == "slice" and discount >= 0.5:
         raise ValueError(
-            f'sampler="slice" takes a `discount` below 0.5, not {discount:g}; use "gibbs"'
+            f'sampler="slice" requires a `discount` below 0.5, it is {discount:g}; use "gibbs"'
         )
     baseline = _checked_baseline(baseline, d)
     size = _root_mean_square(table.values - baseline)
@@ -117,37 +119,29 @@ def latent_features(
         alpha = _positive("alpha", alpha, pm.Gamma.dist(1.0, 1.0))
         noise = _positive("noise", noise, pm.HalfNormal.dist(size))
         loading_scale = _positive("loading_scale", loading_scale, pm.HalfNormal.dist(size))
-        z = IndianBuffet(
-            "feature",
-            alpha,
-            observations=n,
-            concentration=concentration,
-            discount=discount,
-            truncation=columns,
-            sampler=sampler,
-            dims=("observation", "latent"),
-        )
+        dims = ("observation", "latent")
+        z = features("feature", alpha, n, columns, dims, concentration, discount, sampler=sampler)
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         mean = baseline + z @ loading
         with warnings.catch_warnings():
-            # That missing cells are drawn is what the docstring says.
+            # The docstring says that missing values are drawn.
             warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
-            pm.Normal("x", mean, noise, observed=_cells(table), dims=("observation", "node"))
+            pm.Normal("x", mean, noise, observed=_masked(table), dims=("observation", "node"))
         if table.missing.any():
             # pm.sample asks steps about these without telling them the model.
-            claim(model["x_unobserved"], sampler)
+            claim(model["x_unobserved"], SAMPLERS[sampler])
     return model
 
 
-def _room(n, given, alpha, concentration, discount) -> int:
-    """Features that are stored."""
+def _columns(n, given, alpha, concentration, discount) -> int:
+    """Maximum number of features, by simulation if alpha has a prior of the user."""
     if isinstance(alpha, TensorVariable):
         many = change_dist_size(alpha, (100_000,))
         drawn = 1.0 if given else pm.draw(many, mode="FAST_COMPILE", random_seed=0)
-        columns = room(n, given, drawn, concentration, discount)
+        columns = choose_max_features(n, given, drawn, concentration, discount)
         return columns if given else min(columns, _MOST)
-    return room(n, given, alpha, concentration, discount, prior=(1.0, 1.0))
+    return choose_max_features(n, given, alpha, concentration, discount, prior=(1.0, 1.0))
 
 
 def _root_mean_square(values) -> float:
@@ -156,28 +150,28 @@ def _root_mean_square(values) -> float:
     if not 0 < size < np.inf:
         largest = np.nanmax(np.abs(values))
         raise TableError(
-            f"The squares of the numbers, of which the largest is {largest:.2g}, are no floating-point "
-            f"numbers: use other units, such as data / {largest:.2g}"
+            f"the largest number of the table is {largest:.2g}, and squares of its numbers overflow or vanish: use "
+            f"other units, such as data / {largest:.2g}"
         )
     return size
 
 
-def _cells(table):
-    """Return the table as PyMC takes it: masked where cells are missing."""
+def _masked(table):
+    """Return the table as PyMC takes it: masked where values are missing."""
     return np.ma.masked_invalid(table.values) if table.missing.any() else table.values
 
 
 def _check_positive(name, value):
-    if value is None or _is_scalar_law(value):
+    if value is None or _is_scalar_distribution(value):
         return
-    if isinstance(value, str | bool) or not (np.isscalar(value) and 0 < value < np.inf):
+    if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(
             f"`{name}` must be a number above 0, one distribution such as pm.Gamma.dist(1, 1), without a "
             f"shape, or None, not {value!s:.60}"
         )
 
 
-def _is_scalar_law(value):
+def _is_scalar_distribution(value):
     """Whether a value is an unregistered distribution of one number."""
     return (
         isinstance(value, TensorVariable)

@@ -1,4 +1,4 @@
-"""Shared behaviours: between which behaviours do time series switch, which do they share, how many are there?
+"""Shared behaviours: between which behaviours do time series switch, and which of them do they share?
 
 feature     ~ IndianBuffet(alpha) over series         which behaviours each series has
 transition  ~ Dirichlet(concentration, + stickiness)  how each series moves among its own
@@ -9,10 +9,11 @@ x           ~ Normal(emission_mean[state], emission_scale[state])
 import numpy as np
 import pymc as pm
 
-from bayesstruct.data.arguments import number, whole_number
+from bayesstruct.data.arguments import number, optional_number, whole_number
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.series.data import SeriesTable
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
+from bayesstruct.series.reading import RecordedSeries
 
 __all__ = ["markov_transitions"]
 
@@ -20,18 +21,18 @@ __all__ = ["markov_transitions"]
 def markov_transitions(
     data,
     *,
-    series=None,
-    alpha=None,
-    transition_concentration=1.0,
-    stickiness=10.0,
-    mean_scale=1.0,
-    variance_shape=2.0,
-    variance_rate=0.2,
-    concentration=1.0,
-    discount=0.0,
-    max_features=20,
-):
-    r"""Learn the behaviours that several time series share, and which series switches among which of them.
+    series: str | None = None,
+    alpha: float | None = None,
+    transition_concentration: float = 1.0,
+    stickiness: float = 10.0,
+    mean_scale: float = 1.0,
+    variance_shape: float = 2.0,
+    variance_rate: float = 0.2,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    max_features: int = 20,
+) -> pm.Model:
+    r"""Learn behaviours that several time series share, and which of them each series has.
 
     .. math::
 
@@ -42,14 +43,14 @@ def markov_transitions(
     Parameters
     ----------
     data : DataFrame, dict or list
-        A long table whose rows are in the order of time, with a column that names the series; or one table for
-        each series, a dict with their names or a list. Series may differ in length. Columns may be in any
-        units: each is put on mean 0 and standard deviation 1 over all series. Missing cells (NaN) are summed
-        out; a row without any cell is a gap of one time step.
+        A long table whose rows are in the order of time, with a column that identifies the series; or one table
+        for each series, a dict with their names or a list. Series may differ in length. Columns may be in any
+        units: each is standardised to mean 0 and standard deviation 1 over all series. Missing values (NaN) are
+        summed out; a row without any value is a gap of one time step.
     series : str, optional
-        The column of a long table that names the series.
+        The column of a long table that identifies the series.
     alpha : float, optional
-        Mean number of behaviours of a series before the data are seen; by default it has a Gamma(1, 1) prior.
+        Prior mean of the number of behaviours of a series; by default it has a Gamma(1, 1) prior.
     transition_concentration : float, default 1
         :math:`\gamma`, above 0.
     stickiness : float, default 10
@@ -57,11 +58,11 @@ def markov_transitions(
     mean_scale : float, default 1
         Standard deviation of the means of behaviours, in standard deviations of the column.
     variance_shape, variance_rate : float, default 2 and 0.2
-        Of the inverse-gamma law of the variances of behaviours, in squared standard deviations of the column.
+        Of the inverse-gamma prior of the variances of behaviours, in squared standard deviations of the column.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, default 20
-        Behaviours that there is room for. The prior is not cut: a chain that needs more stops with an error.
+        Maximum number of behaviours. The prior is not truncated: a chain that needs more stops with an error.
 
     Returns
     -------
@@ -69,22 +70,25 @@ def markov_transitions(
         With ``feature`` (observation, latent), whose observations are the series; ``transition`` (observation,
         latent, latent_); ``emission_mean`` and ``emission_scale`` (latent, node); ``n_features``; ``alpha``, if it
         is not given; and ``x`` (time, node), the standardised rows of all series (``location`` and
-        ``scale`` lead back to their units; ``rows`` and ``missing`` are their lengths and the missing cells).
+        ``scale`` convert back to their units; ``rows`` and ``missing`` are their lengths and where values are
+        missing).
 
     Raises
     ------
     TableError
         If the data cannot be used; the message names the column or the series and the remedy.
-    ValueError, TypeError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
-    Read it with :func:`bayesstruct.state_probabilities` and, for who has what, with
-    :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`; these two do not tell behaviours apart that
-    the same series have. Each series has one behaviour at least: the prior of ``feature`` counts only under this condition, which makes
-    small values of ``alpha`` less probable than its Gamma law says. Draws from the prior in which a series has
-    none are NaN there. The log likelihood has one entry a row, given the rows of its series before it.
+    Read the result with :func:`bayesstruct.state_probabilities`. The behaviours of each series are read with
+    :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`; these two do not distinguish
+    behaviours that the same series have.
+
+    Each series has at least one behaviour: the prior of ``feature`` holds under this condition, which makes small
+    values of ``alpha`` less probable than under its Gamma prior. Draws from the prior in which a series has no
+    behaviour are NaN there. The log likelihood has one entry for each row, given the rows of its series before it.
 
     References
     ----------
@@ -99,8 +103,7 @@ def markov_transitions(
             idata = pm.sample()
         bs.state_probabilities(idata)
     """
-    if alpha is not None:
-        alpha = number("alpha", alpha, above=0)
+    alpha = optional_number("alpha", alpha, above=0)
     gamma = number("transition_concentration", transition_concentration, above=0)
     kappa = number("stickiness", stickiness, least=0)
     mean_scale = number("mean_scale", mean_scale, above=0)
@@ -115,7 +118,7 @@ def markov_transitions(
             observations=len(table.labels),
             concentration=concentration,
             discount=discount,
-            truncation=len(latent),
+            max_features=len(latent),
             dims=("observation", "latent"),
         )
         pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
@@ -127,15 +130,14 @@ def markov_transitions(
 
 
 def _observe(table, feature, transition, mean_scale, shape, rate):
-    """Add means and deviations of behaviours, and the series, to the model."""
+    """Add the means and standard deviations of behaviours, and the series, to the model."""
     columns = {"variables": len(table.names), "dims": ("latent", "node")}
     mean = FeatureLoadings("emission_mean", feature, mean_scale, **columns)
     scale = BehaviourScales("emission_scale", feature, shape, rate, **columns)
     gaps = np.isnan(table.values)
-    pm.Data("location", table.location, dims="node")
-    pm.Data("scale", table.scale, dims="node")
-    pm.Data("rows", np.array(table.lengths), dims="observation")
-    pm.Data("missing", gaps.astype(np.int8), dims=("time", "node"))
+    RecordedSeries(
+        table.location, table.scale, np.array(table.lengths), gaps.astype(np.int8)
+    ).record()
     SwitchingSeries(
         "x",
         feature,

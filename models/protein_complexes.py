@@ -1,33 +1,39 @@
-"""Protein complexes: overlapping groups behind interactions that were seen or not.
+"""Protein complexes: overlapping groups behind interactions that were observed or not.
 
 feature      ~ IndianBuffet(alpha)                 which complexes each protein is in, any number of them
-interaction  ~ HalfNormal(weight_scale)            how surely a common complex shows
+interaction  ~ HalfNormal(weight_scale)            how reliably a common complex makes a link
 bias         ~ HalfNormal(leak_scale)              interactions without a common complex
 y            ~ Bernoulli(1 - exp(-bias - sum of the weights of the complexes that both are in))
 """
 
+from typing import TYPE_CHECKING
+
 import pymc as pm
 
-from bayesstruct.features.data.links import DyadTable
-from bayesstruct.features.model_parts.links import (
-    check_number,
-    dyad_coords,
-    features,
-    mass,
-    record_dyads,
-    room,
-)
+from bayesstruct.data.arguments import number, optional_number
+from bayesstruct.features.data.links import LinkTable
+from bayesstruct.features.model_parts.links import pair_coords, record_pairs
+from bayesstruct.features.model_parts.process import choose_max_features, features, mass
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 from bayesstruct.features.priors.feature_links import FeatureLinks
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = ["protein_complexes"]
 
-_SCALE = 2.0  # half-normal: half of the complexes show with probability .7 or more
+_SCALE = 2.0  # half-normal: half of the complexes make a link with probability .7 or more
 
 
 def protein_complexes(
-    graph, *, unobserved=(), alpha=None, weight_scale=None, leak_scale=0.1, max_features=None
-):
+    graph,
+    *,
+    unobserved: "Iterable[tuple]" = (),
+    alpha: float | None = None,
+    weight_scale: float | None = None,
+    leak_scale: float = 0.1,
+    max_features: int | None = None,
+) -> pm.Model:
     r"""Learn overlapping groups of nodes whose members tend to be linked.
 
     .. math::
@@ -40,9 +46,9 @@ def protein_complexes(
     Parameters
     ----------
     graph : networkx.Graph, DataFrame or (n, n) array_like
-        Not directed; of a matrix, cells are 1, 0 or NaN if that is not known.
+        Not directed; a matrix has 1, 0, or NaN where that is not known.
     unobserved : iterable of pairs of nodes
-        Pairs that are left out: nothing is known about them.
+        Pairs of which it is not known whether they are linked.
     alpha : float, optional
         Mean number of complexes of a protein; by default it has a Gamma(2, 2) prior.
     weight_scale : float, optional
@@ -50,28 +56,29 @@ def protein_complexes(
     leak_scale : float, default .1
         Scale of the half-normal bias, about the share of links without a common complex.
     max_features : int, optional
-        Complexes that there is room for; a chain that needs more stops with an error. By default a draw from
-        the prior has more with probability 1e-5.
+        Maximum number of complexes; a chain that needs more stops with an error. By default a draw
+        from the prior has more with probability 1e-5.
 
     Returns
     -------
     pymc.Model
         With ``feature`` (observation, latent), left-ordered, ``interaction`` (latent), the weights of the
-        complexes, ``bias``, ``n_features``, ``alpha`` and ``weight_scale`` if they are not given, and ``y`` (dyad).
+        complexes, ``bias``, ``n_features``, ``alpha`` and ``weight_scale`` if they are not given, and ``y`` (pair).
 
     Raises
     ------
     TableError
         If the graph cannot be used; the message says what is wrong and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     References
     ----------
     Chu, W., Ghahramani, Z., Krause, R. and Wild, D. L. (2006). Identifying protein complexes in high-throughput
     protein interaction screens using an infinite latent feature model. *Pacific Symposium on Biocomputing* 11. --
     Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review. *JMLR* 12,
-    1185-1224, section 6.2, which has the model in words; the law of a link is ours.
+    1185-1224, section 6.2, which has the model in words. They do not specify the
+    probability of a link.
 
     Examples
     --------
@@ -81,12 +88,12 @@ def protein_complexes(
             idata = pm.sample()
         bs.link_probabilities(idata)
     """
-    table = DyadTable.links(graph, directed=False, unobserved=unobserved)
-    n, given = len(table.names), check_number("alpha", alpha)
-    columns = room(n, max_features, given)
-    scale = check_number("weight_scale", weight_scale)
-    leak = check_number("leak_scale", leak_scale, optional=False)
-    with pm.Model(coords=dyad_coords(table, columns)) as model:
+    table = LinkTable.links(graph, directed=False, unobserved=unobserved)
+    n, given = len(table.names), optional_number("alpha", alpha, above=0)
+    columns = choose_max_features(n, max_features, given)
+    scale = optional_number("weight_scale", weight_scale, above=0)
+    leak = number("leak_scale", leak_scale, above=0)
+    with pm.Model(coords=pair_coords(table, columns)) as model:
         alpha = mass("alpha", given)
         scale = pm.HalfNormal("weight_scale", _SCALE) if scale is None else scale
         bias = pm.HalfNormal("bias", leak)
@@ -96,6 +103,6 @@ def protein_complexes(
         )
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
         eta = bias + feature_pairs(z, weights, table.source, table.target)
-        FeatureLinks("y", eta, link="noisy_or", observed=table.y.astype("int64"), dims="dyad")
-        record_dyads(table, "noisy_or")
+        FeatureLinks("y", eta, link="noisy_or", observed=table.y.astype("int64"), dims="pair")
+        record_pairs(table, "noisy_or")
     return model

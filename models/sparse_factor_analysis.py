@@ -1,10 +1,12 @@
-"""Sparse factor analysis: which hidden factors does each row have, how many are there, what do they do?
+"""Sparse factor analysis: which hidden factors does each row have, how many are there, and how do they act?
 
 feature  ~ IndianBuffet(alpha)                 which factors each row has
 score    ~ Normal(0, 1) where it has them      how much of them
-loading  ~ Normal(0, loading_scale)            what a factor does to each column
+loading  ~ Normal(0, loading_scale)            effect of a factor on each column
 x        ~ Normal(score @ loading, noise)
 """
+
+import pymc as pm
 
 from bayesstruct.features.model_parts.factors import factor_model
 
@@ -14,13 +16,13 @@ __all__ = ["sparse_factor_analysis"]
 def sparse_factor_analysis(
     data,
     *,
-    alpha=None,
-    noise=None,
-    loading_scale=None,
-    concentration=1.0,
-    discount=0.0,
-    max_features=None,
-):
+    alpha: float | None = None,
+    noise: float | None = None,
+    loading_scale: float | None = None,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    max_features: int | None = None,
+) -> pm.Model:
     r"""Learn factors that only some rows have, and how many there are.
 
     .. math::
@@ -31,39 +33,40 @@ def sparse_factor_analysis(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of numbers, each column in units of its own: they are put on mean 0 and standard
-        deviation 1. Missing cells (NaN) are summed out.
+        (n, d) table of numbers, each column in units of its own: columns are standardised to mean 0 and
+        standard deviation 1. Missing values (NaN) are summed out.
     alpha : float, optional
         Mean number of factors of a row; by default it has a Gamma(1, 1) prior.
     noise : float, optional
-        :math:`\sigma`, standard deviation of what the factors leave of a standardised column; by
+        :math:`\sigma`, residual standard deviation of a standardised column given the factors; by
         default half-normal with scale 1, one for each column.
     loading_scale : float, optional
         :math:`\tau`, by default half-normal with scale 1.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
-        Factors that there is room for. The prior is not cut: a chain that needs more stops with an error. By
-        default a draw from the prior has more with probability 1e-5.
+        Maximum number of factors. The prior is not truncated: a chain that needs more stops with an error.
+        By default a draw from the prior has more with probability 1e-5.
 
     Returns
     -------
     pymc.Model
         With ``feature`` and ``score`` (observation, latent), ``loading`` (latent, node), ``n_features``,
         ``alpha``, ``noise`` and ``loading_scale``, as far as they are not given, and ``x``, the standardised
-        table (``location`` and ``scale`` lead back to its units).
+        table (``location`` and ``scale`` convert back to its units).
 
     Raises
     ------
     TableError
         If the table cannot be used; the message names the column and the remedy.
-    ValueError
-        For an option out of range.
+    TypeError, ValueError
+        If an option is out of range.
 
     Notes
     -----
-    Read it with :func:`bayesstruct.feature_table`, :func:`bayesstruct.loading_table` and
-    :func:`bayesstruct.plot_features`. :func:`bayesstruct.models.infinite_ica` has scores with heavy tails.
+    Read the result with :func:`bayesstruct.feature_table`, :func:`bayesstruct.loading_table` and
+    :func:`bayesstruct.plot_features`. :func:`bayesstruct.models.infinite_ica` is the same model with heavy-tailed
+    scores.
 
     References
     ----------

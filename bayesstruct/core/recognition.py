@@ -35,6 +35,7 @@ __all__ = [
     "same_value",
     "unpad",
     "unpadded_parameters",
+    "without_casts",
 ]
 
 
@@ -146,6 +147,17 @@ def unpad(variable: "TensorVariable") -> "TensorVariable":
                 break
         variable = inner
     return variable
+
+
+def without_casts(tensor):
+    """Look through conversions of type and leading dimensions of length one."""
+    while tensor.owner is not None:
+        op = tensor.owner.op
+        cast = isinstance(op, Elemwise) and op.scalar_op.name.startswith("Cast")
+        if not cast and not (isinstance(op, DimShuffle) and op.is_left_expand_dims):
+            break
+        tensor = tensor.owner.inputs[0]
+    return tensor
 
 
 def _number(variable):

@@ -14,11 +14,14 @@ _KINDS = {
 }
 
 __all__ = [
+    "choice",
     "generator",
     "is_missing",
     "is_number",
     "number",
     "numbers",
+    "optional_number",
+    "optional_probability",
     "probability",
     "table_numbers",
     "truth",
@@ -27,7 +30,12 @@ __all__ = [
 
 
 def number(
-    name: str, value: Any, *, above: float | None = None, least: float | None = None
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
 ) -> float:
     """Return a finite number as a float.
 
@@ -37,8 +45,8 @@ def number(
         Name of the argument, for the message.
     value : object
         Value that the user gave.
-    above, least : float, optional
-        Lower bounds: exclusive, and inclusive.
+    above, least, most : float, optional
+        Bounds: an exclusive lower one, an inclusive lower one, and an inclusive upper one.
 
     Raises
     ------
@@ -61,6 +69,54 @@ def number(
         raise ValueError(f"`{name}` must be above {above:g}, it is {value:g}")
     if least is not None and not value >= least:
         raise ValueError(f"`{name}` must be at least {least:g}, it is {value:g}")
+    if most is not None and not value <= most:
+        raise ValueError(f"`{name}` must be at most {most:g}, it is {value:g}")
+    return value
+
+
+def optional_number(name: str, value, **bounds) -> float | None:
+    """Return a number as `number` does, or None, where None asks for a prior or a default.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `number`.
+
+    Examples
+    --------
+    >>> optional_number("alpha", None, above=0) is None
+    True
+    """
+    return None if value is None else number(name, value, **bounds)
+
+
+def optional_probability(name: str, value) -> float | None:
+    """Return a number strictly between 0 and 1, or None, where None asks for a prior or a default.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    return None if value is None else probability(name, value)
+
+
+def choice(name: str, value, options) -> str:
+    """Return one of some words.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else; the message lists the words.
+
+    Examples
+    --------
+    >>> choice("link", "probit", ("logistic", "probit"))
+    'probit'
+    """
+    if not isinstance(value, str) or value not in options:
+        known = ", ".join(map(repr, options))
+        raise ValueError(f"`{name}` must be one of {known}, not {_shown(value)}")
     return value
 
 

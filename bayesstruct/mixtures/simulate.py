@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.arguments import generator, number, whole_number
+from bayesstruct.data.arguments import choice, generator, number, whole_number
+from bayesstruct.mixtures.data import FAMILIES
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["MixtureSimulation", "dp_glm"]
-
-FAMILIES = ("gaussian", "logistic", "poisson")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,7 +23,7 @@ class MixtureSimulation:
     data : pandas.DataFrame, shape (n, p + 1)
         Predictors ``x0``, ``x1``, ..., and the response ``y``.
     cluster : pandas.Series, shape (n,)
-        Cluster of each row, from 0 on.
+        Cluster of each row, 0, 1, ...
     coefficient : pandas.DataFrame, shape (K, p + 1)
         Coefficients of each cluster; the intercept, which comes first, is at its centre.
     centre : pandas.DataFrame, shape (K, p)
@@ -66,7 +65,7 @@ def dp_glm(
     p : int, default 2
         Number of predictors.
     n_clusters : int, default 3
-        Clusters; each has a row if there are enough.
+        Number of clusters; each has at least one row if there are enough rows.
     family : {"gaussian", "logistic", "poisson"}
     separation : float, default 3
         Standard deviation of the centres of clusters.
@@ -93,8 +92,7 @@ def dp_glm(
     """
     import pandas as pd
 
-    if family not in FAMILIES:
-        raise ValueError(f"`family` must be one of {', '.join(FAMILIES)}, not {family!r}")
+    choice("family", family, FAMILIES)
     n, p = whole_number("n", n, 1), whole_number("p", p, 1)
     k = whole_number("n_clusters", n_clusters, 1)
     separation, slope = number("separation", separation, least=0), number("slope", slope, least=0)

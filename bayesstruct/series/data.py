@@ -22,7 +22,7 @@ class SeriesTable:
     Attributes
     ----------
     values : ndarray, shape (T, d)
-        In the units of the data; NaN where a cell is missing.
+        In the units of the data; NaN where a value is missing.
     names : tuple of str
         Variables.
     labels : tuple
@@ -47,7 +47,7 @@ class SeriesTable:
 
     @property
     def coords(self) -> dict:
-        """Series, variables, and for each row of the table its series and place, as ``"a: 0"``."""
+        """Series, variables, and the series and position of each row, as ``"a: 0"``."""
         rows = [
             f"{name}: {t}"
             for name, length in zip(self.labels, self.lengths, strict=True)
@@ -78,7 +78,7 @@ class SeriesTable:
         first = intakes[labels[0]]
         for name, intake in intakes.items():
             _check_part(name, intake, labels[0], first)
-        # The number of values decides whether a column is constant, and rows that are all missing are gaps.
+        # Rows without any value are gaps in time and do not count as rows of a table.
         values = np.concatenate([intake.values for intake in intakes.values()])
         refused = next((v.refused for v in intakes.values() if v.refused), {})
         seen = values[~np.isnan(values).all(axis=1)] if not refused else values
@@ -100,16 +100,16 @@ def _parts(data, series):
         parts = {f"series {i}": part for i, part in enumerate(data)}
     else:
         raise TableError(
-            "one table without `series`: name the column that says to which series a row belongs, as in "
-            'series="subject", or pass a list of tables, one a series'
+            "one table without `series`: give the name of the column that identifies the series, as in "
+            'series="subject", or pass a list of tables, one for each series'
         )
     if not parts:
-        raise TableError("there is no series: pass one table for each of them")
+        raise TableError("there is no series: pass one table for each series")
     return {name: _as_table(part) for name, part in parts.items()}
 
 
 def _as_table(part):
-    """Make a series of one variable of a list or a vector of numbers."""
+    """Make a table of one variable from a list or a vector of numbers."""
     if isinstance(part, list | tuple):
         part = np.asarray(part)
     if isinstance(part, np.ndarray) and part.ndim == 1:
@@ -120,7 +120,7 @@ def _as_table(part):
 
 
 def _grouped(data, series):
-    """Rows of a long table by series, in the order in which these first occur."""
+    """Split a long table by series, in the order in which these first occur."""
     if hasattr(data, "to_pandas") and not hasattr(data, "iloc"):
         data = data.to_pandas()
     if not hasattr(data, "iloc") or not hasattr(data, "columns"):
@@ -140,8 +140,8 @@ def _grouped(data, series):
     if key.isna().any():
         row = int(key.isna().to_numpy().argmax())
         raise TableError(
-            f"column {series!r}: row {row} (counting from 0) does not say to which series it belongs: name "
-            "it, or remove the row"
+            f"column {series!r}: row {row} (counting from 0) has no name of a series: give one, or "
+            "remove the row"
         )
     rest, names = data.drop(columns=series), list(key.unique())
     _check_names(names)
@@ -149,19 +149,19 @@ def _grouped(data, series):
 
 
 def _check_names(names):
-    """Refuse names of series that are written alike, as the number 1 and the text "1"."""
+    """Refuse names of series that have the same text, as the number 1 and the text "1"."""
     seen = {}
     for name in names:
         other = seen.setdefault(str(name), name)
         if other is not name:
             raise TableError(
-                f"the series {other!r} ({type(other).__name__}) and {name!r} ({type(name).__name__}) are written "
-                "alike: rename one, or give both the same type if they are one series"
+                f"the series {other!r} ({type(other).__name__}) and {name!r} ({type(name).__name__}) have the same "
+                "text as name: rename one, or give both the same type if they are one series"
             )
 
 
 def _check_part(name, intake, first_name, first):
-    """Refuse a series that is empty or has other columns than the first."""
+    """Refuse a series that is empty or whose columns differ from those of the first."""
     if not intake.names:
         raise TableError(f"series {name!r} has no column of numbers: add the variables")
     repeated = sorted({v for v in intake.names if intake.names.count(v) > 1})

@@ -1,19 +1,22 @@
-r"""Time series that switch among behaviours which they share, and the parts of these."""
+r"""Distributions of time series that switch among shared behaviours, and of the parameters of behaviours."""
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
 from pytensor.graph.basic import Apply
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.draws import SeededDraw, seed_from
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import whole_number
 
 __all__ = [
     "BehaviourScales",
@@ -31,20 +34,17 @@ def _used(feature):
     return pt.gt(feature.sum(axis=-2), 0)[..., None]
 
 
-class BehaviourScalesRV(SymbolicRandomVariable):
+class BehaviourScalesRV(GraphRV):
     """Standard deviations of behaviours, zero for those that no series has."""
 
     extended_signature = "[rng],[size],(n,k),(),()->[rng],(k,d)"
     _print_name = ("BehaviourScales", "\\operatorname{BehaviourScales}")
 
-    def __init__(self, *args, columns, **kwargs):
-        self.columns = columns
-        super().__init__(*args, **kwargs)
+    options = ("columns",)
 
     @classmethod
-    def rv_op(cls, feature, shape, rate, *, columns, size=None, rng=None):
+    def build(cls, rng, size, feature, shape, rate, *, columns):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         used, a, b = _used(feature), shape[..., None, None], rate[..., None, None]
         batch = tuple(size) if not rv_size_is_none(size) else (used * a * b).shape[:-2]
         next_rng, draw = pt.random.gamma(
@@ -55,12 +55,7 @@ class BehaviourScalesRV(SymbolicRandomVariable):
             return_next_rng=True,
         )
         draw = pt.where(used, pt.sqrt(b / draw), 0.0)
-        inputs = [rng, size, feature, shape, rate]
-        return cls(inputs=inputs, outputs=[next_rng, draw], columns=columns)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, columns=self.columns)
+        return next_rng, draw
 
 
 class BehaviourScales(Continuous):
@@ -92,11 +87,10 @@ class BehaviourScales(Continuous):
     @classmethod
     def dist(cls, feature, variance_shape, variance_rate, *, variables, **kwargs):
         """Create the distribution without a model."""
-        if isinstance(variables, bool) or not isinstance(variables, int | np.integer):
-            raise ValueError(f"`variables` must be a whole number, not {variables!r}")
-        laws = [as_float(v) for v in (variance_shape, variance_rate)]
+        columns = whole_number("variables", variables, 1)
+        shape, rate = as_float(variance_shape), as_float(variance_rate)
         return super().dist(
-            [pt.as_tensor_variable(feature), *laws], columns=int(variables), **kwargs
+            [pt.as_tensor_variable(feature), shape, rate], columns=columns, **kwargs
         )
 
     def support_point(rv, size, feature, *_):
@@ -116,22 +110,21 @@ def _scales_logp(op, values, rng, size, feature, shape, rate, **kwargs):
     return pt.where(used, slab, spike).sum(axis=(-1, -2))
 
 
-class BehaviourTransitionsRV(SymbolicRandomVariable):
+class BehaviourTransitionsRV(GraphRV):
     """Transition probabilities of each series among its own behaviours."""
 
     extended_signature = "[rng],[size],(n,k),(),()->[rng],(n,k,k)"
     _print_name = ("BehaviourTransitions", "\\operatorname{BehaviourTransitions}")
 
     @classmethod
-    def rv_op(cls, feature, concentration, stickiness, *, size=None, rng=None):
+    def build(cls, rng, size, feature, concentration, stickiness):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         mask = _pairs(feature)
         prior = _dirichlet(feature, concentration, stickiness) + pt.zeros_like(mask)
         shape = None if rv_size_is_none(size) else (*size, *tuple(feature.shape)[-2:])
         if shape is not None:
             shape = (*shape, feature.shape[-1])
-        # Gamma variables of a small shape are too small for the machine: their logarithms are drawn.
+        # Gamma variables of a small shape underflow: their logarithms are drawn.
         next_rng, first = pt.random.gamma(
             prior + 1.0, scale=1.0, size=shape, rng=rng, return_next_rng=True
         )
@@ -141,22 +134,23 @@ class BehaviourTransitionsRV(SymbolicRandomVariable):
         logs = pt.where(pt.gt(mask, 0.0), pt.log(first) - second / prior, -np.inf)
         top = logs.max(axis=-1, keepdims=True)
         draw = _normalised(pt.exp(logs - pt.where(pt.isinf(top), 0.0, top)))
-        inputs = [rng, size, feature, concentration, stickiness]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 def _pairs(feature):
-    """One for pairs of behaviours that a series has both, otherwise zero."""
+    """One for pairs of behaviours both of which a series has, otherwise zero."""
     z = pt.gt(feature, 0).astype("float64")
     return z[..., :, None] * z[..., None, :]
 
 
 def _dirichlet(feature, concentration, stickiness):
+    """Parameters of the Dirichlet distributions of the rows."""
     same = pt.eye(feature.shape[-1])
     return concentration[..., None, None, None] + stickiness[..., None, None, None] * same
 
 
 def _normalised(weights):
+    """Divide rows by their sums, unless these are zero."""
     total = weights.sum(axis=-1, keepdims=True)
     return weights / pt.where(pt.gt(total, 0.0), total, 1.0)
 
@@ -195,7 +189,7 @@ class BehaviourTransitions(Continuous):
     def dist(cls, feature, concentration, stickiness, **kwargs):
         """Create the distribution without a model."""
         feature = pt.as_tensor_variable(feature)
-        # pm.sample asks steps without telling them the model: this tells whose features they are.
+        # pm.sample asks steps without telling them the model: this tells which step draws these.
         claim(feature, "switching_series_mcmc")
         params = [feature, as_float(concentration), as_float(stickiness)]
         return super().dist(params, **kwargs)
@@ -218,23 +212,18 @@ def _transitions_logp(op, values, rng, size, feature, concentration, stickiness,
     return pt.where(pt.and_(inside, sums.all(axis=(-1, -2))), total, -np.inf)
 
 
-class _Law:
-    """Draws of all series."""
+@dataclass(frozen=True)
+class _Series:
+    """Draws of all series of these lengths."""
 
-    dtype = "float64"
-    ndims = (2, 3, 2, 2)
+    lengths: tuple[int, ...]
+    columns: int
+    dtype: ClassVar = "float64"
+    ndims: ClassVar = (2, 3, 2, 2)
 
-    def __init__(self, lengths, columns):
-        self.lengths, self.shape = lengths, (sum(lengths), columns)
-
-    def __eq__(self, other):
-        return type(other) is type(self) and (other.lengths, other.shape) == (
-            self.lengths,
-            self.shape,
-        )
-
-    def __hash__(self):
-        return hash((type(self), self.lengths, self.shape))
+    @property
+    def shape(self):
+        return sum(self.lengths), self.columns
 
     def __call__(self, rng, out, feature, transition, mean, scale):
         stops = np.cumsum(self.lengths)
@@ -244,7 +233,7 @@ class _Law:
                 own = np.flatnonzero(z)
                 if len(own):
                     states = own[_path(rng, p[np.ix_(own, own)], length)]
-                    noise = rng.standard_normal((length, self.shape[1]))
+                    noise = rng.standard_normal((length, self.columns))
                     table[stop - length : stop] = mean[states] + scale[states] * noise
 
 
@@ -259,7 +248,7 @@ def _path(rng, p, length):
 
 
 class _ForwardGains(InterpretedOp):
-    """Log density of each row given those of its series before it, states summed out."""
+    """Log density of each row given the rows of its series before it, states summed out."""
 
     __props__ = ("lengths",)
 
@@ -267,7 +256,7 @@ class _ForwardGains(InterpretedOp):
         self.lengths = lengths
 
     def make_node(self, *inputs):
-        """Apply the Op to values, which rows are seen, features, transitions, means and scales."""
+        """Apply the Op to values, an indicator of observed ones, features, transitions, means and scales."""
         self.register()
         inputs = [pt.as_tensor_variable(v) for v in inputs]
         return Apply(self, inputs, [pt.vector(dtype="float64", shape=(sum(self.lengths),))])
@@ -277,7 +266,8 @@ class _ForwardGains(InterpretedOp):
         return [(pt.constant(sum(self.lengths), dtype="int64"),)]
 
     def compute(self, value, seen, feature, transition, mean, scale):
-        from bayesstruct.series.kernels import forward_gains
+        """Return the log densities, as an array."""
+        from bayesstruct.series.kernels.forward import forward_gains
 
         x = np.where(seen > 0, value, np.nan)
         starts = np.concatenate([[0], np.cumsum(self.lengths)])
@@ -289,31 +279,23 @@ class _ForwardGains(InterpretedOp):
         return [[False]] * len(node.inputs)
 
 
-class SwitchingSeriesRV(SymbolicRandomVariable):
+class SwitchingSeriesRV(GraphRV):
     """Rows of several series, one after another."""
 
     extended_signature = "[rng],[size],(n,k),(n,k,k),(k,d),(k,d),(t,d)->[rng],(t,d)"
     _print_name = ("SwitchingSeries", "\\operatorname{SwitchingSeries}")
 
-    def __init__(self, *args, lengths, **kwargs):
-        self.lengths = lengths
-        super().__init__(*args, **kwargs)
+    options = ("lengths",)
 
     @classmethod
-    def rv_op(cls, feature, transition, mean, scale, seen, *, lengths, size=None, rng=None):
+    def build(cls, rng, size, feature, transition, mean, scale, seen, *, lengths):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         if not rv_size_is_none(size) and size.type.shape != (0,):
-            raise ValueError("SwitchingSeries has no batches: a draw is one table of all series")
+            raise ValueError("SwitchingSeries has no `size`: a draw is one table of all series")
         next_rng, seed = seed_from(rng)
-        law = _Law(lengths, seen.type.shape[-1])
-        draw = SeededDraw(law, 0)(seed, np.empty(0, np.int64), feature, transition, mean, scale)
-        inputs = [rng, size, feature, transition, mean, scale, seen]
-        return cls(inputs=inputs, outputs=[next_rng, draw], lengths=lengths)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, lengths=self.lengths)
+        series = _Series(lengths, seen.type.shape[-1])
+        draw = SeededDraw(series, 0)(seed, np.empty(0, np.int64), feature, transition, mean, scale)
+        return next_rng, draw
 
 
 class SwitchingSeries(Continuous):
@@ -338,13 +320,13 @@ class SwitchingSeries(Continuous):
     lengths : sequence of int
         Number of rows of each of the N series; the value has them one after another.
     seen : (T, d) array_like of bool, optional
-        Which cells count; by default all. The others are summed out, whatever their value.
+        Which values were observed; by default all. The others are summed out, whatever they are.
     **kwargs
         ``observed``, ``dims`` and the like.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If `lengths` are not whole numbers above 0.
 
     Notes
@@ -360,26 +342,21 @@ class SwitchingSeries(Continuous):
 
     rv_type = SwitchingSeriesRV
     rv_op = SwitchingSeriesRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, feature, transition, mean, scale, *, lengths, seen=None, **kwargs):
         """Create the distribution without a model."""
-        lengths = tuple(lengths)
-        if not lengths or any(
-            isinstance(v, bool) or not isinstance(v, int | np.integer) or v < 1 for v in lengths
-        ):
-            raise ValueError(f"`lengths` must be whole numbers above 0, not {lengths!r:.60}")
+        lengths = tuple(whole_number("lengths", v, 1) for v in lengths)
+        if not lengths:
+            raise ValueError("`lengths` has no number: give the number of rows of each series")
         mean, scale = as_float(mean), as_float(scale)
         if seen is None:
             if mean.type.shape[-1] is None:
-                raise ValueError("`seen` must be given where the number of variables is not known")
+                raise ValueError("`seen` must be given if the number of variables is not known")
             seen = np.ones((sum(lengths), mean.type.shape[-1]))
         params = [pt.as_tensor_variable(feature), as_float(transition), mean, scale, as_float(seen)]
-        return super().dist(params, lengths=tuple(map(int, lengths)), **kwargs)
-
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape)
+        return super().dist(params, lengths=lengths, **kwargs)
 
 
 @_logprob.register(SwitchingSeriesRV)

@@ -1,27 +1,53 @@
 """The behaviours of time series row by row, from a posterior of series that share them."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.data.arguments import whole_number
-from bayesstruct.features.reading.posterior import read_features, reference_draw
+from bayesstruct.core.recorded import Recorded, constant
+from bayesstruct.data.arguments import number, whole_number
+from bayesstruct.features.reading.posterior import draws_with, read_features, reference_draw
 from bayesstruct.features.reading.tables import FEATURE_READERS
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
-__all__ = ["state_probabilities"]
+__all__ = ["RecordedSeries", "state_probabilities"]
 
-_NEEDED = {
-    "posterior": ("transition", "emission_mean", "emission_scale"),
-    "constant_data": ("rows", "missing"),
-    "observed_data": ("x",),
-}
+_ORIGIN = "bs.models.markov_transitions"
 
 
-def state_probabilities(idata, *, draws: int = 200, affinity: float = 0.5) -> "pd.DataFrame":
+@dataclass(frozen=True)
+class RecordedSeries(Recorded):
+    """Constants that a model of series records: where each series begins, missing values, and units.
+
+    Attributes
+    ----------
+    location, scale : (d,) ndarray of float
+        Mean and standard deviation of each variable over all series.
+    rows : (N,) ndarray of int
+        Number of rows of each series.
+    missing : (T, d) ndarray of int
+        1 where a value is missing.
+    """
+
+    location: np.ndarray = constant("location", "node")
+    scale: np.ndarray = constant("scale", "node")
+    rows: np.ndarray = constant("rows", "observation")
+    missing: np.ndarray = constant("missing", ("time", "node"))
+
+    @property
+    def starts(self) -> np.ndarray:
+        """First row of each series, and the number of rows, (N + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.rows)])
+
+
+def state_probabilities(
+    idata: "xr.DataTree", *, draws: int = 200, affinity: float = 0.5
+) -> "pd.DataFrame":
     r"""Posterior probability of each behaviour in each row of each series.
 
     Parameters
@@ -31,31 +57,31 @@ def state_probabilities(idata, *, draws: int = 200, affinity: float = 0.5) -> "p
     draws : int, default 200
         Draws that are used, evenly spaced, if there are more.
     affinity : float, default 0.5
-        In (0, 1]: a behaviour of a draw is one of the reference only if the affinity of their laws is at least
-        this.
+        In (0, 1]: a behaviour of a draw is matched to one of the reference only if the affinity of their distributions
+        is at least this.
 
     Returns
     -------
     pandas.DataFrame
         One row for each row of the data, with index ``series`` and ``time``, and one column for each behaviour of
-        the reference draw, named 1, 2, ... from the one with the most rows, and ``other``. Rows add up to 1.
-        ``attrs`` has the ``reference`` draw (chain, draw) and ``latent``, the columns of these behaviours in it, where
-        their means and scales are found.
+        the reference draw, named 1, 2, ... in decreasing order of their numbers of rows, and ``other``. Rows add up to
+        1. ``attrs`` has the ``reference`` draw (chain, draw) and ``latent``, the columns of these behaviours in that
+        draw, which locate their means and scales.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of that model, or an option is out of range.
+        If `idata` is not a result of that model, or an option is out of range.
 
     Notes
     -----
     Each draw gives probabilities given all rows of a series, by the forward-backward algorithm. Its behaviours are
-    matched one to one to those of a reference draw by the affinity of their normal laws,
+    matched one to one to those of a reference draw by the affinity of their normal distributions,
 
     .. math:: \prod_j \sqrt{\frac{2 \sigma_j \sigma_j'}{\sigma_j^2 + \sigma_j'^2}}
         \exp\Bigl(-\frac{(\mu_j - \mu_j')^2}{4 (\sigma_j^2 + \sigma_j'^2)}\Bigr),
 
-    so as to make the sum as large as it can be. The reference is the draw whose matrix of shared behaviours is
+    so that the sum of the affinities is largest. The reference is the draw whose matrix of shared behaviours is
     closest to its posterior mean.
 
     Examples
@@ -64,25 +90,15 @@ def state_probabilities(idata, *, draws: int = 200, affinity: float = 0.5) -> "p
     """
     import pandas as pd
 
-    draws = whole_number("draws", draws, 1)
-    if not 0 < affinity <= 1:
-        raise ValueError(f"`affinity` must be above 0 and at most 1, got {affinity}.")
-    posterior = read_features(idata)
-    parts, x, starts = _parts(idata)
-    chosen, feature = reference_draw(posterior), posterior.flat.astype(np.int8)
+    draws, affinity = whole_number("draws", draws, 1), number("affinity", affinity, above=0, most=1)
+    posterior, series = read_features(idata), RecordedSeries.read(idata)
+    parts, x = _parameters(idata), _rows(idata, series)
+    chosen = reference_draw(posterior)
     latent = np.flatnonzero(posterior.used[chosen])
-    picked = np.unique(
-        np.linspace(0, len(feature) - 1, min(draws, len(feature))).round().astype(int)
-    )
-    total = np.zeros((len(x), len(latent)))
-    for s in picked:
-        probability = _smoothed(feature[s], [part[s] for part in parts], x, starts)
-        mine, its = _matched(parts, chosen, latent, s, np.flatnonzero(posterior.used[s]), affinity)
-        total[:, mine] += probability[:, its]
-    total /= len(picked)
+    total = _mean_probabilities(posterior, parts, x, series.starts, chosen, draws, affinity)
     order = np.argsort(-total.sum(axis=0), kind="stable")
-    labels = np.repeat(posterior.observations, np.diff(starts))
-    times = np.concatenate([np.arange(n) for n in np.diff(starts)])
+    labels = np.repeat(posterior.observations, series.rows)
+    times = np.concatenate([np.arange(n) for n in series.rows])
     index = pd.MultiIndex.from_arrays([labels, times], names=["series", "time"])
     table = pd.DataFrame(total[:, order], index, range(1, len(latent) + 1))
     table["other"] = (1.0 - total.sum(axis=1)).clip(0.0)
@@ -91,25 +107,43 @@ def state_probabilities(idata, *, draws: int = 200, affinity: float = 0.5) -> "p
     return table
 
 
-def _parts(idata):
-    """Transitions, means and scales of all draws; the rows with NaN; where each series begins."""
-    for group, names in _NEEDED.items():
-        for name in names:
-            if group not in idata.children or name not in idata[group]:
-                raise ValueError(
-                    f"This result has no `{name}` in its group `{group}`. Was it sampled from "
-                    "bs.models.markov_transitions?"
-                )
-    drawn = [idata["posterior"][name] for name in _NEEDED["posterior"]]
+def _parameters(idata):
+    """Transitions, means and scales of all draws, chains one after another."""
+    names = {
+        "transition": "the transition probabilities",
+        "emission_mean": "the means of behaviours",
+        "emission_scale": "the standard deviations of behaviours",
+    }
+    drawn = [
+        draws_with(idata, name, "posterior", what, _ORIGIN)[name] for name, what in names.items()
+    ]
     parts = [d.transpose("chain", "draw", ...).values for d in drawn]
-    parts = [np.ascontiguousarray(v.reshape(-1, *v.shape[2:])) for v in parts]
-    x = np.where(idata["constant_data"]["missing"] > 0, np.nan, idata["observed_data"]["x"])
-    rows = idata["constant_data"]["rows"].values
-    return parts, np.ascontiguousarray(x), np.concatenate([[0], np.cumsum(rows)])
+    return [np.ascontiguousarray(v.reshape(-1, *v.shape[2:])) for v in parts]
+
+
+def _rows(idata, series):
+    """Rows of all series, NaN where a value is missing."""
+    x = draws_with(idata, "x", "observed_data", "the observed series", _ORIGIN)["x"]
+    return np.ascontiguousarray(np.where(series.missing > 0, np.nan, x))
+
+
+def _mean_probabilities(posterior, parts, x, starts, chosen, draws, affinity):
+    """Mean over some draws of the probabilities of the behaviours of the reference draw, (T, behaviours)."""
+    feature, latent = posterior.flat.astype(np.int8), np.flatnonzero(posterior.used[chosen])
+    picked = np.unique(
+        np.linspace(0, len(feature) - 1, min(draws, len(feature))).round().astype(int)
+    )
+    total = np.zeros((len(x), len(latent)))
+    for s in picked:
+        probability = _smoothed(feature[s], [part[s] for part in parts], x, starts)
+        mine, its = _matched(parts, chosen, latent, s, np.flatnonzero(posterior.used[s]), affinity)
+        total[:, mine] += probability[:, its]
+    return total / len(picked)
 
 
 def _smoothed(feature, parts, x, starts):
-    from bayesstruct.series.kernels import smooth_series
+    """Probabilities of all behaviours of a draw in each row, (T, latent)."""
+    from bayesstruct.series.kernels.forward import smooth_series
 
     out = np.zeros((len(x), feature.shape[1]))
     smooth_series(np.ascontiguousarray(feature), *parts, x, starts, out)
@@ -117,7 +151,7 @@ def _smoothed(feature, parts, x, starts):
 
 
 def _matched(parts, chosen, latent, s, used, least):
-    """Places in the reference and columns of a draw of the behaviours that are the same."""
+    """Match behaviours of a draw to those of the reference; return places in the reference, and columns."""
     from scipy.optimize import linear_sum_assignment
 
     _, mean, scale = parts
@@ -130,7 +164,7 @@ def _matched(parts, chosen, latent, s, used, least):
 
 
 def _has_behaviours(idata) -> bool:
-    return {"feature", *_NEEDED["posterior"]} <= variables(idata)
+    return {"feature", "transition", "emission_mean", "emission_scale"} <= variables(idata)
 
 
 register_summary(

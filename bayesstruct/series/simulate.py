@@ -1,4 +1,4 @@
-"""Simulated time series that switch among behaviours which they share."""
+"""Simulated time series that switch among shared behaviours."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ def markov_transitions(
     spread: float = 3.0,
     random_seed: int | np.random.Generator | None = None,
 ) -> SwitchingSimulation:
-    """Simulate series that switch among behaviours, some of which they share.
+    """Simulate series that switch among behaviours, some of which are shared.
 
     Parameters
     ----------
@@ -61,9 +61,10 @@ def markov_transitions(
         Variables, named ``x0``, ``x1``, ...; their noise has standard deviation 1.
     n_behaviours : int, default 3
     probability : float, default 0.6
-        That a series has a behaviour. Each series has one at least, and each behaviour has a series.
+        Probability that a series has a behaviour. Each series has at least one, and each behaviour is in at least
+        one series.
     stay : float, default 0.95
-        Probability that the next row has the same behaviour, where a series has others.
+        Probability that the next row has the same behaviour, if the series has others.
     spread : float, default 3
         Standard deviation of the means of behaviours.
     random_seed : int or numpy.random.Generator, optional
@@ -92,21 +93,16 @@ def markov_transitions(
 
     n, n_series = whole_number("n", n, 1), whole_number("n_series", n_series, 1)
     p, n_behaviours = whole_number("p", p, 1), whole_number("n_behaviours", n_behaviours, 1)
-    probability, stay = _share("probability", probability), _share("stay", stay)
+    probability = number("probability", probability, least=0, most=1)
+    stay = number("stay", stay, least=0, most=1)
     spread, rng = number("spread", spread, least=0), generator(random_seed)
-    z = (rng.random((n_series, n_behaviours)) < probability).astype(int)
-    for k in np.flatnonzero(~z.any(axis=0)):
-        z[rng.integers(n_series), k] = 1
-    for i in np.flatnonzero(~z.any(axis=1)):
-        z[i, rng.integers(n_behaviours)] = 1
+    z = _behaviours(rng, n_series, n_behaviours, probability)
     mean = spread * rng.standard_normal((n_behaviours, p))
     state = np.concatenate([_path(rng, np.flatnonzero(row), n, stay) for row in z])
     rows = mean[state] + rng.standard_normal((len(state), p))
     names = [chr(97 + i) if n_series <= 26 else f"s{i}" for i in range(n_series)]
-    columns, kinds = (
-        [f"x{j}" for j in range(p)],
-        [f"behaviour {k + 1}" for k in range(n_behaviours)],
-    )
+    columns = [f"x{j}" for j in range(p)]
+    kinds = [f"behaviour {k + 1}" for k in range(n_behaviours)]
     data = pd.DataFrame(rows, columns=columns)
     data.insert(0, "series", np.repeat(names, n))
     return SwitchingSimulation(
@@ -117,15 +113,18 @@ def markov_transitions(
     )
 
 
-def _share(name, value):
-    """Return a probability."""
-    if number(name, value, least=0) > 1:
-        raise ValueError(f"`{name}` must be from 0 to 1, it is {value:g}")
-    return float(value)
+def _behaviours(rng, n_series, n_behaviours, probability):
+    """Draw which behaviours the series have."""
+    z = (rng.random((n_series, n_behaviours)) < probability).astype(int)
+    for k in np.flatnonzero(~z.any(axis=0)):
+        z[rng.integers(n_series), k] = 1
+    for i in np.flatnonzero(~z.any(axis=1)):
+        z[i, rng.integers(n_behaviours)] = 1
+    return z
 
 
 def _path(rng, own, n, stay):
-    """Draw the behaviours of a series: it stays, or goes to another of its own."""
+    """Draw the behaviours of the rows of a series: the same as before, or another one that the series has."""
     out = np.empty(n, int)
     out[0] = rng.choice(own)
     for t in range(1, n):

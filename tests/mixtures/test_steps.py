@@ -38,39 +38,41 @@ def test_densities_of_parameters():
     for wrong in (VARIANCE[[0, 0, 1]], -VARIANCE):  # one that nothing is in; below zero
         assert np.isneginf(pm.logp(rv, wrong).eval())
     rv = ClusterNormals.dist(LABELS, VARIANCE, [0.3, -0.2], [0.5, 4.0])
-    law = stats.norm([0.3, -0.2], np.sqrt(VARIANCE[:2] / [0.5, 4.0]))
-    assert pm.logp(rv, MEAN).eval() == pytest.approx(law.logpdf(MEAN[:2]).sum())
+    normal = stats.norm([0.3, -0.2], np.sqrt(VARIANCE[:2] / [0.5, 4.0]))
+    assert pm.logp(rv, MEAN).eval() == pytest.approx(normal.logpdf(MEAN[:2]).sum())
     draw = pm.draw(rv, 4000, random_seed=2)
     assert not draw[:, 2].any()
-    z = (draw[:, :2] - law.mean()) / law.std()
+    z = (draw[:, :2] - normal.mean()) / normal.std()
     assert stats.kstest(z.ravel(), "norm").pvalue > 1e-3
 
 
 def test_densities_of_rows():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(5, 2))
-    law = stats.norm(MEAN[LABELS], np.sqrt(VARIANCE[LABELS]))
+    normal = stats.norm(MEAN[LABELS], np.sqrt(VARIANCE[LABELS]))
     rv = ClusterRows.dist(LABELS, MEAN, VARIANCE)
-    np.testing.assert_allclose(pm.logp(rv, x).eval(), law.logpdf(x).sum(axis=1))
-    z = (pm.draw(rv, 1000, random_seed=3) - law.mean()) / law.std()
+    np.testing.assert_allclose(pm.logp(rv, x).eval(), normal.logpdf(x).sum(axis=1))
+    z = (pm.draw(rv, 1000, random_seed=3) - normal.mean()) / normal.std()
     assert stats.kstest(z.ravel(), "norm").pvalue > 1e-3
     own = COEFFICIENT[LABELS]
     eta = own[:, 0] + ((x - CENTRE) * own[:, 1:]).sum(axis=1)
     noise = np.array([[0.5], [2.0], [0]])
     given = (x, LABELS, COEFFICIENT, CENTRE)
-    laws = [
+    cases = [
         (ClusterResponse.dist(*given, noise), stats.norm(eta, np.sqrt(noise[LABELS, 0]))),
         (ClusterBinary.dist(*given), stats.bernoulli(1 / (1 + np.exp(-eta)))),
         (ClusterCount.dist(*given), stats.poisson(np.exp(eta))),
     ]
-    for rv, law in laws:
-        y = law.rvs(random_state=1)
-        log_density = law.logpdf if hasattr(law.dist, "pdf") else law.logpmf
+    for rv, expected in cases:
+        y = expected.rvs(random_state=1)
+        log_density = expected.logpdf if hasattr(expected.dist, "pdf") else expected.logpmf
         np.testing.assert_allclose(pm.logp(rv, y).eval(), log_density(y), rtol=1e-10)
         draws = pm.draw(rv, 4000, random_seed=4)
-        assert (abs(draws.mean(axis=0) - law.mean()) < 4.5 * law.std() / np.sqrt(4000)).all()
-    assert np.isneginf(pm.logp(laws[1][0], np.full(5, 2)).eval()).all()
-    assert np.isneginf(pm.logp(laws[2][0], np.full(5, -1)).eval()).all()
+        assert (
+            abs(draws.mean(axis=0) - expected.mean()) < 4.5 * expected.std() / np.sqrt(4000)
+        ).all()
+    assert np.isneginf(pm.logp(cases[1][0], np.full(5, 2)).eval()).all()
+    assert np.isneginf(pm.logp(cases[2][0], np.full(5, -1)).eval()).all()
 
 
 X = np.array([[2.2], [1.7], [0.6], [0.0]])
@@ -82,7 +84,7 @@ GLMS = {
 
 @pytest.mark.parametrize("family", GLMS)
 def test_labels_of_other_responses_have_the_exact_posterior(family):
-    y, start, law, mean = GLMS[family]
+    y, start, expected, mean = GLMS[family]
     with dp_glm(pd.DataFrame({"v": X[:, 0]}), y, family=family, alpha=1.4) as model:
         model["coefficient_location"].set_value(np.array(start))
         step = DirichletMixtureGibbs(model.value_vars, rng=np.random.default_rng(1))
@@ -95,7 +97,7 @@ def test_labels_of_other_responses_have_the_exact_posterior(family):
     def log_cluster(rows):
         d = design[rows]
         response = log_glm(
-            d, y[rows], deviation, lambda y, eta: law(mean(eta)).logpmf(y), d @ start
+            d, y[rows], deviation, lambda y, eta: expected(mean(eta)).logpmf(y), d @ start
         )
         return log_columns(x[rows], *columns) + response
 
@@ -142,7 +144,7 @@ def test_the_step_refuses_what_it_cannot_draw():
 
 
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])
-def test_a_chain_without_room_stops_with_the_remedy(family):
+def test_a_chain_with_too_many_clusters_stops_with_the_remedy(family):
     made = simulate(60, 2, n_clusters=5, family=family, separation=9.0, random_seed=8)
     with dp_glm(made.data, "y", family=family, alpha=3.0, max_clusters=2) as model:
         step = DirichletMixtureGibbs(model.value_vars, rng=np.random.default_rng(9))

@@ -1,5 +1,7 @@
 """Mixtures of regressions, from a table to predictions."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -19,9 +21,15 @@ from bayesstruct.models.dp_glm import dp_glm
 def sampled(model, draws, **options):
     with model:
         return pm.sample(
-            draws, chains=2, cores=1, random_seed=7, progressbar=False, quiet=True,
-            compute_convergence_checks=False, **options,
-        )  # fmt: skip
+            draws,
+            chains=2,
+            cores=1,
+            random_seed=7,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+            **options,
+        )
 
 
 def two_lines(n=80, seed=0):
@@ -34,7 +42,7 @@ def two_lines(n=80, seed=0):
     return pd.DataFrame({"a": a, "b": b, "y": 100 * y}), first
 
 
-def laws(model):
+def hyperparameters(model):
     """Constants of the priors, read from the model."""
     names = ["strength", "shape", "rate", "location"]
     columns = [model[f"covariate_{name}"].get_value() for name in names]
@@ -44,7 +52,7 @@ def laws(model):
 
 def exact_moments(model, x, y, new, alpha):
     """Mean, variance and probability of a new cluster of a response, by all partitions."""
-    (strength, shape, rate, location), (weight, start), (a, b) = laws(model)
+    (strength, shape, rate, location), (weight, start), (a, b) = hyperparameters(model)
     x, new = x - location, new - location
     design, row = np.column_stack([np.ones(len(x)), x]), np.append(1.0, new)
     y, level = y - design @ start, row @ start
@@ -155,7 +163,8 @@ def test_other_responses(family):
 
 
 def test_moments_of_new_clusters_by_simulation():
-    from bayesstruct.mixtures.reading.predictions import _new_cluster, _Result
+    from bayesstruct.mixtures.reading.predictions import MixtureDraws, new_cluster
+    from bayesstruct.mixtures.reading.records import MixturePrior
 
     table, _ = two_lines(20)
     rng = np.random.default_rng(6)
@@ -165,10 +174,12 @@ def test_moments_of_new_clusters_by_simulation():
             table[["a", "b"]], y[family], family=family, coefficient_scale=0.3, max_clusters=2
         )
         known = {v.name: v.get_value() for v in model.data_vars if v.name not in ("x", "y")}
-        result = _Result(*[None] * 6, known, ["a", "b"], family)
+        names = {one.name: one.metadata["name"] for one in fields(MixturePrior)}
+        prior = MixturePrior(**{field: known.get(name) for field, name in names.items()})
+        result = MixtureDraws(*[None] * 6, prior, ["a", "b"], family)
         x = np.array([[0.5, -0.3]])
-        design = np.column_stack([[1.0], x - result.location])
-        logs, mean, square = _new_cluster(result, x, design)
+        design = np.column_stack([[1.0], x - prior.location])
+        logs, mean, square = new_cluster(result, x, design)
         beta = rng.normal(size=(40_000, 3)) / np.sqrt(known["coefficient_strength"])
         if family == "gaussian":
             noise = known["noise_rate"] / rng.gamma(known["noise_shape"], size=40_000)
@@ -208,7 +219,7 @@ def test_the_model_refuses_bad_tables():
     table, _ = two_lines(20)
     for data, response, words in [
         (table.assign(a=np.nan), "y", "'a'"),
-        (table.assign(a=table["a"].where(table["a"] > 0)), "y", "'a': missing cells"),
+        (table.assign(a=table["a"].where(table["a"] > 0)), "y", "'a': missing values"),
         (table.assign(b=1.0), "y", "'b'"),
         (table.assign(b="text"), "y", "'b'"),
         (table.assign(b=np.inf), "y", "'b'"),

@@ -10,7 +10,7 @@ from tools.calibration import alternate, assert_calibrated
 from bayesstruct.models import hidden_causes
 from bayesstruct.steps import HiddenCauseGibbs
 
-ROWS, COLUMNS, ROOM = 8, 4, 40
+ROWS, COLUMNS, MAX_FEATURES = 8, 4, 40
 GAP = (4, 1)  # a missing cell
 NUMBERS = ("alpha", "strength", "leak", "base_rate")
 
@@ -48,7 +48,7 @@ def fitter(kind, *, tune, draws):
     table = (np.arange(ROWS)[:, None] >> np.arange(COLUMNS)) % 2.0  # no two columns alike
     table[:, -1] = np.arange(ROWS) == 0
     table[GAP] = np.nan
-    model = hidden_causes(table, max_features=ROOM)
+    model = hidden_causes(table, max_features=MAX_FEATURES)
     cells = pytensor.shared(model.rvs_to_values[model["x"]].data, name="cells")
     model.rvs_to_values[model["x"]] = cells
     with model:

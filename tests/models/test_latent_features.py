@@ -47,8 +47,8 @@ def test_columns_that_say_nothing_are_refused_by_name(column, words):
         latent_features(frame)
 
 
-def test_room_is_that_of_the_law_of_alpha():
-    """The default prior given by hand has the room of the default, but for its simulation."""
+def test_the_maximum_number_follows_the_prior_of_alpha():
+    """The default prior given by hand gives the maximum number of the default, up to simulation."""
     table = two_features()[0]
     own, given = (
         len(latent_features(table, alpha=alpha).coords["latent"])
@@ -81,9 +81,14 @@ def test_the_model_samples_predicts_and_has_pointwise_densities():
     x, _ = two_features()
     with latent_features(x, max_features=8) as model:
         idata = pm.sample(
-            150, tune=100, chains=2, cores=1, random_seed=8, progressbar=False,
+            150,
+            tune=100,
+            chains=2,
+            cores=1,
+            random_seed=8,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=9, progressbar=False
@@ -99,16 +104,20 @@ def test_the_model_samples_predicts_and_has_pointwise_densities():
     assert model.named_vars.keys() >= {"alpha", "noise", "loading_scale", "loading"}
 
 
-def test_missing_cells_are_drawn_and_the_table_is_predicted():
+def test_missing_values_are_drawn_and_the_table_is_predicted():
     x, _ = two_features()
     gaps = np.array(x)
     gaps[np.random.default_rng(1).random(x.shape) < 0.08] = np.nan
     missing = np.isnan(gaps)
     with latent_features(gaps, alpha=1.0, noise=0.3, loading_scale=2.0, max_features=8):
         idata = pm.sample(
-            100, tune=20, chains=1, random_seed=2, progressbar=False,
+            100,
+            tune=20,
+            chains=1,
+            random_seed=2,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=3, progressbar=False
         )

@@ -11,7 +11,7 @@ from bayesstruct.features.kernels.indian_buffet import left_order
 from bayesstruct.models import latent_features
 from bayesstruct.steps import LatentFeatureGibbs, LatentFeatureSlice
 
-ROWS, COLUMNS, ROOM = 12, 3, 40
+ROWS, COLUMNS, MAX_FEATURES = 12, 3, 40
 GAP = (4, 1)  # a missing cell
 NUMBERS = ("alpha", "noise", "loading_scale")
 FEATURES = ("feature", "loading", "x_unobserved")
@@ -43,12 +43,12 @@ def simulate(rng):
 class HalfAsManyNew(LatentFeatureGibbs):
     """Wrong: features that one row alone has come at half their rate."""
 
-    def _scan(self, feature, loading, x, law):
-        class Halved(type(law)):
+    def _scan(self, feature, loading, x, given):
+        class Halved(type(given)):
             def new_rate(self, n):
                 return 0.5 * super().new_rate(n)
 
-        return super()._scan(feature, loading, x, Halved(*law))
+        return super()._scan(feature, loading, x, Halved(*given))
 
 
 def tables():
@@ -60,7 +60,7 @@ def tables():
         alpha=pm.Gamma.dist(2.0, 2.0),
         noise=pm.HalfNormal.dist(0.5),
         loading_scale=pm.HalfNormal.dist(1.5),
-        max_features=ROOM,
+        max_features=MAX_FEATURES,
     )
     observed = model["x_observed"]
     cells = pytensor.shared(model.rvs_to_values[observed].data, name="cells")
@@ -113,15 +113,15 @@ def test_a_wrong_step_is_not_calibrated(full):
 class HalfTheMass(LatentFeatureSlice):
     """Wrong: the mass of the process is halved."""
 
-    def _scan(self, feature, loading, x, law):
-        return super()._scan(feature, loading, x, law._replace(alpha=0.5 * law.alpha))
+    def _scan(self, feature, loading, x, given):
+        return super()._scan(feature, loading, x, given._replace(alpha=0.5 * given.alpha))
 
 
 def changes(kind, simulations, sweeps=40):
     """What some sweeps change in statistics of a draw of everything, table included, (simulations, k).
 
     Slice draws mix too slowly for ranks of the truth among draws of a chain; but a chain that begins at the
-    truth keeps the joint law whatever its length.
+    truth keeps the joint distribution whatever its length.
     """
     model, cells = tables()
     with model:
@@ -167,7 +167,7 @@ def worst_z(moved):
 
 @pytest.mark.calibration
 @pytest.mark.compiled
-def test_slice_draws_keep_the_joint_law(full):
+def test_slice_draws_keep_the_joint_distribution(full):
     if not full:
         pytest.skip("the step has its exact posterior in tests/steps; here it compiles once more")
     assert worst_z(changes(LatentFeatureSlice, 2_000)) < 3.9  # one in a thousand, for eight

@@ -12,7 +12,7 @@ from scipy import stats
 from tools.calibration import assert_calibrated
 
 from bayesstruct.data import TableError, TableWarning
-from bayesstruct.features.data.links import DyadTable
+from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.kernels.indian_buffet import draw_by_dishes
 from bayesstruct.features.kernels.link_codes import probabilities
 from bayesstruct.features.reading.links import link_probabilities
@@ -21,7 +21,7 @@ from bayesstruct.models.additive_clustering import additive_clustering
 from bayesstruct.models.binary_matrix_factorization import binary_matrix_factorization
 from bayesstruct.models.link_prediction import link_prediction
 from bayesstruct.models.protein_complexes import protein_complexes
-from bayesstruct.steps import DyadicFeatureGibbs
+from bayesstruct.steps import LinkFeatureGibbs
 
 module = sys.modules[link_prediction.__module__]
 
@@ -29,9 +29,15 @@ module = sys.modules[link_prediction.__module__]
 def sample(model, draws=12, tune=40, **options):
     with model:
         return pm.sample(
-            draws, tune=tune, chains=2, cores=1, random_seed=1, progressbar=False,
-            compute_convergence_checks=False, **options,
-        )  # fmt: skip
+            draws,
+            tune=tune,
+            chains=2,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+            **options,
+        )
 
 
 def planted(n=30, seed=0, **options):
@@ -81,7 +87,7 @@ def test_link_prediction_finds_the_pairs_that_were_left_out():
     posterior = idata["posterior"]
     assert posterior["feature"].dims == ("chain", "draw", "observation", "latent")
     assert list(posterior["observation"].values) == list(names)
-    assert idata["observed_data"]["y"].dims == ("dyad",)
+    assert idata["observed_data"]["y"].dims == ("pair",)
     assert abs(np.bincount(posterior["n_features"].values.ravel()).argmax() - 2) <= 2
 
 
@@ -134,16 +140,16 @@ def test_probabilities_are_means_over_draws():
     np.testing.assert_allclose(table["probability"], total[places], atol=1e-12)
 
 
-def test_what_is_no_result_of_links_is_refused():
+def test_other_results_are_refused():
     with pytest.raises(TypeError, match="DataTree"):
         link_probabilities({})
     idata = sample(link_prediction(planted(6).graph), draws=2, tune=2)
     with pytest.raises(ValueError, match="`draws`"):
         link_probabilities(idata, draws=0)
-    with pytest.raises(ValueError, match="no prior"):
+    with pytest.raises(ValueError, match="no group `prior`"):
         link_probabilities(idata, group="prior")
     del idata["posterior"]["interaction"]
-    with pytest.raises(ValueError, match="no interaction"):
+    with pytest.raises(ValueError, match="no `interaction`"):
         link_probabilities(idata)
 
 
@@ -153,7 +159,7 @@ N = 6
 
 
 def prior_and_links(rng):
-    """Draw from the prior and the model, by nothing of the package but the buffet."""
+    """Draw from the prior and the model, independently of the package except for the buffet."""
     alpha, scale = rng.gamma(2.0, 0.5), abs(2.0 * rng.standard_normal())
     bias = 4.0 * rng.standard_normal()
     z = draw_by_dishes(rng, N, alpha)
@@ -217,10 +223,10 @@ def draw_numbers(rng, point, links):
 
 def test_priors_are_those_that_the_docstring_says(monkeypatch):
     model = changeable(monkeypatch)
-    laws = {"alpha": stats.gamma(2.0, scale=0.5), "weight_scale": stats.halfnorm(scale=2.0)}
-    laws["bias"] = stats.norm(scale=4.0)
-    for name, law in laws.items():
-        assert np.isclose(pm.logp(model[name], 0.7).eval(), law.logpdf(0.7))
+    priors = {"alpha": stats.gamma(2.0, scale=0.5), "weight_scale": stats.halfnorm(scale=2.0)}
+    priors["bias"] = stats.norm(scale=4.0)
+    for name, prior in priors.items():
+        assert np.isclose(pm.logp(model[name], 0.7).eval(), prior.logpdf(0.7))
     assert (
         model["interaction"].owner.op.dist_params(model["interaction"].owner)[0] is model["feature"]
     )
@@ -231,7 +237,7 @@ def test_link_prediction_is_calibrated(monkeypatch, full):
     model = changeable(monkeypatch)
     with model:
         values = [model.rvs_to_values[model[v]] for v in ("feature", "interaction")]
-        step = DyadicFeatureGibbs(values)
+        step = LinkFeatureGibbs(values)
     tune, draws, simulations = (100, 1000, 300) if full else (30, 150, 20)
 
     def fit(links, rng):
@@ -297,11 +303,11 @@ def test_graphs_that_cannot_be_used_are_refused(graph, words):
     ],
 )
 def test_options_out_of_range_are_refused(options, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         link_prediction(planted(8).graph, **options)
 
 
-def test_too_little_room_is_an_error_that_names_the_option():
+def test_too_many_features_raise_an_error_that_names_the_option():
     model = link_prediction(planted(20).graph, max_features=1, alpha=3.0)
     with pytest.raises(ValueError, match="`max_features`"):
         sample(model, draws=40, tune=2)
@@ -310,7 +316,7 @@ def test_too_little_room_is_an_error_that_names_the_option():
 def test_other_tables_that_cannot_be_used_are_refused():
     with pytest.raises(TableError, match="not symmetric"):
         additive_clustering(np.arange(9.0).reshape(3, 3))
-    with pytest.raises(TableError, match="all observed cells are the same"):
+    with pytest.raises(TableError, match="all observed values are the same"):
         additive_clustering(np.ones((3, 3)))
     with pytest.raises(TableError, match="at least 2 rows"):
         binary_matrix_factorization([[1.0, 2.0]])
@@ -318,22 +324,22 @@ def test_other_tables_that_cannot_be_used_are_refused():
         binary_matrix_factorization(ratings(), noise=0.0)
     with pytest.raises(TableError, match="some go one way only"):
         protein_complexes(nx.DiGraph([(1, 2), (2, 3)]))
-    with pytest.raises(ValueError, match="`leak_scale`"):
+    with pytest.raises(TypeError, match="`leak_scale`"):
         protein_complexes(nx.path_graph(4), leak_scale=None)
 
 
 def test_pairs_of_graphs_and_tables():
     graph = nx.DiGraph([("a", "b"), ("b", "c")])
-    table = DyadTable.links(graph, unobserved=[("c", "a")])
+    table = LinkTable.links(graph, unobserved=[("c", "a")])
     assert table.directed and len(table.y) == 5 and "c -> a" not in table.labels
     assert dict(zip(table.labels, table.y, strict=True))["a -> b"] == 1
-    half = DyadTable.links(graph.to_undirected())
+    half = LinkTable.links(graph.to_undirected())
     assert half.labels == ["a -- b", "a -- c", "b -- c"] and half.y.tolist() == [1, 0, 1]
     matrix = np.array([[0, 1, np.nan], [1, 0, 0], [np.nan, 0, 0]])
-    assert DyadTable.links(matrix).labels == ["x0 -- x1", "x1 -- x2"]
-    both = DyadTable.links(matrix, directed=True)
+    assert LinkTable.links(matrix).labels == ["x0 -- x1", "x1 -- x2"]
+    both = LinkTable.links(matrix, directed=True)
     assert both.labels == ["x0 -> x1", "x1 -> x0", "x1 -> x2", "x2 -> x1"]
-    cells = DyadTable.ratings(pd.DataFrame({"p": [1.0, np.nan], "q": [2.0, 3.0]}, index=["u", "v"]))
+    cells = LinkTable.ratings(pd.DataFrame({"p": [1.0, np.nan], "q": [2.0, 3.0]}, index=["u", "v"]))
     assert cells.labels == ["u -- p", "u -- q", "v -- q"] and cells.y.tolist() == [1, 2, 3]
 
 
@@ -342,7 +348,7 @@ def test_weights_of_links_are_not_used_with_a_warning():
     graph.add_edge("a", "b", weight=3)
     graph.add_node("c")
     with pytest.warns(TableWarning, match="weights"):
-        assert DyadTable.links(graph).y.tolist() == [1, 0, 0]
+        assert LinkTable.links(graph).y.tolist() == [1, 0, 0]
 
 
 def test_a_gap_on_one_side_of_symmetric_links_is_refused():

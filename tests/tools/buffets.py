@@ -28,16 +28,18 @@ def classes(n, most):
             yield tuple(int(v) for v in number), columns[list(chosen)].reshape(-1, n).T
 
 
-def posterior(x, alpha, noise, scale, most, law=(1.0, 0.0)):
+def posterior(x, alpha, noise, scale, most, process=(1.0, 0.0)):
     """Exact posterior of the classes, by their counts."""
     return posterior_of(
-        lambda matrix: log_likelihood(matrix, x, noise, scale), len(x), alpha, most, law
+        lambda matrix: log_likelihood(matrix, x, noise, scale), len(x), alpha, most, process
     )
 
 
-def posterior_of(log_density, n, alpha, most, law=(1.0, 0.0)):
+def posterior_of(log_density, n, alpha, most, process=(1.0, 0.0)):
     """Exact posterior of the classes, given the log density of the table."""
-    logs = {key: buffet.log_buffet(m, alpha, *law) + log_density(m) for key, m in classes(n, most)}
+    logs = {
+        key: buffet.log_buffet(m, alpha, *process) + log_density(m) for key, m in classes(n, most)
+    }
     top = max(logs.values())
     weights = {k: np.exp(v - top) for k, v in logs.items()}
     total = sum(weights.values())

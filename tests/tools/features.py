@@ -16,7 +16,9 @@ def feature_posterior(feature, loading=None, *, names=None, rows=None):
     return xr.DataTree.from_dict({"posterior": xr.Dataset(draws, coords)})
 
 
-def shuffled_features(z, loading, *, chains=2, draws=40, flips=0.0, absent=0.0, room=6, seed=0):
+def shuffled_features(
+    z, loading, *, chains=2, draws=40, flips=0.0, absent=0.0, max_features=6, seed=0
+):
     """Return a result whose draws are the given features in any order, with errors.
 
     Parameters
@@ -31,11 +33,11 @@ def shuffled_features(z, loading, *, chains=2, draws=40, flips=0.0, absent=0.0, 
     rng = np.random.default_rng(seed)
     z, loading = np.asarray(z, bool), np.asarray(loading, float)
     (n, k), d = z.shape, loading.shape[1]
-    feature = np.zeros((chains, draws, n, room), np.int8)
-    weights = np.zeros((chains, draws, room, d))
+    feature = np.zeros((chains, draws, n, max_features), np.int8)
+    weights = np.zeros((chains, draws, max_features, d))
     for c, t in np.ndindex(chains, draws):
         kept = np.arange(k - (rng.random() < absent))
-        places = rng.permutation(room)[: len(kept)]
+        places = rng.permutation(max_features)[: len(kept)]
         feature[c, t][:, places] = (z ^ (rng.random((n, k)) < flips))[:, kept]
         weights[c, t][places] = loading[kept] + 0.1 * rng.standard_normal((len(kept), d))
     return feature_posterior(feature, weights)

@@ -14,7 +14,7 @@ def clusters(labels):
 
 
 def log_columns(x, strength, shape, rate):
-    """Log density of rows of one cluster: each column has a multivariate Student law."""
+    """Log density of rows of one cluster: each column has a multivariate Student distribution."""
     m = len(x)
     return sum(
         stats.multivariate_t(np.zeros(m), b / shape * (np.eye(m) + 1.0 / k), df=2 * shape).logpdf(
@@ -25,7 +25,7 @@ def log_columns(x, strength, shape, rate):
 
 
 def log_regression(design, y, weight, shape, rate):
-    """Log density of responses of one cluster: a multivariate Student law."""
+    """Log density of responses of one cluster: a multivariate Student distribution."""
     m = len(y)
     spread = np.eye(m) + design @ np.diag(1.0 / weight) @ design.T
     return stats.multivariate_t(np.zeros(m), rate / shape * spread, df=2 * shape).logpdf(y)

@@ -57,7 +57,7 @@ class ChoiceTable:
         ------
         TableError
             If the matrix is not square, its rows and columns differ in name, there are fewer than two options, a
-            cell is no count, or missing where its mirror image is not, or nothing was chosen.
+            number is not a count, or is missing while its mirror image is not, or no option was ever chosen.
         """
         names, counts = _counts(wins)
         first, second = np.triu_indices(len(names), 1)
@@ -78,14 +78,14 @@ def _counts(wins):
         i, j = np.argwhere(gaps & ~gaps.T)[0]
         raise TableError(
             f"choices: {names[i]!r} over {names[j]!r} is missing, but {names[j]!r} over {names[i]!r} is "
-            f"{values[j, i]:g}; give 0 if the first was never chosen, or leave both cells empty"
+            f"{values[j, i]:g}; give 0 if the first was never chosen, or leave both entries empty"
         )
     values = np.nan_to_num(values)
     wrong = (values < 0) | (values != np.round(values))
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         raise TableError(
-            f"choices: {names[i]!r} over {names[j]!r} is {values[i, j]:g}, which is no count; give how often the "
+            f"choices: {names[i]!r} over {names[j]!r} is {values[i, j]:g}, which is not a count; give how often the "
             "option of the row was chosen, a whole number from 0 on"
         )
     return names, values.astype(np.int64)

@@ -10,13 +10,13 @@ from bayesstruct.data.errors import TableError, listing, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.names import label_text
 
-__all__ = ["DyadTable"]
+__all__ = ["LinkTable"]
 
-_MAX_OBJECTS = 3000  # more than that many have pairs by the million
+_MAX_OBJECTS = 3000  # with more objects there are millions of pairs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DyadTable:
+class LinkTable:
     """Observed pairs of objects.
 
     Make one with :meth:`links`, :meth:`ratings` or :meth:`similarities`.
@@ -30,7 +30,7 @@ class DyadTable:
     source, target : (d,) ndarray of int
         Positions of the two objects of each observed pair.
     y : (d,) ndarray of float
-        What was observed.
+        Responses.
     directed : bool
         Whether (i, j) and (j, i) are two pairs; otherwise i < j where there is one set.
     """
@@ -51,14 +51,14 @@ class DyadTable:
         return [f"{self.names[i]}{between}{other[j]}" for i, j in pairs]
 
     @classmethod
-    def links(cls, graph, *, directed=None, unobserved=()) -> "DyadTable":
+    def links(cls, graph, *, directed=None, unobserved=()) -> "LinkTable":
         """Check the links of a graph.
 
         Parameters
         ----------
         graph : networkx.Graph, networkx.DiGraph, DataFrame or (n, n) array_like
-            Of a matrix, cells are 1 for a link from the row to the column, 0 for none, missing (NaN) if that
-            is not known. Names are the nodes or the columns. Cells of the diagonal must be 0 or missing.
+            A matrix has 1 for a link from the row to the column, 0 for none, and NaN where that is not known.
+            Names are the nodes or the columns. The diagonal must be 0 or NaN.
         directed : bool, optional
             By default, whether the graph is, or the matrix is not symmetric.
         unobserved : iterable of pairs of names
@@ -66,12 +66,12 @@ class DyadTable:
 
         Returns
         -------
-        DyadTable
+        LinkTable
 
         Raises
         ------
         TableError
-            If there are fewer than two objects, two with the same name, cells other than 0, 1 and missing, links
+            If there are fewer than two objects, two with the same name, values other than 0, 1 and NaN, links
             of an object with itself, no link, or no observed pair without one.
         """
         if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
@@ -99,7 +99,7 @@ class DyadTable:
         return _labelled(table)
 
     @classmethod
-    def ratings(cls, data) -> "DyadTable":
+    def ratings(cls, data) -> "LinkTable":
         """Check a table of ratings of the objects in the columns by those in the rows.
 
         Parameters
@@ -109,12 +109,12 @@ class DyadTable:
 
         Returns
         -------
-        DyadTable
+        LinkTable
 
         Raises
         ------
         TableError
-            If there are fewer than two rows or columns, two with the same name, cells that are no finite
+            If there are fewer than two rows or columns, two with the same name, values that are not finite
             numbers, or all ratings are the same.
         """
         rows, columns, matrix = _numbers(data, "ratings")
@@ -128,7 +128,7 @@ class DyadTable:
         return _labelled(table)
 
     @classmethod
-    def similarities(cls, data) -> "DyadTable":
+    def similarities(cls, data) -> "LinkTable":
         """Check the similarities of objects.
 
         Parameters
@@ -138,7 +138,7 @@ class DyadTable:
 
         Returns
         -------
-        DyadTable
+        LinkTable
 
         Raises
         ------
@@ -179,7 +179,8 @@ def _from_networkx(graph):
     return names, nx.to_numpy_array(graph, weight=None).astype(float), graph.is_directed()
 
 
-def square_matrix(data, what):
+def square_matrix(data, what: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and values of a square table; `what` it is starts the messages."""
     rows, columns, matrix = _numbers(data, what)
     if matrix.shape[0] != matrix.shape[1]:
         raise TableError(
@@ -188,7 +189,7 @@ def square_matrix(data, what):
         )
     if rows != columns and rows != tuple(str(i) for i in range(len(rows))):
         raise TableError(
-            f"{what}: rows and columns have different names; sort them alike (data.loc[data.columns])"
+            f"{what}: rows and columns have different names; give both the same order (data.loc[data.columns])"
         )
     _check_size(columns, what)
     return columns, matrix
@@ -205,7 +206,7 @@ def _numbers(data, what):
         [kind, [[position, example], *_]], *_ = intake.refused.items()
         raise TableError(
             f"{what}: column {intake.names[position]!r} holds {kind} (for example {example!r:.60}); use numbers, "
-            "and leave cells empty that were not observed"
+            "and leave entries empty that were not observed"
         )
     matrix = np.array(intake.values, float)
     if np.isinf(matrix).any():
@@ -243,24 +244,24 @@ def _check_size(names, what):
         raise TableError(f"{what}: at least 2 objects are needed, there are {len(names)}")
     if len(names) > _MAX_OBJECTS:
         raise TableError(
-            f"{what}: {len(names):,} objects have more pairs than are served ({_MAX_OBJECTS:,} objects); use a "
+            f"{what}: {len(names):,} objects are too many, at most {_MAX_OBJECTS:,} are supported; use a "
             "part of them, such as a community"
         )
 
 
 def _is_symmetric(matrix) -> bool:
     off = ~np.eye(len(matrix), dtype=bool)
-    # Correlations, for one, are symmetric but for the last digits.
+    # Correlations, for example, are symmetric up to rounding.
     return bool(np.allclose(matrix[off], matrix.T[off], rtol=1e-9, atol=0.0, equal_nan=True))
 
 
 def _check_gaps(names, matrix):
-    """Refuse links that would be symmetric but for cells that are missing on one side only."""
+    """Refuse links that are symmetric except for values that are missing in one direction only."""
     both = ~np.isnan(matrix) & ~np.isnan(matrix.T)
     if (matrix[both] == matrix.T[both]).all():
         i, j = np.argwhere(np.isnan(matrix) & ~np.isnan(matrix.T))[0]
         raise TableError(
-            f"links: {names[i]!r} to {names[j]!r} is missing, but not the other way round; leave both cells "
+            f"links: {names[i]!r} to {names[j]!r} is missing, but not the other way round; leave both entries "
             "empty if links have no direction, or use directed=True"
         )
 
@@ -271,7 +272,7 @@ def _check_binary(names, matrix):
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         raise TableError(
-            f"links: the cell of {names[i]!r} and {names[j]!r} is {matrix[i, j]:g}; cells are 1 (linked), 0 (not) or "
+            f"links: the value of {names[i]!r} and {names[j]!r} is {matrix[i, j]:g}; values are 1 (linked), 0 (not) or "
             "missing (not known): choose a threshold, such as data > 0"
         )
 
@@ -280,8 +281,8 @@ def _check_loops(names, matrix):
     looped = [names[i] for i in np.nonzero(np.nan_to_num(np.diag(matrix)) != 0)[0]]
     if looped:
         raise TableError(
-            f"links: {listing(looped)} linked with itself, which the model does not describe; take such "
-            "links out, graph.remove_edges_from(nx.selfloop_edges(graph)) or zeros on the diagonal"
+            f"links: {listing(looped)} linked with itself, which the model does not describe; remove such "
+            "links: graph.remove_edges_from(nx.selfloop_edges(graph)) or zeros on the diagonal"
         )
 
 
@@ -313,7 +314,7 @@ def _check_variety(table):
 def _check_spread(table, what):
     if len(table.y) < 2 or np.ptp(table.y) == 0:
         raise TableError(
-            f"{what}: all observed cells are the same, so that there is nothing to learn"
+            f"{what}: all observed values are the same, so that there is nothing to learn"
         )
 
 

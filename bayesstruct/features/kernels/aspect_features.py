@@ -8,7 +8,7 @@ aspects z of each option,
     p_{ij} = (1 - \epsilon) \frac{f_{ij}}{f_{ij} + f_{ji}} + \frac{\epsilon}{2}, \qquad
     f_{ij} = \sum_k w_k z_{ik} (1 - z_{jk}),
 
-a half where neither has an aspect that the other lacks. Aspects that both have play no part. The two sums of
+one half if neither has an aspect that the other lacks. Aspects that both have do not matter. The two sums of
 each pair are kept up to date.
 
 **The scan.** The aspects that other options have too are visited in a random order, while those that an option
@@ -52,7 +52,7 @@ class Choices(NamedTuple):
     first, second : (m,) int64
         The two options of each pair.
     wins, trials : (m,) float64
-        How often the first was chosen, of how many times; fractions where choices are to count less.
+        How often the first was chosen, of how many times; fractions to reduce the weight of the choices.
     gain : (m, 2) float64
         Weights of the aspects that the first has and the second lacks, and the other way round.
     """
@@ -64,13 +64,20 @@ class Choices(NamedTuple):
     gain: np.ndarray
 
 
-def advantages(z, w, first, second) -> np.ndarray:
+def advantages(z: np.ndarray, w: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Sum the weights of the aspects that one option of each pair has and the other lacks, (m, 2)."""
     one, two = z[first].astype(float), z[second].astype(float)
     return np.ascontiguousarray(np.column_stack([one * (1 - two) @ w, two * (1 - one) @ w]))
 
 
-def own_weights(n, first, second, wins, trials, scale=1.0) -> np.ndarray:
+def own_weights(
+    n: int,
+    first: np.ndarray,
+    second: np.ndarray,
+    wins: np.ndarray,
+    trials: np.ndarray,
+    scale: float = 1.0,
+) -> np.ndarray:
     """Weights of one aspect for each of n options, with which choices are those of Bradley and Terry.
 
     Fifty steps of Hunter (2004, *Annals of Statistics* 32, 384-406), with half a win and half a defeat added for
@@ -101,7 +108,7 @@ def _log_pair(choices, m, one, two, lapse, least):
 
 
 @numpy_kernel
-def log_choices(choices, lapse, scale):
+def log_choices(choices: Choices, lapse: float, scale: float) -> float:
     """Log likelihood of all choices, without the binomial coefficients.
 
     Parameters
@@ -153,7 +160,7 @@ def _moved(choices, m, i, z, a, change):
     side = 0 if choices.first[m] == i else 1
     other = choices.second[m] if side == 0 else choices.first[m]
     one, two = choices.gain[m, 0], choices.gain[m, 1]
-    # What both have counts for neither.
+    # Aspects that both have count for neither.
     own, its = (0.0, -change) if z[other, a] else (change, 0.0)
     if side == 0:
         return one + own, two + its
@@ -178,7 +185,7 @@ def _log_own(i, change, choices, pairs, lapse, least):
 def _propose_own(rng, i, own, count, scale, rate, choices, pairs, lapse):
     """Propose the weights of the aspects that option i alone has; return how many these are.
 
-    -1 if there is no room.
+    -1 if there are too many.
     """
     proposed = np.empty(own.shape[0])
     for _ in range(_TRIES):
@@ -200,7 +207,19 @@ def _propose_own(rng, i, own, count, scale, rate, choices, pairs, lapse):
 
 
 @numpy_kernel
-def scan_aspects(rng, z, w, used, choices, start, entries, options, lapse, scale, process):
+def scan_aspects(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    w: np.ndarray,
+    used: int,
+    choices: Choices,
+    start: np.ndarray,
+    entries: np.ndarray,
+    options: np.ndarray,
+    lapse: float,
+    scale: float,
+    process: np.ndarray,
+) -> int:
     """Draw the aspects of options in turn, in place; they are in no order afterwards.
 
     Parameters
@@ -282,7 +301,15 @@ def _log_weight(value, old, a, z, choices, lapse, scale):
 
 
 @numpy_kernel
-def draw_aspect_weights(rng, z, w, used, choices, lapse, scale):
+def draw_aspect_weights(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    w: np.ndarray,
+    used: int,
+    choices: Choices,
+    lapse: float,
+    scale: float,
+) -> None:
     """Draw the weights in turn by slice sampling (Neal 2003), in place.
 
     Parameters

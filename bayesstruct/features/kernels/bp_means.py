@@ -8,7 +8,14 @@ __all__ = ["assign_rows"]
 
 
 @numpy_kernel
-def assign_rows(features, used, loadings, x, penalty, rows):
+def assign_rows(
+    features: np.ndarray,
+    used: int,
+    loadings: np.ndarray,
+    x: np.ndarray,
+    penalty: float,
+    rows: np.ndarray,
+) -> tuple[int, int]:
     """Flip entries that lower the squared residual; give rows that stay badly explained a feature.
 
     Parameters
@@ -20,7 +27,7 @@ def assign_rows(features, used, loadings, x, penalty, rows):
         Those of new features are set to the residuals of their first row.
     x : (n, d) float64
     penalty : float
-        Squared residual of a row above which it gets a feature of its own, while there is room.
+        Squared residual of a row above which it gets a feature of its own, up to the maximum number of features.
     rows : int64 array
         Rows in the order in which they are visited.
 
@@ -49,7 +56,7 @@ def assign_rows(features, used, loadings, x, penalty, rows):
                     product += left[j] * loadings[a, j]
                     length += loadings[a, j] * loadings[a, j]
                     square += left[j] * left[j]
-                # Rounding, of the size of what is left of the row, must not flip an entry forth and back.
+                # Rounding errors, relative to the residual of the row, must not flip an entry back and forth.
                 if length - 2.0 * sign * product < -1e-12 * (length + square):
                     z[a] = 1 - z[a]
                     for j in range(d):

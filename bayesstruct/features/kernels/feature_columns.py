@@ -1,4 +1,6 @@
-"""What the scans of latent features share: the columns that only one row has, and a random order."""
+"""Columns that only one row has, and random orders, for the scans of latent features."""
+
+import numpy as np
 
 from bayesstruct.core.jit import numpy_inner
 
@@ -6,14 +8,14 @@ __all__ = ["own_last", "shuffle"]
 
 
 @numpy_inner
-def own_last(features, weights, sums, used):
+def own_last(features: np.ndarray, weights: np.ndarray, sums: np.ndarray, used: int) -> int:
     """Put the columns that no other row has behind those that some other has, in place.
 
     Parameters
     ----------
     features : (n, K) array, changed
     weights : (K, d) array, changed
-        What belongs to each column of `features`, moved with it.
+        Values that belong to each column of `features` and are moved with it.
     sums : int array, changed
         How many other rows have each column.
     used : int
@@ -40,7 +42,7 @@ def own_last(features, weights, sums, used):
 
 
 @numpy_inner
-def shuffle(rng, order, k):
+def shuffle(rng: np.random.Generator, order: np.ndarray, k: int) -> None:
     """Set the first k entries to the numbers from 0 to k - 1 in random order.
 
     Parameters

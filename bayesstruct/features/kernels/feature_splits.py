@@ -8,15 +8,15 @@ entries in the new columns with probabilities
 .. math:: q(z_i) \propto \prod_k \Bigl(\frac{m_k + 1/2}{t + 1}\Bigr)^{z_{ik}} \Bigl(\frac{t + 1/2 - m_k}{t + 1}\Bigr)^{1 - z_{ik}} \;
     p(x_i \mid z_i, \text{the t rows before}),
 
-the loadings summed out. The density of the table given the features is the product of the last factors, so that
-it costs nothing more. With :math:`q(C)` the product of the probabilities of all rows, K columns and g as in
+the loadings summed out. The density of the table given the features is the product of the last factors and needs no
+further computation. With :math:`q(C)` the product of the probabilities of all rows, K columns and g as in
 :mod:`bayesstruct.features.kernels.indian_buffet`, the move from columns C to C' is accepted with probability
 
 .. math:: \min\Bigl(1, \frac{p(X \mid Z') \; \alpha^{K'} \prod_k g(m_k') \, / \, K'!}{p(X \mid Z) \; \alpha^K \prod_k g(m_k) \, / \, K!}
     \; \frac{q(C)}{q(C')}\Bigr),
 
-the law of matrices whose columns stand in a random order, in which the choices of what is taken out and of
-where the new columns go cancel.
+that of matrices whose columns stand in a random order, for which the probabilities of the choice of the removed
+columns and of the places of new ones cancel.
 
 References
 ----------
@@ -40,7 +40,7 @@ _MOST = 3  # columns that are taken out at once
 
 @numpy_kernel
 def _log_predictive(z, x, inverse, mean, noise, left):
-    """Log density of a row given its features and the law of the loadings."""
+    """Log density of a row given its features and the conditional distribution of the loadings."""
     k, d = inverse.shape[0], x.shape[0]
     left[:] = x
     spread = 1.0
@@ -124,7 +124,16 @@ def _log_prior(z, alpha, concentration, discount):
 
 
 @numpy_kernel
-def exchange_columns(rng, features, x, noise, scale, alpha, concentration, discount):
+def exchange_columns(
+    rng: np.random.Generator,
+    features: np.ndarray,
+    x: np.ndarray,
+    noise: float,
+    scale: float,
+    alpha: float,
+    concentration: float,
+    discount: float,
+) -> bool:
     """Try one move, in place; columns are in no order afterwards.
 
     Parameters

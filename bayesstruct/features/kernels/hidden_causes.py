@@ -5,11 +5,10 @@ r"""Draws of hidden binary causes of binary variables, which combine by a noisy 
     P(x_{ti} = 0 \mid Z, Y) = (1 - \epsilon) (1 - \lambda)^{c_{ti}}, \qquad
     c_{ti} = \sum_k z_{ik} y_{tk},
 
-where :math:`z_{ik}` says whether cause k can bring about variable i, :math:`y_{tk}` whether it is active in
-row t, a priori with probability q. Rows are independent given the links, and the number of causes is that
-of an Indian buffet process over variables.
+where :math:`z_{ik}` is 1 if cause k can bring about variable i, and :math:`y_{tk}` if it is active in row t, which
+has prior probability q. Rows are independent given Z, an Indian buffet process over variables.
 
-**The scan.** The links of a variable to the causes that others have too are visited in a random order,
+**The scan.** The entries of a variable for the causes that others have too are visited in a random order,
 while the causes that it alone has stay. These are then drawn anew together with their activities: s of
 them multiply the probability of a zero by :math:`(1 - \lambda q)^s` once their activities are summed out,
 
@@ -17,7 +16,7 @@ them multiply the probability of a zero by :math:`(1 - \lambda q)^s` once their 
 
     p(s) \propto \mathrm{Poisson}(s; \alpha r_p) \prod_t P(x_{ti} \mid c_{ti}, s),
 
-and given s the number of active ones in a row has a law on 0, ..., s.
+and given s the number of active ones in a row is drawn from its distribution on 0, ..., s.
 
 References
 ----------
@@ -32,16 +31,15 @@ import numpy as np
 
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import own_last, shuffle
-from bayesstruct.features.kernels.indian_buffet import column_weights
 
-__all__ = ["log_causes", "merge_or_split", "scan_activities", "scan_links"]
+__all__ = ["scan_activities", "scan_causes"]
 
 _TAIL = 45.0  # terms of a sum that are smaller by this many logarithms are left out
 
 
 @numpy_inner
 def _log_probabilities(most, strength, leak):
-    """Log probability of 0, of 1 and of a missing cell for each number of active causes, (3, most + 1)."""
+    """Log probability of 0, of 1 and of a missing value for each number of active causes, (3, most + 1)."""
     table = np.zeros((3, most + 1))
     for c in range(most + 1):
         table[0, c] = math.log1p(-leak) + c * math.log1p(-strength)
@@ -50,8 +48,8 @@ def _log_probabilities(most, strength, leak):
 
 
 @numpy_inner
-def _flip_links(rng, z, y, k, x, counts, logs, log_odds, order):
-    """Draw the links of one variable to the first k causes, which others have too."""
+def _flip_entries(rng, z, y, k, x, counts, logs, log_odds, order):
+    """Draw the entries of one variable for the first k causes, which others have too."""
     shuffle(rng, order, k)
     for a in order[:k]:
         sign = -1 if z[a] else 1
@@ -122,7 +120,7 @@ def _draw_own_activities(rng, y, x, counts, s, strength, leak, base):
 
 @numpy_inner
 def _remove(z, y, counts, first, used):
-    """Drop the causes from the given place on, and what they add to the counts."""
+    """Drop the causes from the given place on, and subtract their activities from the counts."""
     for a in range(first, used):
         for t in range(y.shape[1]):
             counts[t] -= y[a, t]
@@ -131,19 +129,32 @@ def _remove(z, y, counts, first, used):
 
 
 @numpy_kernel
-def scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, concentration, discount):
-    """Draw the links of variables in turn, in place; the causes are in no order afterwards.
+def scan_causes(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    y: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    rows: np.ndarray,
+    strength: float,
+    leak: float,
+    base: float,
+    rate: float,
+    concentration: float,
+    discount: float,
+) -> int:
+    """Draw the causes of variables in turn, in place; the causes are in no order afterwards.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     z : (p, K) int8, changed
-        Links. Only the first `used` columns have ones, and each of these has.
+        Which causes variables have. Only the first `used` columns have ones, and each of these has.
     y : (K, n) int8, changed
         Activities, zero for causes that are not used.
     used : int
     x : (p, n) int8
-        The table, one variable a row; 2 where a cell is missing.
+        The table, one variable in each row; 2 where a value is missing.
     rows : int64 array
         Variables in the order in which they are visited.
     strength, leak, base : float
@@ -177,7 +188,7 @@ def scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, concentrati
             log_odds[a] = math.log(
                 (sums[a] - discount) / (p - 1 - sums[a] + concentration + discount)
             )
-        _flip_links(rng, z[i], y, shared, x[i], counts, logs, log_odds, order)
+        _flip_entries(rng, z[i], y, shared, x[i], counts, logs, log_odds, order)
         _remove(z[i], y, counts, shared, used)
         used = shared
         own = _draw_number(rng, rate, logs, x[i], counts, fade)
@@ -192,11 +203,20 @@ def scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, concentrati
 
 
 @numpy_kernel
-def scan_activities(rng, z, y, used, x, strength, leak, base):
+def scan_activities(
+    rng: np.random.Generator,
+    z: np.ndarray,
+    y: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    strength: float,
+    leak: float,
+    base: float,
+) -> None:
     """Draw which causes are active in each row, in place.
 
-    Causes are visited in a random order: that in which they stand after `scan_links` depends on what has been
-    drawn, and a scan in an order that depends on the state does not leave its law as it is.
+    Causes are visited in a random order: their order after `scan_causes` depends on the state, and a scan in an order
+    that depends on the state does not leave the posterior invariant.
 
     Parameters
     ----------
@@ -206,7 +226,7 @@ def scan_activities(rng, z, y, used, x, strength, leak, base):
     used : int
     x : (p, n) int8
     strength, leak, base : float
-        As in `scan_links`.
+        As in `scan_causes`.
     """
     p, n = x.shape
     logs = _log_probabilities(z.shape[1], strength, leak)
@@ -229,108 +249,3 @@ def scan_activities(rng, z, y, used, x, strength, leak, base):
             y[a, t] = 1 - y[a, t]
             for i in range(p):
                 counts[i] += sign * z[i, a]
-
-
-# --- merging and splitting --------------------------------------------------------------------
-
-#: Share of the moves that try to merge: most fail at once, for want of a cause that is made of others.
-_MERGES = 0.9
-#: Of a row in which all causes of a set are active: probability that their union takes its place, and, given
-#: that, that a cause of the set stays active.
-_TAKES, _STAYS = 0.6, 0.2
-
-
-def merge_or_split(rng, z, y, x, chances, process):
-    """Try to put one cause, or two, in place of a third with all their links, or the other way round.
-
-    A cause with the links of one or two others does what these do. In a merge it goes, and the others are
-    active where it was. In a split it comes, and each row in which all others are active is given to it or not, the
-    others then being active or not.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    z : (p, k) int8
-        Links of the causes that are used.
-    y : (k, n) int8
-        Their activities.
-    x : (p, n) int8
-        The table, one variable a row; 2 where a cell is missing.
-    chances : (strength, leak, base)
-    process : (alpha, concentration, discount)
-
-    Returns
-    -------
-    (p, k - 1), (p, k) or (p, k + 1) and (k - 1, n), (k, n) or (k + 1, n) int8 arrays
-    """
-    size = 1 if rng.random() < 0.5 else 2
-    k, merges = z.shape[1], rng.random() < _MERGES
-    if k < size + merges:
-        return z, y
-    chosen = rng.choice(k, size + merges, replace=False)
-    proposed = (_merged if merges else _split)(rng, z, y, chosen)
-    if proposed is None:
-        return z, y
-    new_z, new_y, log_ratio = proposed
-    log_ratio += log_causes(new_z, new_y, x, chances, process)
-    log_ratio -= log_causes(z, y, x, chances, process)
-    return (new_z, new_y) if rng.standard_exponential() > -log_ratio else (z, y)
-
-
-def _merged(rng, z, y, chosen):
-    """Return what is left without the first of the chosen causes, and the log of the proposals' ratio."""
-    gone, others = chosen[0], chosen[1:]
-    if not np.array_equal(z[:, gone], z[:, others].max(axis=1)):
-        return None
-    new = y.copy()
-    new[np.ix_(others, y[gone] == 1)] = 1
-    together = new[others].all(axis=0)
-    log_ratio = _log_rows(y[gone, together], y[np.ix_(others, together)])
-    log_ratio += math.log(z.shape[1]) + math.log1p(-_MERGES) - math.log(_MERGES)
-    return np.delete(z, gone, axis=1), np.delete(new, gone, axis=0), log_ratio
-
-
-def _split(rng, z, y, others):
-    """Return causes with a new one that has the links of the chosen ones, and the log of the ratio."""
-    together = np.flatnonzero(y[others].all(axis=0))
-    takes = (rng.random(len(together)) < _TAKES).astype(np.int8)
-    stays = (rng.random((len(others), len(together))) < _STAYS).astype(np.int8)
-    new, added = y.copy(), np.zeros(y.shape[1], np.int8)
-    added[together] = takes
-    new[np.ix_(others, together)] = np.where(takes == 1, stays, 1)
-    log_ratio = -_log_rows(takes, new[np.ix_(others, together)])
-    log_ratio += math.log(_MERGES) - math.log1p(-_MERGES) - math.log(z.shape[1] + 1)
-    links = z[:, others].max(axis=1)
-    return np.column_stack([z, links]), np.vstack([new, added]), log_ratio
-
-
-def _log_rows(takes, stays):
-    """Log probability with which rows in which all chosen causes are active are split so."""
-    taken = takes == 1
-    active = stays[:, taken].sum()
-    return (
-        taken.sum() * math.log(_TAKES)
-        + (~taken).sum() * math.log1p(-_TAKES)
-        + active * math.log(_STAYS)
-        + (stays[:, taken].size - active) * math.log1p(-_STAYS)
-    )
-
-
-def log_causes(z, y, x, chances, process) -> float:
-    """Log density of links, activities and table; causes are a set, in no order.
-
-    Parameters
-    ----------
-    z : (p, k), y : (k, n), x : (p, n) int8
-        See :func:`merge_or_split`; each cause has a link.
-    chances : (strength, leak, base)
-    process : (alpha, concentration, discount)
-    """
-    strength, leak, base = chances
-    alpha, concentration, discount = process
-    links = column_weights(z.sum(axis=0), len(z), concentration, discount).sum()
-    active = int(y.sum())
-    prior = active * math.log(base) + (y.size - active) * math.log1p(-base)
-    absent = math.log1p(-leak) + (z.astype(float) @ y) * math.log1p(-strength)
-    cells = np.where(x == 0, absent, np.where(x == 1, np.log(-np.expm1(absent)), 0.0))
-    return float(z.shape[1] * math.log(alpha) + links + prior + cells.sum())

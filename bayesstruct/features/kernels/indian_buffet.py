@@ -1,4 +1,4 @@
-r"""Indian buffet processes: their law over binary matrices, and draws from it.
+r"""Indian buffet processes: their distribution over binary matrices, and draws from it.
 
 N customers take dishes: row i of a binary matrix holds those of customer i. With mass
 :math:`\alpha`, concentration c and discount :math:`\sigma` customer i takes a dish that m others took
@@ -9,8 +9,8 @@ before with probability :math:`(m - \sigma) / (i - 1 + c)`, then
     \mathrm{Poisson}(\alpha r_i), \qquad
     r_i = \frac{\Gamma(1 + c) \, \Gamma(i - 1 + c + \sigma)}{\Gamma(i + c) \, \Gamma(c + \sigma)},
 
-new ones. Columns that differ by their order only are the same: a *left-ordered* matrix stands for all of
-them, its columns sorted as binary numbers, the first row being the leading digit, the largest first. With
+new ones. Matrices that differ only by the order of their columns are equivalent: a *left-ordered* matrix represents
+them, with its columns sorted as binary numbers, the first row being the leading digit, the largest first. With
 :math:`K_h` columns of each history h and :math:`m_k` the sum of column k,
 
 .. math::
@@ -20,7 +20,7 @@ them, its columns sorted as binary numbers, the first row being the leading digi
                 {\Gamma(1 - \sigma) \, \Gamma(c + \sigma) \, \Gamma(N + c)},
 
 hence the :math:`K_h` are independent :math:`\mathrm{Poisson}(\alpha \, g(m_h))`. With c = 1 and
-:math:`\sigma = 0` this is the law of Griffiths and Ghahramani (2011, equation 14).
+:math:`\sigma = 0` this is the distribution of Griffiths and Ghahramani (2011, equation 14).
 
 References
 ----------
@@ -35,6 +35,8 @@ import numpy as np
 
 from scipy.special import gammaln
 
+from bayesstruct.data.arguments import number
+
 __all__ = [
     "check_buffet",
     "column_weights",
@@ -48,25 +50,22 @@ __all__ = [
 ]
 
 
-def check_buffet(alpha, concentration=1.0, discount=0.0) -> None:
+def check_buffet(alpha: float, concentration: float = 1.0, discount: float = 0.0) -> None:
     """Refuse parameters for which there is no such process.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
+        Names the parameter and its range.
     """
-    for name, value in (("concentration", concentration), ("discount", discount)):
-        if not np.isscalar(value) or isinstance(value, str | bool):
-            raise ValueError(f"`{name}` must be a number, not {value!r:.60}")
-    if not (np.isfinite(alpha) and alpha > 0.0):
-        raise ValueError(f"`alpha` is the mean number of features of a row, above 0, not {alpha}")
-    if not 0.0 <= discount < 1.0:
-        raise ValueError(f"`discount` is at least 0 and below 1, not {discount}")
-    if not (np.isfinite(concentration) and concentration > -discount):
-        raise ValueError(f"`concentration` must be above -discount, not {concentration}")
+    alpha = number("alpha", alpha, above=0)
+    discount = number("discount", discount, least=0)
+    if discount >= 1.0:
+        raise ValueError(f"`discount` must be below 1, it is {discount:g}")
+    number("concentration", concentration, above=0.0 - discount)
 
 
-def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:
+def new_dish_rates(n: int, concentration: float = 1.0, discount: float = 0.0) -> np.ndarray:
     """Return r_i, the number of dishes that customer i is the first to take per unit of alpha.
 
     Parameters
@@ -78,7 +77,7 @@ def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:
     Returns
     -------
     (n,) ndarray
-        Their sum, times alpha, is the mean of the Poisson law of the number of columns.
+        Their sum, times alpha, is the mean of the number of columns, which is Poisson.
     """
     before, c = np.arange(n), concentration
     return np.exp(
@@ -89,7 +88,9 @@ def new_dish_rates(n, concentration=1.0, discount=0.0) -> np.ndarray:
     )
 
 
-def column_weights(sums, n, concentration=1.0, discount=0.0) -> np.ndarray:
+def column_weights(
+    sums: np.ndarray, n: int, concentration: float = 1.0, discount: float = 0.0
+) -> np.ndarray:
     """Return log g(m) of columns with these sums, which are at least 1."""
     m, c = np.asarray(sums, float), concentration
     return (
@@ -102,7 +103,7 @@ def column_weights(sums, n, concentration=1.0, discount=0.0) -> np.ndarray:
     )
 
 
-def left_ordered(matrix) -> np.ndarray:
+def left_ordered(matrix: np.ndarray) -> np.ndarray:
     """Sort the columns of a binary matrix as binary numbers, the largest first.
 
     Parameters
@@ -119,15 +120,17 @@ def left_ordered(matrix) -> np.ndarray:
     return matrix[:, left_order(matrix)]
 
 
-def left_order(matrix) -> np.ndarray:
-    """Order of the columns in `left_ordered`; columns that are alike keep theirs."""
+def left_order(matrix: np.ndarray) -> np.ndarray:
+    """Order of the columns in `left_ordered`; equal columns keep theirs."""
     digits = np.packbits(np.asarray(matrix).T != 0, axis=1)
     keys = [column.tobytes() for column in digits]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__, reverse=True), np.int64)
 
 
-def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
-    """Log probability of the class of a binary matrix, whatever the order of its columns.
+def log_buffet(
+    matrix: np.ndarray, alpha: float, concentration: float = 1.0, discount: float = 0.0
+) -> float:
+    """Log probability of a binary matrix up to the order of its columns.
 
     Parameters
     ----------
@@ -137,11 +140,11 @@ def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
     """
     matrix = np.asarray(matrix) != 0
     n, matrix = len(matrix), matrix[:, matrix.any(axis=0)]
-    _, alike = np.unique(matrix, axis=1, return_counts=True)
+    _, equal = np.unique(matrix, axis=1, return_counts=True)
     return float(
         matrix.shape[1] * np.log(alpha)
         - alpha * new_dish_rates(n, concentration, discount).sum()
-        - gammaln(alike + 1.0).sum()
+        - gammaln(equal + 1.0).sum()
         + column_weights(matrix.sum(axis=0), n, concentration, discount).sum()
     )
 
@@ -149,7 +152,13 @@ def log_buffet(matrix, alpha, concentration=1.0, discount=0.0) -> float:
 # --- draws -----------------------------------------------------------------------------------
 
 
-def draw_by_dishes(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+def draw_by_dishes(
+    rng: np.random.Generator,
+    n: int,
+    alpha: float,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+) -> np.ndarray:
     """Draw a left-ordered matrix, customer by customer.
 
     Parameters
@@ -176,7 +185,13 @@ def draw_by_dishes(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray
     return left_ordered(matrix)
 
 
-def draw_by_histories(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+def draw_by_histories(
+    rng: np.random.Generator,
+    n: int,
+    alpha: float,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+) -> np.ndarray:
     """Draw a left-ordered matrix: each customer takes the first of the dishes of each history.
 
     See `draw_by_dishes`, of which this is the exchangeable form.
@@ -185,17 +200,23 @@ def draw_by_histories(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndar
     groups = []  # numbers of dishes with the same history, and the history
     for i in range(n):
         split = []
-        for number, history in groups:
+        for dishes, history in groups:
             chance = (sum(history) - discount) / (i + concentration)
-            took = rng.binomial(number, chance)
-            split += [(took, (*history, 1)), (number - took, (*history, 0))]
+            took = rng.binomial(dishes, chance)
+            split += [(took, (*history, 1)), (dishes - took, (*history, 0))]
         split.append((fresh[i], (0,) * i + (1,)))
-        groups = [(number, history) for number, history in split if number]
-    columns = [history for number, history in groups for _ in range(number)]
+        groups = [(dishes, history) for dishes, history in split if dishes]
+    columns = [history for dishes, history in groups for _ in range(dishes)]
     return np.array(columns, np.int8).reshape(-1, n).T
 
 
-def draw_by_poisson(rng, n, alpha, concentration=1.0, discount=0.0) -> np.ndarray:
+def draw_by_poisson(
+    rng: np.random.Generator,
+    n: int,
+    alpha: float,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+) -> np.ndarray:
     """Draw a left-ordered matrix from the independent numbers of columns of each history.
 
     See `draw_by_dishes`. There are 2**n - 1 histories: for a few rows only.

@@ -11,21 +11,20 @@ covariance :math:`\sigma^2 M`, the same for each variable,
 .. math:: M = (Z'Z + (\sigma / \tau)^2 I)^{-1}, \qquad \mu = M Z'X,
 
 so that a row is :math:`N(z \mu, \sigma^2 (1 + z M z') I)`. A row is taken out and put back by updates of
-rank one, as a regression is when an observation is added; a flip of one entry then costs as much as
-the row has variables, whatever the number of rows (Doshi-Velez and Ghahramani 2009 keep the law of
-the loadings for the same reason).
+rank one, as a regression is when an observation is added; the cost of a flip of one entry is then proportional to
+the number of variables and does not depend on the number of rows (Doshi-Velez and Ghahramani 2009 keep the
+distribution of the loadings for the same reason).
 
 **The scan.** The published one deletes the features that only row i has, before the others are
-visited in the order in which they stand, and is not invariant. Here they are kept while the shared
-ones are visited in a random order, which does not depend on the row; then their number is drawn from
-its law given everything else,
+visited in the order in which they stand, and does not leave the posterior invariant. Here they are kept while the
+shared ones are visited in a random order, which does not depend on the row; then their number is drawn from its
+conditional distribution given everything else,
 
 .. math::
 
     p(s) \propto \mathrm{Poisson}(s; \alpha r_N) \, N(x_i; z \mu, \sigma^2 (1 + z M z' + s \tau^2 / \sigma^2) I),
 
-to the last digit: the likelihood is bounded, so that the sum is cut where the Poisson tail has nothing
-left.
+up to rounding: the likelihood is bounded, so that the sum is truncated where the Poisson tail is negligible.
 
 References
 ----------
@@ -48,8 +47,8 @@ _TAIL = 45.0  # terms of a sum that are smaller by this many logarithms are left
 
 
 @kernel
-def moments(features, x):
-    """Add up over rows what the law of the loadings is made of.
+def moments(features: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sufficient statistics of the loadings: sums over rows.
 
     Parameters
     ----------
@@ -83,7 +82,16 @@ def _condition(square, cross, k, ratio, inverse, mean):
 
 
 @numpy_inner
-def update_rank_one(inverse, mean, z, k, x, sign, along, left):
+def update_rank_one(
+    inverse: np.ndarray,
+    mean: np.ndarray,
+    z: np.ndarray,
+    k: int,
+    x: np.ndarray,
+    sign: float,
+    along: np.ndarray,
+    left: np.ndarray,
+) -> None:
     """Put a row into inverse and mean (sign 1), or take it out (-1)."""
     left[:] = x
     spread = 0.0
@@ -162,8 +170,8 @@ def _draw_number(rng, rate, square, spread, step, d, noise):
 def _redraw_row(rng, z, k, x, inverse, mean, log_odds, own, noise, along, left, order):
     """Draw the entries of a row in the features that other rows have.
 
-    ``own`` is what features of this row alone add to the relative variance. Returns the squared
-    residual and the relative variance without these.
+    ``own`` is the term of features that only this row has in the relative variance. Returns the squared
+    residual and the relative variance without that term.
     """
     d = x.shape[0]
     left[:] = x
@@ -201,7 +209,19 @@ def _redraw_row(rng, z, k, x, inverse, mean, log_odds, own, noise, along, left, 
 
 
 @numpy_kernel
-def scan_rows(rng, features, used, x, rows, noise, scale, rate, concentration, discount, most_own):
+def scan_rows(
+    rng: np.random.Generator,
+    features: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    rows: np.ndarray,
+    noise: float,
+    scale: float,
+    rate: float,
+    concentration: float,
+    discount: float,
+    most_own: int,
+) -> int:
     """Draw the features of rows in turn, in place; the columns are in no order afterwards.
 
     Parameters
@@ -219,8 +239,8 @@ def scan_rows(rng, features, used, x, rows, noise, scale, rate, concentration, d
         Mean number of features that a row has alone, a priori.
     concentration, discount : float
     most_own : int
-        If it is not negative, a row gets no more features of its own than this, nor more than there
-        is room for: a search for where to begin, not a draw.
+        If it is not negative, a row gets at most so many features of its own, and no more than the maximum number
+        of features allows: for a search for a start, not for draws.
 
     Returns
     -------
@@ -285,7 +305,9 @@ def scan_rows(rng, features, used, x, rows, noise, scale, rate, concentration, d
     return k
 
 
-def draw_loadings(rng, features, x, noise, scale) -> np.ndarray:
+def draw_loadings(
+    rng: np.random.Generator, features: np.ndarray, x: np.ndarray, noise: float, scale: float
+) -> np.ndarray:
     """Draw the loadings given the features.
 
     Parameters
@@ -311,7 +333,7 @@ def draw_loadings(rng, features, x, noise, scale) -> np.ndarray:
     return out
 
 
-def log_likelihood(features, x, noise, scale) -> float:
+def log_likelihood(features: np.ndarray, x: np.ndarray, noise: float, scale: float) -> float:
     """Log density of the table given the features, loadings summed out (equation 26).
 
     Parameters

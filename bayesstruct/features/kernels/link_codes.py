@@ -1,19 +1,19 @@
-"""Names of the laws of pairs of objects and of the kinds of weights between features, with their codes."""
+"""Names and codes of the likelihoods of pairs of objects and of the kinds of weights between features."""
 
 import numpy as np
 
-__all__ = ["DIAGONAL", "FULL", "KINDS", "LAWS", "LINKS", "SYMMETRIC", "probabilities"]
+__all__ = ["DIAGONAL", "FULL", "KINDS", "LIKELIHOODS", "LINKS", "SYMMETRIC", "probabilities"]
 
-#: Laws in the order of their codes; see :mod:`bayesstruct.features.kernels.link_likelihoods`.
-LAWS = ("logistic", "probit", "noisy_or", "normal")
-#: Those of zeros and ones.
-LINKS = LAWS[:3]
+#: Likelihoods in the order of their codes; see :mod:`bayesstruct.features.kernels.link_likelihoods`.
+LIKELIHOODS = ("logistic", "probit", "noisy_or", "normal")
+#: Likelihoods of zeros and ones.
+LINKS = LIKELIHOODS[:3]
 #: Kinds of weight matrices in the order of their codes.
 KINDS = ("full", "symmetric", "diagonal")
 FULL, SYMMETRIC, DIAGONAL = 0, 1, 2
 
 
-def probabilities(link, eta) -> np.ndarray:
+def probabilities(link: str, eta: np.ndarray) -> np.ndarray:
     """Probability of a one for each linear predictor.
 
     Parameters

@@ -8,7 +8,7 @@ pairs with this object.
 
 **The scan.** The features that an object shares with others are visited in an order that does not depend
 on its row, by Gibbs steps. Those that it has alone stay in the meantime; then all of them are proposed
-anew, in number from their Poisson law and with weights from the prior, and the proposal is accepted with
+anew, in number from their Poisson distribution and with weights from the prior, and the proposal is accepted with
 the ratio of the likelihoods (Meeds et al. 2007 propose so). To delete the features of one object before the
 others are visited, as the published scan does, would not leave the posterior invariant.
 
@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
-from bayesstruct.features.kernels.link_likelihoods import log_density
+from bayesstruct.features.kernels.link_likelihoods import Likelihood, ObservedPairs, log_density
 
 __all__ = [
     "Buffet",
@@ -48,14 +48,14 @@ class Incidence(NamedTuple):
     ----------
     start : (n + 1,) int64
         Entries of object i are those from ``start[i]`` to ``start[i + 1]``.
-    dyad : int64 array
+    pair : int64 array
         Pair of each entry.
     partner : int64 array
         The other object of it; m more where that one is the source, with m objects.
     """
 
     start: np.ndarray
-    dyad: np.ndarray
+    pair: np.ndarray
     partner: np.ndarray
 
 
@@ -80,7 +80,7 @@ class Slab(NamedTuple):
     Attributes
     ----------
     scale : float
-        Standard deviation, of the normal law before it is folded if they are positive.
+        Standard deviation, of the normal distribution before it is folded if they are positive.
     positive : bool
     kind : int
         Position in :data:`bayesstruct.features.kernels.link_codes.KINDS`.
@@ -91,7 +91,7 @@ class Slab(NamedTuple):
     kind: int
 
 
-def incidence(own, other, n, m, one_set) -> Incidence:
+def incidence(own: np.ndarray, other: np.ndarray, n: int, m: int, one_set: bool) -> Incidence:
     """Collect the pairs of each object.
 
     Parameters
@@ -103,10 +103,10 @@ def incidence(own, other, n, m, one_set) -> Incidence:
     one_set : bool
         Whether both are of one set, so that a pair belongs to both of its objects.
     """
-    dyad = np.arange(len(own))
+    pair = np.arange(len(own))
     objects, partners = np.asarray(own), np.asarray(other)
     if one_set:
-        dyad = np.concatenate([dyad, dyad])
+        pair = np.concatenate([pair, pair])
         objects, partners = (
             np.concatenate([objects, other]),
             np.concatenate([partners, np.asarray(own) + m]),
@@ -114,12 +114,12 @@ def incidence(own, other, n, m, one_set) -> Incidence:
     order = np.argsort(objects, kind="stable")
     start = np.searchsorted(objects[order], np.arange(n + 1))
     return Incidence(
-        start.astype(np.int64), dyad[order].astype(np.int64), partners[order].astype(np.int64)
+        start.astype(np.int64), pair[order].astype(np.int64), partners[order].astype(np.int64)
     )
 
 
-def coefficients(other, weights, one_set) -> np.ndarray:
-    """Return what each feature adds to the linear predictor of a pair, for each partner.
+def coefficients(other: np.ndarray, weights: np.ndarray, one_set: bool) -> np.ndarray:
+    """Effect of each feature on the linear predictor of a pair, for each partner.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def coefficients(other, weights, one_set) -> np.ndarray:
 
 
 @numpy_inner
-def draw_slab(rng, slab):
+def draw_slab(rng: np.random.Generator, slab: Slab) -> float:
     """Draw a weight from its prior."""
     value = slab.scale * rng.standard_normal()
     return abs(value) if slab.positive else value
@@ -157,7 +157,7 @@ def _sign(z, i, a):
 
 
 @numpy_inner
-def _flip(rng, i, a, b, z, log_ratio, effect, pairs, dyads, law, trial):
+def _flip(rng, i, a, b, z, log_ratio, effect, pairs, observed, likelihood, trial):
     """Flip one entry of a row (if a is b), or two, with their probability given all others.
 
     ``log_ratio`` is that of the prior after and before. Returns whether the row changed.
@@ -166,12 +166,12 @@ def _flip(rng, i, a, b, z, log_ratio, effect, pairs, dyads, law, trial):
     one, two = _sign(z, i, a), 0.0 if a == b else _sign(z, i, b)
     gain = log_ratio
     for e in range(begin, end):
-        d, partner = pairs.dyad[e], pairs.partner[e]
+        d, partner = pairs.pair[e], pairs.partner[e]
         change = one * effect[partner, a] + two * effect[partner, b]
-        trial[e - begin] = dyads.density[d]
+        trial[e - begin] = observed.density[d]
         if change != 0.0:
-            trial[e - begin] = log_density(law, dyads.y[d], dyads.eta[d] + change)
-            gain += trial[e - begin] - dyads.density[d]
+            trial[e - begin] = log_density(likelihood, observed.y[d], observed.eta[d] + change)
+            gain += trial[e - begin] - observed.density[d]
     # Written so that an impossible value (a gain of minus infinity) is never taken.
     if not rng.random() * (1.0 + math.exp(min(-gain, 700.0))) < 1.0:
         return False
@@ -179,14 +179,14 @@ def _flip(rng, i, a, b, z, log_ratio, effect, pairs, dyads, law, trial):
     if a != b:
         z[i, b] = 1 - z[i, b]
     for e in range(begin, end):
-        d, partner = pairs.dyad[e], pairs.partner[e]
-        dyads.eta[d] += one * effect[partner, a] + two * effect[partner, b]
-        dyads.density[d] = trial[e - begin]
+        d, partner = pairs.pair[e], pairs.partner[e]
+        observed.eta[d] += one * effect[partner, a] + two * effect[partner, b]
+        observed.density[d] = trial[e - begin]
     return True
 
 
 @numpy_inner
-def _redraw_row(rng, i, z, sums, places, order, effect, pairs, dyads, law, buffet, trial):
+def _redraw_row(rng, i, z, sums, places, order, effect, pairs, observed, likelihood, buffet, trial):
     """Draw the entries of a row in the features that other objects have: one by one, then exchanges.
 
     Features with nearly the same weights seldom give up an object unless the other takes it at once.
@@ -201,7 +201,7 @@ def _redraw_row(rng, i, z, sums, places, order, effect, pairs, dyads, law, buffe
         a = places[c]
         m = sums[a] - z[i, a]
         ratio = _sign(z, i, a) * _log_odds(m, n, buffet)
-        if _flip(rng, i, a, a, z, ratio, effect, pairs, dyads, law, trial):
+        if _flip(rng, i, a, a, z, ratio, effect, pairs, observed, likelihood, trial):
             sums[a] = m + z[i, a]
     for _ in range(shared):
         a, b = places[int(rng.random() * shared)], places[int(rng.random() * shared)]
@@ -210,7 +210,7 @@ def _redraw_row(rng, i, z, sums, places, order, effect, pairs, dyads, law, buffe
         first, second = sums[a] - z[i, a], sums[b] - z[i, b]
         ratio = _sign(z, i, a) * _log_odds(first, n, buffet)
         ratio += _sign(z, i, b) * _log_odds(second, n, buffet)
-        if _flip(rng, i, a, b, z, ratio, effect, pairs, dyads, law, trial):
+        if _flip(rng, i, a, b, z, ratio, effect, pairs, observed, likelihood, trial):
             sums[a], sums[b] = first + z[i, a], second + z[i, b]
 
 
@@ -234,13 +234,15 @@ def _propose(rng, new, shared, slab, one_set, fresh, outward, inward):
 
 
 @numpy_inner
-def _try_own(rng, i, own, other, shared, effect, pairs, dyads, law, outward, inward, trial, moves):
+def _try_own(
+    rng, i, own, other, shared, effect, pairs, observed, likelihood, outward, inward, trial, moves
+):
     """Accept or refuse the proposed weights of the features that only object i has."""
     begin, end = pairs.start[i], pairs.start[i + 1]
     m = other.shape[0]
     gain = 0.0
     for e in range(begin, end):
-        d, partner = pairs.dyad[e], pairs.partner[e]
+        d, partner = pairs.pair[e], pairs.partner[e]
         change = 0.0
         j, sums = (partner, outward) if partner < m else (partner - m, inward)
         for b in range(shared.shape[0]):
@@ -250,14 +252,14 @@ def _try_own(rng, i, own, other, shared, effect, pairs, dyads, law, outward, inw
             if own[a]:
                 change -= effect[partner, a]
         moves[e - begin] = change
-        trial[e - begin] = log_density(law, dyads.y[d], dyads.eta[d] + change)
-        gain += trial[e - begin] - dyads.density[d]
+        trial[e - begin] = log_density(likelihood, observed.y[d], observed.eta[d] + change)
+        gain += trial[e - begin] - observed.density[d]
     if not math.log(rng.random()) < gain:
         return False
     for e in range(begin, end):
-        d = pairs.dyad[e]
-        dyads.eta[d] += moves[e - begin]
-        dyads.density[d] = trial[e - begin]
+        d = pairs.pair[e]
+        observed.eta[d] += moves[e - begin]
+        observed.density[d] = trial[e - begin]
     return True
 
 
@@ -294,7 +296,7 @@ def _set_weights(rng, a, fresh_out, fresh_in, own, shared, weights, slab, one_se
 
 @numpy_inner
 def _add_own(rng, i, z, sums, own, new, shared, weights, slab, one_set, fresh):
-    """Put new features where there is room. Returns whether there was enough."""
+    """Put new features into empty columns. Returns whether there were enough."""
     placed = 0
     for a in range(z.shape[1]):
         if placed == new:
@@ -363,8 +365,20 @@ def _find_own(i, z, sums, own):
 
 @numpy_kernel
 def scan_objects(
-    rng, z, other, weights, effect, pairs, dyads, law, buffet, slab, one_set, objects, tries
-):
+    rng: np.random.Generator,
+    z: np.ndarray,
+    other: np.ndarray,
+    weights: np.ndarray,
+    effect: np.ndarray,
+    pairs: Incidence,
+    observed: ObservedPairs,
+    likelihood: Likelihood,
+    buffet: Buffet,
+    slab: Slab,
+    one_set: bool,
+    objects: np.ndarray,
+    tries: int,
+) -> int:
     """Draw the features of objects in turn, in place; the columns are in no order afterwards.
 
     Parameters
@@ -379,9 +393,9 @@ def scan_objects(
     effect : ndarray, changed
         See :func:`coefficients`.
     pairs : Incidence
-    dyads : Dyads
+    observed : ObservedPairs
         Its ``eta`` and ``density`` are changed.
-    law : Law
+    likelihood : Likelihood
     buffet : Buffet
     slab : Slab
     one_set : bool
@@ -395,26 +409,40 @@ def scan_objects(
     int
         Number of columns that are used afterwards; -1 if K of them were not enough.
     """
-    most, room = z.shape[1], other.shape[1]
+    most, paired = z.shape[1], other.shape[1]
     sums, partners = _column_sums(z), _column_sums(other)
     widest = np.diff(pairs.start).max()
     trial, moves = np.zeros(widest), np.zeros(widest)
     places, order = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    own, shared = np.zeros(most, np.bool_), np.zeros(room, np.bool_)
-    fresh, outward, inward = np.zeros((2, most, room)), np.zeros(room), np.zeros(room)
+    own, shared = np.zeros(most, np.bool_), np.zeros(paired, np.bool_)
+    fresh, outward, inward = np.zeros((2, most, paired)), np.zeros(paired), np.zeros(paired)
     for i in objects:
-        _redraw_row(rng, i, z, sums, places, order, effect, pairs, dyads, law, buffet, trial)
+        _redraw_row(
+            rng, i, z, sums, places, order, effect, pairs, observed, likelihood, buffet, trial
+        )
         for _ in range(tries):
             new = rng.poisson(buffet.rate)
             if _find_own(i, z, sums, own) == 0 and new == 0:
                 continue
             if new > most:
                 return -1
-            for b in range(room):
+            for b in range(paired):
                 shared[b] = sums[b] > z[i, b] if one_set else partners[b] > 0.0
             _propose(rng, new, shared, slab, one_set, fresh, outward, inward)
             if _try_own(
-                rng, i, own, other, shared, effect, pairs, dyads, law, outward, inward, trial, moves
+                rng,
+                i,
+                own,
+                other,
+                shared,
+                effect,
+                pairs,
+                observed,
+                likelihood,
+                outward,
+                inward,
+                trial,
+                moves,
             ):
                 _drop_own(i, z, sums, own, weights, effect, one_set)
                 if not _add_own(rng, i, z, sums, own, new, shared, weights, slab, one_set, fresh):

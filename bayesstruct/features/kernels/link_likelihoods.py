@@ -1,7 +1,7 @@
-r"""What a pair of objects says about its linear predictor :math:`\eta`: log densities of four laws.
+r"""Log likelihoods of the linear predictor :math:`\eta` of a pair of objects, of four kinds.
 
 ==============  =============================================  ======================
-law             density                                        response
+likelihood      density                                        response
 ==============  =============================================  ======================
 ``logistic``    :math:`p = 1 / (1 + e^{-\eta})`                0 or 1
 ``probit``      :math:`p = \Phi(\eta)`                         0 or 1
@@ -22,28 +22,28 @@ import numpy as np
 from bayesstruct.core.jit import kernel, numpy_kernel
 from bayesstruct.core.special import log_normal_cdf
 
-__all__ = ["Dyads", "Law", "log_densities", "log_density"]
+__all__ = ["Likelihood", "ObservedPairs", "log_densities", "log_density"]
 
 # A predictor that is maintained by additions is zero up to rounding.
 _ZERO = 1e-13
 
 
-class Law(NamedTuple):
-    """Law of the responses.
+class Likelihood(NamedTuple):
+    """Likelihood of the responses.
 
     Attributes
     ----------
     code : int
-        Position in :data:`bayesstruct.features.kernels.link_codes.LAWS`.
+        Position in :data:`bayesstruct.features.kernels.link_codes.LIKELIHOODS`.
     noise : float
-        Standard deviation of the normal law; 1 for the others.
+        Standard deviation of the normal likelihood; 1 for the others.
     """
 
     code: int
     noise: float
 
 
-class Dyads(NamedTuple):
+class ObservedPairs(NamedTuple):
     """Observed pairs of objects.
 
     Attributes
@@ -66,17 +66,17 @@ class Dyads(NamedTuple):
 
 
 @numpy_kernel
-def log_density(law, y, eta):
+def log_density(likelihood: Likelihood, y: float, eta: float) -> float:
     """Log density of one response up to a constant."""
-    if law.code == 3:
-        left = (y - eta) / law.noise
+    if likelihood.code == 3:
+        left = (y - eta) / likelihood.noise
         return -0.5 * left * left
-    if law.code == 2:
+    if likelihood.code == 2:
         if y < 0.5:
             return -eta
         return math.log(-math.expm1(-eta)) if eta > _ZERO else -np.inf
     margin = eta if y > 0.5 else -eta
-    if law.code == 1:
+    if likelihood.code == 1:
         return log_normal_cdf(margin)
     if margin > 0.0:
         return -math.log1p(math.exp(-margin))
@@ -84,14 +84,14 @@ def log_density(law, y, eta):
 
 
 @kernel
-def log_densities(law, dyads):
+def log_densities(likelihood: Likelihood, observed: ObservedPairs) -> None:
     """Set the log densities from the linear predictors.
 
     Parameters
     ----------
-    law : Law
-    dyads : Dyads
+    likelihood : Likelihood
+    observed : ObservedPairs
         Its ``density`` is changed.
     """
-    for d in range(dyads.y.shape[0]):
-        dyads.density[d] = log_density(law, dyads.y[d], dyads.eta[d])
+    for d in range(observed.y.shape[0]):
+        observed.density[d] = log_density(likelihood, observed.y[d], observed.eta[d])

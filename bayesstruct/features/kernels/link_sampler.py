@@ -15,18 +15,18 @@ from bayesstruct.features.kernels.link_features import (
     incidence,
     scan_objects,
 )
-from bayesstruct.features.kernels.link_likelihoods import Dyads, log_densities
+from bayesstruct.features.kernels.link_likelihoods import ObservedPairs, log_densities
 from bayesstruct.features.kernels.link_weights import draw_weights
 
-__all__ = ["DyadicSampler", "DyadicState", "Full"]
+__all__ = ["Full", "LinkSampler", "LinkState"]
 
 
 class Full(Exception):
-    """There are more features than there is room for; the argument is the side, 0 or 1."""
+    """There are more features than the maximum number; the argument is the side, 0 or 1."""
 
 
 @dataclass
-class DyadicState:
+class LinkState:
     """Features and weights.
 
     Attributes
@@ -47,7 +47,7 @@ class DyadicState:
         return np.einsum("dk,dk->d", left[source], self.u[target][:, paired])
 
 
-class DyadicSampler:
+class LinkSampler:
     """Transitions of features and weights, given all else.
 
     Parameters
@@ -76,22 +76,22 @@ class DyadicSampler:
         """Prior of the weights."""
         return Slab(float(scale), self.positive, self.kind)
 
-    def dyads(self, state, offset, y, law) -> Dyads:
+    def observe(self, state, offset, y, likelihood) -> ObservedPairs:
         """Pairs with their linear predictors and densities."""
         eta = state.predictors(self.source, self.target) + offset
-        dyads = Dyads(self.source, self.target, y, eta, np.empty(len(y)))
-        log_densities(law, dyads)
-        return dyads
+        observed = ObservedPairs(self.source, self.target, y, eta, np.empty(len(y)))
+        log_densities(likelihood, observed)
+        return observed
 
-    def scan(self, rng, state, dyads, law, scale, buffets, tries):
+    def scan(self, rng, state, observed, likelihood, scale, buffets, tries):
         """Draw the features of all objects, in random order.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-        state : DyadicState, changed
-        dyads : Dyads, changed
-        law : Law
+        state : LinkState, changed
+        observed : ObservedPairs, changed
+        likelihood : Likelihood
         scale : float
             Of the weights.
         buffets : sequence of (alpha, concentration, discount)
@@ -103,14 +103,25 @@ class DyadicSampler:
         Full
         """
         if self.one_set:
-            self._scan(rng, 0, (state.z, state.z, state.weights), dyads, law, scale, buffets, tries)
+            self._scan(
+                rng,
+                0,
+                (state.z, state.z, state.weights),
+                observed,
+                likelihood,
+                scale,
+                buffets,
+                tries,
+            )
             return
-        self._scan(rng, 0, (state.z, state.u, state.weights), dyads, law, scale, buffets, tries)
+        self._scan(
+            rng, 0, (state.z, state.u, state.weights), observed, likelihood, scale, buffets, tries
+        )
         turned = np.ascontiguousarray(state.weights.T)
-        self._scan(rng, 1, (state.u, state.z, turned), dyads, law, scale, buffets, tries)
+        self._scan(rng, 1, (state.u, state.z, turned), observed, likelihood, scale, buffets, tries)
         state.weights = np.ascontiguousarray(turned.T)
 
-    def _scan(self, rng, side, arrays, dyads, law, scale, buffets, tries):
+    def _scan(self, rng, side, arrays, observed, likelihood, scale, buffets, tries):
         own, other, weights = arrays
         alpha, c, discount = (float(v) for v in buffets[side])
         rate = alpha * float(new_dish_rates(len(own), c, discount)[-1])
@@ -121,8 +132,8 @@ class DyadicSampler:
             weights,
             np.ascontiguousarray(coefficients(other, weights, self.one_set)),
             self.reverse if side else self.pairs,
-            dyads,
-            law,
+            observed,
+            likelihood,
             Buffet(rate, c, discount),
             self.slab(scale),
             self.one_set,
@@ -132,7 +143,7 @@ class DyadicSampler:
         if used < 0:
             raise Full(side)
 
-    def draw_weights(self, rng, state, dyads, law, scale):
+    def draw_weights(self, rng, state, observed, likelihood, scale):
         """Draw all weights; arguments as for `scan`."""
         slab = self.slab(scale)
-        draw_weights(rng, state.z, state.u, state.weights, dyads, law, slab, self.one_set)
+        draw_weights(rng, state.z, state.u, state.weights, observed, likelihood, slab, self.one_set)

@@ -5,8 +5,8 @@ r"""Draws of sparse factor scores: which factors each row has, and how much of t
     x_{ij} \sim N\Bigl(\sum_k w_{ik} a_{kj}, \sigma_j^2\Bigr), \qquad w_{ik} = z_{ik} v_{ik}, \qquad
     a_{kj} \sim N(0, \tau^2),
 
-with v standard normal or standard Laplace and Z an Indian buffet process. Missing cells have no precision, and
-so drop out.
+with v standard normal or standard Laplace and Z an Indian buffet process. Missing values have precision zero
+and so do not matter.
 
 **The scan.** Factors that other rows have are visited in a random order, each entry and its score drawn
 together given the loadings: with g the slope and h the curvature of the log density of the row at a score of
@@ -14,7 +14,7 @@ zero, the odds of an entry are those of the process times
 
 .. math:: \int p(v) \exp(g v - h v^2 / 2) \, dv.
 
-The factors that a row alone has are then proposed anew, their number from a Poisson law and their scores
+The factors that a row alone has are then proposed anew, their number from a Poisson distribution and their scores
 from the prior, and accepted by Metropolis and Hastings with their loadings summed out, under which the row
 is :math:`N(\cdot, \sigma_j^2 + \tau^2 \sum_k v_k^2)`; after that their loadings are drawn.
 
@@ -32,14 +32,10 @@ import numpy as np
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.core.special import log_normal_cdf
 from bayesstruct.features.kernels.feature_columns import own_last, shuffle
-from bayesstruct.features.kernels.indian_buffet import column_weights
 
 __all__ = [
-    "draw_factor_loadings",
     "draw_score",
     "log_factor",
-    "log_scores",
-    "rescale_factors",
     "scan_factors",
 ]
 
@@ -48,8 +44,6 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _EAGER = 0.2
 _TRIES = 3
 _FEW = 16
-#: Probabilities that a row of a factor that is split goes to the first, to the second, to both.
-_PARTS = np.array([0.45, 0.45, 0.1])
 
 
 @numpy_inner
@@ -60,8 +54,8 @@ def _above_zero(rng, low, deviation):
             x = rng.standard_normal()
             if x > low:
                 return deviation * (x - low)
-    # Robert (1995): an exponential proposal with the best rate. Only what it is above the bound is kept: with
-    # little curvature the bound has many digits more, and a sum would be exactly zero.
+    # Robert (1995): an exponential proposal with the best rate. Only the excess over the bound is kept: with
+    # little curvature the bound is so much larger that a sum would be exactly zero.
     root = math.hypot(low, 2.0)
     rate, gap = 0.5 * (low + root), 2.0 / (low + root)
     while True:
@@ -75,14 +69,14 @@ def _log_mills(x):
     """Log of the ratio of the standard normal distribution function to its density."""
     if x > -20.0:
         return 0.5 * x * x + 0.5 * _LOG_2PI + log_normal_cdf(x)
-    # Without x^2: with little curvature it has all digits, and what matters none.
+    # Without x^2, which cancels exactly and would leave no digits.
     r = (1.0 / x) ** 2
     return math.log1p(-r * (1.0 - 3.0 * r * (1.0 - 5.0 * r * (1.0 - 7.0 * r)))) - math.log(-x)
 
 
 @numpy_inner
 def _log_masses(slope, curvature):
-    """Log integrals of the Laplace law times the likelihood over scores above and below zero."""
+    """Log integrals of the Laplace density times the likelihood over scores above and below zero."""
     deviation = 1.0 / math.sqrt(curvature)
     front = math.log(0.5 * deviation)
     above, below = (slope - 1.0) * deviation, (-slope - 1.0) * deviation
@@ -90,8 +84,8 @@ def _log_masses(slope, curvature):
 
 
 @numpy_kernel
-def log_factor(slope, curvature, laplace):
-    """Log of what an entry's score, summed out, multiplies its odds by."""
+def log_factor(slope: float, curvature: float, laplace: bool) -> float:
+    """Log of the factor by which the score of an entry, summed out, multiplies its odds."""
     if curvature == 0.0:
         return 0.0
     if not laplace:
@@ -110,7 +104,7 @@ def _prior_score(rng, laplace):
 
 
 @numpy_kernel
-def draw_score(rng, slope, curvature, laplace):
+def draw_score(rng: np.random.Generator, slope: float, curvature: float, laplace: bool) -> float:
     """Draw a score given that its entry is there."""
     if curvature == 0.0:
         return _prior_score(rng, laplace)
@@ -158,7 +152,7 @@ def _log_row(left, precision, spread):
 def _propose_own(rng, own, count, left, precision, variance, rate, laplace):
     """Propose the scores of the factors that a row alone has, a few times; return their number.
 
-    -1 if there is no room.
+    -1 if there are too many.
     """
     eager = max(rate, _EAGER)
     tilt = math.log(rate) - math.log(eager)
@@ -196,7 +190,7 @@ def _draw_own_loadings(rng, own, a, left, precision, scale):
             a[b, j] = scale * rng.standard_normal()
             fitted += own[b] * a[b, j]
         if precision[j] > 0.0:
-            # A draw from the prior, moved by what it leaves of a row with a noise of its own.
+            # A draw from the prior, corrected by the residual of the row with independent noise.
             noise = rng.standard_normal() / math.sqrt(precision[j])
             gain = scale * scale / (1.0 / precision[j] + scale * scale * square)
             rest = gain * (left[j] - fitted - noise)
@@ -205,7 +199,18 @@ def _draw_own_loadings(rng, own, a, left, precision, scale):
 
 
 @numpy_kernel
-def scan_factors(rng, w, a, used, x, precision, rows, scale, process, laplace):
+def scan_factors(
+    rng: np.random.Generator,
+    w: np.ndarray,
+    a: np.ndarray,
+    used: int,
+    x: np.ndarray,
+    precision: np.ndarray,
+    rows: np.ndarray,
+    scale: float,
+    process: np.ndarray,
+    laplace: bool,
+) -> int:
     """Draw the factors of rows in turn, in place; they are in no order afterwards.
 
     Parameters
@@ -218,7 +223,7 @@ def scan_factors(rng, w, a, used, x, precision, rows, scale, process, laplace):
     used : int
     x : (n, d) float64
     precision : (n, d) float64
-        Of each cell, zero where it is missing.
+        Of each value, zero where it is missing.
     rows : int64 array
         Rows in the order in which they are visited.
     scale : float
@@ -226,7 +231,7 @@ def scan_factors(rng, w, a, used, x, precision, rows, scale, process, laplace):
     process : (3,) float64
         Mean number of factors that a row has alone, concentration, discount.
     laplace : bool
-        Law of the scores, otherwise normal.
+        Whether the scores have a Laplace distribution, not a normal one.
 
     Returns
     -------
@@ -268,154 +273,3 @@ def scan_factors(rng, w, a, used, x, precision, rows, scale, process, laplace):
         for b in range(used):
             sums[b] += w[i, b] != 0.0
     return used
-
-
-def draw_factor_loadings(rng, w, x, precision, scale) -> np.ndarray:
-    """Draw the loadings given the scores.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    w : (n, k) float64
-        Scores of the factors that are used.
-    x : (n, d) float64
-    precision : (n, d) float64
-        Of each cell, zero where it is missing.
-    scale : float
-
-    Returns
-    -------
-    (k, d) ndarray
-    """
-    weighted, slope = _normal_equations(w, x, precision, scale)
-    factor = np.linalg.cholesky(weighted)
-    half = np.linalg.solve(factor, slope)[..., 0]
-    half += rng.standard_normal(half.shape)
-    return np.linalg.solve(factor.swapaxes(-1, -2), half[..., None])[..., 0].T
-
-
-def split_or_merge(rng, w, x, precision, scale, process, laplace) -> np.ndarray:
-    r"""Propose to make one factor of two, or two of one, the loadings summed out.
-
-    Two factors become one with the sum, or the difference, of their scores. In a split each row of the
-    factor goes to the first, to the second or to both; there a normal variable says how unequal the two
-    scores are. The change of variables :math:`(w_k, w_l) \to (w_k \pm w_l, (w_k \mp w_l) / 2)` has the
-    Jacobian one.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    w : (n, k) float64
-        Scores of the factors that are used.
-    x : (n, d) float64
-    precision : (n, d) float64
-    scale : float
-    process : tuple of float
-        alpha, concentration, discount.
-    laplace : bool
-
-    Returns
-    -------
-    (n, k - 1), (n, k) or (n, k + 1) ndarray
-        Scores afterwards.
-    """
-    k = w.shape[1]
-    merges = rng.random() < 0.5
-    if k < 1 + merges:
-        return w
-    sign = 1.0 if rng.random() < 0.5 else -1.0
-    proposal, log_ratio = (_merged if merges else _split)(rng, w, sign)
-    log_ratio += log_scores(proposal, x, precision, scale, process, laplace)
-    log_ratio -= log_scores(w, x, precision, scale, process, laplace)
-    return proposal if rng.standard_exponential() > -log_ratio else w
-
-
-def _merged(rng, w, sign):
-    """Scores after a merge, and the log of the proposal back over that there."""
-    k = w.shape[1]
-    a, b = rng.choice(k, 2, replace=False)
-    new = w[:, a] + sign * w[:, b]
-    out = np.column_stack([np.delete(w, [a, b], axis=1), new])
-    return out, np.log(k) + _log_assignment(w[:, a], sign * w[:, b])
-
-
-def _split(rng, w, sign):
-    """Scores after a split, and the log of the proposal back over that there."""
-    k = w.shape[1]
-    a = rng.integers(k)
-    has = w[:, a] != 0.0
-    part = rng.choice(3, len(w), p=_PARTS)
-    half = np.where(part == 2, rng.standard_normal(len(w)), 0.0)
-    first = np.where(has, np.choose(part, [w[:, a], 0.0, 0.5 * w[:, a] + half]), 0.0)
-    second = np.where(has, np.choose(part, [0.0, w[:, a], 0.5 * w[:, a] - half]), 0.0)
-    out = np.column_stack([np.delete(w, a, axis=1), first, sign * second])
-    if not (first.any() and second.any()):
-        return w, -np.inf  # not a split
-    return out, -np.log(k + 1) - _log_assignment(first, second)
-
-
-def _log_assignment(first, second):
-    """Log density of this split of their sum."""
-    both = (first != 0.0) & (second != 0.0)
-    number = np.array([np.count_nonzero(v) for v in (first, second, both)])
-    unequal = 0.5 * (first - second)[both]
-    return (
-        (number[:2] - number[2]) @ np.log(_PARTS[:2])
-        + number[2] * (np.log(_PARTS[2]) - 0.5 * _LOG_2PI)
-        - 0.5 * (unequal**2).sum()
-    )
-
-
-def log_scores(w, x, precision, scale, process, laplace) -> float:
-    """Log density of table and scores, the loadings summed out, up to what does not depend on the scores.
-
-    Parameters
-    ----------
-    w : (n, k) float64
-        Each column has a score that is not zero; columns are a set, in no order.
-    x, precision : (n, d) float64
-    scale : float
-    process : tuple of float
-        alpha, concentration, discount.
-    laplace : bool
-    """
-    alpha, concentration, discount = process
-    (n, k), scores = w.shape, w[w != 0.0]
-    law = np.abs(scores).sum() if laplace else 0.5 * (scores**2).sum()
-    front = np.log(2.0) if laplace else 0.5 * _LOG_2PI
-    sums = np.count_nonzero(w, axis=0)
-    prior = k * np.log(alpha) + column_weights(sums, n, concentration, discount).sum()
-    weighted, slope = _normal_equations(w, x, precision, scale)
-    factor = np.linalg.cholesky(weighted)
-    half = np.linalg.solve(factor, slope)
-    spread = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum() + k * x.shape[1] * np.log(scale)
-    return float(prior - law - len(scores) * front + 0.5 * (half**2).sum() - spread)
-
-
-def _normal_equations(w, x, precision, scale):
-    """Precisions of the loadings of each column, (d, k, k), and their slopes, (d, k, 1)."""
-    weighted = np.einsum("nk,nj,nl->jkl", w, precision, w, optimize=True)
-    weighted += np.eye(w.shape[1]) / scale**2
-    return weighted, ((precision * x).T @ w)[..., None]
-
-
-def rescale_factors(rng, w, a, scale, laplace) -> None:
-    """Move the scale of each factor between its scores and its loadings, in place; then fix its sign.
-
-    Multiplying scores by c and dividing loadings by it changes nothing but their priors: c is proposed
-    log-normal, and the ratio has the Jacobian :math:`c^{m - d}` for m scores and d loadings. Scores and
-    loadings with the opposite sign are as probable; the sum of the cubes of the loadings is made positive.
-    """
-    m, d = np.count_nonzero(w, axis=0), a.shape[1]
-    step = rng.normal(0.0, 1.5 / np.sqrt(m + d))
-    c = np.exp(step)
-    squares = (a**2).sum(axis=1) / scale**2
-    if laplace:
-        change = -(c - 1.0) * np.abs(w).sum(axis=0)
-    else:
-        change = -0.5 * (c**2 - 1.0) * (w**2).sum(axis=0)
-    change += (m - d) * step - 0.5 * (c**-2.0 - 1.0) * squares
-    c = np.where(np.log(rng.random(len(c))) < change, c, 1.0)
-    c = np.where((a**3).sum(axis=1) < 0, -c, c)
-    w *= c
-    a /= c[:, None]

@@ -9,10 +9,10 @@ Given n rows, the feature that m of them have has the probability
 :math:`\mathrm{Beta}(m - \sigma, n - m + c + \sigma)`, and those that no row has are the points of the process
 whose intensity is :math:`(1 - \pi)^n` times this one. A *slice* s, uniform between zero and the least
 probability of a feature that some row has, leaves a finite number of them to be looked at: those above s. Then
-every entry is drawn from its law given all else, :math:`\pi_k^z (1 - \pi_k)^{1 - z}` times the likelihood,
+every entry is drawn from its conditional distribution, :math:`\pi_k^z (1 - \pi_k)^{1 - z}` times the likelihood,
 times the density of s, which changes when a feature gains its first row or loses its last one.
 
-Nothing asks for a likelihood whose loadings can be summed out, but a feature that no row has comes with loadings
+The likelihood need not be one whose loadings can be summed out, but a feature that no row has comes with loadings
 drawn from their prior: with many variables these rarely fit, and the number of features moves slowly.
 
 **Discount.** A slice below s leaves some :math:`s^{-\sigma}` features to be looked at, and the probability of a
@@ -22,7 +22,7 @@ that this sampler takes smaller discounts, and stops, with a code, at slices tha
 
 In Teh, Gorur and Ghahramani (2007) the points that no row has are drawn one after the other, the largest first
 (their semi-ordered stick-breaking representation); here those above the slice are drawn together, by
-thinning, which is the same law.
+thinning, which gives the same distribution.
 
 References
 ----------
@@ -59,7 +59,14 @@ def _proposals(least, alpha, concentration, discount):
 
 
 @numpy_kernel
-def unseen_probabilities(rng, n, least, alpha, concentration, discount):
+def unseen_probabilities(
+    rng: np.random.Generator,
+    n: int,
+    least: float,
+    alpha: float,
+    concentration: float,
+    discount: float,
+) -> np.ndarray:
     """Draw the probabilities, above a least one, of the features that none of n rows has.
 
     Parameters
@@ -141,7 +148,17 @@ def _draw_entries(rng, z, sums, probability, loading, x, noise, left):
 
 
 @numpy_kernel
-def slice_features(rng, features, loadings, x, noise, scale, alpha, concentration, discount):
+def slice_features(
+    rng: np.random.Generator,
+    features: np.ndarray,
+    loadings: np.ndarray,
+    x: np.ndarray,
+    noise: float,
+    scale: float,
+    alpha: float,
+    concentration: float,
+    discount: float,
+) -> int:
     """Draw the features of all rows once, in place; the columns are in no order afterwards.
 
     Parameters

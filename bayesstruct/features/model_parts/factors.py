@@ -1,51 +1,60 @@
-"""What the models with sparse factors share."""
+"""Model of sparse factors, whatever the distribution of their scores."""
 
 import numpy as np
 import pymc as pm
 
+from bayesstruct.data.arguments import optional_number
 from bayesstruct.data.table import Table
-from bayesstruct.features.model_parts.links import check_number, room
+from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
-from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.features.priors.indian_buffet import FeatureLoadings
+from bayesstruct.features.reading.records import ColumnUnits
 
 __all__ = ["factor_model"]
 
 
-def factor_model(data, law, *, alpha, noise, loading_scale, concentration, discount, max_features):
-    """Build the model of sparse factors whose scores have this law; see the models that call it."""
+def factor_model(
+    data,
+    distribution: str,
+    *,
+    alpha: float | None,
+    noise: float | None,
+    loading_scale: float | None,
+    concentration: float,
+    discount: float,
+    max_features: int | None,
+) -> pm.Model:
+    """Build the model of sparse factors whose scores have this distribution.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+    distribution : {"normal", "laplace"}
+    alpha, noise, loading_scale, concentration, discount, max_features
+        Options of :func:`bayesstruct.models.sparse_factor_analysis`.
+    """
     table = Table.continuous(data)
-    for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
-        check_number(name, value)
+    alpha = optional_number("alpha", alpha, above=0)
+    noise = optional_number("noise", noise, above=0)
+    loading_scale = optional_number("loading_scale", loading_scale, above=0)
     x, gaps = table.standardized, table.missing
     n, d = x.shape
-    columns = room(n, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
-    rows = ("observation", "node")
+    columns = choose_max_features(n, max_features, alpha, concentration, discount, prior=(1.0, 1.0))
+    rows, dims = ("observation", "node"), ("observation", "latent")
     coords = {"observation": np.arange(n), "node": table.names, "latent": np.arange(columns)}
     with pm.Model(coords=coords) as model:
-        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else float(alpha)
-        if noise is None:
-            noise = pm.HalfNormal("noise", 1.0, dims="node")
-        else:
-            noise = np.full(d, float(noise))
+        alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else alpha
+        noise = pm.HalfNormal("noise", 1.0, dims="node") if noise is None else np.full(d, noise)
         if loading_scale is None:
             loading_scale = pm.HalfNormal("loading_scale", 1.0)
-        feature = IndianBuffet(
-            "feature",
-            alpha,
-            observations=n,
-            concentration=concentration,
-            discount=discount,
-            truncation=columns,
-            dims=("observation", "latent"),
-        )
-        score = FeatureScores("score", feature, law=law, dims=("observation", "latent"))
+        feature = features("feature", alpha, n, columns, dims, concentration, discount)
+        score = FeatureScores("score", feature, distribution=distribution, dims=dims)
         loading = FeatureLoadings(
             "loading", feature, loading_scale, variables=d, dims=("latent", "node")
         )
         pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
         seen = None if not gaps.any() else pm.Data("seen", 1.0 - gaps, dims=rows)
-        pm.Data("location", table.location, dims="node")
-        pm.Data("scale", table.scale, dims="node")
+        ColumnUnits(table.location, table.scale).record()
         observed = np.where(gaps, 0.0, x)
         FactorRows("x", score, loading, noise, seen=seen, observed=observed, dims=rows)
     return model

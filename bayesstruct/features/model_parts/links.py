@@ -1,98 +1,37 @@
-"""What models of pairs of objects share: prior of the features, coordinates, what is recorded."""
+"""Coordinates and recorded constants of models of pairs of objects."""
 
 import numpy as np
-import pymc as pm
 
-from bayesstruct.core.recorded import record
-from bayesstruct.features.kernels.indian_buffet import check_buffet, new_dish_rates
-from bayesstruct.features.kernels.link_codes import LAWS
-from bayesstruct.features.priors.indian_buffet import IndianBuffet
+from bayesstruct.features.data.links import LinkTable
+from bayesstruct.features.kernels.link_codes import LIKELIHOODS
+from bayesstruct.features.reading.records import LinkedPairs
 
-__all__ = ["check_number", "dyad_coords", "features", "mass", "record_dyads", "room"]
-
-_SHAPE, _RATE = 2.0, 2.0  # of the gamma prior of the mass
-_MORE = 1e-5  # probability that a draw of the prior has more features than there is room for
+__all__ = ["pair_coords", "record_pairs"]
 
 
-def check_number(name, value, *, optional=True):
-    """Refuse what is not a number above 0, or None."""
-    if value is None and optional:
-        return None
-    if isinstance(value, str | bool | np.bool_) or not (np.isscalar(value) and 0 < value < np.inf):
-        instead = ", or None for a prior" if optional else ""
-        raise ValueError(f"`{name}` must be a number above 0{instead}, not {value!r}")
-    return float(value)
-
-
-def mass(name, value):
-    """Mean number of features of an object: given, or with a Gamma(2, 2) prior."""
-    value = check_number(name, value)
-    return pm.Gamma(name, _SHAPE, _RATE) if value is None else value
-
-
-def room(n, given, alpha, concentration=1.0, discount=0.0, *, prior=(_SHAPE, _RATE)) -> int:
-    """Columns that are stored: those that are asked for, or what a draw of the prior seldom exceeds.
+def pair_coords(table: LinkTable, max_features: int, other: int | None = None) -> dict:
+    """Coordinates of the objects, their features and the observed pairs.
 
     Parameters
     ----------
-    n : int
-        Number of objects.
-    given : int or None
-        Option ``max_features``.
-    alpha : float, array_like or None
-        Draws where it has a law of its own, None where it has the default prior.
-    concentration, discount : float
-    prior : (float, float)
-        Shape and rate of the gamma prior of the mass, where it has one.
+    table : LinkTable
+    max_features : int
+        Maximum number of features of the objects.
+    other : int, optional
+        That of the objects of the second set; by default there is one set.
     """
-    from scipy.stats import nbinom, poisson
-
-    check_buffet(1.0 if alpha is None else float(np.max(alpha)), concentration, discount)
-    if given is not None:
-        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
-            raise ValueError(f"`max_features` must be a whole number above 0, not {given!r}")
-        return int(given)
-    rates = float(new_dish_rates(n, concentration, discount).sum())
-    if alpha is None:
-        shape, rate = prior
-        return max(int(nbinom(shape, rate / (rate + rates)).isf(_MORE)), 5)
-    means = rates * np.asarray(alpha, float)
-    enough = int(poisson(means.max()).isf(_MORE))  # bisection: the largest mean needs the most
-    few = 5
-    while few < enough:
-        middle = (few + enough) // 2
-        if poisson(means).sf(middle).mean() > _MORE:
-            few = middle + 1
-        else:
-            enough = middle
-    return few
-
-
-def features(name, alpha, n, columns, dims, concentration=1.0, discount=0.0):
-    """Add the features of a set of objects."""
-    return IndianBuffet(
-        name,
-        alpha,
-        observations=n,
-        concentration=concentration,
-        discount=discount,
-        truncation=columns,
-        dims=dims,
-    )
-
-
-def dyad_coords(table, columns, other_columns=None) -> dict:
-    """Coordinates of the objects, their features and the observed pairs."""
-    coords = {"observation": list(table.names), "latent": np.arange(columns), "dyad": table.labels}
-    coords["latent_"] = np.arange(columns if other_columns is None else other_columns)
+    coords = {
+        "observation": list(table.names),
+        "latent": np.arange(max_features),
+        "pair": table.labels,
+        "latent_": np.arange(max_features if other is None else other),
+    }
     if table.other is not None:
         coords["node"] = list(table.other)
     return coords
 
 
-def record_dyads(table, law):
-    """Record what predictions are made with, as the group ``constant_data`` of every result."""
-    record("dyad_source", table.source, dims="dyad")
-    record("dyad_target", table.target, dims="dyad")
-    record("dyad_directed", int(table.directed))
-    record("dyad_law", LAWS.index(law))
+def record_pairs(table: LinkTable, likelihood: str) -> None:
+    """Record the observed pairs, and the likelihood with which others are predicted."""
+    code = LIKELIHOODS.index(likelihood)
+    LinkedPairs(table.source, table.target, int(table.directed), code).record()

@@ -1,4 +1,4 @@
-r"""The small-variance objective of latent features at its minimum, as an operation.
+r"""Minimum of the small-variance objective of latent features, as an operation.
 
 With features Z and loadings A fixed at the minimum, the value
 :math:`V = \|X - Z A\|_F^2 + \lambda K` has the derivatives
@@ -8,6 +8,8 @@ With features Z and loadings A fixed at the minimum, the value
 wherever the features do not change.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -16,10 +18,15 @@ from pytensor.graph.basic import Apply
 
 from bayesstruct.core.ops import InterpretedOp
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["BPMeansMode", "bp_means"]
 
 
-def bp_means(x, penalty, *, max_features=20, restarts=10, seed=0):
+def bp_means(
+    x, penalty, *, max_features: int = 20, restarts: int = 10, random_seed: int = 0
+) -> "list[TensorVariable]":
     r"""Features and loadings of least squares with a price for each feature.
 
     .. math:: \min_{K, Z, A} \; \|X - Z A\|_F^2 + \lambda K
@@ -27,12 +34,12 @@ def bp_means(x, penalty, *, max_features=20, restarts=10, seed=0):
     Parameters
     ----------
     x : tensor_like, shape (n, d)
-        Table, less what a row without features has.
+        Table, less the mean of a row without features.
     penalty : tensor_like, scalar
         :math:`\lambda`, above 0.
     max_features : int
         Columns that the results have; those that are not used are zero.
-    restarts, seed : int
+    restarts, random_seed : int
         Of the search; see :func:`bayesstruct.solvers.bp_means`.
 
     Returns
@@ -60,7 +67,7 @@ def bp_means(x, penalty, *, max_features=20, restarts=10, seed=0):
     >>> float(value.eval())
     2.0
     """
-    return list(BPMeansMode(int(max_features), int(restarts), int(seed))(x, penalty))
+    return list(BPMeansMode(int(max_features), int(restarts), int(random_seed))(x, penalty))
 
 
 class BPMeansMode(InterpretedOp):

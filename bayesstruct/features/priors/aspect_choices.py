@@ -1,5 +1,7 @@
 """Probabilities of choices between options by elimination of aspects."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -9,14 +11,17 @@ from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.features.priors.feature_interactions import pair_positions
 
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
 __all__ = ["AspectProbabilities", "aspect_probabilities"]
 
 
 class AspectProbabilities(OpFromGraph):
-    """Probabilities that the first option of each pair is chosen: told apart by the step."""
+    """Probabilities that the first option of each pair is chosen, an Op that recognisers know by its type."""
 
 
-def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
+def aspect_probabilities(feature, weight, first, second, *, lapse=0.0) -> "TensorVariable":
     r"""Probability that the first of two options is chosen, by elimination of aspects.
 
     .. math::
@@ -43,14 +48,14 @@ def aspect_probabilities(feature, weight, first, second, *, lapse=0.0):
     Raises
     ------
     ValueError
-        If the two arrays differ in length or are no positions, or a pair is of an option with itself.
+        If the two arrays differ in length or are not positions, or a pair is of an option with itself.
 
     References
     ----------
     Tversky, A. (1972). Elimination by aspects: a theory of choice. *Psychological Review* 79, 281-299.
     """
     feature, weight = pt.as_tensor_variable(feature), as_float(weight)
-    # pm.sample asks steps without telling them the model: this tells whose features they are.
+    # pm.sample asks steps without telling them the model: this tells which step draws these.
     for variable in (feature, weight):
         claim(variable, "aspect_feature_gibbs")
     lapse = as_float(lapse)

@@ -1,17 +1,23 @@
 """Weights between latent features, and the linear predictors of pairs of objects that they make."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
 from pytensor.compile.builders import OpFromGraph
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV, zeros_like_draw
+from bayesstruct.core.recognition import claim, without_casts
 from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import choice
 from bayesstruct.features.kernels.link_codes import DIAGONAL, FULL, KINDS, SYMMETRIC
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
 
 __all__ = [
     "FeatureInteractions",
@@ -23,21 +29,21 @@ __all__ = [
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
-class FeatureInteractionsRV(SymbolicRandomVariable):
+class FeatureInteractionsRV(GraphRV):
     """Weights between features, zero for those that are not used."""
 
     _print_name = ("FeatureInteractions", "\\operatorname{FeatureInteractions}")
 
-    def __init__(self, *args, kind, positive, **kwargs):
-        self.kind, self.positive = kind, positive
+    options = ("kind", "positive")
+
+    def __init__(self, *args, kind, **kwargs):
         out = "k" if kind == DIAGONAL else "k,l"
         signature = f"[rng],[size],(n,k),(m,l),()->[rng],({out})"
-        super().__init__(*args, extended_signature=signature, **kwargs)
+        super().__init__(*args, kind=kind, extended_signature=signature, **kwargs)
 
     @classmethod
-    def rv_op(cls, feature, other, scale, *, kind, positive, size=None, rng=None):
+    def build(cls, rng, size, feature, other, scale, *, kind, positive):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         kept = _kept(feature, other, kind)
         ndim = 1 if kind == DIAGONAL else 2
         deviation = scale[(..., *(None,) * ndim)]
@@ -54,12 +60,7 @@ class FeatureInteractionsRV(SymbolicRandomVariable):
         if kind == SYMMETRIC:
             draw = pt.tril(draw) + pt.swapaxes(pt.tril(draw, -1), -1, -2)
         draw = pt.where(kept, draw, 0.0)
-        inputs = [rng, size, feature, other, scale]
-        return cls(inputs=inputs, outputs=[next_rng, draw], kind=kind, positive=positive)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, kind=self.kind, positive=self.positive)
+        return next_rng, draw
 
 
 def _kept(feature, other, kind):
@@ -89,7 +90,7 @@ class FeatureInteractions(Continuous):
         U, (m, L), features of the objects of another set. By default both objects are of one set.
     kind : {"full", "symmetric", "diagonal"}
         (K, L) weights; the same for (k, l) and (l, k); or (K,) weights of features that both objects have. The
-        last two take one set.
+        last two require one set.
     positive : bool, default False
         Half-normal weights in place of normal ones.
     **kwargs
@@ -98,7 +99,7 @@ class FeatureInteractions(Continuous):
     Raises
     ------
     ValueError
-        For an unknown kind, or one that does not go with two sets.
+        For an unknown kind, or one that does not apply to two sets.
 
     Notes
     -----
@@ -115,7 +116,7 @@ class FeatureInteractions(Continuous):
     .. code-block:: python
 
         with pm.Model():
-            feature = bs.IndianBuffet("feature", 1.0, observations=30, truncation=20)
+            feature = bs.IndianBuffet("feature", 1.0, observations=30, max_features=20)
             interaction = bs.distributions.FeatureInteractions("interaction", feature, 1.0)
             eta = bias + bs.distributions.feature_pairs(feature, interaction, source, target)
             bs.distributions.FeatureLinks("y", eta, observed=links)
@@ -123,27 +124,19 @@ class FeatureInteractions(Continuous):
 
     rv_type = FeatureInteractionsRV
     rv_op = FeatureInteractionsRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, feature, scale, *, other=None, kind="full", positive=False, **kwargs):
         """Create the distribution without a model."""
-        if kind not in KINDS:
-            raise ValueError(f"`kind` is one of {', '.join(map(repr, KINDS))}, not {kind!r}")
-        code = KINDS.index(kind)
+        code = KINDS.index(choice("kind", kind, KINDS))
         if other is not None and code != FULL:
-            raise ValueError(f"`kind` must be 'full' where there is another set, not {kind!r}")
+            raise ValueError(f"`kind` must be 'full' where objects are of two sets, not {kind!r}")
         feature = pt.as_tensor_variable(feature)
         other = feature if other is None else pt.as_tensor_variable(other)
-        for features in (feature, other):
-            # pm.sample asks steps without telling them the model: this tells whose features they are.
-            features.tag.dyadic = True
         return super().dist(
             [feature, other, as_float(scale)], kind=code, positive=bool(positive), **kwargs
         )
-
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape)
 
 
 @_logprob.register(FeatureInteractionsRV)
@@ -160,16 +153,16 @@ def _interactions_logp(op, values, rng, size, feature, other, scale, **kwargs):
         return terms.sum(axis=tuple(range(-ndim, 0)))
     same = pt.eq(value, pt.swapaxes(value, -1, -2)).all(axis=(-1, -2))
     places = pt.arange(value.shape[-1])
-    # Not `tril`, which multiplies: zero times infinity is no number.
+    # Not `tril`, which multiplies: zero times infinity is NaN.
     terms = pt.where(pt.ge(places[:, None], places), terms, 0.0)
     return pt.where(same, terms.sum(axis=(-1, -2)), -np.inf)
 
 
 class FeaturePairs(OpFromGraph):
-    """Sums of the weights between the features of pairs of objects: told apart by the step."""
+    """Sums of the weights between the features of pairs of objects, an Op that recognisers know by its type."""
 
 
-def feature_pairs(feature, interaction, source, target, *, other=None):
+def feature_pairs(feature, interaction, source, target, *, other=None) -> "TensorVariable":
     r"""Sum up the weights between the features of the two objects of each pair.
 
     .. math:: \sum_{kl} z_{ik} W_{kl} u_{jl}, \qquad \text{or} \quad \sum_k w_k z_{ik} z_{jk}
@@ -193,7 +186,7 @@ def feature_pairs(feature, interaction, source, target, *, other=None):
     Raises
     ------
     ValueError
-        If the two arrays differ in length or are no positions.
+        If the two arrays differ in length or are not positions.
     """
     feature, interaction = pt.as_tensor_variable(feature), pt.as_tensor_variable(interaction)
     source, target = (pair_positions(v, n) for v, n in ((source, "source"), (target, "target")))
@@ -203,6 +196,9 @@ def feature_pairs(feature, interaction, source, target, *, other=None):
         )
     outer = feature if other is None else pt.as_tensor_variable(other)
     one_set = outer is feature
+    # pm.sample asks steps without telling them the model: this tells which step draws these.
+    for variable in (feature, outer, interaction):
+        claim(without_casts(variable), "link_feature_gibbs")
     parts = [feature, interaction] if one_set else [feature, interaction, outer]
     inner = [v.type() for v in parts]
     z, w, u = inner[0].astype(inner[1].type.dtype), inner[1], inner[-1].astype(inner[1].type.dtype)
@@ -216,7 +212,8 @@ def feature_pairs(feature, interaction, source, target, *, other=None):
     return op(*parts, *places)
 
 
-def pair_positions(values, name) -> np.ndarray:
+def pair_positions(values, name: str) -> np.ndarray:
+    """Return the positions of objects, one for each pair."""
     values = np.asarray(values)
     if values.ndim != 1 or values.dtype.kind not in "iu" or (values < 0).any():
         raise ValueError(

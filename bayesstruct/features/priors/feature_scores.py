@@ -1,48 +1,39 @@
-r"""How much of each latent feature a row has, and rows of a table made of scores and loadings."""
+r"""Scores of latent features, which say how much of each a row has, and rows made of scores and loadings."""
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import choice
 
 __all__ = ["FactorRows", "FactorRowsRV", "FeatureScores", "FeatureScoresRV"]
 
-_LAWS = ("normal", "laplace")
+_DISTRIBUTIONS = ("normal", "laplace")
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
-class FeatureScoresRV(SymbolicRandomVariable):
+class FeatureScoresRV(GraphRV):
     """Scores of features, zero for rows that do not have them."""
 
     extended_signature = "[rng],[size],(n,k)->[rng],(n,k)"
     _print_name = ("FeatureScores", "\\operatorname{FeatureScores}")
 
-    def __init__(self, *args, law, **kwargs):
-        self.law = law
-        super().__init__(*args, **kwargs)
+    options = ("distribution",)
 
     @classmethod
-    def rv_op(cls, feature, *, law, size=None, rng=None):
+    def build(cls, rng, size, feature, *, distribution):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         shape = feature.shape if rv_size_is_none(size) else (*size, *feature.shape[-2:])
-        draw_from = getattr(pt.random, law)
+        draw_from = getattr(pt.random, distribution)
         next_rng, draw = draw_from(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
         draw = pt.where(pt.gt(feature, 0), draw, 0.0)
-        return cls(inputs=[rng, size, feature], outputs=[next_rng, draw], law=law)(
-            rng, size, feature
-        )
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, law=self.law)
+        return next_rng, draw
 
 
 class FeatureScores(Continuous):
@@ -55,14 +46,15 @@ class FeatureScores(Continuous):
     name : str
     feature : TensorVariable
         (n, K), an :class:`IndianBuffet`.
-    law : {"normal", "laplace"}
+    distribution : {"normal", "laplace"}
+        Of the scores that are not zero.
     **kwargs
         ``dims`` and the like.
 
     Raises
     ------
     ValueError
-        For an unknown law.
+        For another distribution.
 
     Notes
     -----
@@ -74,14 +66,13 @@ class FeatureScores(Continuous):
     rv_op = FeatureScoresRV.rv_op
 
     @classmethod
-    def dist(cls, feature, *, law="normal", **kwargs):
+    def dist(cls, feature, *, distribution="normal", **kwargs):
         """Create the distribution without a model."""
-        if law not in _LAWS:
-            raise ValueError(f'`law` is "normal" or "laplace", it is {law!r}')
+        choice("distribution", distribution, _DISTRIBUTIONS)
         feature = pt.as_tensor_variable(feature)
-        # pm.sample asks steps without telling them the model: this tells whose features they are.
+        # pm.sample asks steps without telling them the model: this tells which step draws these.
         claim(feature, "sparse_factor_gibbs")
-        return super().dist([feature], law=law, **kwargs)
+        return super().dist([feature], distribution=distribution, **kwargs)
 
     def support_point(rv, size, feature):
         """Return one for the entries that are there."""
@@ -91,7 +82,7 @@ class FeatureScores(Continuous):
 @_logprob.register(FeatureScoresRV)
 def _scores_logp(op, values, rng, size, feature, **kwargs):
     (value,) = values
-    if op.law == "normal":
+    if op.distribution == "normal":
         slab = -0.5 * value**2 - 0.5 * _LOG_2PI
     else:
         slab = -pt.abs(value) - np.log(2.0)
@@ -99,25 +90,23 @@ def _scores_logp(op, values, rng, size, feature, **kwargs):
     return pt.where(pt.gt(feature, 0), slab, spike).sum(axis=(-1, -2))
 
 
-class FactorRowsRV(SymbolicRandomVariable):
+class FactorRowsRV(GraphRV):
     """Rows of a table given scores and loadings."""
 
     extended_signature = "[rng],[size],(k),(k,d),(d),(d)->[rng],(d)"
     _print_name = ("FactorRows", "\\operatorname{FactorRows}")
 
     @classmethod
-    def rv_op(cls, score, loading, noise, seen, *, size=None, rng=None):
+    def build(cls, rng, size, score, loading, noise, seen):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         mean = _mean(score, loading)
         shape = None if rv_size_is_none(size) else (*size, loading.shape[-1])
         next_rng, draw = pt.random.normal(mean, noise, size=shape, rng=rng, return_next_rng=True)
-        inputs = [rng, size, score, loading, noise, seen]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 def _mean(score, loading):
-    # One product of matrices where all rows have the same loadings, as they have but for batches.
+    # One product of matrices if all rows have the same loadings, which is so except in batches.
     return score @ loading if loading.type.ndim == 2 else (score[..., None, :] @ loading)[..., 0, :]
 
 
@@ -136,7 +125,8 @@ class FactorRows(Continuous):
     noise : tensor_like of float
         (d,) standard deviations of the columns.
     seen : (n, d) array_like of bool, optional
-        Which cells count; by default all. The others are summed out, whatever their value, NaN included.
+        Which values of the table were observed; by default all. The others are summed out, whatever they are, NaN
+        included.
     **kwargs
         ``observed``, ``dims`` and the like.
     """
@@ -160,5 +150,5 @@ class FactorRows(Continuous):
 def _rows_logp(op, values, rng, size, score, loading, noise, seen, **kwargs):
     (value,) = values
     z = (value - _mean(score, loading)) / noise
-    cells = -0.5 * z**2 - pt.log(noise) - 0.5 * _LOG_2PI
-    return pt.where(pt.gt(seen, 0), cells, 0.0).sum(axis=-1)
+    terms = -0.5 * z**2 - pt.log(noise) - 0.5 * _LOG_2PI
+    return pt.where(pt.gt(seen, 0), terms, 0.0).sum(axis=-1)

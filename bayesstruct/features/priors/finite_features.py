@@ -7,17 +7,17 @@ the second as it stands, if entries are independent given the probabilities of t
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, Discrete, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous, Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.distributions.transforms import _default_transform
 from pymc.logprob.abstract import _logprob
 from pymc.logprob.transforms import Transform
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet
-from bayesstruct.features.priors.indian_buffet import positive_number, whole_parameter
+from bayesstruct.features.priors.indian_buffet import constant_number
 
 __all__ = [
     "FiniteFeatures",
@@ -32,33 +32,24 @@ def _batch(size, *params):
     return tuple(size) if not rv_size_is_none(size) else tuple(sum(params).shape)
 
 
-class FiniteFeaturesRV(SymbolicRandomVariable):
+class FiniteFeaturesRV(GraphRV):
     """A binary matrix whose columns have independent probabilities."""
 
     extended_signature = "[rng],[size],(),()->[rng],(n,k)"
     _print_name = ("FiniteFeatures", "\\operatorname{FiniteFeatures}")
 
-    def __init__(self, *args, matrix, **kwargs):
-        self.matrix = matrix
-        super().__init__(*args, **kwargs)
+    options = ("matrix",)
 
     @classmethod
-    def rv_op(cls, alpha, concentration, *, matrix, size=None, rng=None):
+    def build(cls, rng, size, alpha, concentration, *, matrix):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         n, k = matrix
         batch = _batch(size, alpha, concentration)
         a, b = (v[..., None] for v in (alpha * concentration / k, concentration))
         middle, probability = pt.random.beta(a, b, size=(*batch, k), rng=rng, return_next_rng=True)
         next_rng, uniform = pt.random.uniform(size=(*batch, n, k), rng=middle, return_next_rng=True)
         draw = pt.lt(uniform, probability[..., None, :]).astype("int8")
-        return cls(
-            inputs=[rng, size, alpha, concentration], outputs=[next_rng, draw], matrix=matrix
-        )(rng, size, alpha, concentration)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, matrix=self.matrix)
+        return next_rng, draw
 
 
 class FiniteFeatures(Discrete):
@@ -81,7 +72,7 @@ class FiniteFeatures(Discrete):
     columns : int
         K.
     concentration : tensor_like of float, default 1
-        c, above 0: how little rows share.
+        c, above 0: the larger, the fewer features rows share.
     **kwargs
         ``dims`` and the like.
 
@@ -115,22 +106,19 @@ class FiniteFeatures(Discrete):
 
     rv_type = FiniteFeaturesRV
     rv_op = FiniteFeaturesRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, alpha, *, observations, columns, concentration=1.0, **kwargs):
         """Create the distribution without a model."""
         matrix = (
-            whole_parameter(observations, "observations"),
-            whole_parameter(columns, "columns"),
+            whole_number("observations", observations, 1),
+            whole_number("columns", columns, 1),
         )
         params = [as_float(v) for v in (alpha, concentration)]
-        alpha_, c = (1.0 if v is None else v for v in map(positive_number, params))
+        alpha_, c = (1.0 if v is None else v for v in map(constant_number, params))
         check_buffet(alpha_, c)
         return super().dist(params, matrix=matrix, **kwargs)
-
-    def support_point(rv, *_):
-        """Return a matrix of zeros."""
-        return pt.zeros(rv.shape, dtype="int8")
 
 
 @_logprob.register(FiniteFeaturesRV)
@@ -152,32 +140,23 @@ def _finite_logp(op, values, rng, size, alpha, concentration, **kwargs):
     return pt.where(binary, column.sum(axis=-1), -np.inf)
 
 
-class StickBreakingProbabilitiesRV(SymbolicRandomVariable):
+class StickBreakingProbabilitiesRV(GraphRV):
     """Products of independent ratios below one."""
 
     extended_signature = "[rng],[size],()->[rng],(k)"
     _print_name = ("StickBreakingProbabilities", "\\operatorname{StickBreakingProbabilities}")
 
-    def __init__(self, *args, columns, **kwargs):
-        self.columns = columns
-        super().__init__(*args, **kwargs)
+    options = ("columns",)
 
     @classmethod
-    def rv_op(cls, alpha, *, columns, size=None, rng=None):
+    def build(cls, rng, size, alpha, *, columns):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         shape = (*_batch(size, alpha), columns)
         next_rng, ratio = pt.random.beta(
             alpha[..., None], 1.0, size=shape, rng=rng, return_next_rng=True
         )
         draw = pt.cumprod(ratio, axis=-1)
-        return cls(inputs=[rng, size, alpha], outputs=[next_rng, draw], columns=columns)(
-            rng, size, alpha
-        )
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, columns=self.columns)
+        return next_rng, draw
 
 
 class StickBreakingProbabilities(Continuous):
@@ -196,8 +175,8 @@ class StickBreakingProbabilities(Continuous):
     alpha : tensor_like of float
         Above 0; may be a random variable.
     columns : int
-        K, after which the process is cut: the features left out are :math:`\alpha (\alpha / (1 + \alpha))^K` of
-        those that a row has in the mean.
+        K, after which the process is truncated: on average a row has :math:`\alpha (\alpha / (1 + \alpha))^K`
+        features that are left out.
     **kwargs
         ``dims`` and the like.
 
@@ -233,8 +212,8 @@ class StickBreakingProbabilities(Continuous):
     @classmethod
     def dist(cls, alpha, *, columns, **kwargs):
         """Create the distribution without a model."""
-        columns, alpha = whole_parameter(columns, "columns"), as_float(alpha)
-        known = positive_number(alpha)
+        columns, alpha = whole_number("columns", columns, 1), as_float(alpha)
+        known = constant_number(alpha)
         check_buffet(1.0 if known is None else known)
         return super().dist([alpha], columns=columns, **kwargs)
 

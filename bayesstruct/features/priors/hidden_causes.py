@@ -1,49 +1,40 @@
-r"""Causes that are active or not, and binary variables that they bring about."""
+r"""Causes that are active in some rows, and binary variables that they bring about."""
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Discrete, SymbolicRandomVariable
+from pymc.distributions.distribution import Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import whole_number
 
 MISSING = -1
 
 __all__ = ["MISSING", "CauseActivations", "CauseActivationsRV", "NoisyOr", "NoisyOrRV"]
 
 
-class CauseActivationsRV(SymbolicRandomVariable):
-    """Activities of causes, zero for those that nothing depends on."""
+class CauseActivationsRV(GraphRV):
+    """Activities of causes, zero for those that no variable has."""
 
     extended_signature = "[rng],[size],(p,k),()->[rng],(n,k)"
     _print_name = ("CauseActivations", "\\operatorname{CauseActivations}")
 
-    def __init__(self, *args, rows, **kwargs):
-        self.rows = rows
-        super().__init__(*args, **kwargs)
+    options = ("rows",)
 
     @classmethod
-    def rv_op(cls, feature, probability, *, rows, size=None, rng=None):
+    def build(cls, rng, size, feature, probability, *, rows):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         used, chance = pt.gt(feature.sum(axis=-2), 0), probability[..., None]
         batch = tuple(size) if not rv_size_is_none(size) else (used * chance).shape[:-1]
         shape = (*batch, rows, feature.shape[-1])
         next_rng, draw = pt.random.bernoulli(
             chance[..., None, :] * used[..., None, :], size=shape, rng=rng, return_next_rng=True
         )
-        return cls(inputs=[rng, size, feature, probability], outputs=[next_rng, draw], rows=rows)(
-            rng, size, feature, probability
-        )
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, rows=self.rows)
+        return next_rng, draw
 
 
 class CauseActivations(Discrete):
@@ -66,21 +57,19 @@ class CauseActivations(Discrete):
 
     rv_type = CauseActivationsRV
     rv_op = CauseActivationsRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, feature, probability, *, observations, **kwargs):
         """Create the distribution without a model."""
-        if isinstance(observations, bool) or not isinstance(observations, int | np.integer):
-            raise ValueError(f"`observations` must be a whole number, not {observations!r}")
         feature = pt.as_tensor_variable(feature)
-        # pm.sample asks steps without telling them the model: this tells whose features they are.
+        # pm.sample asks steps without telling them the model: this tells which step draws these.
         claim(feature, "hidden_cause_gibbs")
-        params = [feature, as_float(probability)]
-        return super().dist(params, rows=int(observations), **kwargs)
-
-    def support_point(rv, *_):
-        """Return zeros: nothing is active."""
-        return pt.zeros(rv.shape, dtype=rv.dtype)
+        params, rows = (
+            [feature, as_float(probability)],
+            whole_number("observations", observations, 1),
+        )
+        return super().dist(params, rows=rows, **kwargs)
 
 
 @_logprob.register(CauseActivationsRV)
@@ -97,33 +86,31 @@ def _activations_logp(op, values, rng, size, feature, probability, **kwargs):
     ).sum(axis=(-1, -2))
 
 
-class NoisyOrRV(SymbolicRandomVariable):
+class NoisyOrRV(GraphRV):
     """Rows of binary variables given the causes that are active in them."""
 
     extended_signature = "[rng],[size],(k),(p,k),(),()->[rng],(p)"
     _print_name = ("NoisyOr", "\\operatorname{NoisyOr}")
 
     @classmethod
-    def rv_op(cls, cause, feature, strength, leak, *, size=None, rng=None):
+    def build(cls, rng, size, cause, feature, strength, leak):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         chance = -pt.expm1(_log_absent(cause, feature, strength, leak))
         shape = None if rv_size_is_none(size) else (*size, feature.shape[-2])
         next_rng, draw = pt.random.bernoulli(chance, size=shape, rng=rng, return_next_rng=True)
-        inputs = [rng, size, cause, feature, strength, leak]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 def _log_absent(cause, feature, strength, leak):
     """Log probability of a zero."""
     z, y = feature.astype("float64"), cause.astype("float64")
-    # One product of matrices where all rows have the same links, as they have but for batches.
+    # One product of matrices if all rows have the same causes, which is so except in batches.
     active = y @ z.T if z.type.ndim == 2 else (z @ y[..., None])[..., 0]
     return pt.log1p(-leak)[..., None] + active * pt.log1p(-strength)[..., None]
 
 
 class NoisyOr(Discrete):
-    r"""Rows of binary variables, each of which any active cause that it has may bring about.
+    r"""Rows of binary variables: an active cause may bring about each variable that has it.
 
     .. math:: P(x_{ti} = 0) = (1 - \epsilon) (1 - \lambda)^{\sum_k z_{ik} y_{tk}}
 
@@ -143,8 +130,8 @@ class NoisyOr(Discrete):
 
     Notes
     -----
-    An observed value of -1 is a missing cell: cells are independent given the causes, so that summing over it
-    leaves it out.
+    An observed value of -1 is a missing value: values are independent given the causes, so that summing over
+    a missing one leaves it out.
 
     References
     ----------
@@ -154,6 +141,7 @@ class NoisyOr(Discrete):
 
     rv_type = NoisyOrRV
     rv_op = NoisyOrRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, cause, feature, strength, leak, **kwargs):
@@ -161,19 +149,15 @@ class NoisyOr(Discrete):
         params = [pt.as_tensor_variable(v) for v in (cause, feature)]
         return super().dist([*params, as_float(strength), as_float(leak)], **kwargs)
 
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape, dtype=rv.dtype)
-
 
 @_logprob.register(NoisyOrRV)
 def _noisy_or_logp(op, values, rng, size, cause, feature, strength, leak, **kwargs):
     (value,) = values
     absent = _log_absent(cause, feature, strength, leak)
     present = pt.log(-pt.expm1(absent))
-    cells = pt.switch(
+    terms = pt.switch(
         pt.eq(value, 0),
         absent,
         pt.switch(pt.eq(value, 1), present, pt.switch(pt.eq(value, MISSING), 0.0, -np.inf)),
     )
-    return cells.sum(axis=-1)
+    return terms.sum(axis=-1)

@@ -1,34 +1,48 @@
-r"""Binary matrices with any number of columns, and the loadings of the features that these are.
+r"""Binary matrices with any number of columns, the latent features of rows, and the loadings of these.
 
-See :mod:`bayesstruct.features.kernels.indian_buffet` for the law.
+See :mod:`bayesstruct.features.kernels.indian_buffet` for the distribution.
 """
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, Discrete, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous, Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
+from bayesstruct.data.arguments import choice, whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, draw_by_dishes, new_dish_rates
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
 
 __all__ = [
     "FeatureLoadings",
     "FeatureLoadingsRV",
     "IndianBuffet",
     "IndianBuffetRV",
-    "default_truncation",
+    "constant_number",
+    "default_max_features",
 ]
 
-SAMPLERS = ("gibbs", "accelerated", "slice")
+#: Names of the steps that the samplers of linear Gaussian models are.
+SAMPLERS = {
+    "gibbs": "latent_feature_gibbs",
+    "accelerated": "latent_feature_gibbs",
+    "slice": "latent_feature_slice",
+}
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
-def default_truncation(n, alpha, concentration=1.0, discount=0.0) -> int:
+def default_max_features(
+    n: int, alpha: float, concentration: float = 1.0, discount: float = 0.0
+) -> int:
     """Return a number of columns that a draw of the prior exceeds with probability below 1e-6."""
     from scipy.stats import poisson
 
@@ -36,20 +50,13 @@ def default_truncation(n, alpha, concentration=1.0, discount=0.0) -> int:
     return int(max(poisson.isf(1e-6, mean), 5))
 
 
-class _Law:
-    """Draws of left-ordered matrices."""
+@dataclass(frozen=True)
+class _Matrices:
+    """Draws of left-ordered matrices with so many rows and columns."""
 
-    dtype = "int8"
-    ndims = (0, 0, 0)
-
-    def __init__(self, shape):
-        self.shape = shape
-
-    def __eq__(self, other):
-        return type(other) is type(self) and other.shape == self.shape
-
-    def __hash__(self):
-        return hash((type(self), self.shape))
+    shape: tuple[int, int]
+    dtype: ClassVar = "int8"
+    ndims: ClassVar = (0, 0, 0)
 
     def __call__(self, rng, out, alpha, concentration, discount):
         n, most = self.shape
@@ -58,41 +65,32 @@ class _Law:
             drawn = draw_by_dishes(rng, n, float(alpha), float(concentration), float(discount))
             if drawn.shape[1] > most:
                 raise ValueError(
-                    f"a draw of IndianBuffet has {drawn.shape[1]} features, and there is room for "
-                    f"{most}: set `truncation` to more"
+                    f"a draw of IndianBuffet has {drawn.shape[1]} features, more than the maximum number {most}: "
+                    "set `max_features` to more"
                 )
             matrix[:, : drawn.shape[1]] = drawn
 
 
-class IndianBuffetRV(SymbolicRandomVariable):
+class IndianBuffetRV(GraphRV):
     """A left-ordered binary matrix."""
 
     extended_signature = "[rng],[size],(),(),()->[rng],(n,k)"
     _print_name = ("IndianBuffet", "\\operatorname{IndianBuffet}")
 
-    def __init__(self, *args, matrix, sampler="gibbs", **kwargs):
-        self.matrix, self.sampler = matrix, sampler
-        super().__init__(*args, **kwargs)
+    options = ("matrix", "sampler")
 
     @classmethod
-    def rv_op(cls, *params, matrix, sampler="gibbs", size=None, rng=None):
+    def build(cls, rng, size, *params, matrix, sampler):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        law = _Law(matrix)
-        lengths, batch = batch_of(size, params, law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, *params)
-        return cls(
-            inputs=[rng, size, *params], outputs=[next_rng, draw], matrix=matrix, sampler=sampler
-        )(rng, size, *params)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, matrix=self.matrix, sampler=self.sampler)
+        matrices = _Matrices(matrix)
+        lengths, batch = batch_of(size, params, matrices.ndims)
+        draw = SeededDraw(matrices, batch)(seed, lengths, *params)
+        return next_rng, draw
 
 
 class IndianBuffet(Discrete):
-    r"""Binary matrix with one row for each observation and any number of columns, its features.
+    r"""Binary matrix with one row for each observation and any number of columns, the features.
 
     ========  =====================================================================================
     Support   (n, K) matrices of 0 and 1 whose columns, read as binary numbers from the first row on, do
@@ -111,24 +109,24 @@ class IndianBuffet(Discrete):
     observations : int
         n.
     concentration : tensor_like of float, default 1
-        How little rows share: towards minus `discount` all of them have the same features, for large
-        values none.
+        The larger, the fewer features rows share: towards minus `discount` all rows have the same features, for
+        large values no two rows share one.
     discount : tensor_like of float, default 0
         In [0, 1); above 0 the number of features grows as a power of n.
-    truncation : int, optional
-        K, columns that are stored. The law is not cut: a draw with more of them is an error, which says
-        so. By default a draw from the prior has more with probability below 1e-6, which takes
-        parameters that are numbers.
+    max_features : int, optional
+        K, number of columns that are stored. The distribution is not truncated: a draw with more features
+        raises an error. By default a draw from the prior has more with probability below 1e-6, which
+        requires parameters that are numbers.
     sampler : {"gibbs", "accelerated", "slice"}
-        Which step ``pm.sample`` takes for the features of a linear Gaussian model; see
-        :class:`bayesstruct.steps.LatentFeatureGibbs`, of which ``"accelerated"`` is another name, and
+        Step that ``pm.sample`` assigns to the features of a linear Gaussian model: for ``"gibbs"``, of which
+        ``"accelerated"`` is another name, :class:`bayesstruct.steps.LatentFeatureGibbs`, for ``"slice"``
         :class:`bayesstruct.steps.LatentFeatureSlice`.
     **kwargs
         ``dims`` and the like.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If a parameter is out of range, or a draw has more than K features.
 
     References
@@ -143,7 +141,7 @@ class IndianBuffet(Discrete):
 
         with pm.Model():
             alpha = pm.Gamma("alpha", 1, 1)
-            feature = bs.IndianBuffet("feature", alpha, observations=100, truncation=30)
+            feature = bs.IndianBuffet("feature", alpha, observations=100, max_features=30)
     """
 
     rv_type = IndianBuffetRV
@@ -157,25 +155,24 @@ class IndianBuffet(Discrete):
         observations,
         concentration=1.0,
         discount=0.0,
-        truncation=None,
+        max_features=None,
         sampler="gibbs",
         **kwargs,
     ):
         """Create the distribution without a model."""
-        if sampler not in SAMPLERS:
-            raise ValueError(f"`sampler` must be one of {', '.join(SAMPLERS)}, not {sampler!r}")
-        n = whole_parameter(observations, "observations")
+        choice("sampler", sampler, SAMPLERS)
+        n = whole_number("observations", observations, 1)
         params = [as_float(v) for v in (alpha, concentration, discount)]
-        known = [positive_number(p) for p in params]
+        known = [constant_number(p) for p in params]
         _check_known(*known)
-        if truncation is None:
+        if max_features is None:
             if None in known:
                 raise ValueError(
-                    "`truncation`, the number of columns that are stored, must be given where alpha, "
+                    "`max_features`, the number of columns that are stored, must be given where alpha, "
                     "concentration or discount are random"
                 )
-            truncation = default_truncation(n, *known)
-        matrix = (n, whole_parameter(truncation, "truncation"))
+            max_features = default_max_features(n, *known)
+        matrix = (n, whole_number("max_features", max_features, 1))
         return super().dist(params, matrix=matrix, sampler=sampler, **kwargs)
 
     def support_point(rv, size, *_):
@@ -184,7 +181,7 @@ class IndianBuffet(Discrete):
 
 
 def _check_known(alpha, concentration, discount):
-    """Refuse what is out of range of the parameters that are numbers."""
+    """Refuse parameters out of range, as far as they are numbers."""
     both = concentration is not None and discount is not None
     check_buffet(
         1.0 if alpha is None else alpha,
@@ -193,13 +190,7 @@ def _check_known(alpha, concentration, discount):
     )
 
 
-def whole_parameter(value, name) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"`{name}` must be a whole number above 0, not {value!r}")
-    return int(value)
-
-
-def positive_number(tensor):
+def constant_number(tensor: "TensorVariable") -> float | None:
     """Return the value of a constant, otherwise None."""
     from pytensor.graph.basic import Constant
 
@@ -254,32 +245,23 @@ def _is_left_ordered(value):
     return pt.and_(binary, pt.ge(decisive, 0).all(axis=(-1, -2)))
 
 
-class FeatureLoadingsRV(SymbolicRandomVariable):
+class FeatureLoadingsRV(GraphRV):
     """Loadings of features, zero for those that are not used."""
 
     extended_signature = "[rng],[size],(n,k),()->[rng],(k,d)"
     _print_name = ("FeatureLoadings", "\\operatorname{FeatureLoadings}")
 
-    def __init__(self, *args, columns, **kwargs):
-        self.columns = columns
-        super().__init__(*args, **kwargs)
+    options = ("columns",)
 
     @classmethod
-    def rv_op(cls, feature, scale, *, columns, size=None, rng=None):
+    def build(cls, rng, size, feature, scale, *, columns):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         used, deviation = _used(feature), scale[..., None, None]
         batch = tuple(size) if not rv_size_is_none(size) else (used * deviation[..., 0]).shape[:-1]
         shape = (*batch, feature.shape[-1], columns)
         next_rng, draw = pt.random.normal(0.0, deviation, size=shape, rng=rng, return_next_rng=True)
         draw = pt.where(used[..., None], draw, 0.0)
-        return cls(inputs=[rng, size, feature, scale], outputs=[next_rng, draw], columns=columns)(
-            rng, size, feature, scale
-        )
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, columns=self.columns)
+        return next_rng, draw
 
 
 def _used(feature):
@@ -306,23 +288,20 @@ class FeatureLoadings(Continuous):
     Notes
     -----
     The density is relative to Lebesgue measure for features that are used, and to a unit mass at zero
-    for the others: what is not used says nothing about :math:`\tau`.
+    for the others, which carry no information about :math:`\tau`.
     """
 
     rv_type = FeatureLoadingsRV
     rv_op = FeatureLoadingsRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, feature, scale, *, variables, **kwargs):
         """Create the distribution without a model."""
-        columns = whole_parameter(variables, "variables")
+        columns = whole_number("variables", variables, 1)
         return super().dist(
             [pt.as_tensor_variable(feature), as_float(scale)], columns=columns, **kwargs
         )
-
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape)
 
 
 @_logprob.register(FeatureLoadingsRV)

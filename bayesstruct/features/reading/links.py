@@ -5,81 +5,90 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.features.kernels.link_codes import LAWS, probabilities
+from bayesstruct.data.arguments import whole_number
+from bayesstruct.features.kernels.link_codes import LIKELIHOODS, probabilities
+from bayesstruct.features.reading.posterior import draws_with
+from bayesstruct.features.reading.records import LinkedPairs
 from bayesstruct.features.reading.tables import FEATURE_READERS
-from bayesstruct.graphs.groups import CONSTANTS
 
 if TYPE_CHECKING:
     import pandas
+    import xarray as xr
 
 __all__ = ["link_probabilities"]
 
-_NEEDED = ("dyad_source", "dyad_target", "dyad_directed", "dyad_law")
 
+def link_probabilities(
+    idata: "xr.DataTree", *, draws: int = 1000, group: str = "posterior"
+) -> "pandas.DataFrame":
+    r"""Probability of a link, or expected response, of all pairs of objects.
 
-def link_probabilities(idata, *, draws=1000, group="posterior") -> "pandas.DataFrame":
-    r"""Probability that two objects are linked, or their expected value, for all pairs.
-
-    For a pair (i, j) and each draw, this is :math:`g(b + \sum_{kl} z_{ik} W_{kl} u_{jl})`; pairs that were not
-    observed are predicted. Of the models with normal responses it is the expected response.
+    For a pair (i, j) this is the posterior mean of :math:`g(b + \sum_{kl} z_{ik} W_{kl} u_{jl})`, also for pairs that
+    were not observed. For models with normal responses it is the expected response.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        What ``pm.sample()`` returned for :func:`bayesstruct.models.link_prediction`,
+        Result of ``pm.sample()`` for :func:`bayesstruct.models.link_prediction`,
         :func:`~bayesstruct.models.protein_complexes`, :func:`~bayesstruct.models.binary_matrix_factorization` or
         :func:`~bayesstruct.models.additive_clustering`.
     draws : int, default 1000
-        Draws that are used, evenly spaced, if there are more.
+        Maximum number of draws that are used, evenly spaced.
     group : {"posterior", "prior"}
 
     Returns
     -------
     pandas.DataFrame
-        One row for each pair, (i, j) and (j, i) being one if links have no direction: ``source``, ``target``,
+        One row for each pair, where (i, j) and (j, i) are one pair if links have no direction: ``source``, ``target``,
         ``probability`` (``expectation`` where responses are numbers), its posterior standard deviation ``sd``,
         and ``observed``, NaN if the pair was not. The most probable come first.
 
     Raises
     ------
-    TypeError
-        If `idata` is not a DataTree.
-    ValueError
-        If it is not of one of these models, or `draws` is not a number above 0.
+    TypeError, ValueError
+        If it is not a result of one of these models, or `draws` is not a whole number above 0.
     """
-    import pandas as pd
-
-    posterior, constants = _read(idata, group)
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ValueError(f"`draws` must be a whole number above 0, not {draws!r}")
-    law = LAWS[int(constants["dyad_law"])]
-    z, u, weights, bias = _arrays(posterior, int(draws))
+    draws = whole_number("draws", draws, 1)
+    posterior, pairs = _read(idata, group), LinkedPairs.read(idata)
+    likelihood = LIKELIHOODS[pairs.likelihood]
     names, others = _names(posterior)
-    one_set = others is names
-    mean, square = np.zeros((len(names), len(others))), np.zeros((len(names), len(others)))
+    mean, deviation = _moments(_arrays(posterior, draws), likelihood)
+    counted = np.ones(mean.shape, bool)
+    if others is names:
+        counted = ~np.eye(len(names), dtype=bool)
+        counted &= bool(pairs.directed) | np.triu(counted)
+    observed = np.full(mean.shape, np.nan)
+    observed[pairs.source, pairs.target] = _responses(idata)
+    return _table(names, others, counted, mean, deviation, observed, likelihood)
+
+
+def _moments(arrays, likelihood):
+    """Mean and standard deviation over draws of the probability or expected response of each pair."""
+    z, u, weights, bias = arrays
+    mean, square = np.zeros((z.shape[1], u.shape[1])), np.zeros((z.shape[1], u.shape[1]))
     for t in range(len(bias)):
         used, paired = z[t].any(axis=0), u[t].any(axis=0)
         eta = bias[t] + z[t][:, used] @ weights[t][np.ix_(used, paired)] @ u[t][:, paired].T
-        value = eta if law == "normal" else probabilities(law, eta)
+        value = eta if likelihood == "normal" else probabilities(likelihood, eta)
         # The mean is updated rather than a sum: squares of large numbers would lose their digits.
         step = value - mean
         mean += step / (t + 1)
         square += step * (value - mean)
-    counted = np.ones(mean.shape, bool)
-    if one_set:
-        counted = ~np.eye(len(names), dtype=bool)
-        counted &= bool(constants["dyad_directed"]) | np.triu(counted)
-    observed = np.full(mean.shape, np.nan)
-    places = constants["dyad_source"].values, constants["dyad_target"].values
-    observed[places] = _responses(idata)
+    return mean, np.sqrt(square / len(bias))
+
+
+def _table(names, others, counted, mean, deviation, observed, likelihood):
+    """Table of the pairs that count, the largest probability or expectation first."""
+    import pandas as pd
+
     rows, columns = np.nonzero(counted)
-    value = "expectation" if law == "normal" else "probability"
+    value = "expectation" if likelihood == "normal" else "probability"
     table = pd.DataFrame(
         {
             "source": np.asarray(names, object)[rows],
             "target": np.asarray(others, object)[columns],
             value: mean[rows, columns],
-            "sd": np.sqrt(square[rows, columns] / len(bias)),
+            "sd": deviation[rows, columns],
             "observed": observed[rows, columns],
         }
     )
@@ -87,24 +96,11 @@ def link_probabilities(idata, *, draws=1000, group="posterior") -> "pandas.DataF
 
 
 def _read(idata, group):
-    """Draws and constants, after checks."""
-    import xarray as xr
-
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(
-            f"`idata` is a DataTree, as pm.sample() returns it, not {type(idata).__name__}"
-        )
-    absent = [name for name in (group, CONSTANTS) if name not in idata.children]
-    if not absent:
-        posterior, constants = idata[group].to_dataset(), idata[CONSTANTS].to_dataset()
-        absent = [name for name in ("feature", "interaction", "bias") if name not in posterior]
-        absent += [name for name in _NEEDED if name not in constants]
-    if absent:
-        raise ValueError(
-            f"`idata` has no {', '.join(absent)}: it is not the result of a model of links such as "
-            "bs.models.link_prediction"
-        )
-    return posterior, constants
+    """Draws of features, weights and bias."""
+    origin = "a model of links, such as bs.models.link_prediction"
+    for name, what in (("feature", "features"), ("interaction", "weights"), ("bias", "a number")):
+        draws = draws_with(idata, name, group, what, origin)
+    return draws
 
 
 def _arrays(posterior, draws):

@@ -1,9 +1,10 @@
-"""Latent features as images or as rows of a heat map, and how many there are."""
+"""Plots of latent features: loadings as images or as a heat map, and the number of features."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.reading.posterior import FEATURE, read_features
 from bayesstruct.features.reading.tables import (
     feature_count_probabilities,
@@ -15,6 +16,7 @@ from bayesstruct.graphs.plots.style import POSITIVE, axes, diverging_map, shorte
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
     from matplotlib.axes import Axes
 
@@ -25,14 +27,14 @@ _NAMES = 40  # rows or columns up to which they are named
 
 
 def plot_features(
-    idata,
+    idata: "xr.DataTree",
     *,
     shape: tuple[int, int] | None = None,
     n: int = 12,
     var_name: str = FEATURE,
     ax: "Axes | None" = None,
-):
-    """Draw what each latent feature does, the most frequent first.
+) -> "Axes | np.ndarray":
+    """Draw the mean loadings of each latent feature, the most frequent first.
 
     Parameters
     ----------
@@ -56,14 +58,13 @@ def plot_features(
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a latent-feature model, or `shape` does not fit its columns.
+        If `idata` is not a result of a latent-feature model, or `shape` does not fit its columns.
 
     Examples
     --------
     >>> plot_features(idata, shape=(6, 6))  # doctest: +SKIP
     """
-    if n < 1:
-        raise ValueError(f"`n` must be at least 1, got {n}.")
+    n = whole_number("n", n, 1)
     posterior = read_features(idata, var_name=var_name)
     table = feature_table(posterior).head(n)
     if table.empty:
@@ -136,7 +137,9 @@ def _images(pictures: np.ndarray, titles, scale) -> np.ndarray:
     return used
 
 
-def plot_feature_count(idata, *, var_name: str = FEATURE, ax: "Axes | None" = None) -> "Axes":
+def plot_feature_count(
+    idata: "xr.DataTree", *, var_name: str = FEATURE, ax: "Axes | None" = None
+) -> "Axes":
     """Draw the posterior of the number of features, with that of the prior if it was sampled.
 
     Parameters
@@ -154,7 +157,7 @@ def plot_feature_count(idata, *, var_name: str = FEATURE, ax: "Axes | None" = No
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a latent-feature model.
+        If `idata` is not a result of a latent-feature model.
     """
     probability = feature_count_probabilities(idata, var_name=var_name)
     ax = axes(ax, (5.0, 3.2))

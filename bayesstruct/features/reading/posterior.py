@@ -1,17 +1,22 @@
-"""The one place that knows what a latent-feature model of ours puts into its result.
+"""Draws of latent features, and the matching of features between draws.
 
 Columns of a binary feature matrix have no names: from draw to draw the same feature may be another
-column. Everything that is said of single features rests on matching the columns of each draw to those
-of one reference draw; what needs no names (the number of features, how many two rows share) is read
-from the draws as they are.
+column. All statements about single features rest on matching the columns of each draw to those
+of one reference draw; quantities that do not depend on the order of the features (their number, how many
+two rows share) are read from the draws directly.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.groups import SAMPLE_DIMS, group_dataset
+from bayesstruct.data.arguments import number
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FEATURE = "feature"
 LOADING = "loading"
@@ -23,7 +28,7 @@ _ORIGIN = "a latent-feature model, such as bs.models.latent_features"
 
 @dataclass(frozen=True)
 class FeaturePosterior:
-    """Draws of binary features, with what is needed to read them.
+    """Draws of binary features, their loadings and labels.
 
     Attributes
     ----------
@@ -57,15 +62,17 @@ class FeaturePosterior:
         return self.used.sum(axis=-1).reshape(self.feature.shape[:2])
 
 
-def read_features(idata, *, var_name: str = FEATURE, group: str = "posterior") -> FeaturePosterior:
+def read_features(
+    idata: "xr.DataTree | FeaturePosterior", *, var_name: str = FEATURE, group: str = "posterior"
+) -> FeaturePosterior:
     """Check a result once and give access to its parts.
 
     Parameters
     ----------
     idata : xarray.DataTree or FeaturePosterior
-        What ``pm.sample()`` returned for a latent-feature model, or that, already read.
+        Result of ``pm.sample()`` for a latent-feature model, or one that was read already.
     var_name : str
-        The binary matrix that is read.
+        Name of the binary matrix.
     group : {"posterior", "prior"}
 
     Returns
@@ -75,9 +82,9 @@ def read_features(idata, *, var_name: str = FEATURE, group: str = "posterior") -
     Raises
     ------
     TypeError
-        When `idata` is not a DataTree.
+        If `idata` is not a DataTree.
     ValueError
-        When there is no such variable, or it is not a binary matrix.
+        If there is no such variable, or it is not a binary matrix.
     """
     if isinstance(idata, FeaturePosterior):
         return idata
@@ -110,19 +117,22 @@ def _loading(draws, latent):
     return loading.values, [str(name) for name in names]
 
 
-def draws_with(idata, var_name: str, group: str, what: str, origin: str):
-    """Return the group of a result that has a variable, or say what is wrong.
+def draws_with(
+    idata: "xr.DataTree", var_name: str, group: str, what: str, origin: str
+) -> "xr.Dataset":
+    """Return the group of a result that has a variable.
 
     Parameters
     ----------
     idata : xarray.DataTree
     var_name, group : str
     what, origin : str
-        What the variable is, and what kind of model has it.
+        Description of the variable and of the models that have it, for the message.
 
     Raises
     ------
     TypeError, ValueError
+        If there is no such variable; with reason and remedy.
     """
     import xarray as xr
 
@@ -131,7 +141,12 @@ def draws_with(idata, var_name: str, group: str, what: str, origin: str):
             "Expected the xarray.DataTree that pm.sample() returns, got "
             f"{type(idata).__module__}.{type(idata).__name__}. Pass the whole tree, not idata.posterior."
         )
-    draws = group_dataset(idata, group)
+    if group not in idata.children:
+        found = ", ".join(idata.children) or "none"
+        raise ValueError(
+            f"This result has no group `{group}` (its groups: {found}). Was it sampled from {origin}?"
+        )
+    draws = idata[group].to_dataset()
     if var_name not in draws:
         found = ", ".join(map(str, draws.data_vars)) or "nothing"
         raise ValueError(
@@ -161,13 +176,13 @@ class MatchedFeatures:
         return self.column >= 0
 
     def pick(self, values: np.ndarray, axis: int = 1) -> np.ndarray:
-        """Take what belongs to each matched feature; zero where a draw does not have it.
+        """Take the values of each matched feature; zero where a draw does not have it.
 
         Parameters
         ----------
         values : ndarray, shape (draws, latent, ...) or (draws, ..., latent)
         axis : int
-            Where `latent` is.
+            Position of the dimension `latent`.
         """
         shape = [1] * values.ndim
         shape[0], shape[axis] = self.column.shape
@@ -179,8 +194,7 @@ def match(posterior: FeaturePosterior, overlap: float) -> MatchedFeatures:
     """Match the columns of all draws to those of the reference draw, the most frequent feature first."""
     from scipy.optimize import linear_sum_assignment
 
-    if not 0 < overlap <= 1:
-        raise ValueError(f"`overlap` must be above 0 and at most 1, got {overlap}.")
+    overlap = number("overlap", overlap, above=0, most=1)
     chosen = reference_draw(posterior)
     reference = _used_columns(posterior.flat[chosen])
     reference = reference[:, np.argsort(-reference.sum(axis=0), kind="stable")]

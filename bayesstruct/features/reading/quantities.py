@@ -1,4 +1,4 @@
-"""What of latent features can be followed through a chain: numbers that do not depend on their order."""
+"""Quantities of latent features that do not depend on their order, for convergence diagnostics."""
 
 from typing import TYPE_CHECKING
 
@@ -8,31 +8,33 @@ from bayesstruct.features.reading.posterior import FEATURE, LOADING
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import xarray as xr
 
 __all__ = ["feature_quantities", "has_features", "unlabelled"]
 
 SCORE = "score"
-ROWS = 40  # rows (evenly spaced) whose pairs and fitted cells are followed
+ROWS = 40  # number of rows (evenly spaced) whose pairs and fitted values are followed
 
 
-def has_features(idata) -> bool:
+def has_features(idata: "xr.DataTree") -> bool:
     """Whether this is a result of a latent-feature model."""
     children = getattr(idata, "children", ())
     return "posterior" in children and FEATURE in idata["posterior"].data_vars
 
 
-def feature_quantities(draws: "xr.Dataset"):
+def feature_quantities(draws: "xr.Dataset") -> "Iterator[tuple[str, xr.DataArray]]":
     """Yield the name and the draws of each quantity that does not depend on the order of features."""
     for name, feature in draws.data_vars.items():
         if _is_binary_matrix(feature):
             yield from _of_one_set(str(name), feature.transpose(*SAMPLE_DIMS, ...))
     if LOADING in draws:
-        yield "fitted cell", _fitted(_weights(draws), draws[LOADING])
+        yield "fitted value", _fitted(_weights(draws), draws[LOADING])
 
 
 def unlabelled(draws: "xr.Dataset") -> "xr.Dataset":
-    """Drop the variables whose entries belong to features, and what is counted from these anyway."""
+    """Drop variables with a dimension over features, and counts of features."""
     names = [
         name
         for name, values in draws.data_vars.items()
@@ -58,7 +60,7 @@ def _of_one_set(name: str, feature: "xr.DataArray"):
 
 
 def _weights(draws: "xr.Dataset") -> "xr.DataArray":
-    """How much of each feature a row has: its scores, in models that have some, otherwise 0 or 1."""
+    """Weight of each feature in each row: its score, in models with scores, otherwise 0 or 1."""
     scored = SCORE in draws and set(draws[SCORE].dims) == set(draws[FEATURE].dims)
     return draws[SCORE].transpose(*draws[FEATURE].dims) if scored else draws[FEATURE]
 
@@ -83,7 +85,7 @@ def _in_common(feature: "xr.DataArray") -> "xr.DataArray":
 
 
 def _fitted(weight: "xr.DataArray", loading: "xr.DataArray") -> "xr.DataArray":
-    """Sum the loadings of the features of some rows, each with its weight there."""
+    """Weighted sums of the loadings of the features of some rows."""
     import xarray as xr
 
     z = _some_rows(weight.transpose(*SAMPLE_DIMS, ...))

@@ -1,22 +1,24 @@
-"""The posterior of binary latent features: how many, which, who has them, what they do."""
+"""Tables of binary latent features: how many there are, which rows have them, and their loadings."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.features.reading.posterior import (
     FEATURE,
     LOADING,
+    FeaturePosterior,
     match,
     mean_products,
     read_features,
 )
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
+from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = [
     "co_assignment",
@@ -26,12 +28,12 @@ __all__ = [
     "loading_table",
 ]
 
-#: Rows up to which a matrix over pairs of them is made.
+#: Largest number of rows for which a matrix over pairs of rows is made.
 MOST_ROWS = 5_000
 
 
 def feature_count_probabilities(
-    idata, *, var_name: str = FEATURE, group: str = "posterior"
+    idata: "xr.DataTree", *, var_name: str = FEATURE, group: str = "posterior"
 ) -> "pd.Series":
     """Posterior probability of each number of features.
 
@@ -52,7 +54,7 @@ def feature_count_probabilities(
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a latent-feature model.
+        If `idata` is not a result of a latent-feature model.
 
     Examples
     --------
@@ -65,10 +67,10 @@ def feature_count_probabilities(
     return pd.Series(share, pd.Index(range(len(share)), name="n_features"), name="probability")
 
 
-def co_assignment(idata, *, var_name: str = FEATURE) -> "pd.DataFrame":
+def co_assignment(idata: "xr.DataTree", *, var_name: str = FEATURE) -> "pd.DataFrame":
     """Posterior mean of the number of features that two rows share.
 
-    Needs no matching of features: it is the same in whatever order they come.
+    This does not require matching: it does not depend on the order of the features.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def co_assignment(idata, *, var_name: str = FEATURE) -> "pd.DataFrame":
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a latent-feature model, or has too many rows.
+        If `idata` is not a result of a latent-feature model, or has too many rows.
     """
     import pandas as pd
 
@@ -99,7 +101,11 @@ def co_assignment(idata, *, var_name: str = FEATURE) -> "pd.DataFrame":
 
 
 def feature_table(
-    idata, *, hdi_prob: float = 0.94, overlap: float = 0.5, var_name: str = FEATURE
+    idata: "xr.DataTree",
+    *,
+    ci_prob: float | None = None,
+    overlap: float = 0.5,
+    var_name: str = FEATURE,
 ) -> "pd.DataFrame":
     r"""Summarise every feature of a latent-feature model.
 
@@ -107,40 +113,41 @@ def feature_table(
     ----------
     idata : xarray.DataTree
         Result of a latent-feature model.
-    hdi_prob : float, between 0 and 1
-        Probability of the highest-density interval.
+    ci_prob : float, optional
+        Probability of the highest-density intervals; by default ``arviz.rcParams["stats.ci_prob"]``.
     overlap : float, default 0.5
-        In (0, 1]: a column of a draw is a feature of the reference only if their Dice coefficient, twice the
-        rows that both have over the sum of the rows that each has, is at least this.
+        In (0, 1]: a column of a draw is matched to a feature of the reference only if their Dice coefficient, twice
+        the number of rows that have both over the sum of the numbers of rows that have each, is at least this.
     var_name : str, default "feature"
 
     Returns
     -------
     pandas.DataFrame
-        One row a feature of the reference draw, named 1, 2, ... from the one that most rows have, with
+        One row for each feature of the reference draw, named 1, 2, ... in decreasing order of their numbers of
+        rows, with
 
         probability
             Share of the draws that have the feature.
         share, hdi_low, hdi_high
-            Share of the rows that have it, in the draws in which it is there.
+            Share of the rows that have it, over the draws that have the feature.
         ess, r_hat
-            Of the 0/1 indicator that a draw has the feature.
+            Effective sample size and R-hat of the 0/1 indicator that a draw has the feature.
 
         ``attrs`` has the ``reference`` draw (chain, draw) and ``unmatched``, the mean number of features
-        of a draw that are none of these.
+        of a draw that are not matched to any of these.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a latent-feature model, or an option is out of range.
+        If `idata` is not a result of a latent-feature model, or an option is out of range.
 
     Notes
     -----
-    Features have no order and no names, so that posterior means column by column mean nothing. Here one
-    draw names them: the one whose matrix Z Z' of shared features is closest to the posterior mean of that
-    matrix (Dahl 2006 does so for clusters). The columns of any other draw are matched to it
-    one to one, so as to make the sum of their Dice coefficients, of which only those of at least `overlap` count,
-    as large as it can be.
+    Features have no order and no names, so that posterior means of single columns are meaningless. Features are
+    named after the columns of a reference draw: the one whose matrix Z Z' of shared features is closest to the
+    posterior mean of that matrix (Dahl 2006 does so for clusters). The columns of any other draw are matched to them
+    one to one, so that the sum of their Dice coefficients, of which only those of at least `overlap` count, is
+    largest.
 
     References
     ----------
@@ -151,23 +158,29 @@ def feature_table(
     --------
     >>> feature_table(idata).query("probability > 0.5")  # doctest: +SKIP
     """
-    check_probability("hdi_prob", hdi_prob)
+    ci_prob = interval_probability(ci_prob)
     posterior = read_features(idata, var_name=var_name)
     share = posterior.flat.mean(axis=1)
-    return matched_table(posterior, overlap, hdi_prob, share, ("feature", "share"))
+    return matched_table(posterior, overlap, ci_prob, share, ("feature", "share"))
 
 
-def matched_table(posterior, overlap, hdi_prob, values, names) -> "pd.DataFrame":
+def matched_table(
+    posterior: FeaturePosterior,
+    overlap: float,
+    ci_prob: float,
+    values: np.ndarray,
+    names: tuple[str, str],
+) -> "pd.DataFrame":
     """Summarise every column of the reference draw, and one value of each, (draws, latent).
 
-    ``names`` are those of the column and of the value.
+    ``names`` are the names of the column and of the value.
     """
     import pandas as pd
 
     matched = match(posterior, overlap)
     chains, draws = posterior.feature.shape[:2]
     present = matched.present.reshape(chains, draws, -1)
-    mean, low, high = feature_summaries(matched.pick(values), matched.present, hdi_prob)
+    mean, low, high = feature_summaries(matched.pick(values), matched.present, ci_prob)
     table = pd.DataFrame(
         {
             names[0]: np.arange(1, present.shape[-1] + 1),
@@ -183,12 +196,14 @@ def matched_table(posterior, overlap, hdi_prob, values, names) -> "pd.DataFrame"
     table.attrs = {
         "reference": tuple(int(i) for i in divmod(matched.reference, draws)),
         "unmatched": float(others.mean()),
-        "hdi_prob": hdi_prob,
+        "ci_prob": ci_prob,
     }
     return table
 
 
-def feature_membership(idata, *, overlap: float = 0.5, var_name: str = FEATURE) -> "pd.DataFrame":
+def feature_membership(
+    idata: "xr.DataTree", *, overlap: float = 0.5, var_name: str = FEATURE
+) -> "pd.DataFrame":
     """Posterior probability that each row has each feature.
 
     Parameters
@@ -202,12 +217,12 @@ def feature_membership(idata, *, overlap: float = 0.5, var_name: str = FEATURE) 
     Returns
     -------
     pandas.DataFrame, shape (n, features)
-        Over all draws: a row cannot have a feature in a draw that does not have it at all.
+        Over all draws: in draws without the feature no row has it.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of a latent-feature model, or `overlap` is out of range.
+        If `idata` is not a result of a latent-feature model, or `overlap` is out of range.
     """
     import pandas as pd
 
@@ -221,27 +236,29 @@ def feature_membership(idata, *, overlap: float = 0.5, var_name: str = FEATURE) 
     return pd.DataFrame(share / len(column), posterior.observations, names)
 
 
-def loading_table(idata, *, hdi_prob: float = 0.94, overlap: float = 0.5) -> "pd.DataFrame":
-    """Summarise what each feature adds to each column of the table.
+def loading_table(
+    idata: "xr.DataTree", *, ci_prob: float | None = None, overlap: float = 0.5
+) -> "pd.DataFrame":
+    """Summarise the loading of each feature on each column of the table.
 
     Parameters
     ----------
     idata : xarray.DataTree
         Result of a model with features and loadings, such as :func:`bayesstruct.models.latent_features`.
-    hdi_prob : float, between 0 and 1
+    ci_prob : float, optional
     overlap : float, default 0.5
         As in :func:`feature_table`, whose names of features these are.
 
     Returns
     -------
     pandas.DataFrame
-        One row a feature and column of the table: ``feature``, ``variable``, and ``mean``, ``hdi_low`` and
+        One row for each feature and column of the table: ``feature``, ``variable``, and ``mean``, ``hdi_low`` and
         ``hdi_high`` of the loading in the draws that have the feature.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not a result of such a model, or an option is out of range.
+        If `idata` is not a result of such a model, or an option is out of range.
 
     Examples
     --------
@@ -251,18 +268,18 @@ def loading_table(idata, *, hdi_prob: float = 0.94, overlap: float = 0.5) -> "pd
     """
     import pandas as pd
 
-    check_probability("hdi_prob", hdi_prob)
+    ci_prob = interval_probability(ci_prob)
     posterior = read_features(idata)
     if posterior.loading is None:
         raise ValueError(
-            "The features of this result have no `loading` on columns of a table: read them with "
+            "the features of this result have no `loading` on columns of a table: read them with "
             "bs.feature_table and bs.feature_membership."
         )
     matched = match(posterior, overlap)
     loadings = matched.pick(posterior.loading.reshape(-1, *posterior.loading.shape[2:]))
     k, d = loadings.shape[1:]
     parts = [
-        feature_summaries(loadings[:, a], matched.present[:, [a] * d], hdi_prob) for a in range(k)
+        feature_summaries(loadings[:, a], matched.present[:, [a] * d], ci_prob) for a in range(k)
     ]
     mean, low, high = np.array(parts).reshape(k, 3, d).transpose(1, 0, 2).reshape(3, -1)
     return pd.DataFrame(
@@ -276,10 +293,10 @@ def loading_table(idata, *, hdi_prob: float = 0.94, overlap: float = 0.5) -> "pd
     )
 
 
-def feature_summaries(values: np.ndarray, present: np.ndarray, hdi_prob: float):
-    """Mean and interval of each column over the draws in which it is there.
+def feature_summaries(values: np.ndarray, present: np.ndarray, ci_prob: float) -> np.ndarray:
+    """Mean and interval of each column over the draws in which it is present.
 
-    Two draws at least: an interval of one has no width to speak of, and is NaN.
+    The interval of a single draw is NaN.
     """
     import arviz as az
 
@@ -289,7 +306,7 @@ def feature_summaries(values: np.ndarray, present: np.ndarray, hdi_prob: float):
         if len(drawn):
             out[0, a] = drawn.mean()
         if len(drawn) > 1:
-            out[1:, a] = az.hdi(drawn, prob=hdi_prob)
+            out[1:, a] = az.hdi(drawn, prob=ci_prob)
     return out
 
 

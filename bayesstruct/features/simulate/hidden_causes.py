@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import generator, number, whole_number
+
 if TYPE_CHECKING:
     import pandas
 
@@ -55,7 +57,7 @@ def hidden_causes(
         Number of variables, named ``x0``, ``x1``, ...
     n_causes : int, default 3
     probability : float, default 0.4
-        That a variable has a cause; each cause has one variable at least.
+        Probability that a variable has a cause; each cause has at least one variable.
     strength : float, default 0.9
         Probability that an active cause brings about a variable that has it.
     leak : float, default 0.02
@@ -71,7 +73,7 @@ def hidden_causes(
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If a number is out of range.
 
     References
@@ -86,18 +88,14 @@ def hidden_causes(
     """
     import pandas as pd
 
-    if n < 1 or p < 1 or n_causes < 0:
-        raise ValueError(f"n and p must be at least 1 and n_causes 0, got {n}, {p} and {n_causes}.")
-    chances = {
-        "probability": probability,
-        "strength": strength,
-        "leak": leak,
-        "base_rate": base_rate,
-    }
-    for name, value in chances.items():
-        if not 0 <= value <= 1:
-            raise ValueError(f"{name} must be from 0 to 1, got {value}.")
-    rng = np.random.default_rng(random_seed)
+    n, p = whole_number("n", n, 1), whole_number("p", p, 1)
+    n_causes, rng = whole_number("n_causes", n_causes, 0), generator(random_seed)
+    probability = number("probability", probability, least=0, most=1)
+    strength, leak = (
+        number("strength", strength, least=0, most=1),
+        number("leak", leak, least=0, most=1),
+    )
+    base_rate = number("base_rate", base_rate, least=0, most=1)
     z = (rng.random((p, n_causes)) < probability).astype(int)
     empty = np.flatnonzero(~z.any(axis=0))
     z[rng.integers(p, size=len(empty)), empty] = 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.random_graphs import hide_values
+from bayesstruct.data.arguments import generator, number, whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, draw_by_dishes
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ class LatentFeatureSimulation:
     Attributes
     ----------
     data : pandas.DataFrame, shape (n, d)
-        The table; NaN where a cell was made missing.
+        The table; NaN where a value was made missing.
     feature : pandas.DataFrame, shape (n, K)
         0 and 1: which features each row has.
     loading : pandas.DataFrame, shape (K, d)
-        What each feature adds to each column.
+        Effect of each feature on each column.
     noise : float
         Standard deviation.
     """
@@ -76,7 +77,7 @@ def latent_features(
     noise : float, default 0.5
         :math:`\sigma`.
     missing : float, default 0
-        Share of cells to make missing, completely at random except that each row keeps a cell.
+        Share of values to make missing, completely at random except that each row keeps at least one.
     random_seed : int or numpy.random.Generator, optional
         The same seed gives the same simulation.
 
@@ -86,7 +87,7 @@ def latent_features(
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If a number is out of range, or two options contradict each other.
 
     References
@@ -101,8 +102,14 @@ def latent_features(
     """
     import pandas as pd
 
-    rng = np.random.default_rng(random_seed)
-    _check(n, d, probability, noise, loading_scale, missing)
+    rng, n, d = generator(random_seed), whole_number("n", n, 1), whole_number("d", d, 1)
+    probability = number("probability", probability, least=0, most=1)
+    noise = number("noise", noise, least=0)
+    loading_scale = number("loading_scale", loading_scale, least=0)
+    if not 0 <= number("missing", missing) < 1:
+        raise ValueError(
+            f"`missing` is a share of the values, from 0 to below 1, it is {missing:g}"
+        )
     given, names = _given_loading(loading, d)
     z = _draw_features(rng, n, _number(n_features, alpha, given), probability, alpha)
     if given is None:
@@ -118,18 +125,6 @@ def latent_features(
     )
 
 
-def _check(n, d, probability, noise, loading_scale, missing) -> None:
-    if n < 1 or d < 1:
-        raise ValueError(f"n and d must be at least 1, got {n} and {d}.")
-    if not 0 <= probability <= 1:
-        raise ValueError(f"probability must be from 0 to 1, got {probability}.")
-    for name, value in (("noise", noise), ("loading_scale", loading_scale)):
-        if not 0 <= value < np.inf:
-            raise ValueError(f"{name} must be a number from 0 on, got {value}.")
-    if not 0 <= missing < 1:
-        raise ValueError(f"missing is a share of cells, from 0 to below 1, got {missing}.")
-
-
 def _given_loading(loading, d):
     """Return loadings as an array, or None, and the names of the columns."""
     if loading is None:
@@ -137,27 +132,27 @@ def _given_loading(loading, d):
     names = getattr(loading, "columns", None)
     values = np.asarray(loading, float)
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError("loading must be a matrix of finite numbers, features by columns.")
+        raise ValueError("`loading` must be a matrix of finite numbers, features by columns")
     names = [f"x{j}" for j in range(values.shape[1])] if names is None else list(map(str, names))
     return values, names
 
 
 def _number(n_features, alpha, loading) -> int | None:
-    """Return how many features there are, None where that is to be drawn."""
+    """Return the number of features, None if it is to be drawn."""
     if alpha is not None:
         if n_features is not None or loading is not None:
             raise ValueError(
-                "With alpha the number of features is drawn: leave out n_features and loading."
+                "with `alpha` the number of features is drawn: leave out `n_features` and `loading`"
             )
         check_buffet(alpha)
         return None
     if loading is not None:
         if n_features not in (None, len(loading)):
-            raise ValueError(f"loading has {len(loading)} features, n_features is {n_features}.")
+            raise ValueError(
+                f"`loading` has {len(loading)} features, and `n_features` is {n_features}"
+            )
         return len(loading)
-    if n_features is not None and n_features < 0:
-        raise ValueError(f"n_features must be 0 or more, got {n_features}.")
-    return 4 if n_features is None else n_features
+    return 4 if n_features is None else whole_number("n_features", n_features, 0)
 
 
 def _draw_features(rng, n, number, probability, alpha) -> np.ndarray:

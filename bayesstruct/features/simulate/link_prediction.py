@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import generator, number, whole_number
+from bayesstruct.data.arguments import probability as check_probability
+
 if TYPE_CHECKING:
     import networkx
     import pandas
@@ -76,8 +79,8 @@ def link_prediction(
 
     Raises
     ------
-    ValueError
-        For a number out of range.
+    TypeError, ValueError
+        If a number is out of range.
 
     Examples
     --------
@@ -87,12 +90,9 @@ def link_prediction(
     import networkx as nx
     import pandas as pd
 
-    if n < 2 or features < 1 or not 0.0 < membership < 1.0 or between < 0.0:
-        raise ValueError(
-            "n must be at least 2, features at least 1, membership between 0 and 1 and between not negative; "
-            f"got {n}, {features}, {membership} and {between}."
-        )
-    rng = np.random.default_rng(random_seed)
+    n, features = whole_number("n", n, 2), whole_number("features", features, 1)
+    membership = check_probability("membership", membership)
+    between, rng = number("between", between, least=0), generator(random_seed)
     z = (rng.random((n, features)) < membership).astype(np.int64)
     weights = between * rng.standard_normal((features, features))
     if not directed:

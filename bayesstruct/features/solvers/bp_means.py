@@ -1,10 +1,10 @@
-r"""Binary features by least squares with a price for each: the limit of little noise.
+r"""Binary features by least squares with a price for each feature: the limit of little noise.
 
 .. math:: \min_{K, Z, A} \; \|X - Z A\|_F^2 + \lambda K, \qquad Z \in \{0, 1\}^{n \times K}
 
 In the linear Gaussian model with features from an Indian buffet process of mass
 :math:`\alpha = \exp(-\lambda / 2 \sigma^2)`, minus twice :math:`\sigma^2` times the log of the joint density of table
-and features goes to this, but for a constant, as the noise :math:`\sigma` goes to zero.
+and features tends to this, up to a constant, as the noise :math:`\sigma` goes to zero.
 
 References
 ----------
@@ -17,6 +17,8 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+
+from bayesstruct.data.arguments import generator, number, whole_number
 
 __all__ = ["BPMeans", "bp_means"]
 
@@ -46,15 +48,23 @@ class BPMeans:
     converged: bool
 
 
-def bp_means(x, penalty, *, max_features=50, restarts=10, max_iter=500, random_seed=None):
+def bp_means(
+    x,
+    penalty: float,
+    *,
+    max_features: int = 50,
+    restarts: int = 10,
+    max_iter: int = 500,
+    random_seed: int | np.random.Generator | None = None,
+) -> BPMeans:
     """Find features and loadings with a small sum of squared residuals and few features.
 
     Parameters
     ----------
     x : (n, d) array_like
-        Table, less what a row without features has.
+        Table, less the mean of a row without features.
     penalty : float
-        What a feature costs, in squared units of the table, above 0.
+        Price of a feature, in squared units of the table, above 0.
     max_features : int
     restarts : int
         Searches, in which rows are visited in other orders; the best one is returned.
@@ -68,13 +78,13 @@ def bp_means(x, penalty, *, max_features=50, restarts=10, max_iter=500, random_s
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If the table is not one of finite numbers, or an option is out of range.
 
     Warns
     -----
     RuntimeWarning
-        If the search that was best has not come to an end.
+        If the best search has not converged.
 
     Notes
     -----
@@ -90,18 +100,18 @@ def bp_means(x, penalty, *, max_features=50, restarts=10, max_iter=500, random_s
     x = np.array(x, float, order="C")
     if x.ndim != 2 or not np.isfinite(x).all():
         raise ValueError("the table must have two dimensions and finite numbers")
-    if isinstance(penalty, str | bool) or not 0.0 < penalty < np.inf:
-        raise ValueError(f"`penalty` must be a number above 0, not {penalty!r}")
-    options = {"max_features": max_features, "restarts": restarts, "max_iter": max_iter}
-    for name, value in options.items():
-        if not value >= 1:
-            raise ValueError(f"`{name}` must be 1 or more, it is {value!r}")
-    rng = np.random.default_rng(random_seed)
-    found = [_search(rng, x, float(penalty), max_features, max_iter) for _ in range(restarts)]
+    penalty = number("penalty", penalty, above=0)
+    max_features = whole_number("max_features", max_features, 1)
+    restarts, max_iter = (
+        whole_number("restarts", restarts, 1),
+        whole_number("max_iter", max_iter, 1),
+    )
+    rng = generator(random_seed)
+    found = [_search(rng, x, penalty, max_features, max_iter) for _ in range(restarts)]
     best = min(found, key=lambda solution: solution.objective)
     if not best.converged:
         warnings.warn(
-            f"the search has not come to an end in {max_iter} passes: set `max_iter` to more",
+            f"the search has not converged in {max_iter} passes: set `max_iter` to more",
             RuntimeWarning,
             stacklevel=2,
         )

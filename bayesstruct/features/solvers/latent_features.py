@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesstruct.data.arguments import generator, whole_number
 from bayesstruct.features.kernels.indian_buffet import (
     check_buffet,
     left_ordered,
@@ -44,7 +45,7 @@ class LatentFeatures:
     objective : float
         Log of the joint density of table and features.
     completed : (n, d) ndarray
-        The table, missing cells being what features and mean loadings say.
+        The table, missing values replaced by their means given features and mean loadings.
     """
 
     feature: np.ndarray
@@ -54,13 +55,20 @@ class LatentFeatures:
     completed: np.ndarray
 
 
-def latent_features(x, *, alpha=1.0, max_features=50, restarts=1, random_seed=None):
+def latent_features(
+    x,
+    *,
+    alpha: float = 1.0,
+    max_features: int = 50,
+    restarts: int = 1,
+    random_seed: int | np.random.Generator | None = None,
+) -> LatentFeatures:
     """Search for the binary features of the linear Gaussian model with the largest joint density.
 
     Parameters
     ----------
     x : (n, d) array_like
-        Table, less what a row without features has; NaN where a cell is missing.
+        Table, less the mean of a row without features; NaN where a value is missing.
     alpha : float
         Mean number of features of a row, a priori.
     max_features : int
@@ -79,14 +87,12 @@ def latent_features(x, *, alpha=1.0, max_features=50, restarts=1, random_seed=No
 
     Notes
     -----
-    A local search: there is no certificate. Missing cells are filled in with column means at first, then
-    with what the features found so far say; the objective is that of the table so completed.
+    A local search, without a certificate. Missing values are replaced by column means at first, then by the fit of the
+    features found so far; the objective is that of the completed table.
     """
     check_buffet(alpha)
-    for name, value in (("max_features", max_features), ("restarts", restarts)):
-        if not value >= 1:
-            raise ValueError(f"`{name}` must be 1 or more, it is {value!r}")
-    rng = np.random.default_rng(random_seed)
+    max_features = whole_number("max_features", max_features, 1)
+    restarts, rng = whole_number("restarts", restarts, 1), generator(random_seed)
     x = np.array(x, float, order="C")
     _check_table(x)
     found = [_Search(rng, x, alpha, max_features).run() for _ in range(restarts)]
@@ -97,7 +103,7 @@ def _check_table(x):
     if x.ndim != 2 or np.isinf(x).any() or not np.nan_to_num(x).any():
         raise ValueError("the table must have two dimensions and finite numbers, not all of them 0")
     if empty := np.flatnonzero(np.isnan(x).all(axis=0)).tolist():
-        raise ValueError(f"columns {empty} have no cell that is not missing: drop them")
+        raise ValueError(f"columns {empty} have no observed value: drop them")
 
 
 class _Search:
@@ -145,12 +151,11 @@ class _Search:
     def _redrawn(self, feature):
         from bayesstruct.features.kernels.latent_features import scan_rows
 
-        room = np.ascontiguousarray(feature)
-        k = scan_rows(
-            self.rng, room, room.shape[1], self.x, self.rng.permutation(len(self.x)), self.noise,
-            self.scale, self.rate, 1.0, 0.0, 0,
-        )  # fmt: skip
-        return room[:, :k]
+        drawn = np.ascontiguousarray(feature)
+        rows = self.rng.permutation(len(self.x))
+        numbers = self.noise, self.scale, self.rate, 1.0, 0.0, 0
+        k = scan_rows(self.rng, drawn, drawn.shape[1], self.x, rows, *numbers)
+        return drawn[:, :k]
 
     def _residuals(self):
         from bayesstruct.features.kernels.latent_features import moments
@@ -175,7 +180,7 @@ class _Search:
         return np.column_stack([self.feature, column.astype(np.int8)])
 
     def _settle(self):
-        """Set the standard deviations, and the missing cells, to what the features say."""
+        """Set the standard deviations and the missing values to their estimates given the features."""
         residual, loadings = self._residuals()
         seen = residual[~self.missing]
         self.noise = max(float(np.sqrt((seen**2).mean())), self.least)

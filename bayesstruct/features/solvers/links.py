@@ -10,7 +10,7 @@ approximation one at a time,
 
 with c the curvature of the log density. Features are added one at a time, from a singular vector of the
 residuals, redrawn by short runs of the sampler, and taken away again; what lowers the objective is undone.
-What is added to all predictors, the noise and the scale of the weights are drawn or set in between.
+The shift of all predictors, the noise and the scale of the weights are drawn or set in between.
 """
 
 from dataclasses import dataclass
@@ -18,35 +18,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.features.kernels.indian_buffet import log_buffet
-from bayesstruct.features.kernels.link_codes import LAWS, probabilities
-from bayesstruct.features.kernels.link_likelihoods import Law
-from bayesstruct.features.kernels.link_sampler import DyadicState
+from bayesstruct.features.kernels.link_codes import LIKELIHOODS, probabilities
+from bayesstruct.features.kernels.link_likelihoods import Likelihood
+from bayesstruct.features.kernels.link_sampler import LinkSampler, LinkState
 from bayesstruct.features.kernels.link_weights import draw_shift
 
-__all__ = ["DyadicFeatures", "dyadic_features"]
+__all__ = ["LinkFeatures", "link_features"]
 
 _SWEEPS = 6  # of the sampler after each change
 _FAILURES = 2  # rounds without a better state that end a search
 _STEPS = 12  # of the power method: too few to forget its random start, for variety
 _LEAST = 1e-3  # least standard deviation of the noise, relative to that of the responses
-_SHIFT = 5.0  # prior standard deviation of what is added to all predictors of 0/1 responses
+_SHIFT = 5.0  # prior standard deviation of the shift of all predictors of 0/1 responses
 
 
 @dataclass(frozen=True)
-class DyadicFeatures:
+class LinkFeatures:
     """Result of a search.
 
     Attributes
     ----------
-    state : DyadicState
+    state : LinkState
     shift : float
-        What is added to all predictors.
+        Number that is added to all predictors.
     noise, scale : float
         Standard deviations of normal responses and of the weights.
     objective : float
     """
 
-    state: DyadicState
+    state: LinkState
     shift: float
     noise: float
     scale: float
@@ -56,13 +56,13 @@ class DyadicFeatures:
 class _Search:
     """State of a search: features and weights, and the numbers that belong to them."""
 
-    def __init__(self, sampler, link, y, offset, rooms, buffets, scale, rng):
+    def __init__(self, sampler, link, y, offset, matrices, buffets, scale, rng):
         self.sampler, self.link, self.y, self.offset = sampler, link, y, offset
         self.buffets, self.rng, self.prior_scale = buffets, rng, scale
-        (n, most), (m, other) = rooms
+        (n, most), (m, other) = matrices
         z = np.zeros((n, most), np.int8)
         u = z if sampler.one_set else np.zeros((m, other), np.int8)
-        self.state = DyadicState(z, u, np.zeros((most, u.shape[1])))
+        self.state = LinkState(z, u, np.zeros((most, u.shape[1])))
         self.spread = max(float(np.std(y)), 1e-12)
         self.shift, self.noise, self.scale = 0.0, self.spread, scale
 
@@ -72,27 +72,31 @@ class _Search:
         other.__dict__.update(self.__dict__)
         z = self.state.z.copy()
         u = z if self.sampler.one_set else self.state.u.copy()
-        other.state = DyadicState(z, u, self.state.weights.copy())
+        other.state = LinkState(z, u, self.state.weights.copy())
         return other
 
     @property
-    def law(self):
-        return Law(LAWS.index(self.link), self.noise if self.link == "normal" else 1.0)
+    def likelihood(self):
+        return Likelihood(
+            LIKELIHOODS.index(self.link), self.noise if self.link == "normal" else 1.0
+        )
 
-    def dyads(self):
-        return self.sampler.dyads(self.state, self.offset + self.shift, self.y, self.law)
+    def observe(self):
+        return self.sampler.observe(self.state, self.offset + self.shift, self.y, self.likelihood)
 
     def sweep(self, fixed=False):
         """Draw everything once, except features that one object alone has; no features if they are fixed."""
-        dyads = self.dyads()
+        observed = self.observe()
         if not fixed:
-            self.sampler.scan(self.rng, self.state, dyads, self.law, self.scale, self.buffets, 0)
-        self.sampler.draw_weights(self.rng, self.state, dyads, self.law, self.scale)
+            self.sampler.scan(
+                self.rng, self.state, observed, self.likelihood, self.scale, self.buffets, 0
+            )
+        self.sampler.draw_weights(self.rng, self.state, observed, self.likelihood, self.scale)
         if self.link != "noisy_or":
             size = self.spread if self.link == "normal" else _SHIFT
-            self.shift = draw_shift(self.rng, self.shift, dyads, self.law, float(size))
+            self.shift = draw_shift(self.rng, self.shift, observed, self.likelihood, float(size))
         if self.link == "normal":
-            left = self.y - self.dyads().eta
+            left = self.y - self.observe().eta
             self.noise = max(float(np.sqrt(np.mean(left**2))), _LEAST * self.spread)
         weights = self._weights()
         # As if there were two more weights of the size that is expected.
@@ -114,7 +118,7 @@ class _Search:
 
     def objective(self):
         """Value of the objective."""
-        density = self.dyads().density.sum()
+        density = self.observe().density.sum()
         if self.link == "normal":
             density -= len(self.y) * np.log(self.noise)
         z, u = self.state.z, self.state.u
@@ -132,7 +136,7 @@ class _Search:
 
     def residuals(self):
         """Responses less their expectations."""
-        eta = self.dyads().eta
+        eta = self.observe().eta
         return self.y - (eta if self.link == "normal" else probabilities(self.link, eta))
 
     def directions(self):
@@ -163,7 +167,7 @@ class _Search:
 
 
 def _with_feature(search, a, b):
-    """Return a search with one more feature on each side, or None if there is no room."""
+    """Return a search with one more feature on each side, or None if there are too many."""
     out = search.copy()
     z, u = out.state.z, out.state.u
     sides = [(z, a)] if search.sampler.one_set else [(z, a), (u, b)]
@@ -212,20 +216,29 @@ def _prune(search, value):
     return search, value
 
 
-def dyadic_features(
-    sampler, link, y, offset, rooms, buffets, scale, rng, *, restarts=1
-) -> DyadicFeatures:
+def link_features(
+    sampler: LinkSampler,
+    link: str,
+    y: np.ndarray,
+    offset: float | np.ndarray,
+    matrices: tuple[tuple[int, int], tuple[int, int]],
+    buffets: list,
+    scale: float,
+    rng: np.random.Generator,
+    *,
+    restarts: int = 1,
+) -> LinkFeatures:
     """Search for features of pairs with a large joint density.
 
     Parameters
     ----------
-    sampler : DyadicSampler
+    sampler : LinkSampler
     link : {"logistic", "probit", "noisy_or", "normal"}
     y : (d,) float64 ndarray
     offset : float or (d,) ndarray
-        What the predictors have besides the weights.
-    rooms : pair of (int, int)
-        Numbers of objects and of columns of both sides.
+        Terms of the predictors beside the weights.
+    matrices : pair of (int, int)
+        Numbers of objects and maximum numbers of features of both sides.
     buffets : sequence of (alpha, concentration, discount)
     scale : float
         Of the weights, as expected before.
@@ -235,18 +248,18 @@ def dyadic_features(
 
     Returns
     -------
-    DyadicFeatures
+    LinkFeatures
 
     Notes
     -----
     A local search: there is no certificate.
     """
-    options = (sampler, link, y, offset, rooms, buffets, scale, rng)
+    options = (sampler, link, y, offset, matrices, buffets, scale, rng)
     found = [_climb(_Search(*options)) for _ in range(restarts)]
     return max(found, key=lambda one: one.objective)
 
 
-def _climb(search) -> DyadicFeatures:
+def _climb(search) -> LinkFeatures:
     """Add features as long as that makes the state better."""
     for _ in range(_SWEEPS):
         search.sweep(fixed=True)
@@ -260,4 +273,4 @@ def _climb(search) -> DyadicFeatures:
             failures = 0
         else:
             failures += 1
-    return DyadicFeatures(search.state, search.shift, search.noise, search.scale, value)
+    return LinkFeatures(search.state, search.shift, search.noise, search.scale, value)

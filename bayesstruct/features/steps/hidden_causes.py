@@ -1,23 +1,15 @@
 """Step of the hidden causes of binary variables."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 
 from bayesstruct.core.gibbs import register_step
-from bayesstruct.core.recognition import (
-    NotRecognized,
-    children_of,
-    depends_on,
-    is_claimed,
-    is_op,
-    parameters,
-)
-from bayesstruct.features.priors.hidden_causes import MISSING, CauseActivationsRV, NoisyOrRV
-from bayesstruct.features.steps.base import FeatureStep, children_of_kinds
+from bayesstruct.core.recognition import is_claimed, is_op, parameters
+from bayesstruct.features.priors.hidden_causes import MISSING, CauseActivationsRV
+from bayesstruct.features.recognition.causes import hidden_causes_of
+from bayesstruct.features.steps.base import FeatureStep
 from bayesstruct.features.steps.latent_features import LatentFeatureGibbs
 
 __all__ = ["HiddenCauseGibbs"]
@@ -26,22 +18,9 @@ _LEAK = 0.4  # of the first call of a warm-up
 _MOVES = 20  # merges and splits that are tried in a call
 
 
-@dataclass
-class _Part:
-    """Links, activities and the table."""
-
-    feature: object
-    cause: object
-    rows: object
-
-    @property
-    def variables(self):
-        return self.feature, self.cause
-
-
 @dataclass_state
 class HiddenCauseGibbsState(StepMethodState):
-    """State of a step: calls so far, and in how many of them the leak is larger than it is."""
+    """State of a step: number of calls, and in how many calls the leak is increased."""
 
     calls: int
     cool: int
@@ -52,30 +31,22 @@ class HiddenCauseGibbs(FeatureStep):
     """Gibbs sampler of the hidden causes of binary variables, and of the rows in which they are active.
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
-    :class:`bayesstruct.distributions.CauseActivations` under a :class:`bayesstruct.distributions.NoisyOr`. One call visits the links of
-    all variables (:func:`bayesstruct.features.kernels.hidden_causes.scan_links`), then all activities, and tries to merge
-    causes and to split some. Probabilities and the parameters of the process are left to other steps.
-
-    Parameters
-    ----------
-    vars : list of TensorVariable
-        Value variables of one set of links and its activities.
-    model : pymc.Model, optional
-    initial_point : dict, optional
-    compile_kwargs : dict, optional
-    rng : numpy.random.Generator, optional
+    :class:`bayesstruct.distributions.CauseActivations` under a :class:`bayesstruct.distributions.NoisyOr`. One call
+    visits the causes of all variables (:func:`bayesstruct.features.kernels.hidden_causes.scan_causes`), then all activities, and
+    tries to merge causes and to split some. Probabilities and the parameters of the process are left to other
+    steps.
 
     Raises
     ------
     ValueError
-        If the causes are not those of a noisy or, or, during a run, there are more of them than there is
-        room for.
+        If the causes are not those of a noisy or, or if during a run there are more causes than the maximum
+        number.
 
     Notes
     -----
-    In the first half of a warm-up the leak falls from 0.4 to its value: links are then less certain, and a chain
-    finds its way from one set of causes to another. Strength, leak and base rate are one number each: variables or
-    rows with probabilities of their own are refused. Statistics of each draw: ``n_features``.
+    In the first half of a warm-up the leak falls from 0.4 to its value: which causes variables have is then less
+    certain, and a chain finds its way from one set of causes to another. Strength, leak and base rate are one number
+    each: variables or rows with probabilities of their own are refused. Statistics of each draw: ``n_features``.
     """
 
     name = "hidden_cause_gibbs"
@@ -84,24 +55,7 @@ class HiddenCauseGibbs(FeatureStep):
         "Supported is one observed NoisyOr of an IndianBuffet over variables and its CauseActivations, on "
         "which nothing else depends; bs.models.hidden_causes makes these"
     )
-
-    @staticmethod
-    def part_of(model, feature) -> _Part:
-        """Collect activities and table around links."""
-        cause, table = children_of_kinds(model, feature, (CauseActivationsRV, NoisyOrRV))
-        if children_of(model, cause) != [table]:
-            raise NotRecognized(f"{table.name!r} is not all that depends on {cause.name!r}")
-        first, second, *chances = parameters(table)
-        if first is not cause or second is not feature or parameters(cause)[0] is not feature:
-            raise NotRecognized(
-                f"{table.name!r} is not a NoisyOr of {cause.name!r} and {feature.name!r}"
-            )
-        if any(depends_on([chance], rv) for chance in chances for rv in (feature, cause)):
-            raise NotRecognized(f"the probabilities of {table.name!r} depend on its causes")
-        for rv, numbers in ((table, chances), (cause, parameters(cause)[1:])):
-            if any(length != 1 for number in numbers for length in number.type.shape):
-                raise NotRecognized(f"the probabilities of {rv.name!r} are not one number each")
-        return _Part(feature, cause, table)
+    recognise = staticmethod(hidden_causes_of)
 
     @staticmethod
     def tensors(part) -> list:
@@ -121,8 +75,8 @@ class HiddenCauseGibbs(FeatureStep):
         self.calls, self.cool = 0, tune // 2
 
     def step(self, point):
-        """Draw links and activities once."""
-        from bayesstruct.features.kernels.hidden_causes import scan_activities, scan_links
+        """Draw causes of variables and activities once."""
+        from bayesstruct.features.kernels.hidden_causes import scan_activities, scan_causes
 
         point, rng = dict(point), self.rng
         feature, cause = self.names
@@ -133,8 +87,8 @@ class HiddenCauseGibbs(FeatureStep):
         y = np.ascontiguousarray(point[cause].T, np.int8)
         used, variables = int(z.any(axis=0).sum()), rng.permutation(len(z))
         process = self._new_rate(alpha, c, discount), c, discount
-        used = scan_links(rng, z, y, used, self.observed, variables, *chances, *process)
-        self._check_room(used >= 0)
+        used = scan_causes(rng, z, y, used, self.observed, variables, *chances, *process)
+        self._check_number(used >= 0)
         scan_activities(rng, z, y, used, self.observed, *chances)
         used = self._merge_and_split(z, y, used, chances, (alpha, c, discount))
         order = self._order(z)
@@ -149,14 +103,14 @@ class HiddenCauseGibbs(FeatureStep):
 
     def _merge_and_split(self, z, y, used, chances, process):
         """Try to merge causes and to split some, in place; return the number of causes."""
-        from bayesstruct.features.kernels.hidden_causes import merge_or_split
+        from bayesstruct.features.kernels.cause_splits import merge_or_split
 
-        links, active = z[:, :used].copy(), y[:used].copy()
+        has, active = z[:, :used].copy(), y[:used].copy()
         for _ in range(_MOVES):
-            links, active = merge_or_split(self.rng, links, active, self.observed, chances, process)
-            self._check_room(links.shape[1] <= z.shape[1])
-        used = links.shape[1]
-        z[:, :used], z[:, used:] = links, 0
+            has, active = merge_or_split(self.rng, has, active, self.observed, chances, process)
+            self._check_number(has.shape[1] <= z.shape[1])
+        used = has.shape[1]
+        z[:, :used], z[:, used:] = has, 0
         y[:used], y[used:] = active, 0
         return used
 

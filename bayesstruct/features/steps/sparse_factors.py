@@ -1,44 +1,20 @@
 """Step of sparse factors: which of them each row has, their scores and their loadings."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pymc.step_methods.compound import Competence
 
-from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import register_step
-from bayesstruct.core.recognition import (
-    NotRecognized,
-    children_of,
-    depends_on,
-    is_claimed,
-    is_op,
-    parameters,
-)
-from bayesstruct.features.priors.feature_scores import FactorRowsRV, FeatureScoresRV
+from bayesstruct.core.recognition import is_claimed, is_op, parameters
+from bayesstruct.features.priors.feature_scores import FeatureScoresRV
 from bayesstruct.features.priors.indian_buffet import FeatureLoadingsRV
-from bayesstruct.features.steps.base import FeatureStep, children_of_kinds
+from bayesstruct.features.recognition.factors import sparse_factors_of
+from bayesstruct.features.steps.base import FeatureStep
 from bayesstruct.features.steps.latent_features import LatentFeatureGibbs
 
 __all__ = ["SparseFactorGibbs"]
 
 _MOVES = 5  # splits and merges that are tried in a call
-
-
-@dataclass
-class _Part:
-    """Features, scores, loadings and the table."""
-
-    feature: object
-    score: object
-    loading: object
-    rows: object
-    seen: np.ndarray
-
-    @property
-    def variables(self):
-        return self.feature, self.score, self.loading
 
 
 @register_step(before=LatentFeatureGibbs)
@@ -48,23 +24,14 @@ class SparseFactorGibbs(FeatureStep):
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` with its
     :class:`bayesstruct.distributions.FeatureScores` and :class:`bayesstruct.distributions.FeatureLoadings` under
     :class:`bayesstruct.distributions.FactorRows`. One call visits all rows
-    (:func:`bayesstruct.features.kernels.sparse_factors.scan_factors`), tries to split factors and to merge some with the
-    loadings summed out, draws the loadings, and moves the scale of each factor between scores and loadings.
+    (:func:`bayesstruct.features.kernels.sparse_factors.scan_factors`), tries to split factors and to merge some with
+    the loadings summed out, draws the loadings, and moves the scale of each factor between scores and loadings.
     Noise, the scale of the loadings and the parameters of the process are left to other steps.
-
-    Parameters
-    ----------
-    vars : list of TensorVariable
-        Value variables of one set of features, its scores and its loadings.
-    model : pymc.Model, optional
-    initial_point : dict, optional
-    compile_kwargs : dict, optional
-    rng : numpy.random.Generator, optional
 
     Raises
     ------
     ValueError
-        If the model is another one, or, during a run, there are more factors than there is room for.
+        If the model has another form, or if during a run there are more factors than the maximum number.
 
     Notes
     -----
@@ -77,31 +44,7 @@ class SparseFactorGibbs(FeatureStep):
         "Supported is one observed FactorRows of the FeatureScores and FeatureLoadings of an IndianBuffet, on "
         "which nothing else depends; bs.models.sparse_factor_analysis and infinite_ica make these"
     )
-
-    @staticmethod
-    def part_of(model, feature) -> _Part:
-        """Collect scores, loadings and table around features."""
-        score, loading = children_of_kinds(model, feature, (FeatureScoresRV, FeatureLoadingsRV))
-        tables = children_of(model, score)
-        alone = len(tables) == 1 and is_op(tables[0], FactorRowsRV)
-        if not alone or children_of(model, loading) != tables:
-            raise NotRecognized(
-                f"{score.name!r} and {loading.name!r} do not make one FactorRows alone"
-            )
-        [table] = tables
-        first, second, *others = parameters(table)
-        if first is not score or second is not loading:
-            raise NotRecognized(
-                f"{table.name!r} is not made of {score.name!r} and {loading.name!r}"
-            )
-        if not parameters(score)[0] is parameters(loading)[0] is feature:
-            raise NotRecognized(
-                f"{score.name!r} and {loading.name!r} are not those of {feature.name!r} itself"
-            )
-        if any(depends_on(others, rv) for rv in (feature, score, loading)):
-            raise NotRecognized(f"the noise of {table.name!r} depends on its factors")
-        [seen] = Expressions(model, [others[-1]])(model.initial_point())
-        return _Part(feature, score, loading, table, seen)
+    recognise = staticmethod(sparse_factors_of)
 
     @staticmethod
     def tensors(part) -> list:
@@ -111,26 +54,26 @@ class SparseFactorGibbs(FeatureStep):
         return [*parameters(part.feature), scale, noise]
 
     def observe(self, part, x):
-        """Keep the table, which of its cells count, and the law of the scores."""
+        """Keep the table, which of its values were observed, and the distribution of the scores."""
         self.observed = np.ascontiguousarray(x, float)
         self.seen = np.broadcast_to(part.seen, x.shape) > 0
-        self.laplace = part.score.owner.op.law == "laplace"
+        self.laplace = part.score.owner.op.distribution == "laplace"
 
     def step(self, point):
         """Draw factors, scores and loadings once."""
-        from bayesstruct.features.kernels.sparse_factors import (
+        from bayesstruct.features.kernels.factor_loadings import (
             draw_factor_loadings,
             rescale_factors,
         )
 
         point = dict(point)
         feature, score, loading = self.names
-        *law, scale, noise = self.values(point)
-        law, scale = tuple(float(np.squeeze(v)) for v in law), float(np.squeeze(scale))
+        *process, scale, noise = self.values(point)
+        process, scale = tuple(float(np.squeeze(v)) for v in process), float(np.squeeze(scale))
         precision = self.seen / np.broadcast_to(noise, self.observed.shape) ** 2
         w, a = np.array(point[score], order="C"), np.array(point[loading], order="C")
-        used = self._scan(w, a, precision, law, scale)
-        used = self._split_and_merge(w, used, precision, law, scale)
+        used = self._scan(w, a, precision, process, scale)
+        used = self._split_and_merge(w, used, precision, process, scale)
         a[:] = 0.0
         a[:used] = draw_factor_loadings(self.rng, w[:, :used], self.observed, precision, scale)
         rescale_factors(self.rng, w[:, :used], a[:used], scale, self.laplace)
@@ -139,25 +82,25 @@ class SparseFactorGibbs(FeatureStep):
         point[feature] = (point[score] != 0).astype(np.int8)
         return point, [{"n_features": used}]
 
-    def _scan(self, w, a, precision, law, scale):
+    def _scan(self, w, a, precision, process, scale):
         """Draw factors and scores of all rows, in place; return the number of factors."""
         from bayesstruct.features.kernels.sparse_factors import scan_factors
 
-        process = np.array([self._new_rate(*law), *law[1:]])
+        rates = np.array([self._new_rate(*process), *process[1:]])
         used, rows = int(w.any(axis=0).sum()), self.rng.permutation(len(w))
-        numbers = rows, scale, process, self.laplace
+        numbers = rows, scale, rates, self.laplace
         used = scan_factors(self.rng, w, a, used, self.observed, precision, *numbers)
-        self._check_room(used >= 0)
+        self._check_number(used >= 0)
         return used
 
-    def _split_and_merge(self, w, used, precision, law, scale):
+    def _split_and_merge(self, w, used, precision, process, scale):
         """Try to split factors and to merge some, in place; return the number of factors."""
-        from bayesstruct.features.kernels.sparse_factors import split_or_merge
+        from bayesstruct.features.kernels.factor_splits import split_or_merge
 
-        new = w[:, :used]
+        new, numbers = w[:, :used], (scale, process, self.laplace)
         for _ in range(_MOVES):
-            new = split_or_merge(self.rng, new, self.observed, precision, scale, law, self.laplace)
-            self._check_room(new.shape[1] <= w.shape[1])
+            new = split_or_merge(self.rng, new, self.observed, precision, *numbers)
+            self._check_number(new.shape[1] <= w.shape[1])
         used = new.shape[1]
         w[:, :used], w[:, used:] = new.copy(), 0.0
         return used

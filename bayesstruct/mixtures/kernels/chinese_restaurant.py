@@ -1,4 +1,4 @@
-r"""Chinese restaurant processes: their law over partitions, and draws from it.
+r"""Chinese restaurant processes: their distribution over partitions, and draws from it.
 
 A partition of n objects is written as labels in the order of their appearance: the first object has label
 0, and an object that begins a cluster has the number of clusters before it. With mass :math:`\alpha`, object
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def check_mass(alpha) -> None:
+def check_mass(alpha: float) -> None:
     """Refuse a mass for which there is no such process.
 
     Raises
@@ -45,7 +45,7 @@ def check_mass(alpha) -> None:
         raise ValueError(f"`alpha` of a ChineseRestaurant must be finite and above 0, not {alpha}")
 
 
-def log_restaurant(counts, alpha) -> float:
+def log_restaurant(counts: np.ndarray, alpha: float) -> float:
     """Log probability of a partition with clusters of these sizes.
 
     Parameters
@@ -61,15 +61,15 @@ def log_restaurant(counts, alpha) -> float:
     )
 
 
-def mean_clusters(n, alpha) -> float:
+def mean_clusters(n: int, alpha: float) -> float:
     """Mean number of clusters of n objects."""
     return float((alpha / (alpha + np.arange(n))).sum())
 
 
-def draw_labels(rng, n, alpha) -> np.ndarray:
+def draw_labels(rng: np.random.Generator, n: int, alpha: float) -> np.ndarray:
     """Draw a partition of n objects, as labels in the order of their appearance.
 
-    To join a cluster in proportion to its size is to follow an earlier object, any of them alike.
+    Joining a cluster in proportion to its size is the same as following an earlier object chosen uniformly.
 
     Parameters
     ----------
@@ -95,14 +95,14 @@ def draw_labels(rng, n, alpha) -> np.ndarray:
 
 
 @kernel
-def relabel(labels, names):
+def relabel(labels: np.ndarray, names: np.ndarray) -> int:
     """Rename clusters in the order of their appearance, in place.
 
     Parameters
     ----------
     labels : (n,) int64, changed
     names : (K,) int64, changed
-        Returned with the new name of each old one, -1 for clusters that nothing is in.
+        Returned with the new name of each old one, -1 for empty clusters.
 
     Returns
     -------

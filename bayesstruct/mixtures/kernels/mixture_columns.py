@@ -7,7 +7,7 @@ In cluster k
     x_{ij} \sim N(\mu_{kj}, v_{kj}), \qquad \mu_{kj} \sim N(0, v_{kj} / \kappa_j), \qquad
     v_{kj} \sim \mathrm{IG}(a, b_j),
 
-so that a further row has, given the n rows of a cluster, independent Student laws with :math:`2 a + n` degrees
+so that a further row has, given the n rows of a cluster, independent Student distributions with :math:`2 a + n` degrees
 of freedom. Only counts, sums and sums of squares of a cluster are kept; columns come less their prior mean.
 
 References
@@ -28,7 +28,7 @@ from numba.experimental import structref
 from bayesstruct.core.jit import numpy_inner
 
 __all__ = [
-    "ColumnLaw",
+    "ColumnPrior",
     "add_row",
     "clear_cluster",
     "copy_cluster",
@@ -42,7 +42,7 @@ __all__ = [
 _LARGE = 1e200
 
 
-class ColumnLaw(NamedTuple):
+class ColumnPrior(NamedTuple):
     """Prior of means and variances of the columns in a cluster.
 
     Attributes
@@ -64,18 +64,18 @@ class ColumnLaw(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """What is kept of each of S clusters: counts, sums and squares, and the law of a further row.
+    """Statistics of each of S clusters: counts, sums and squares, and the predictive distribution of a further row.
 
     Attributes
     ----------
     x : (n, p) float64
         The rows.
     strength, shape, rate, gains
-        As in `ColumnLaw`.
+        As in `ColumnPrior`.
     count : (S,) int64
     total, square : (S, p) float64
     mean, inverse : (S, p) float64
-        Location, and 1 over (degrees of freedom times squared scale), of the Student laws.
+        Location, and 1 over (degrees of freedom times squared scale), of the Student distributions.
     constant : (S,) float64
         Sum of the logarithms of their constants.
     """
@@ -107,7 +107,7 @@ def _columns_of(*elements):
 structref.define_constructor(_columns_of, _ColumnsReference, _Columns._fields)
 
 
-def log_gains(shape, n) -> np.ndarray:
+def log_gains(shape: float, n: int) -> np.ndarray:
     """Return log Gamma(a + m/2 + 1/2) - log Gamma(a + m/2) for m = 0, ..., n."""
     from scipy.special import gammaln
 
@@ -117,7 +117,7 @@ def log_gains(shape, n) -> np.ndarray:
 
 @numpy_inner
 def _refresh(columns, k):
-    """Find the law of a further row of a cluster."""
+    """Compute the predictive distribution of a further row of a cluster."""
     p, n = columns.total.shape[1], columns.count[k]
     constant = p * columns.gains[n]
     for j in range(p):
@@ -132,7 +132,7 @@ def _refresh(columns, k):
 
 
 @numpy_inner
-def clear_cluster(columns, k):
+def clear_cluster(columns: object, k: int) -> None:
     """Empty a cluster."""
     columns.count[k] = 0
     for j in range(columns.total.shape[1]):
@@ -142,7 +142,7 @@ def clear_cluster(columns, k):
 
 
 @numpy_inner
-def copy_cluster(columns, source, target):
+def copy_cluster(columns: object, source: int, target: int) -> None:
     """Make a cluster the same as another."""
     columns.count[target] = columns.count[source]
     columns.constant[target] = columns.constant[source]
@@ -155,7 +155,7 @@ def copy_cluster(columns, source, target):
 
 
 @numpy_inner
-def add_row(columns, k, i, sign):
+def add_row(columns: object, k: int, i: int, sign: float) -> None:
     """Put row i into a cluster (sign 1), or take it out (-1)."""
     columns.count[k] += sign
     if columns.count[k] == 0:
@@ -169,7 +169,7 @@ def add_row(columns, k, i, sign):
 
 
 @numpy_inner
-def log_row(columns, k, i):
+def log_row(columns: object, k: int, i: int) -> float:
     """Log density of row i as a further row of a cluster."""
     row = columns.x[i]
     n = columns.count[k]
@@ -185,7 +185,7 @@ def log_row(columns, k, i):
 
 
 @numpy_inner
-def fill_columns(x, labels, law, size):
+def fill_columns(x: np.ndarray, labels: np.ndarray, prior: ColumnPrior, size: int):
     """Make clusters from labels; those from the largest label on are empty.
 
     Parameters
@@ -193,7 +193,7 @@ def fill_columns(x, labels, law, size):
     x : (n, p) float64
     labels : (n,) int64
         Below `size`.
-    law : ColumnLaw
+    prior : ColumnPrior
     size : int
         S.
 
@@ -204,10 +204,10 @@ def fill_columns(x, labels, law, size):
     p = x.shape[1]
     columns = _columns_of(
         x,
-        law.strength,
-        law.shape,
-        law.rate,
-        law.gains,
+        prior.strength,
+        prior.shape,
+        prior.rate,
+        prior.gains,
         np.zeros(size, np.int64),
         np.zeros((size, p)),
         np.zeros((size, p)),
@@ -227,7 +227,9 @@ def fill_columns(x, labels, law, size):
 
 
 @numpy_inner
-def draw_moments(rng, columns, k, mean, variance):
+def draw_moments(
+    rng: np.random.Generator, columns: object, k: int, mean: np.ndarray, variance: np.ndarray
+) -> None:
     """Draw means and variances of the columns of a cluster into two (p,) arrays."""
     n = columns.count[k]
     for j in range(mean.shape[0]):
@@ -240,7 +242,7 @@ def draw_moments(rng, columns, k, mean, variance):
 
 
 @numpy_inner
-def pick(rng, logs, count):
+def pick(rng: np.random.Generator, logs: np.ndarray, count: int) -> int:
     """Draw one of the first `count` in proportion to the exponentials of their weights, which change."""
     top = -np.inf
     for a in range(count):

@@ -6,12 +6,12 @@ a response whose log density depends on a linear predictor :math:`\eta_i = d_i^\
 
 **Labels** (Neal 2000, algorithm 8): while a row is without a cluster, there are some empty ones with
 coefficients from the prior; if the row was alone in its cluster, this is one of them. The row joins a cluster
-in proportion to its size, an empty one in proportion to an equal part of :math:`\alpha`, times what the
-cluster says of the row.
+in proportion to its size, an empty one in proportion to an equal part of :math:`\alpha`, times the
+predictive density of the row in the cluster.
 
 **Coefficients** (Murray, Adams and MacKay 2010): the present coefficients and a draw of their prior span an
-ellipse; points of it are proposed, nearer and nearer, until one is above a level drawn under the present
-likelihood.
+ellipse; points of it are proposed, closer and closer to the present coefficients, until the likelihood of one is
+above a level drawn below the present likelihood.
 
 References
 ----------
@@ -27,6 +27,7 @@ import numpy as np
 
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.mixtures.kernels.mixture_columns import (
+    ColumnPrior,
     add_row,
     draw_moments,
     fill_columns,
@@ -41,7 +42,7 @@ _MOST = 700.0
 
 
 class Responses(NamedTuple):
-    """Responses and what they depend on.
+    """Responses and their regressors.
 
     Attributes
     ----------
@@ -101,35 +102,37 @@ def _fresh(rng, coefficients, first, alone, deviation):
 
 @numpy_inner
 def _scan(rng, labels, order, data, columns, coefficients, log_alpha):
-    """Draw the labels of rows in turn; False if there is no room.
+    """Draw the labels of rows in turn; False if there are too many clusters.
 
     ``coefficients`` are those of clusters, then of those that are always empty.
     """
     family, design, response, offset, deviation = data
     size = coefficients.shape[0]
-    room = columns.count.shape[0] - 1
-    share = log_alpha - math.log(size - room)
+    max_clusters = columns.count.shape[0] - 1
+    share = log_alpha - math.log(size - max_clusters)
     logs, place = np.zeros(size), np.zeros(size, np.int64)
     for i in order:
         old = labels[i]
         add_row(columns, old, i, -1)
-        _fresh(rng, coefficients, room, old if columns.count[old] == 0 else -1, deviation)
+        _fresh(rng, coefficients, max_clusters, old if columns.count[old] == 0 else -1, deviation)
         active = 0
-        new = log_row(columns, room, i) + share
+        new = log_row(columns, max_clusters, i) + share
         for k in range(size):
-            if k < room and columns.count[k] == 0:
+            if k < max_clusters and columns.count[k] == 0:
                 continue
-            weight = math.log(columns.count[k]) + log_row(columns, k, i) if k < room else new
+            weight = (
+                math.log(columns.count[k]) + log_row(columns, k, i) if k < max_clusters else new
+            )
             eta = offset[i] + _predictor(design[i], coefficients[k])
             logs[active] = weight + _log_response(family, response[i], eta)
             place[active] = k
             active += 1
         k = place[pick(rng, logs, active)]
-        if k >= room:
+        if k >= max_clusters:
             chosen, k = k, 0
-            while k < room and columns.count[k] > 0:
+            while k < max_clusters and columns.count[k] > 0:
                 k += 1
-            if k == room:
+            if k == max_clusters:
                 return False
             for j in range(deviation.shape[0]):
                 coefficients[k, j] = coefficients[chosen, j]
@@ -174,7 +177,18 @@ def _move_coefficients(rng, data, members, coefficient):
 
 
 @numpy_kernel
-def scan_glm(rng, labels, order, x, law, data, alpha, coefficients, empty, moves):
+def scan_glm(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    order: np.ndarray,
+    x: np.ndarray,
+    prior: ColumnPrior,
+    data: Responses,
+    alpha: float,
+    coefficients: np.ndarray,
+    empty: int,
+    moves: int,
+) -> bool:
     """Draw the labels of all rows once, then the coefficients of clusters, in place.
 
     Parameters
@@ -186,7 +200,7 @@ def scan_glm(rng, labels, order, x, law, data, alpha, coefficients, empty, moves
         Rows in the order in which they are visited.
     x : (n, p) float64
         Columns less their prior means.
-    law : ColumnLaw
+    prior : ColumnPrior
     data : Responses
     alpha : float
     coefficients : (K, m) float64, changed
@@ -199,16 +213,16 @@ def scan_glm(rng, labels, order, x, law, data, alpha, coefficients, empty, moves
     Returns
     -------
     bool
-        False if there was not enough room: labels and coefficients are of no use then.
+        False if there were more clusters than the maximum number: labels and coefficients are not valid then.
     """
-    room, m = coefficients.shape
-    columns = fill_columns(x, labels, law, room + 1)
-    every = np.zeros((room + empty, m))
-    every[:room] = coefficients
+    max_clusters, m = coefficients.shape
+    columns = fill_columns(x, labels, prior, max_clusters + 1)
+    every = np.zeros((max_clusters + empty, m))
+    every[:max_clusters] = coefficients
     if not _scan(rng, labels, order, data, columns, every, math.log(alpha)):
         return False
     members = np.empty(labels.shape[0], np.int64)
-    for k in range(room):
+    for k in range(max_clusters):
         count = 0
         for i in range(labels.shape[0]):
             if labels[i] == k:
@@ -222,7 +236,13 @@ def scan_glm(rng, labels, order, x, law, data, alpha, coefficients, empty, moves
 
 
 @numpy_kernel
-def draw_columns(rng, labels, x, law, moments):
+def draw_columns(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    x: np.ndarray,
+    prior: ColumnPrior,
+    moments: np.ndarray,
+) -> None:
     """Draw means and variances of the columns given labels, in place; those of empty clusters are zero.
 
     Parameters
@@ -230,11 +250,11 @@ def draw_columns(rng, labels, x, law, moments):
     rng : numpy.random.Generator
     labels : (n,) int64
     x : (n, p) float64
-    law : ColumnLaw
+    prior : ColumnPrior
     moments : (2, K, p) float64, changed
     """
     moments[:] = 0.0
-    columns = fill_columns(x, labels, law, moments.shape[1])
+    columns = fill_columns(x, labels, prior, moments.shape[1])
     for k in range(moments.shape[1]):
         if columns.count[k] > 0:
             draw_moments(rng, columns, k, moments[0, k], moments[1, k])

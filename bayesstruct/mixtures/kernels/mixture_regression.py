@@ -14,7 +14,7 @@ Rows have columns as in :mod:`bayesstruct.mixtures.kernels.mixture_columns` and 
     \begin{pmatrix} \Lambda & 0 \\ 0 & 2 b \end{pmatrix} + \sum_i r_i r_i^\top
         = R^\top R, \qquad R = \begin{pmatrix} T & g \\ 0 & \rho \end{pmatrix}
 
-has all that is known of a cluster of n rows: the posterior mean of :math:`\beta` is :math:`T^{-1} g`, its
+contains all statistics of a cluster of n rows: the posterior mean of :math:`\beta` is :math:`T^{-1} g`, its
 covariance :math:`s (T^\top T)^{-1}`, and :math:`s \sim \mathrm{IG}(a + n/2, \rho^2 / 2)`. For a further row let
 :math:`R^\top w = r`, and q the sum of the squares of all but the last element of w. Then
 
@@ -23,12 +23,12 @@ covariance :math:`s (T^\top T)^{-1}`, and :math:`s \sim \mathrm{IG}(a + n/2, \rh
     p(y \mid d) = \frac{\Gamma(a_n + 1/2)}{\Gamma(a_n)} \bigl(\pi \rho^2 (1 + q)\bigr)^{-1/2}
         \Bigl(1 + \frac{w_m^2}{1 + q}\Bigr)^{-a_n - 1/2}, \qquad a_n = a + n / 2,
 
-a Student law; the formula in appendix A of Hannah, Blei and Powell (2011) is not a density. Rows come and go by
-updates of rank one.
+a Student distribution; the formula in appendix A of Hannah, Blei and Powell (2011) is not a density. Rows come and go
+by updates of rank one.
 
 **Labels.** A scan is Gibbs sampling (Neal 2000, algorithm 3). Then clusters are split and merged: two rows are
-chosen; if one cluster has both, the others of it are dealt out between two new ones, in random order and in
-proportion to what these predict; if not, the two clusters are made one (Dahl 2005). Both are accepted by
+chosen; if one cluster has both, its other rows are assigned to two new ones, in random order and in
+proportion to their predictive densities; if not, the two clusters are made one (Dahl 2005). Both are accepted by
 the rule of Metropolis and Hastings.
 
 References
@@ -59,12 +59,12 @@ from bayesstruct.mixtures.kernels.mixture_columns import (
     pick,
 )
 
-__all__ = ["RegressionLaw", "draw_parameters", "scan_labels"]
+__all__ = ["RegressionPrior", "draw_parameters", "scan_labels"]
 
 _TINY = 1e-300
 
 
-class RegressionLaw(NamedTuple):
+class RegressionPrior(NamedTuple):
     """Prior of coefficients and noise in a cluster.
 
     Attributes
@@ -83,7 +83,7 @@ class RegressionLaw(NamedTuple):
 
 
 class _Clusters(NamedTuple):
-    """What is kept of each of S clusters.
+    """Statistics of each of S clusters.
 
     Attributes
     ----------
@@ -92,11 +92,11 @@ class _Clusters(NamedTuple):
     rows : (n, m + 1) float64
         Regressors and response.
     shape, prior, gains
-        Of `RegressionLaw`; `prior` is its root.
+        Of `RegressionPrior`; `prior` is its root.
     root : (S, m + 1, m + 1) float64
         R.
     work : (m + 1,) float64
-        Room for a row.
+        Workspace for a row.
     """
 
     columns: object
@@ -186,50 +186,50 @@ def _log_predictive(clusters, k, i):
 
 
 @numpy_inner
-def _fill(labels, table, laws, size):
+def _fill(labels, table, priors, size):
     """Make clusters from labels."""
-    (x, rows), (column_law, law) = table, laws
+    (x, rows), (column_prior, prior) = table, priors
     m = rows.shape[1]
-    columns = fill_columns(x, labels, column_law, size)
+    columns = fill_columns(x, labels, column_prior, size)
     clusters = _clusters_of(
-        columns, rows, law.shape, law.root, law.gains, np.zeros((size, m, m)), np.zeros(m)
+        columns, rows, prior.shape, prior.root, prior.gains, np.zeros((size, m, m)), np.zeros(m)
     )
     for k in range(size):
         for j in range(m):
-            clusters.root[k, j, j] = law.root[j]
+            clusters.root[k, j, j] = prior.root[j]
     for i in range(x.shape[0]):
         _rotate(clusters.root[labels[i]], rows[i], 1.0, clusters.work)
     return clusters
 
 
 @numpy_inner
-def _empty(count, room):
-    """First cluster that nothing is in, or -1."""
-    for k in range(room):
+def _empty(count, max_clusters):
+    """First empty cluster, or -1."""
+    for k in range(max_clusters):
         if count[k] == 0:
             return k
     return -1
 
 
 @numpy_inner
-def _scan(rng, labels, order, clusters, log_alpha, room):
-    """Draw the labels of rows in turn; False if there is no room."""
+def _scan(rng, labels, order, clusters, log_alpha, max_clusters):
+    """Draw the labels of rows in turn; False if there are too many clusters."""
     count = clusters.columns.count
-    logs, place = np.zeros(room + 1), np.zeros(room + 1, np.int64)
+    logs, place = np.zeros(max_clusters + 1), np.zeros(max_clusters + 1, np.int64)
     for i in order:
         _move(clusters, labels[i], i, -1)
         active = 0
-        for k in range(room):
+        for k in range(max_clusters):
             if count[k] > 0:
                 place[active] = k
                 logs[active] = math.log(count[k]) + _log_predictive(clusters, k, i)
                 active += 1
-        # The cluster after the last is always empty: it says what a new one predicts.
-        logs[active] = log_alpha + _log_predictive(clusters, room, i)
+        # The cluster after the last is always empty: its predictive density is that of a new cluster.
+        logs[active] = log_alpha + _log_predictive(clusters, max_clusters, i)
         place[active] = -1
         k = place[pick(rng, logs, active + 1)]
         if k < 0:
-            k = _empty(count, room)
+            k = _empty(count, max_clusters)
             if k < 0:
                 return False
         labels[i] = k
@@ -239,7 +239,7 @@ def _scan(rng, labels, order, clusters, log_alpha, room):
 
 @numpy_inner
 def _deal(rng, labels, rest, clusters, first, second, forced):
-    """Deal rows out between two clusters, in proportion to what they predict.
+    """Assign rows to two clusters, in proportion to their predictive densities.
 
     With `forced` not negative, rows that have this label go to the first cluster and others to the
     second: the same, as if it had been drawn.
@@ -247,7 +247,7 @@ def _deal(rng, labels, rest, clusters, first, second, forced):
     Returns
     -------
     tuple of float
-        Log density of the rows as they are dealt out, and log probability of dealing them so.
+        Log density of the rows as they are assigned, and log probability of assigning them so.
     """
     count = clusters.columns.count
     density, chance = 0.0, 0.0
@@ -300,8 +300,8 @@ def _others(rng, labels, i, j):
 
 
 @numpy_inner
-def _split_or_merge(rng, labels, clusters, log_alpha, room):
-    """Propose to split a cluster or to merge two; False if there is no room for an accepted split."""
+def _split_or_merge(rng, labels, clusters, log_alpha, max_clusters):
+    """Propose to split a cluster or to merge two; False if an accepted split makes too many clusters."""
     n, count = labels.shape[0], clusters.columns.count
     i = int(rng.random() * n)
     j = int(rng.random() * (n - 1))
@@ -309,7 +309,7 @@ def _split_or_merge(rng, labels, clusters, log_alpha, room):
     old, other = labels[i], labels[j]
     split = old == other
     rest = _others(rng, labels, i, j)
-    first, second, whole = room + 1, room + 2, room + 3
+    first, second, whole = max_clusters + 1, max_clusters + 2, max_clusters + 3
     for k in range(first, whole + 1):
         _clear(clusters, k)
     # The rows in the same order in both ways of seating them; row i alone is in both.
@@ -325,7 +325,7 @@ def _split_or_merge(rng, labels, clusters, log_alpha, room):
     gain += math.lgamma(count[first]) + math.lgamma(count[second]) - math.lgamma(count[whole])
     accepted = math.log(rng.random()) < (gain if split else -gain)
     if split:
-        new = _empty(count, room) if accepted else old
+        new = _empty(count, max_clusters) if accepted else old
         for t in rest:
             labels[t] = new if labels[t] == -2 else old
         if not accepted:
@@ -345,50 +345,67 @@ def _split_or_merge(rng, labels, clusters, log_alpha, room):
 
 
 @numpy_kernel
-def scan_labels(rng, labels, order, table, laws, alpha, room, moves):
+def scan_labels(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    order: np.ndarray,
+    table: tuple,
+    priors: tuple,
+    alpha: float,
+    max_clusters: int,
+    moves: int,
+) -> bool:
     """Draw the labels of all rows once, in place, then propose splits and merges.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     labels : (n,) int64, changed
-        Below `room`, in any order.
+        Below `max_clusters`, in any order.
     order : (m,) int64
         Rows in the order in which they are visited.
     table : tuple of (n, p) and (n, m + 1) float64
         Columns less their prior means; regressors, the last of them the response less its prior mean.
-    laws : tuple of ColumnLaw and RegressionLaw
+    priors : tuple of ColumnPrior and RegressionPrior
     alpha : float
-    room : int
-        Clusters that there is room for.
+    max_clusters : int
+        Maximum number of clusters.
     moves : int
         Proposals of splits and merges.
 
     Returns
     -------
     bool
-        False if there was not enough room: the labels are of no use then.
+        False if there were more clusters than the maximum number: the labels are not valid then.
     """
-    # One cluster is always empty, three are room for proposals.
-    clusters = _fill(labels, table, laws, room + 4)
+    # One more cluster is always empty, and three are for proposals.
+    clusters = _fill(labels, table, priors, max_clusters + 4)
     log_alpha = math.log(alpha)
-    if not _scan(rng, labels, order, clusters, log_alpha, room):
+    if not _scan(rng, labels, order, clusters, log_alpha, max_clusters):
         return False
     for _ in range(moves if labels.shape[0] > 1 else 0):
-        if not _split_or_merge(rng, labels, clusters, log_alpha, room):
+        if not _split_or_merge(rng, labels, clusters, log_alpha, max_clusters):
             return False
     return True
 
 
 @numpy_kernel
-def draw_parameters(rng, labels, table, laws, moments, coefficients, noise):
+def draw_parameters(
+    rng: np.random.Generator,
+    labels: np.ndarray,
+    table: tuple,
+    priors: tuple,
+    moments: np.ndarray,
+    coefficients: np.ndarray,
+    noise: np.ndarray,
+) -> None:
     """Draw the parameters of clusters given labels, in place; those of empty ones are zero.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     labels : (n,) int64
-    table, laws : tuple
+    table, priors : tuple
         As in :func:`scan_labels`.
     moments : (2, K, p) float64, changed
         Means, less their prior means, and variances of the columns.
@@ -397,7 +414,7 @@ def draw_parameters(rng, labels, table, laws, moments, coefficients, noise):
     noise : (K,) float64, changed
         Variances of the response.
     """
-    clusters = _fill(labels, table, laws, coefficients.shape[0])
+    clusters = _fill(labels, table, priors, coefficients.shape[0])
     moments[:] = 0.0
     coefficients[:] = 0.0
     noise[:] = 0.0
@@ -408,7 +425,7 @@ def draw_parameters(rng, labels, table, laws, moments, coefficients, noise):
             continue
         draw_moments(rng, clusters.columns, k, moments[0, k], moments[1, k])
         root = clusters.root[k]
-        noise[k] = 0.5 * root[m, m] ** 2 / rng.standard_gamma(laws[1].shape + 0.5 * n)
+        noise[k] = 0.5 * root[m, m] ** 2 / rng.standard_gamma(priors[1].shape + 0.5 * n)
         deviation = math.sqrt(noise[k])
         for j in range(m - 1, -1, -1):
             value = root[j, m] + deviation * rng.standard_normal()

@@ -1,50 +1,50 @@
 r"""Partitions of objects into any number of clusters.
 
-See :mod:`bayesstruct.mixtures.kernels.chinese_restaurant` for the law.
+See :mod:`bayesstruct.mixtures.kernels.chinese_restaurant` for the distribution.
 """
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Discrete, SymbolicRandomVariable
+from pymc.distributions.distribution import Discrete
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
-from bayesstruct.features.priors.indian_buffet import positive_number
+from bayesstruct.features.priors.indian_buffet import constant_number
 
-__all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_room"]
+__all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_max_clusters"]
 
 
-def default_room(n, alpha) -> int:
+def default_max_clusters(n: int, alpha: float) -> int:
     """Return a number of clusters that a draw of the prior exceeds with probability below 1e-6."""
     from scipy.stats import poisson
 
     from bayesstruct.mixtures.kernels.chinese_restaurant import mean_clusters
 
-    # One cluster there always is; the others are a sum of independent 0/1 variables, whose tail is
-    # below that of a Poisson variable with their mean (Hoeffding 1956).
+    # There is always one cluster; the number of others is a sum of independent 0/1 variables, whose tail
+    # is below that of a Poisson variable with the same mean (Hoeffding 1956).
     others = poisson.isf(1e-6, mean_clusters(n, alpha) - 1.0) + 2 if n > 1 else 0
     return int(min(max(1 + others, 5), n))
 
 
-class _Law:
-    """Draws of labels."""
+@dataclass(frozen=True)
+class _Labels:
+    """Draws of the labels of n objects."""
 
-    dtype = "int64"
-    ndims = (0,)
+    n: int
+    max_clusters: int
+    dtype: ClassVar = "int64"
+    ndims: ClassVar = (0,)
 
-    def __init__(self, n, room):
-        self.shape, self.room = (n,), room
-
-    def __eq__(self, other):
-        return type(other) is type(self) and (other.shape, other.room) == (self.shape, self.room)
-
-    def __hash__(self):
-        return hash((type(self), self.shape, self.room))
+    @property
+    def shape(self):
+        return (self.n,)
 
     def __call__(self, rng, out, alpha):
         from bayesstruct.mixtures.kernels.chinese_restaurant import check_mass, draw_labels
@@ -52,35 +52,29 @@ class _Law:
         check_mass(float(alpha))
         for labels in out:
             labels[:] = draw_labels(rng, len(labels), float(alpha))
-            if (used := labels.max() + 1) > self.room:
+            if (used := labels.max() + 1) > self.max_clusters:
                 raise ValueError(
-                    f"a draw of ChineseRestaurant has {used} clusters, and there is room for "
-                    f"{self.room}: set `truncation` to more"
+                    f"a draw of ChineseRestaurant has {used} clusters, more than the maximum number "
+                    f"{self.max_clusters}: set `max_clusters` to more"
                 )
 
 
-class ChineseRestaurantRV(SymbolicRandomVariable):
+class ChineseRestaurantRV(GraphRV):
     """Labels of a partition, in the order of their appearance."""
 
     extended_signature = "[rng],[size],()->[rng],(n)"
     _print_name = ("ChineseRestaurant", "\\operatorname{ChineseRestaurant}")
 
-    def __init__(self, *args, law, **kwargs):
-        self.law = law
-        super().__init__(*args, **kwargs)
+    options = ("objects", "max_clusters")
 
     @classmethod
-    def rv_op(cls, alpha, *, law, size=None, rng=None):
+    def build(cls, rng, size, alpha, *, objects, max_clusters):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, seed = seed_from(rng)
-        lengths, batch = batch_of(size, [alpha], law.ndims)
-        draw = SeededDraw(law, batch)(seed, lengths, alpha)
-        return cls(inputs=[rng, size, alpha], outputs=[next_rng, draw], law=law)(rng, size, alpha)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, law=self.law)
+        labels = _Labels(objects, max_clusters)
+        lengths, batch = batch_of(size, [alpha], labels.ndims)
+        draw = SeededDraw(labels, batch)(seed, lengths, alpha)
+        return next_rng, draw
 
 
 class ChineseRestaurant(Discrete):
@@ -104,9 +98,9 @@ class ChineseRestaurant(Discrete):
         :math:`1 / (1 + \alpha)`.
     observations : int
         n.
-    truncation : int, optional
-        Clusters that there is room for. The law is not cut: a draw with more of them is an error, which
-        says so. By default a draw from the prior has more with probability below 1e-6, which takes an
+    max_clusters : int, optional
+        Maximum number of clusters. The distribution is not truncated: a draw with more clusters raises an
+        error. By default a draw from the prior has more with probability below 1e-6, which requires an
         `alpha` that is a number.
     **kwargs
         ``dims`` and the like.
@@ -114,7 +108,7 @@ class ChineseRestaurant(Discrete):
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of range, or a draw has more clusters than there is room for.
+        If a parameter is out of range, or a draw has more clusters than the maximum number.
 
     References
     ----------
@@ -127,31 +121,30 @@ class ChineseRestaurant(Discrete):
 
         with pm.Model():
             alpha = pm.Gamma("alpha", 1, 1)
-            cluster = bs.ChineseRestaurant("cluster", alpha, observations=100, truncation=30)
+            cluster = bs.ChineseRestaurant("cluster", alpha, observations=100, max_clusters=30)
     """
 
     rv_type = ChineseRestaurantRV
     rv_op = ChineseRestaurantRV.rv_op
 
     @classmethod
-    def dist(cls, alpha, *, observations, truncation=None, **kwargs):
+    def dist(cls, alpha, *, observations, max_clusters=None, **kwargs):
         """Create the distribution without a model."""
         from bayesstruct.mixtures.kernels.chinese_restaurant import check_mass
 
         n = whole_number("observations", observations, 1)
         alpha = as_float(alpha)
-        known = positive_number(alpha)
+        known = constant_number(alpha)
         if known is not None:
             check_mass(known)
-        if truncation is None:
+        if max_clusters is None:
             if known is None:
                 raise ValueError(
-                    "`truncation`, the number of clusters that there is room for, must be given where "
-                    "alpha is random"
+                    "`max_clusters`, the maximum number of clusters, must be given if alpha is random"
                 )
-            truncation = default_room(n, known)
-        law = _Law(n, whole_number("truncation", truncation, 1))
-        return super().dist([alpha], law=law, **kwargs)
+            max_clusters = default_max_clusters(n, known)
+        most = whole_number("max_clusters", max_clusters, 1)
+        return super().dist([alpha], objects=n, max_clusters=most, **kwargs)
 
     def support_point(rv, *_):
         """Return one cluster that has all objects."""
@@ -161,9 +154,9 @@ class ChineseRestaurant(Discrete):
 @_logprob.register(ChineseRestaurantRV)
 def _restaurant_logp(op, values, rng, size, alpha, **kwargs):
     (value,) = values
-    [n], room = op.law.shape, op.law.room
+    n = op.objects
     value = pt.specify_shape(value, (*(None,) * (value.type.ndim - 1), n))
-    member = pt.eq(value[..., None], np.arange(room))
+    member = pt.eq(value[..., None], np.arange(op.max_clusters))
     counts = member.sum(axis=-2).astype("float64")
     used = pt.gt(counts, 0.0)
     sizes = pt.where(used, pt.gammaln(pt.maximum(counts, 1.0)), 0.0).sum(axis=-1)

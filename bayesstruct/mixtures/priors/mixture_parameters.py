@@ -1,14 +1,13 @@
-r"""Parameters of the clusters of a partition, zero for clusters that nothing is in."""
+r"""Parameters of the clusters of a partition, zero for empty clusters."""
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
 
@@ -18,24 +17,21 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 
 def _used(cluster, components):
-    """Whether something is in each cluster, (..., K)."""
+    """Whether each cluster has an object, (..., K)."""
     return pt.eq(cluster[..., None], pt.arange(components)).any(axis=-2)
 
 
-class ClusterVariancesRV(SymbolicRandomVariable):
+class ClusterVariancesRV(GraphRV):
     """Variances of clusters, zero for those that are not used."""
 
     extended_signature = "[rng],[size],(n),(),(d)->[rng],(k,d)"
     _print_name = ("ClusterVariances", "\\operatorname{ClusterVariances}")
 
-    def __init__(self, *args, components, **kwargs):
-        self.components = components
-        super().__init__(*args, **kwargs)
+    options = ("components",)
 
     @classmethod
-    def rv_op(cls, cluster, shape, rate, *, components, size=None, rng=None):
+    def build(cls, rng, size, cluster, shape, rate, *, components):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         used = _used(cluster, components)[..., None]
         power = shape[..., None, None]
         scale = rate[..., None, :]
@@ -45,16 +41,11 @@ class ClusterVariancesRV(SymbolicRandomVariable):
             power, scale=1.0, size=lengths, rng=rng, return_next_rng=True
         )
         draw = pt.where(used, scale / gamma, 0.0)
-        inputs = [rng, size, cluster, shape, rate]
-        return cls(inputs=inputs, outputs=[next_rng, draw], components=components)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, components=self.components)
+        return next_rng, draw
 
 
 class ClusterVariances(Continuous):
-    r"""Variances in each cluster, of inverse gamma law where something is in it.
+    r"""Variances in each cluster, inverse-gamma for clusters that are used.
 
     .. math:: v_{kj} \sim \mathrm{IG}(a, b_j) \text{ if cluster k is used}, \qquad v_{kj} = 0 \text{ if not}
 
@@ -68,7 +59,7 @@ class ClusterVariances(Continuous):
     beta : (d,) tensor_like of float
         b, above 0, the scale: the mean of a variance is b / (a - 1).
     components : int
-        K, clusters that there is room for.
+        K, maximum number of clusters.
     **kwargs
         ``dims`` and the like.
 
@@ -108,16 +99,15 @@ def _variances_logp(op, values, rng, size, cluster, shape, rate, **kwargs):
     return pt.where(used, slab, spike).sum(axis=(-1, -2))
 
 
-class ClusterNormalsRV(SymbolicRandomVariable):
+class ClusterNormalsRV(GraphRV):
     """Normal parameters of clusters, zero for those that are not used."""
 
     extended_signature = "[rng],[size],(n),(k,e),(d),(d)->[rng],(k,d)"
     _print_name = ("ClusterNormals", "\\operatorname{ClusterNormals}")
 
     @classmethod
-    def rv_op(cls, cluster, variance, location, strength, *, size=None, rng=None):
+    def build(cls, rng, size, cluster, variance, location, strength):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         k = variance.shape[-2]
         used = _used(cluster, k)[..., None]
         mean = location[..., None, :]
@@ -126,12 +116,11 @@ class ClusterNormalsRV(SymbolicRandomVariable):
         lengths = full if rv_size_is_none(size) else (*size, k, location.shape[-1])
         next_rng, normal = pt.random.normal(0.0, 1.0, size=lengths, rng=rng, return_next_rng=True)
         draw = pt.where(used, mean + deviation * normal, 0.0)
-        inputs = [rng, size, cluster, variance, location, strength]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 class ClusterNormals(Continuous):
-    r"""Means or coefficients in each cluster, normal where something is in it.
+    r"""Means or coefficients in each cluster, normal for clusters that are used.
 
     .. math::
 
@@ -144,11 +133,11 @@ class ClusterNormals(Continuous):
     cluster : TensorVariable
         (n,) labels, a :class:`ChineseRestaurant`.
     variance : (K, d) or (K, 1) tensor_like of float
-        v; only what is used of it matters.
+        v; only the rows of clusters that are used matter.
     location : (d,) tensor_like of float
         m.
     strength : (d,) tensor_like of float
-        :math:`\kappa`, above 0: the prior of a mean counts as so many rows.
+        :math:`\kappa`, above 0: number of rows that the prior of a mean counts as.
     **kwargs
         ``dims`` and the like.
 

@@ -1,14 +1,13 @@
-r"""Rows of a table given the clusters that they are in: columns, and a response that depends on them."""
+r"""Rows of a table given their clusters: columns, and a response that depends on them."""
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, Discrete, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous, Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.tensors import as_float
 
 __all__ = [
@@ -26,10 +25,10 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 
 def _of_row(values, cluster):
-    """Take what belongs to the cluster of each row from values of shape (..., K, d)."""
+    """Take the values of the cluster of each row from an array of shape (..., K, d)."""
     if values.type.ndim == 2:
         return values[cluster]
-    # In a batch, a product with indicators broadcasts as it has to.
+    # In a batch, a product with indicators broadcasts correctly.
     chosen = pt.eq(cluster[..., None], pt.arange(values.shape[-2])).astype("float64")
     return (chosen[..., None] * values).sum(axis=-2)
 
@@ -40,16 +39,15 @@ def _predictor(x, cluster, coefficient, centre):
     return of_row[..., 0] + ((x - centre) * of_row[..., 1:]).sum(axis=-1)
 
 
-class ClusterRowsRV(SymbolicRandomVariable):
+class ClusterRowsRV(GraphRV):
     """Rows of independent normal columns given their clusters."""
 
     extended_signature = "[rng],[size],(),(k,d),(k,d)->[rng],(d)"
     _print_name = ("ClusterRows", "\\operatorname{ClusterRows}")
 
     @classmethod
-    def rv_op(cls, cluster, mean, variance, *, size=None, rng=None):
+    def build(cls, rng, size, cluster, mean, variance):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         shape = None if rv_size_is_none(size) else (*size, mean.shape[-1])
         next_rng, draw = pt.random.normal(
             _of_row(mean, cluster),
@@ -58,8 +56,7 @@ class ClusterRowsRV(SymbolicRandomVariable):
             rng=rng,
             return_next_rng=True,
         )
-        inputs = [rng, size, cluster, mean, variance]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 class ClusterRows(Continuous):
@@ -79,16 +76,13 @@ class ClusterRows(Continuous):
 
     rv_type = ClusterRowsRV
     rv_op = ClusterRowsRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, cluster, mean, variance, **kwargs):
         """Create the distribution without a model."""
         params = [pt.as_tensor_variable(cluster), as_float(mean), as_float(variance)]
         return super().dist(params, **kwargs)
-
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape)
 
 
 @_logprob.register(ClusterRowsRV)
@@ -99,16 +93,15 @@ def _rows_logp(op, values, rng, size, cluster, mean, variance, **kwargs):
     return -0.5 * (step**2 / spread + pt.log(spread) + _LOG_2PI).sum(axis=-1)
 
 
-class ClusterResponseRV(SymbolicRandomVariable):
+class ClusterResponseRV(GraphRV):
     """Normal responses given rows and their clusters."""
 
     extended_signature = "[rng],[size],(d),(),(k,m),(d),(k,e)->[rng],()"
     _print_name = ("ClusterResponse", "\\operatorname{ClusterResponse}")
 
     @classmethod
-    def rv_op(cls, x, cluster, coefficient, centre, variance, *, size=None, rng=None):
+    def build(cls, rng, size, x, cluster, coefficient, centre, variance):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, draw = pt.random.normal(
             _predictor(x, cluster, coefficient, centre),
             pt.sqrt(_of_row(variance, cluster)[..., 0]),
@@ -116,8 +109,7 @@ class ClusterResponseRV(SymbolicRandomVariable):
             rng=rng,
             return_next_rng=True,
         )
-        inputs = [rng, size, x, cluster, coefficient, centre, variance]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 class ClusterResponse(Continuous):
@@ -134,7 +126,7 @@ class ClusterResponse(Continuous):
     coefficient : (K, d + 1) tensor_like of float
         Intercept first.
     centre : (d,) tensor_like of float
-        What is taken from the columns.
+        Subtracted from the columns.
     variance : (K, 1) tensor_like of float
     **kwargs
         ``observed``, ``dims`` and the like.
@@ -142,6 +134,7 @@ class ClusterResponse(Continuous):
 
     rv_type = ClusterResponseRV
     rv_op = ClusterResponseRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, x, cluster, coefficient, centre, variance, **kwargs):
@@ -149,10 +142,6 @@ class ClusterResponse(Continuous):
         x, coefficient, centre, variance = (as_float(v) for v in (x, coefficient, centre, variance))
         cluster = pt.as_tensor_variable(cluster)
         return super().dist([x, cluster, coefficient, centre, variance], **kwargs)
-
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape)
 
 
 @_logprob.register(ClusterResponseRV)
@@ -163,7 +152,7 @@ def _response_logp(op, values, rng, size, x, cluster, coefficient, centre, varia
     return -0.5 * (step**2 / spread + pt.log(spread) + _LOG_2PI)
 
 
-class ClusterBinaryRV(SymbolicRandomVariable):
+class ClusterBinaryRV(GraphRV):
     """Responses of 0 and 1 given rows and their clusters."""
 
     extended_signature = "[rng],[size],(d),(),(k,m),(d)->[rng],()"
@@ -175,17 +164,15 @@ class ClusterBinaryRV(SymbolicRandomVariable):
         return pt.random.bernoulli(pt.sigmoid(predictor), **options)
 
     @classmethod
-    def rv_op(cls, x, cluster, coefficient, centre, *, size=None, rng=None):
+    def build(cls, rng, size, x, cluster, coefficient, centre):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
         next_rng, draw = cls.noise(
             _predictor(x, cluster, coefficient, centre),
             size=None if rv_size_is_none(size) else size,
             rng=rng,
             return_next_rng=True,
         )
-        inputs = [rng, size, x, cluster, coefficient, centre]
-        return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+        return next_rng, draw
 
 
 class ClusterCountRV(ClusterBinaryRV):
@@ -218,16 +205,13 @@ class ClusterBinary(Discrete):
 
     rv_type = ClusterBinaryRV
     rv_op = ClusterBinaryRV.rv_op
+    support_point = zeros_like_draw
 
     @classmethod
     def dist(cls, x, cluster, coefficient, centre, **kwargs):
         """Create the distribution without a model."""
         x, coefficient, centre = (as_float(v) for v in (x, coefficient, centre))
         return super().dist([x, pt.as_tensor_variable(cluster), coefficient, centre], **kwargs)
-
-    def support_point(rv, *_):
-        """Return zeros."""
-        return pt.zeros(rv.shape, dtype=rv.dtype)
 
 
 class ClusterCount(ClusterBinary):

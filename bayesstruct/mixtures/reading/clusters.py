@@ -1,11 +1,10 @@
-"""The posterior of partitions: who is with whom, which clusters there are, what holds in them."""
+"""Tables of partitions: which rows are together, which clusters there are, and their coefficients."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.features.reading.posterior import (
     FeaturePosterior,
     draws_with,
@@ -14,9 +13,11 @@ from bayesstruct.features.reading.posterior import (
 )
 from bayesstruct.features.reading.tables import MOST_ROWS, feature_summaries, matched_table
 from bayesstruct.graphs.groups import SAMPLE_DIMS, group_dataset
+from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["cluster_coefficients", "cluster_table", "co_clustering"]
 
@@ -44,10 +45,10 @@ def _read(idata, var_name, group="posterior") -> FeaturePosterior:
     return FeaturePosterior(member, None, names, None)
 
 
-def co_clustering(idata, *, var_name: str = CLUSTER) -> "pd.DataFrame":
+def co_clustering(idata: "xr.DataTree", *, var_name: str = CLUSTER) -> "pd.DataFrame":
     """Posterior probability that two rows are in one cluster.
 
-    Needs no matching of clusters: it is the same in whatever order they come.
+    This does not require matching: it does not depend on the labels of the clusters.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def co_clustering(idata, *, var_name: str = CLUSTER) -> "pd.DataFrame":
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not such a result, or has too many rows.
+        If `idata` is not such a result, or has too many rows.
 
     Examples
     --------
@@ -81,7 +82,11 @@ def co_clustering(idata, *, var_name: str = CLUSTER) -> "pd.DataFrame":
 
 
 def cluster_table(
-    idata, *, hdi_prob: float = 0.94, overlap: float = 0.5, var_name: str = CLUSTER
+    idata: "xr.DataTree",
+    *,
+    ci_prob: float | None = None,
+    overlap: float = 0.5,
+    var_name: str = CLUSTER,
 ) -> "pd.DataFrame":
     r"""Summarise every cluster of a model with a partition.
 
@@ -89,39 +94,39 @@ def cluster_table(
     ----------
     idata : xarray.DataTree
         Result of a model with a partition, such as :func:`bayesstruct.models.dp_glm`.
-    hdi_prob : float, between 0 and 1
-        Probability of the highest-density interval.
+    ci_prob : float, optional
+        Probability of the highest-density intervals; by default ``arviz.rcParams["stats.ci_prob"]``.
     overlap : float, default 0.5
-        In (0, 1]: a cluster of a draw is one of the reference only if their Dice coefficient, twice the rows
-        that both have over the sum of the rows that each has, is at least this.
+        In (0, 1]: a cluster of a draw is matched to one of the reference only if their Dice coefficient, twice the
+        number of rows in both over the sum of their numbers of rows, is at least this.
     var_name : str, default "cluster"
 
     Returns
     -------
     pandas.DataFrame
-        One row a cluster of the reference draw, named 1, 2, ... from the largest on, with
+        One row for each cluster of the reference draw, named 1, 2, ... in decreasing order of size, with
 
         probability
             Share of the draws that have the cluster.
         size, hdi_low, hdi_high
-            Number of its rows, in the draws in which it is there.
+            Number of its rows, over the draws that have the cluster.
         ess, r_hat
-            Of the 0/1 indicator that a draw has the cluster.
+            Effective sample size and R-hat of the 0/1 indicator that a draw has the cluster.
 
         ``attrs`` has the ``reference`` draw (chain, draw) and ``unmatched``, the mean number of clusters
-        of a draw that are none of these.
+        of a draw that are not matched to any of these.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not such a result, or an option is out of range.
+        If `idata` is not such a result, or an option is out of range.
 
     Notes
     -----
-    Clusters have no order and no names, so that posterior means label by label mean nothing. Here one draw
-    names them: the one whose matrix of who is with whom is closest to the posterior mean of that matrix, the
-    least-squares clustering of Dahl (2006). The clusters of any other draw are matched to it one to one, so
-    as to make the sum of their Dice coefficients as large as it can be.
+    Clusters have no order and no names, so that posterior means of single labels are meaningless. Clusters are named
+    after those of a reference draw: the one whose co-clustering matrix is closest to the posterior mean of that
+    matrix, the least-squares clustering of Dahl (2006). The clusters of any other draw are matched to them one to
+    one, so that the sum of their Dice coefficients is largest.
 
     References
     ----------
@@ -132,14 +137,18 @@ def cluster_table(
     --------
     >>> cluster_table(idata).query("probability > 0.5")  # doctest: +SKIP
     """
-    check_probability("hdi_prob", hdi_prob)
+    ci_prob = interval_probability(ci_prob)
     posterior = _read(idata, var_name)
     size = posterior.flat.sum(axis=1)
-    return matched_table(posterior, overlap, hdi_prob, size, ("cluster", "size"))
+    return matched_table(posterior, overlap, ci_prob, size, ("cluster", "size"))
 
 
 def cluster_coefficients(
-    idata, *, hdi_prob: float = 0.94, overlap: float = 0.5, var_name: str = CLUSTER
+    idata: "xr.DataTree",
+    *,
+    ci_prob: float | None = None,
+    overlap: float = 0.5,
+    var_name: str = CLUSTER,
 ) -> "pd.DataFrame":
     """Summarise the coefficients of each cluster of a mixture of regressions.
 
@@ -147,7 +156,7 @@ def cluster_coefficients(
     ----------
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.dp_glm`.
-    hdi_prob : float, between 0 and 1
+    ci_prob : float, optional
     overlap : float, default 0.5
     var_name : str, default "cluster"
         All as in :func:`cluster_table`, whose names of clusters these are.
@@ -155,13 +164,13 @@ def cluster_coefficients(
     Returns
     -------
     pandas.DataFrame
-        One row a cluster and term: ``cluster``, ``term``, and ``mean``, ``hdi_low`` and ``hdi_high`` of the
+        One row for each cluster and term: ``cluster``, ``term``, and ``mean``, ``hdi_low`` and ``hdi_high`` of the
         coefficient in the draws that have the cluster.
 
     Raises
     ------
     TypeError, ValueError
-        When `idata` is not such a result, or an option is out of range.
+        If `idata` is not such a result, or an option is out of range.
 
     Examples
     --------
@@ -171,7 +180,7 @@ def cluster_coefficients(
     """
     import pandas as pd
 
-    check_probability("hdi_prob", hdi_prob)
+    ci_prob = interval_probability(ci_prob)
     posterior = _read(idata, var_name)
     draws = group_dataset(idata, "posterior")
     if COEFFICIENT not in draws:
@@ -183,7 +192,7 @@ def cluster_coefficients(
     picked = matched.pick(values.values.reshape(-1, *values.shape[2:]))
     k, d = picked.shape[1:]
     parts = [
-        feature_summaries(picked[:, a], matched.present[:, [a] * d], hdi_prob) for a in range(k)
+        feature_summaries(picked[:, a], matched.present[:, [a] * d], ci_prob) for a in range(k)
     ]
     mean, low, high = np.array(parts).reshape(k, 3, d).transpose(1, 0, 2).reshape(3, -1)
     return pd.DataFrame(

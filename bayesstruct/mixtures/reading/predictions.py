@@ -7,9 +7,9 @@ A new row x with response y has the density
     p(x, y) = \frac{1}{n + \alpha} \Bigl(\sum_k n_k f(x \mid \theta_k) f(y \mid x, \theta_k)
         + \alpha \int f(x \mid \theta) f(y \mid x, \theta) \, dG_0(\theta)\Bigr),
 
-averaged over draws of everything. The law of y given x is the ratio of that and the same without y: draws count
-in proportion to what they say of x. (Equation 6 of Hannah, Blei and Powell averages the ratios of single draws,
-as if x said nothing about the clusters.)
+averaged over posterior draws. The distribution of y given x is the ratio of that average and of the same average
+without y: draws count in proportion to the density of x. (Equation 6 of Hannah, Blei and Powell averages the ratios
+of single draws, as if x carried no information about the clusters.)
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,18 @@ import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset
+from bayesstruct.mixtures.reading.records import MixturePrior
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["mixture_predictions"]
 
 _NODES = 50
 
 
-def mixture_predictions(idata, new_data) -> "pd.DataFrame":
+def mixture_predictions(idata: "xr.DataTree", new_data) -> "pd.DataFrame":
     """Predict responses of new rows from a mixture of regressions.
 
     Parameters
@@ -36,7 +38,7 @@ def mixture_predictions(idata, new_data) -> "pd.DataFrame":
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.dp_glm`.
     new_data : DataFrame or (r, d) array_like
-        Predictors. A table with names is read by these, and may have other columns; without names the
+        Predictors. Columns of a table with names are matched by name, and there may be others; without names the
         columns are those of the model in their order.
 
     Returns
@@ -45,15 +47,15 @@ def mixture_predictions(idata, new_data) -> "pd.DataFrame":
         One row a new row, with
 
         mean, sd
-            Of the response given the predictors, over the posterior: noise included.
+            Posterior predictive mean and standard deviation of the response given the predictors, noise included.
         new_cluster
-            Probability that the row is in a cluster of its own: far from all others, predictions are those
+            Probability that the row is in a new cluster: far from all observed rows, predictions are those
             of the prior.
 
     Raises
     ------
     TableError
-        If a column is absent, or a cell is missing or infinite.
+        If a column is absent, or a value is missing or infinite.
     TypeError, ValueError
         If `idata` is not such a result.
 
@@ -73,10 +75,10 @@ def mixture_predictions(idata, new_data) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    result = _Result.read(idata)
+    result = MixtureDraws.read(idata)
     x, index = _predictors(new_data, result.names)
-    design = np.column_stack([np.ones(len(x)), x - result.location])
-    new = _new_cluster(result, x, design)
+    design = np.column_stack([np.ones(len(x)), x - result.prior.location])
+    new = new_cluster(result, x, design)
     # Sums over draws of weights, and of weights times moments, relative to the largest yet.
     top, sums = np.full(len(x), -np.inf), np.zeros((4, len(x)))
     for draw in range(len(result.labels)):
@@ -98,8 +100,22 @@ def mixture_predictions(idata, new_data) -> "pd.DataFrame":
 
 
 @dataclass(frozen=True)
-class _Result:
-    """Draws of a mixture, chains one after another, and the constants of its priors."""
+class MixtureDraws:
+    """Draws of a mixture, chains one after another, and the parameters of its priors.
+
+    Attributes
+    ----------
+    labels : (draws, n) ndarray of int
+    alpha : (draws,) ndarray of float
+    mean, variance : (draws, K, d) ndarray of float
+    coefficient : (draws, K, d + 1) ndarray of float
+    noise : (draws, K, 1) ndarray of float, or None
+    prior : MixturePrior
+    names : list of str
+        Predictors.
+    family : str
+        Distribution of the response.
+    """
 
     labels: np.ndarray
     alpha: np.ndarray
@@ -107,18 +123,19 @@ class _Result:
     variance: np.ndarray
     coefficient: np.ndarray
     noise: np.ndarray | None
-    constants: dict
-    names: list
+    prior: MixturePrior
+    names: list[str]
     family: str
 
-    @property
-    def location(self):
-        """Means of the columns."""
-        return self.constants["covariate_location"]
-
     @classmethod
-    def read(cls, idata):
-        """Check a result."""
+    def read(cls, idata) -> "MixtureDraws":
+        """Check a result.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is not a result of :func:`bayesstruct.models.dp_glm`.
+        """
         import xarray as xr
 
         if not isinstance(idata, xr.DataTree):
@@ -135,15 +152,15 @@ class _Result:
                 f"This result has no {column_list(lost)}: it was not sampled from bs.models.dp_glm."
             )
         flat = {k: v.values.reshape(-1, *v.shape[2:]) for k, v in draws.data_vars.items()}
-        alpha = flat.get("alpha")
+        prior, alpha = MixturePrior.read(idata), flat.get("alpha")
         if alpha is None:
-            alpha = np.full(len(flat["cluster"]), float(constants["alpha"]))
+            alpha = np.full(len(flat["cluster"]), float(prior.alpha))
         return cls(
             flat["cluster"],
             alpha,
             *(flat[name] for name in needed[1:]),
             flat.get("noise_variance"),
-            {k: v.values for k, v in constants.data_vars.items()},
+            prior,
             [str(name) for name in draws["node"].values],
             str(constants["family"].values[0]),
         )
@@ -179,18 +196,18 @@ def _sigmoid(eta):
     return expit(eta)
 
 
-def _new_cluster(result, x, design):
+def new_cluster(result: MixtureDraws, x: np.ndarray, design: np.ndarray):
     """Log density of rows in a new cluster, and two moments of the response there."""
     from scipy import stats
 
-    known = result.constants
-    shape, rate = float(known["covariate_shape"]), known["covariate_rate"]
-    scale = np.sqrt(rate / shape * (1.0 + 1.0 / known["covariate_strength"]))
-    logs = stats.t.logpdf(x, 2.0 * shape, result.location, scale).sum(axis=1)
-    eta = design @ known["coefficient_location"]
-    spread = (design**2 / known["coefficient_strength"]).sum(axis=1)
+    prior = result.prior
+    shape, rate = float(prior.shape), prior.rate
+    scale = np.sqrt(rate / shape * (1.0 + 1.0 / prior.strength))
+    logs = stats.t.logpdf(x, 2.0 * shape, result.prior.location, scale).sum(axis=1)
+    eta = design @ prior.start
+    spread = (design**2 / prior.weight).sum(axis=1)
     if result.family == "gaussian":
-        a, b = float(known["noise_shape"]), float(known["noise_rate"])
+        a, b = prior.noise_shape, prior.noise_rate
         noise = b / (a - 1.0) if a > 1.0 else np.inf
         return logs, eta, eta**2 + noise * (1.0 + spread)
     if result.family == "logistic":
@@ -225,6 +242,6 @@ def _predictors(data, names):
     wrong = [n for n, v in zip(names, values.T, strict=True) if not np.isfinite(v).all()]
     if wrong:
         raise TableError(
-            f"{column_list(wrong)}: missing, infinite or no numbers in the new rows; leave these rows out"
+            f"{column_list(wrong)}: missing or infinite values or text in the new rows; leave these rows out"
         )
     return values, index

@@ -10,7 +10,7 @@ from bayesstruct.features.kernels.feature_splits import exchange_columns
 from bayesstruct.features.kernels.indian_buffet import log_buffet, new_dish_rates
 from bayesstruct.features.kernels.latent_features import log_likelihood, scan_rows
 
-ROOM = 30
+MAX_FEATURES = 30
 CASES = [
     ((np.array([[2.5], [-2.5]]), 2.0, 0.5, 1.0), (1.0, 0.0)),
     ((np.array([[1.5], [1.4]]), 1.0, 0.3, 1.0), (1.0, 0.0)),
@@ -18,28 +18,28 @@ CASES = [
 ]
 
 
-def chain(case, law, draws, *, move=exchange_columns):
+def chain(case, process, draws, *, move=exchange_columns):
     """Visit classes by ten moves for each scan, without which there never would be a first feature."""
     x, alpha, noise, scale = case
     rng, n = np.random.default_rng(5), len(x)
-    rate = alpha * new_dish_rates(n, *law)[-1]
-    feature = np.zeros((n, ROOM), np.int8)
+    rate = alpha * new_dish_rates(n, *process)[-1]
+    feature = np.zeros((n, MAX_FEATURES), np.int8)
     for t in range(draws):
         if t % 2 == 0:
             used = int(feature.any(axis=0).sum())
-            scan_rows(rng, feature, used, x, np.arange(n), noise, scale, rate, *law, -1)
+            scan_rows(rng, feature, used, x, np.arange(n), noise, scale, rate, *process, -1)
         for _ in range(5):
-            move(rng, feature, x, noise, scale, alpha, *law)
+            move(rng, feature, x, noise, scale, alpha, *process)
         yield counts(feature)
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize(("case", "law"), CASES)
-def test_exchanges_leave_the_exact_posterior(case, law, full):
-    exact = posterior(*case, most=18, law=law)
-    # Of 5,000 draws from the exact law the distance of the first case is about .06.
+@pytest.mark.parametrize(("case", "process"), CASES)
+def test_exchanges_leave_the_exact_posterior(case, process, full):
+    exact = posterior(*case, most=18, process=process)
+    # Of 5,000 draws from the exact distribution the distance of the first case is about .06.
     draws, bound = (800_000, 0.01) if full else (5_000, 0.1)
-    assert distance(list(chain(case, law, draws)), exact) < bound
+    assert distance(list(chain(case, process, draws)), exact) < bound
 
 
 def test_exchanges_without_the_probability_of_the_proposal_do_not(monkeypatch):

@@ -15,17 +15,17 @@ from bayesstruct.features.kernels.latent_features import (
     update_rank_one,
 )
 
-LAWS = [(1.3, 1.0, 0.0), (1.3, 2.5, 0.0), (0.8, 0.7, 0.4)]
-ROOM = 24
+PROCESSES = [(1.3, 1.0, 0.0), (1.3, 2.5, 0.0), (0.8, 0.7, 0.4)]
+MAX_FEATURES = 24
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_probabilities_of_all_classes_sum_to_one(law):
-    total = sum(np.exp(buffet.log_buffet(matrix, *law)) for _, matrix in classes(2, 25))
+@pytest.mark.parametrize("process", PROCESSES)
+def test_probabilities_of_all_classes_sum_to_one(process):
+    total = sum(np.exp(buffet.log_buffet(matrix, *process)) for _, matrix in classes(2, 25))
     assert abs(total - 1.0) < 1e-8
 
 
-def test_one_parameter_law_is_equation_14():
+def test_one_parameter_distribution_is_equation_14():
     matrix = buffet.left_ordered([[1, 0, 1, 0], [1, 1, 1, 0], [0, 1, 0, 0]])
     m, n, alpha = np.array([2, 2, 2]), 3, 1.7
     harmonic = 1.0 + 1 / 2 + 1 / 3
@@ -34,13 +34,13 @@ def test_one_parameter_law_is_equation_14():
     assert np.isclose(buffet.log_buffet(matrix, alpha), expected)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_the_law_is_exchangeable_in_rows(law):
+@pytest.mark.parametrize("process", PROCESSES)
+def test_the_distribution_is_exchangeable_in_rows(process):
     rng = np.random.default_rng(1)
-    matrix = buffet.draw_by_dishes(rng, 6, *law)
+    matrix = buffet.draw_by_dishes(rng, 6, *process)
     for _ in range(5):
         other = buffet.left_ordered(matrix[rng.permutation(6)])
-        assert np.isclose(buffet.log_buffet(other, *law), buffet.log_buffet(matrix, *law))
+        assert np.isclose(buffet.log_buffet(other, *process), buffet.log_buffet(matrix, *process))
 
 
 def sequential_log_probability(matrix, alpha):
@@ -69,14 +69,14 @@ def test_the_class_adds_up_its_sequential_matrices():
     assert np.isclose(ratio, np.log(2.0))
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_columns_and_the_features_of_every_row_are_poisson(law):
-    every = [(matrix, np.exp(buffet.log_buffet(matrix, *law))) for _, matrix in classes(2, 25)]
+@pytest.mark.parametrize("process", PROCESSES)
+def test_columns_and_the_features_of_every_row_are_poisson(process):
+    every = [(matrix, np.exp(buffet.log_buffet(matrix, *process))) for _, matrix in classes(2, 25)]
     p = np.array([probability for _, probability in every])
     columns = np.array([matrix.shape[1] for matrix, _ in every])
     rows = np.array([matrix.sum(axis=1) for matrix, _ in every])
-    mean = law[0] * buffet.new_dish_rates(2, *law[1:]).sum()
-    for number, expected in ((columns, mean), (rows[:, 0], law[0]), (rows[:, 1], law[0])):
+    mean = process[0] * buffet.new_dish_rates(2, *process[1:]).sum()
+    for number, expected in ((columns, mean), (rows[:, 0], process[0]), (rows[:, 1], process[0])):
         mass = np.bincount(number, weights=p)[:12]
         assert np.allclose(mass, stats.poisson(expected).pmf(np.arange(12)), atol=1e-8)
 
@@ -106,19 +106,19 @@ def test_left_order_is_that_of_binary_numbers():
     assert sorted(map(tuple, ordered.T)) == sorted(map(tuple, matrix.T))
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     "draw", [buffet.draw_by_dishes, buffet.draw_by_histories, buffet.draw_by_poisson]
 )
-def test_generators_have_the_law(draw, law):
+def test_generators_have_the_distribution(draw, process):
     rng, size = np.random.default_rng(3), 4000
     seen = {}
     for _ in range(size):
-        matrix = draw(rng, 3, *law)
+        matrix = draw(rng, 3, *process)
         assert np.array_equal(matrix, buffet.left_ordered(matrix))
         key = counts(matrix)
         seen[key] = seen.get(key, 0) + 1
-    expected = {k: size * np.exp(buffet.log_buffet(m, *law)) for k, m in classes(3, 3)}
+    expected = {k: size * np.exp(buffet.log_buffet(m, *process)) for k, m in classes(3, 3)}
     cells = [k for k, e in expected.items() if e >= 5]
     observed = [seen.get(k, 0) for k in cells]
     rest = size - sum(expected[k] for k in cells)
@@ -139,14 +139,14 @@ def test_collapsed_likelihood_is_that_of_correlated_columns():
 # --- the scan --------------------------------------------------------------------------------
 
 
-def scan(x, alpha, noise, scale, draws, law=(1.0, 0.0)):
+def scan(x, alpha, noise, scale, draws, process=(1.0, 0.0)):
     """Visit classes by the shipped scan."""
     rng, n = np.random.default_rng(5), len(x)
-    feature, used = np.zeros((n, ROOM), np.int8), 0
-    rate = alpha * buffet.new_dish_rates(n, *law)[-1]
+    feature, used = np.zeros((n, MAX_FEATURES), np.int8), 0
+    rate = alpha * buffet.new_dish_rates(n, *process)[-1]
     for _ in range(draws):
         rows = np.arange(n)
-        used = scan_rows(rng, feature, used, x, rows, noise, scale, rate, *law, -1)
+        used = scan_rows(rng, feature, used, x, rows, noise, scale, rate, *process, -1)
         yield counts(feature[:, :used])
 
 
@@ -188,7 +188,7 @@ CASE = (np.array([[2.5], [-2.5]]), 2.0, 0.5, 1.0)
 
 def test_the_scan_has_the_exact_posterior_and_the_published_one_has_not():
     exact = posterior(*CASE, most=18)
-    # Of so many draws from the exact law the distance is about 0.03.
+    # Of so many draws from the exact distribution the distance is about 0.03.
     assert distance(list(scan(*CASE, draws=15_000)), exact) < 0.05
     assert distance(list(published_scan(*CASE, draws=1_500)), exact) > 0.2
 
@@ -200,8 +200,8 @@ CLOSER = (np.array([[1.0], [0.9]]), 1.0, 0.1, 1.0)
 @pytest.mark.calibration
 @pytest.mark.parametrize(
     ("case", "far"), [(CASE, 0.44), (CLOSE, 0.085), (CLOSER, 0.067)]
-)  # the distances of the published scan's own law, from its transition matrix
-def test_the_published_scan_is_as_far_off_as_its_law(case, far, full):
+)  # the distances of the published scan itself, from its transition matrix
+def test_the_published_scan_is_as_far_off_as_its_distribution(case, far, full):
     if not full:
         pytest.skip("the farthest case is above")
     found = distance(list(published_scan(*case, draws=40_000)), posterior(*case, most=18))
@@ -210,7 +210,7 @@ def test_the_published_scan_is_as_far_off_as_its_law(case, far, full):
 
 @pytest.mark.calibration
 @pytest.mark.parametrize(
-    ("case", "law"),
+    ("case", "process"),
     [
         (CASE, (1.0, 0.0)),
         (CLOSE, (1.0, 0.0)),
@@ -218,23 +218,23 @@ def test_the_published_scan_is_as_far_off_as_its_law(case, far, full):
         ((np.array([[1.0], [0.9]]), 1.0, 0.5, 1.0), (2.0, 0.3)),
     ],
 )
-def test_the_scan_has_the_exact_posterior_to_one_percent(case, law, full):
+def test_the_scan_has_the_exact_posterior_to_one_percent(case, process, full):
     draws = 250_000 if full else 5_000
-    exact = posterior(*case, most=18, law=law)
+    exact = posterior(*case, most=18, process=process)
     bound = 0.01 if full else 0.06
-    assert distance(list(scan(*case, draws=draws, law=law)), exact) < bound
+    assert distance(list(scan(*case, draws=draws, process=process)), exact) < bound
 
 
 def test_joint_draws_of_features_and_table_have_the_prior():
     # Geweke (2004): features given the table and the table given the features, in turn.
     rng, n, alpha, noise, scale = np.random.default_rng(7), 5, 1.5, 0.8, 1.1
-    feature = np.zeros((n, ROOM), np.int8)
+    feature = np.zeros((n, MAX_FEATURES), np.int8)
     start = buffet.draw_by_dishes(rng, n, alpha)
     used = start.shape[1]
     feature[:, :used] = start
     rate, number, own = alpha * buffet.new_dish_rates(n)[-1], [], []
     for _ in range(6000):
-        loading = scale * rng.standard_normal((ROOM, 2))
+        loading = scale * rng.standard_normal((MAX_FEATURES, 2))
         x = feature @ loading + noise * rng.standard_normal((n, 2))
         rows = rng.permutation(n)
         used = scan_rows(rng, feature, used, x, rows, noise, scale, rate, 1.0, 0.0, -1)
@@ -257,7 +257,7 @@ def test_too_many_features_are_reported():
     assert scan_rows(rng, np.zeros((30, 3), np.int8), 0, x, rows, 0.1, 1.0, 1.0, 1.0, 0.0, -1) == -1
 
 
-def test_loadings_have_their_law():
+def test_loadings_have_their_distribution():
     rng = np.random.default_rng(9)
     feature = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 1, 0]], np.int8)
     x = rng.normal(size=(4, 2))

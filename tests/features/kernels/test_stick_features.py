@@ -12,24 +12,24 @@ from bayesstruct.features.kernels import stick_features
 from bayesstruct.features.kernels.latent_features import draw_loadings
 from bayesstruct.features.kernels.stick_features import slice_features, unseen_probabilities
 
-ROOM = 30
+MAX_FEATURES = 30
 CASE = (np.array([[2.5], [-2.5]]), 2.0, 0.5, 1.0)
 
 
-def chain(x, alpha, noise, scale, draws, *, law=(1.0, 0.0), draw=slice_features):
+def chain(x, alpha, noise, scale, draws, *, process=(1.0, 0.0), draw=slice_features):
     """Visit classes, as counts of histories."""
     rng, n = np.random.default_rng(5), len(x)
-    feature, loading = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, x.shape[1]))
+    feature, loading = np.zeros((n, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, x.shape[1]))
     for _ in range(draws):
-        used = draw(rng, feature, loading, x, noise, scale, alpha, *law)
+        used = draw(rng, feature, loading, x, noise, scale, alpha, *process)
         loading = draw_loadings(rng, feature, x, noise, scale)
         yield counts(feature[:, :used])
 
 
-@pytest.mark.parametrize("law", [(1.3, 1.0, 0.0), (0.8, 0.7, 0.4)])
-def test_unseen_features_have_the_expected_number(law):
-    rng, (alpha, c, discount), least, n = np.random.default_rng(1), law, 0.02, 3
-    drawn = [unseen_probabilities(rng, n, least, *law) for _ in range(4000)]
+@pytest.mark.parametrize("process", [(1.3, 1.0, 0.0), (0.8, 0.7, 0.4)])
+def test_unseen_features_have_the_expected_number(process):
+    rng, (alpha, c, discount), least, n = np.random.default_rng(1), process, 0.02, 3
+    drawn = [unseen_probabilities(rng, n, least, *process) for _ in range(4000)]
     constant = alpha * gamma(1 + c) / gamma(1 - discount) / gamma(c + discount)
     for power in (0, 1):
         mean, _ = quad(
@@ -52,23 +52,25 @@ def test_slice_draws_have_the_exact_posterior_but_not_without_the_density_of_the
 
 @pytest.mark.calibration
 @pytest.mark.parametrize(
-    ("case", "law"),
+    ("case", "process"),
     [
         (CASE, (1.0, 0.0)),
         ((np.array([[1.5], [1.4]]), 1.0, 0.3, 1.0), (1.0, 0.0)),
         ((np.array([[1.0], [0.9]]), 1.0, 0.5, 1.0), (2.0, 0.3)),
     ],
 )
-def test_slice_draws_have_the_exact_posterior_to_one_percent(case, law, full):
+def test_slice_draws_have_the_exact_posterior_to_one_percent(case, process, full):
     draws = 400_000 if full else 5_000
-    exact = posterior(*case, most=18, law=law)
-    assert distance(list(chain(*case, draws=draws, law=law)), exact) < (0.01 if full else 0.08)
+    exact = posterior(*case, most=18, process=process)
+    assert distance(list(chain(*case, draws=draws, process=process)), exact) < (
+        0.01 if full else 0.08
+    )
 
 
 def test_joint_draws_of_features_and_table_have_the_prior():
     # Geweke (2004), as in test_indian_buffet.py; the means are those of the prior.
     rng, n, alpha, noise, scale = np.random.default_rng(7), 4, 1.2, 0.8, 1.1
-    feature, loading = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, 2))
+    feature, loading = np.zeros((n, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 2))
     start = buffet.draw_by_dishes(rng, n, alpha)
     feature[:, : start.shape[1]] = start
     loading[: start.shape[1]] = scale * rng.standard_normal((start.shape[1], 2))

@@ -50,7 +50,7 @@ def test_the_features_are_a_start_of_an_indian_buffet():
     rows = table()
     _, feature, _ = bp_means(rows, 1.0, max_features=6)
     with pm.Model() as model:
-        IndianBuffet("z", 1.0, observations=20, truncation=6, initval=feature)
+        IndianBuffet("z", 1.0, observations=20, max_features=6, initval=feature)
     start = model.initial_point()["z"]
     assert np.array_equal(start[:, :2], solve(rows, 1.0, random_seed=0).feature)
     assert np.array_equal(start, left_ordered(start)) and start.dtype == np.int8

@@ -22,11 +22,11 @@ def test_draws_in_any_order_have_converged():
         "number of features",
         "features of a row",
         "features in common",
-        "fitted cell",
+        "fitted value",
     ]
 
 
-def test_fitted_cells_are_scores_times_loadings():
+def test_fitted_values_are_scores_times_loadings():
     tree = shuffled_features(Z, LOADING, chains=2, draws=50)
     feature, loading = (tree["posterior"][name] for name in ("feature", "loading"))
     rng = np.random.default_rng(1)
@@ -35,7 +35,7 @@ def test_fitted_cells_are_scores_times_loadings():
     score = feature * rng.permutation(np.linspace(-2, 2, len(Z)))[:, None]
     tree["posterior"]["score"] = score * scale
     tree["posterior"]["loading"] = loading / scale
-    fitted = dict(feature_quantities(tree["posterior"].dataset))["fitted cell"].to_numpy()
+    fitted = dict(feature_quantities(tree["posterior"].dataset))["fitted value"].to_numpy()
     np.testing.assert_allclose(fitted, score.to_numpy() @ loading.to_numpy())
 
 

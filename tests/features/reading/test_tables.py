@@ -119,7 +119,7 @@ def test_no_features_at_all():
     assert bs.feature_count_probabilities(tree).tolist() == [1.0]
 
 
-def test_what_is_no_such_result_is_refused():
+def test_other_results_are_refused():
     tree = feature_posterior(np.ones((1, 5, 4, 3), np.int8))
     with pytest.raises(TypeError, match="whole tree"):
         bs.feature_table(tree["posterior"].to_dataset())
@@ -133,7 +133,7 @@ def test_what_is_no_such_result_is_refused():
         bs.loading_table(tree)
     with pytest.raises(ValueError, match="`overlap`"):
         bs.feature_table(tree, overlap=0)
-    with pytest.raises(ValueError, match="`hdi_prob`"):
-        bs.feature_table(tree, hdi_prob=94)
+    with pytest.raises(ValueError, match="`ci_prob`"):
+        bs.feature_table(tree, ci_prob=94)
     with pytest.raises(ValueError, match="6,000 rows"):
         bs.co_assignment(feature_posterior(np.ones((1, 1, 6000, 1), np.int8)))

@@ -23,7 +23,7 @@ def test_with_alpha_the_features_are_those_of_a_buffet():
     assert abs(np.mean(counts) - mean) < 4 * np.sqrt(mean / 400)
 
 
-def test_given_loadings_and_missing_cells():
+def test_given_loadings_and_missing_values():
     loading = pd.DataFrame([[1.0, 2, 3]], columns=list("abc"))
     made = bs.simulate.latent_features(50, loading=loading, missing=0.2, random_seed=0)
     assert list(made.data.columns) == list("abc")

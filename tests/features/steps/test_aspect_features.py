@@ -19,7 +19,7 @@ from bayesstruct.features.kernels.link_features import incidence
 from bayesstruct.features.steps.aspect_features import AspectFeatureGibbs
 from bayesstruct.models.elimination_by_aspects import elimination_by_aspects
 
-ROOM, ALPHA, LAPSE = 20, 1.2, 0.05
+MAX_FEATURES, ALPHA, LAPSE = 20, 1.2, 0.05
 WINS, TRIALS = np.array([7]), np.array([8])
 
 
@@ -42,7 +42,7 @@ def sweep(rng, z, w, used, pairs, wins, trials, scale=1.0):
     process = np.array([ALPHA * buffet.new_dish_rates(n)[-1], 1.0, 0.0])
     order = rng.permutation(n)
     used = kernel.scan_aspects(
-        rng, z, w, used, choices, places.start, places.dyad, order, LAPSE, scale, process
+        rng, z, w, used, choices, places.start, places.pair, order, LAPSE, scale, process
     )
     kernel.draw_aspect_weights(rng, z, w, used, choices, LAPSE, 1.0)
     np.testing.assert_allclose(gain, kernel.advantages(z, w[:, 0], *pairs), atol=1e-10)
@@ -80,7 +80,7 @@ def exact(case="one pair", most=6, alpha=ALPHA):
 
 def chain(draws, scale=1.0, seed=1):
     rng, used = np.random.default_rng(seed), 0
-    z, w = np.zeros((2, ROOM), np.int8), np.zeros((ROOM, 1))
+    z, w = np.zeros((2, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 1))
     pairs = np.array([0]), np.array([1])
     for _ in range(draws):
         used = sweep(rng, z, w, used, pairs, WINS, TRIALS, scale)
@@ -94,7 +94,7 @@ def test_a_scan_with_wrong_weights_has_not_the_exact_posterior():
 def model_of(case, alpha=ALPHA, scale=1.0, **other):
     """Model with everything known but aspects and weights."""
     n, pairs, wins, trials, lapse, (concentration, discount) = CASES[case]
-    buffet = {"concentration": concentration, "discount": discount, "truncation": ROOM}
+    buffet = {"concentration": concentration, "discount": discount, "max_features": MAX_FEATURES}
     with pm.Model() as model:
         z = IndianBuffet("feature", alpha, observations=n, **buffet)
         w = FeatureInteractions("w", z, scale, kind="diagonal", positive=True)
@@ -138,13 +138,13 @@ def test_sums_that_are_zero_up_to_rounding_are_zero():
     pairs, trials = (np.array([0]), np.array([1])), np.array([1000.0])
     places, process = incidence(*pairs, 2, 2, True), np.array([1e-9, 1.0, 0.0])
     for rounding in (1e-17, -1e-17):
-        z, w = np.zeros((2, ROOM), np.int8), np.zeros((ROOM, 1))
+        z, w = np.zeros((2, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 1))
         z[:, 0], w[0] = 1, 1.0
         choices = kernel.Choices(*pairs, trials / 2, trials, np.array([[rounding, 0.0]]))
         rng = np.random.default_rng(0)
         for _ in range(10):
             kernel.scan_aspects(
-                rng, z, w, 1, choices, places.start, places.dyad, np.arange(2), LAPSE, 1.0, process
+                rng, z, w, 1, choices, places.start, places.pair, np.arange(2), LAPSE, 1.0, process
             )
         assert z[:, 0].all()
 
@@ -194,7 +194,7 @@ def test_a_start_at_which_the_choices_are_impossible_is_refused():
 
 def test_a_weight_stays_where_rounding_leaves_no_other():
     """Of so many choices, all at random, the density of no weight is above that of the slice."""
-    z, w = np.eye(2, ROOM, dtype=np.int8), np.zeros((ROOM, 1))
+    z, w = np.eye(2, MAX_FEATURES, dtype=np.int8), np.zeros((MAX_FEATURES, 1))
     w[:2] = 1.0
     pairs, trials = (np.array([0]), np.array([1])), np.array([1e20])
     choices = kernel.Choices(*pairs, trials / 2, trials, kernel.advantages(z, w[:, 0], *pairs))
@@ -215,7 +215,7 @@ def joint(scale=1.0, n=4):
     def forward(rng):
         drawn = buffet.draw_by_dishes(rng, n, ALPHA)
         used = drawn.shape[1]
-        z, w = np.zeros((n, ROOM), np.int8), np.zeros((ROOM, 1))
+        z, w = np.zeros((n, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, 1))
         z[:, :used], w[:used, 0] = drawn, np.abs(rng.standard_normal(used))
         return z, w, used, choices(rng, z, w)
 
@@ -275,7 +275,7 @@ def test_probabilities_are_those_of_elimination_by_aspects():
 
 def test_the_step_refuses_what_it_cannot_draw():
     with pm.Model():
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         w = FeatureInteractions("w", z, 1.0, kind="diagonal", positive=True)
         pm.Bernoulli("y", aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
         with pytest.raises(ValueError, match="depends on 'feature'"):
@@ -283,7 +283,7 @@ def test_the_step_refuses_what_it_cannot_draw():
     with pytest.raises(ValueError, match=r"shape \(3,\).* 1 pairs"):
         step_of(model_of("one pair", observed=[1, 2, 5]))
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         w = FeatureInteractions("w", z, 1.0, kind="diagonal", positive=True)
         pm.Binomial("y", [3], aspect_probabilities(z, w, [0], [2], lapse=0.1), observed=[1])
     with pytest.raises(ValueError, match="no row of aspects"):
@@ -292,9 +292,9 @@ def test_the_step_refuses_what_it_cannot_draw():
 
 def test_a_scale_that_depends_on_the_aspects_is_refused():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
-        law = {"kind": "diagonal", "positive": True}
-        w = FeatureInteractions("w", z, 1.0 + z.sum().astype("float64"), **law)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
+        options = {"kind": "diagonal", "positive": True}
+        w = FeatureInteractions("w", z, 1.0 + z.sum().astype("float64"), **options)
         pm.Binomial("y", [3], aspect_probabilities(z, w, [0], [1], lapse=0.1), observed=[1])
     with pytest.raises(ValueError, match="scale of the weights depends on the aspects"):
         step_of(model)
@@ -307,7 +307,7 @@ def test_the_step_is_assigned_outside_of_a_context():
     assert sum(map(len, methods.values())) == len(model.free_RVs)
 
 
-def test_a_chain_without_room_stops_with_the_remedy():
+def test_a_chain_with_too_many_features_stops_with_the_remedy():
     table, _ = simulated(30)
     with elimination_by_aspects(table, max_features=1, alpha=6.0) as model:
         step = AspectFeatureGibbs(
@@ -340,9 +340,14 @@ def test_choices_are_predicted():
     table, z = simulated()
     with elimination_by_aspects(table, lapse=LAPSE):
         idata = pm.sample(
-            200, tune=200, chains=2, cores=1, random_seed=7, progressbar=False,
+            200,
+            tune=200,
+            chains=2,
+            cores=1,
+            random_seed=7,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=8, progressbar=False

@@ -16,14 +16,15 @@ import bayesstruct as bs
 
 from bayesstruct.data import TableError
 from bayesstruct.features.kernels import indian_buffet as buffet
-from bayesstruct.features.kernels.hidden_causes import merge_or_split, scan_activities, scan_links
+from bayesstruct.features.kernels.cause_splits import merge_or_split
+from bayesstruct.features.kernels.hidden_causes import scan_activities, scan_causes
 from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
 from bayesstruct.features.priors.indian_buffet import IndianBuffet
 from bayesstruct.features.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.models.hidden_causes import hidden_causes
 from bayesstruct.simulate import hidden_causes as simulate
 
-ROOM = 24
+MAX_FEATURES = 24
 STRENGTH, LEAK, BASE = 0.85, 0.08, 0.35
 #: Two variables in three rows, a cell missing (2).
 X = np.array([[1, 0, 2], [1, 1, 1]], np.int8)
@@ -51,13 +52,13 @@ def log_density(z, x=X):
     return total
 
 
-def sweep(rng, z, y, used, x, alpha, law=(1.0, 0.0), base=BASE, moves=2):
+def sweep(rng, z, y, used, x, alpha, process=(1.0, 0.0), base=BASE, moves=2):
     p = len(z)
-    rate = alpha * buffet.new_dish_rates(p, *law)[-1]
+    rate = alpha * buffet.new_dish_rates(p, *process)[-1]
     order = rng.permutation(p)
-    used = scan_links(rng, z, y, used, x, order, STRENGTH, LEAK, base, rate, *law)
+    used = scan_causes(rng, z, y, used, x, order, STRENGTH, LEAK, base, rate, *process)
     scan_activities(rng, z, y, used, x, STRENGTH, LEAK, BASE)
-    chances, process = (STRENGTH, LEAK, BASE), (alpha, *law)
+    chances, process = (STRENGTH, LEAK, BASE), (alpha, *process)
     links, active = z[:, :used].copy(), y[:used].copy()
     for _ in range(moves):
         links, active = merge_or_split(rng, links, active, x, chances, process)
@@ -67,12 +68,12 @@ def sweep(rng, z, y, used, x, alpha, law=(1.0, 0.0), base=BASE, moves=2):
     return used
 
 
-def chain(x, alpha, draws, law=(1.0, 0.0), base=BASE, seed=1):
+def chain(x, alpha, draws, process=(1.0, 0.0), base=BASE, seed=1):
     """Visit classes by the scan, and activities in between."""
     rng, used = np.random.default_rng(seed), 0
-    z, y = np.zeros((len(x), ROOM), np.int8), np.zeros((ROOM, x.shape[1]), np.int8)
+    z, y = np.zeros((len(x), MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, x.shape[1]), np.int8)
     for _ in range(draws):
-        used = sweep(rng, z, y, used, x, alpha, law, base)
+        used = sweep(rng, z, y, used, x, alpha, process, base)
         yield counts(z[:, :used])
 
 
@@ -117,18 +118,18 @@ def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
 
 @pytest.mark.calibration
 @pytest.mark.parametrize(
-    ("x", "alpha", "law"),
+    ("x", "alpha", "process"),
     [
         (X, 1.5, (1.0, 0.0)),
         (np.array([[1, 0], [0, 1]], np.int8), 1.0, (2.0, 0.3)),
         (np.array([[1], [1], [0]], np.int8), 0.4, (1.0, 0.0)),
     ],
 )
-def test_the_scan_has_the_exact_posterior_to_one_percent(x, alpha, law, full):
+def test_the_scan_has_the_exact_posterior_to_one_percent(x, alpha, process, full):
     draws, bound = (300_000, 0.01) if full else (8_000, 0.06)
     most = 11 if len(x) == 2 else 6
-    exact = posterior_of(lambda z: log_density(z, x), len(x), alpha, most, law)
-    assert distance(list(chain(x, alpha, draws, law)), exact) < bound
+    exact = posterior_of(lambda z: log_density(z, x), len(x), alpha, most, process)
+    assert distance(list(chain(x, alpha, draws, process)), exact) < bound
 
 
 def test_activities_do_not_depend_on_the_order_in_which_causes_stand():
@@ -146,13 +147,13 @@ def test_activities_do_not_depend_on_the_order_in_which_causes_stand():
 
 
 def changes(rng, tables, sweeps):
-    """Means of statistics after sweeps less those before, from draws of the joint law, and their errors.
+    """Means of statistics after sweeps less those before, from draws of the joint distribution, and their errors.
 
     Two variables in one row, and their causes in a random order before each sweep: what is left then is the order
     in which the causes stand after the scan of the links.
     """
-    strength, leak, base, alpha, room = 0.9, 0.03, 0.35, 1.2, 24
-    z, y = np.zeros((2, room), np.int8), np.zeros((room, 1), np.int8)
+    strength, leak, base, alpha, max_features = 0.9, 0.03, 0.35, 1.2, 24
+    z, y = np.zeros((2, max_features), np.int8), np.zeros((max_features, 1), np.int8)
     x, seen = np.zeros((2, 1), np.int8), np.zeros((2, 5))
     sums, squares = np.zeros(5), np.zeros(5)
     for _ in range(tables):
@@ -179,7 +180,7 @@ def changes(rng, tables, sweeps):
                     z[:, a], y[a] = links[:, order[a]], active_ones[order[a]]
                 rows = rng.permutation(np.arange(2))
                 rate = 0.5 * alpha
-                used = scan_links(rng, z, y, used, x, rows, strength, leak, base, rate, 1.0, 0.0)
+                used = scan_causes(rng, z, y, used, x, rows, strength, leak, base, rate, 1.0, 0.0)
                 scan_activities(rng, z, y, used, x, strength, leak, base)
             both = z[0, :used] * z[1, :used]
             shared, active, alone = both.sum(), (both * y[:used, 0]).sum(), y[:used, 0].sum()
@@ -193,7 +194,7 @@ def changes(rng, tables, sweeps):
 
 
 @pytest.mark.calibration
-def test_sweeps_leave_the_joint_law_as_it_is(full):
+def test_sweeps_leave_the_joint_distribution_as_it_is(full):
     run, tables = (numba.njit(changes), 1_200_000) if full else (changes, 2_000)
     mean, error = run(np.random.default_rng(9), tables, 4)
     assert (abs(mean) < 4 * error).all()
@@ -209,7 +210,7 @@ def joint(p=4, n=3, alpha=1.2, base=BASE):
     def forward(rng):
         drawn = buffet.draw_by_dishes(rng, p, alpha)
         used = drawn.shape[1]
-        z, y = np.zeros((p, ROOM), np.int8), np.zeros((ROOM, n), np.int8)
+        z, y = np.zeros((p, MAX_FEATURES), np.int8), np.zeros((MAX_FEATURES, n), np.int8)
         z[:, :used] = drawn
         y[:used] = rng.random((used, n)) < BASE
         return z, y, used, table(rng, z, y)
@@ -262,7 +263,9 @@ def test_joint_draws_of_a_wrong_scan_have_not():
 
 def small_model(**options):
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=options.get("room", 15))
+        z = IndianBuffet(
+            "feature", 1.0, observations=2, max_features=options.get("max_features", 15)
+        )
         y = CauseActivations("cause", z, BASE, observations=3)
         NoisyOr("x", y, z, STRENGTH, LEAK, observed=np.where(X.T == 2, -1, X.T))
     return model
@@ -287,7 +290,7 @@ def test_the_step_keeps_causes_and_their_activities_together():
 
 def test_the_step_refuses_what_it_cannot_draw():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         y = CauseActivations("cause", z, BASE, observations=3)
         pm.Bernoulli("x", 0.1 + 0.01 * (y @ z.T), observed=np.zeros((3, 2)))
         with pytest.raises(ValueError, match="'x' depends on 'feature'"):
@@ -305,7 +308,7 @@ def test_the_step_refuses_probabilities_that_are_not_one_number_each_or_depend_o
         (lambda z: pm.math.sigmoid(z.sum() - 3.0), LEAK, "depend on 'feature'"),
     ]:
         with pm.Model() as model:
-            z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+            z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
             y = CauseActivations("cause", z, base(z), observations=3)
             NoisyOr("x", y, z, STRENGTH, leak, observed=table)
             with pytest.raises(ValueError, match=words):
@@ -337,7 +340,7 @@ def test_the_step_is_assigned_outside_of_a_context():
     assert sum(map(len, methods.values())) == len(model.free_RVs)
 
 
-def test_a_chain_without_room_stops_with_the_remedy():
+def test_a_chain_without_maximum_stops_with_the_remedy():
     made = simulate(60, 8, random_seed=1)
     with hidden_causes(made.data, max_features=1, leak=0.01) as model:
         step = HiddenCauseGibbs([model["feature"], model["cause"]], rng=np.random.default_rng(6))
@@ -355,9 +358,14 @@ def test_causes_are_found_again():
     known = {"alpha": 1.0, "strength": 0.9, "leak": 0.02, "base_rate": 0.2}
     with hidden_causes(data, max_features=12, **known):
         idata = pm.sample(
-            80, tune=120, chains=2, cores=1, random_seed=7, progressbar=False,
+            80,
+            tune=120,
+            chains=2,
+            cores=1,
+            random_seed=7,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=8, progressbar=False
@@ -378,8 +386,14 @@ def test_causes_are_found_again():
 
 def test_probabilities_are_drawn_too():
     with hidden_causes(simulate(40, 5, random_seed=6).data, max_features=12):
-        idata = pm.sample(10, tune=10, chains=1, random_seed=7, progressbar=False,
-                          compute_convergence_checks=False)  # fmt: skip
+        idata = pm.sample(
+            10,
+            tune=10,
+            chains=1,
+            random_seed=7,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
     for name in ("strength", "leak", "base_rate"):
         values = idata["posterior"][name].to_numpy()
         assert ((values > 0) & (values < 1)).all()
@@ -401,7 +415,7 @@ def test_the_model_refuses_bad_input():
         ({"max_features": 2.5}, "`max_features`"),
         ({"discount": 1.0}, "`discount`"),
     ]:
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises((TypeError, ValueError), match=words):
             hidden_causes(made, **options)
 
 

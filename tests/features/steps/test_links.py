@@ -8,49 +8,61 @@ import pytest
 from scipy import stats
 from scipy.special import expit, log_expit, log_ndtr
 from tools.buffets import coarse_distance, counts
-from tools.dyads import exact_posterior
 from tools.geweke import assert_geweke
+from tools.links import exact_posterior
 
 from bayesstruct.distributions import FeatureInteractions, FeatureLinks, IndianBuffet, feature_pairs
 from bayesstruct.features.kernels.indian_buffet import draw_by_dishes
 from bayesstruct.features.kernels.link_codes import probabilities
 from bayesstruct.features.kernels.link_features import Buffet
-from bayesstruct.features.kernels.link_sampler import DyadicSampler, DyadicState
+from bayesstruct.features.kernels.link_sampler import LinkSampler, LinkState
 from bayesstruct.features.simulate.link_prediction import link_prediction as simulate
-from bayesstruct.features.solvers.links import dyadic_features
-from bayesstruct.features.steps.links import DyadicFeatureGibbs
+from bayesstruct.features.solvers.links import link_features
+from bayesstruct.features.steps.links import LinkFeatureGibbs
 
-ROOM = 20
+MAX_FEATURES = 20
 UPPER = np.triu_indices(3, 1)
 OFF = np.nonzero(~np.eye(3, dtype=bool))
 
 
 def model_of(
-    sizes, source, target, y, *, kind, law, alphas=(1.0, 1.0), process=(1.0, 0.0), bias=0.0, scale=1.0,
+    sizes,
+    source,
+    target,
+    y,
+    *,
+    kind,
+    likelihood,
+    alphas=(1.0, 1.0),
+    process=(1.0, 0.0),
+    bias=0.0,
+    scale=1.0,
     noise=1.0,
-):  # fmt: skip
+):
     """Model with everything known but features and weights; its responses are ``pm.Data``."""
     n, m = sizes
-    buffet = dict(zip(("concentration", "discount"), process, strict=True), truncation=ROOM)
+    buffet = dict(
+        zip(("concentration", "discount"), process, strict=True), max_features=MAX_FEATURES
+    )
     with pm.Model() as model:
         z = IndianBuffet("feature", alphas[0], observations=n, **buffet)
         u = None
         if m is not None:
             u = IndianBuffet("other", alphas[1], observations=m, **buffet)
-        positive = law == "noisy_or" or kind == "diagonal"
+        positive = likelihood == "noisy_or" or kind == "diagonal"
         w = FeatureInteractions("interaction", z, scale, other=u, kind=kind, positive=positive)
         eta = bias + feature_pairs(z, w, source, target, other=u)
         data = pm.Data("data", np.asarray(y))
-        if law == "normal":
+        if likelihood == "normal":
             pm.Normal("y", eta, noise, observed=data)
         else:
-            FeatureLinks("y", eta, link=law, observed=data)
+            FeatureLinks("y", eta, link=likelihood, observed=data)
     return model
 
 
 def step_of(model, seed=1, tune=0):
     with model:
-        step = DyadicFeatureGibbs(model.value_vars, rng=np.random.default_rng(seed))
+        step = LinkFeatureGibbs(model.value_vars, rng=np.random.default_rng(seed))
     step.setup_chain(np.random.default_rng(seed), tune, 1)
     return step
 
@@ -87,9 +99,9 @@ def test_weights_between_two_sets():
     z, u = np.array([[1, 0], [0, 0]], np.int8), np.array([[1, 1, 0]], np.int8)
     draw = pm.draw(FeatureInteractions.dist(z, 1.0, other=u), random_seed=2)
     assert draw.shape == (2, 3) and np.array_equal(draw != 0, [[1, 1, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match="'full' where there is another set"):
+    with pytest.raises(ValueError, match="'full' where objects are of two sets"):
         FeatureInteractions.dist(z, 1.0, other=u, kind="symmetric")
-    with pytest.raises(ValueError, match="`kind` is one of"):
+    with pytest.raises(ValueError, match="`kind` must be one of"):
         FeatureInteractions.dist(z, 1.0, kind="round")
 
 
@@ -120,7 +132,7 @@ def test_links_have_accurate_log_probabilities():
     logp = pm.logp(cause, np.array([1, 0, 1])).eval()
     assert np.allclose(logp, [np.log(1e-9), -0.5, np.log(1 - np.exp(-2.0))], rtol=1e-8)
     assert pm.logp(FeatureLinks.dist(0.3), 2).eval() == -np.inf
-    with pytest.raises(ValueError, match="`link` is one of"):
+    with pytest.raises(ValueError, match="`link` must be one of"):
         FeatureLinks.dist(0.0, link="loglog")
 
 
@@ -136,26 +148,26 @@ def test_links_are_drawn_with_their_probabilities():
 CASES = {
     "normal": (
         (3, None), OFF, [1.0, -1.0, 0.0, 0.5, 1.0, -1.0],
-        {"kind": "full", "law": "normal", "alphas": (0.6, 0.6), "scale": 1.0, "noise": 0.7},
+        {"kind": "full", "likelihood": "normal", "alphas": (0.6, 0.6), "scale": 1.0, "noise": 0.7},
     ),
     "logistic": (
         (3, None), UPPER, [1, 1, 0],
-        {"kind": "symmetric", "law": "logistic", "alphas": (0.5, 0.5), "bias": -1.0, "scale": 2.5},
+        {"kind": "symmetric", "likelihood": "logistic", "alphas": (0.5, 0.5), "bias": -1.0, "scale": 2.5},
     ),
     "probit": (
         (2, None), ([0, 1], [1, 0]), [1, 0],
-        {"kind": "full", "law": "probit", "alphas": (0.8, 0.8), "bias": -1.0, "scale": 1.5},
+        {"kind": "full", "likelihood": "probit", "alphas": (0.8, 0.8), "bias": -1.0, "scale": 1.5},
     ),
     "noisy_or": (
         (3, None), UPPER, [1, 1, 0],
         {
-            "kind": "diagonal", "law": "noisy_or", "alphas": (0.4, 0.4), "process": (2.0, 0.3), "bias": 0.1,
+            "kind": "diagonal", "likelihood": "noisy_or", "alphas": (0.4, 0.4), "process": (2.0, 0.3), "bias": 0.1,
             "scale": 2.0,
         },
     ),
     "two sets": (
         (2, 2), ([0, 0, 1], [0, 1, 0]), [1.5, -1.0, 0.5],
-        {"kind": "full", "law": "normal", "alphas": (0.5, 0.7), "scale": 1.2, "noise": 0.6},
+        {"kind": "full", "likelihood": "normal", "alphas": (0.5, 0.7), "scale": 1.2, "noise": 0.6},
     ),
 }  # fmt: skip
 
@@ -178,11 +190,13 @@ def visited(case, draws, transition=None):
     step = step_of(model_of(sizes, np.array(source), np.array(target), y, **options))
     move = step.step if transition is None else transition(step)
     model_point = {
-        "feature": np.zeros((sizes[0], ROOM), np.int8),
-        "interaction": np.zeros(ROOM if options["kind"] == "diagonal" else (ROOM, ROOM)),
+        "feature": np.zeros((sizes[0], MAX_FEATURES), np.int8),
+        "interaction": np.zeros(
+            MAX_FEATURES if options["kind"] == "diagonal" else (MAX_FEATURES, MAX_FEATURES)
+        ),
     }
     if sizes[1] is not None:
-        model_point["other"] = np.zeros((sizes[1], ROOM), np.int8)
+        model_point["other"] = np.zeros((sizes[1], MAX_FEATURES), np.int8)
     point, out = model_point, []
     for _ in range(draws):
         point, _ = move(point)
@@ -190,45 +204,45 @@ def visited(case, draws, transition=None):
     return out
 
 
-def apart(seen, law, rare):
-    """Total variation between visited classes and their law; rare ones count as one."""
-    return coarse_distance(seen, law, sum(p >= rare for p in law.values()))
+def apart(seen, probability, rare):
+    """Total variation between visited classes and their probabilities; rare ones count as one."""
+    return coarse_distance(seen, probability, sum(p >= rare for p in probability.values()))
 
 
 @pytest.mark.calibration
 @pytest.mark.parametrize("case", list(CASES))
 def test_the_step_has_the_exact_posterior(case, full):
-    # Classes that are rarer than this count as one: of so many draws from the exact law, the distance is
+    # Classes that are rarer than this count as one: of so many draws from the exact distribution, the distance is
     # below half of the bound.
     draws, most, rare, bound = (250_000, 6, 3e-3, 0.01) if full else (2_000, 4, 2e-2, 0.06)
-    law = exact(case, most - (case == "two sets"), 14 if full else 8)
-    assert apart(visited(case, draws), law, rare) < bound
+    expected = exact(case, most - (case == "two sets"), 14 if full else 8)
+    assert apart(visited(case, draws), expected, rare) < bound
 
 
 def alone_first(step):
     """Return a wrong step: the features that an object has alone go before the others are visited."""
-    law_of = step.sampler
+    sampler = step.sampler
 
-    def scan(rng, state, dyads, law, scale, buffets, tries):
+    def scan(rng, state, observed, likelihood, scale, buffets, tries):
         for i in range(len(state.z)):
             alone = (state.z[i] == 1) & (state.z.sum(axis=0) == 1)
             state.z[i, alone] = 0
             state.weights[alone], state.weights[:, alone] = 0.0, 0.0
-            fresh = law_of.dyads(state, -1.0, dyads.y, law)
-            for a, b in ((dyads.eta, fresh.eta), (dyads.density, fresh.density)):
+            fresh = sampler.observe(state, -1.0, observed.y, likelihood)
+            for a, b in ((observed.eta, fresh.eta), (observed.density, fresh.density)):
                 a[:] = b
-            scan_one(law_of, rng, i, state, dyads, law, scale, buffets[0][0])
+            scan_one(sampler, rng, i, state, observed, likelihood, scale, buffets[0][0])
 
     step.sampler.scan = scan
     return step.step
 
 
-def scan_one(sampler, rng, i, state, dyads, law, scale, alpha):
+def scan_one(sampler, rng, i, state, observed, likelihood, scale, alpha):
     from bayesstruct.features.kernels.link_features import coefficients, scan_objects
 
     effect = np.ascontiguousarray(coefficients(state.z, state.weights, True))
     buffet = Buffet(alpha / len(state.z), 1.0, 0.0)
-    parts = (sampler.pairs, dyads, law, buffet, sampler.slab(scale), True)
+    parts = (sampler.pairs, observed, likelihood, buffet, sampler.slab(scale), True)
     scan_objects(rng, state.z, state.z, state.weights, effect, *parts, np.array([i]), 1)
 
 
@@ -242,8 +256,8 @@ def test_the_left_order_takes_the_weights_along():
     rng = np.random.default_rng(11)
     for _ in range(20):
         point, _ = joint.forward(rng)
-        order = rng.permutation(ROOM)
-        state = DyadicState(
+        order = rng.permutation(MAX_FEATURES)
+        state = LinkState(
             point["feature"][:, order], None, point["interaction"][np.ix_(order, order)]
         )
         state.u = state.z
@@ -255,11 +269,20 @@ def test_the_left_order_takes_the_weights_along():
 # --- Geweke ----------------------------------------------------------------------------------
 
 GEWEKE = {
-    "logistic": ((5, None), {"kind": "symmetric", "law": "logistic", "bias": -0.5, "scale": 1.5}),
-    "probit": ((4, None), {"kind": "full", "law": "probit", "bias": -0.3, "scale": 1.0}),
-    "normal": ((3, 4), {"kind": "full", "law": "normal", "scale": 1.0, "noise": 0.8}),
-    "positive": ((5, None), {"kind": "diagonal", "law": "normal", "scale": 1.0, "noise": 0.8}),
-    "noisy_or": ((5, None), {"kind": "diagonal", "law": "noisy_or", "bias": 0.2, "scale": 1.0}),
+    "logistic": (
+        (5, None),
+        {"kind": "symmetric", "likelihood": "logistic", "bias": -0.5, "scale": 1.5},
+    ),
+    "probit": ((4, None), {"kind": "full", "likelihood": "probit", "bias": -0.3, "scale": 1.0}),
+    "normal": ((3, 4), {"kind": "full", "likelihood": "normal", "scale": 1.0, "noise": 0.8}),
+    "positive": (
+        (5, None),
+        {"kind": "diagonal", "likelihood": "normal", "scale": 1.0, "noise": 0.8},
+    ),
+    "noisy_or": (
+        (5, None),
+        {"kind": "diagonal", "likelihood": "noisy_or", "bias": 0.2, "scale": 1.0},
+    ),
 }
 ALPHAS = (1.2, 0.8)
 
@@ -277,20 +300,20 @@ class Joint:
     def __init__(self, case, wrong=None):
         self.sizes, self.options = GEWEKE[case]
         self.places = pairs(self.sizes, self.options["kind"])
-        y = np.zeros(len(self.places[0]), float if self.options["law"] == "normal" else int)
+        y = np.zeros(len(self.places[0]), float if self.options["likelihood"] == "normal" else int)
         self.model = model_of(self.sizes, *self.places, y, alphas=ALPHAS, **self.options)
         self.step = step_of(self.model)
         if wrong is not None:
             wrong(self.step)
 
     def features(self, rng, n, alpha):
-        z = np.zeros((n, ROOM), np.int8)
+        z = np.zeros((n, MAX_FEATURES), np.int8)
         drawn = draw_by_dishes(rng, n, alpha)
         z[:, : drawn.shape[1]] = drawn
         return z
 
     def weights(self, rng, z, u):
-        w = self.options["scale"] * rng.standard_normal((ROOM, ROOM))
+        w = self.options["scale"] * rng.standard_normal((MAX_FEATURES, MAX_FEATURES))
         if self.options["kind"] == "symmetric":
             w = np.tril(w) + np.tril(w, -1).T
         w *= np.outer(z.any(axis=0), u.any(axis=0))
@@ -304,9 +327,9 @@ class Joint:
 
     def respond(self, rng, point):
         eta = self.eta(point)
-        if self.options["law"] == "normal":
+        if self.options["likelihood"] == "normal":
             return eta + self.options["noise"] * rng.standard_normal(len(eta))
-        return (rng.random(len(eta)) < probabilities(self.options["law"], eta)).astype(int)
+        return (rng.random(len(eta)) < probabilities(self.options["likelihood"], eta)).astype(int)
 
     def set(self, y):
         data = self.model["data"]
@@ -355,9 +378,9 @@ def test_joint_draws_have_the_prior(case, full):
 def too_many_alone(step):
     scan = step.sampler.scan
 
-    def wrong(rng, state, dyads, law, scale, buffets, tries):
+    def wrong(rng, state, observed, likelihood, scale, buffets, tries):
         wider = [(1.5 * alpha, c, discount) for alpha, c, discount in buffets]
-        return scan(rng, state, dyads, law, scale, wider, tries)
+        return scan(rng, state, observed, likelihood, scale, wider, tries)
 
     step.sampler.scan = wrong
 
@@ -384,23 +407,23 @@ def test_the_density_of_the_model_is_that_which_the_step_uses():
 
 def refusal(build):
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=3, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=3, max_features=5)
         w = FeatureInteractions("interaction", z, 1.0)
         build(z, w)
     with model, pytest.raises(ValueError) as error:
-        DyadicFeatureGibbs([model.rvs_to_values[v] for v in (z, w)])
+        LinkFeatureGibbs([model.rvs_to_values[v] for v in (z, w)])
     return str(error.value)
 
 
 def test_models_that_cannot_be_drawn_exactly_are_refused():
     y, (source, target) = [1, 0, 0], UPPER
 
-    def link(z, w, more=0.0, law="logistic", places=UPPER):
+    def link(z, w, more=0.0, likelihood="logistic", places=UPPER):
         eta = more + feature_pairs(z, w, *places)
-        FeatureLinks("y", eta, link=law, observed=y)
+        FeatureLinks("y", eta, link=likelihood, observed=y)
 
     assert "takes weights 'interaction' that are positive" in refusal(
-        lambda z, w: link(z, w, law="noisy_or")
+        lambda z, w: link(z, w, likelihood="noisy_or")
     )
     assert "outside of `feature_pairs`" in refusal(
         lambda z, w: link(z, w, z.sum().astype("float64"))
@@ -451,15 +474,15 @@ def test_models_that_cannot_be_drawn_exactly_are_refused():
 
 def test_a_scale_that_depends_on_the_features_is_refused():
     with pm.Model():
-        z = IndianBuffet("feature", 1.0, observations=3, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=3, max_features=5)
         w = FeatureInteractions("interaction", z, 1.0 + z.sum().astype("float64"))
         FeatureLinks("y", feature_pairs(z, w, *UPPER), observed=[1, 0, 0])
         with pytest.raises(ValueError, match="the scale of 'interaction' depends"):
-            DyadicFeatureGibbs([z, w])
+            LinkFeatureGibbs([z, w])
 
 
 def test_new_data_must_have_a_response_for_each_pair():
-    model = model_of((3, None), *UPPER, [1, 0, 0], kind="full", law="logistic")
+    model = model_of((3, None), *UPPER, [1, 0, 0], kind="full", likelihood="logistic")
     model["data"].set_value(np.ones(2, model["data"].dtype))
     with pytest.raises(ValueError, match="2 responses and its `feature_pairs` 3 pairs"):
         step_of(model).step(model.initial_point())
@@ -471,14 +494,14 @@ def test_pm_sample_assigns_the_step():
     model = Joint("logistic").model
     with model:
         _, chosen = assign_step_methods(model)
-    assert {v.name for v in chosen[DyadicFeatureGibbs]} == {"feature", "interaction"}
+    assert {v.name for v in chosen[LinkFeatureGibbs]} == {"feature", "interaction"}
 
 
-def test_a_chain_without_room_stops_with_the_remedy():
+def test_a_chain_with_too_many_features_stops_with_the_remedy():
     rng = np.random.default_rng(6)
     source, target = np.triu_indices(12, 1)
     with pm.Model() as model:
-        z = IndianBuffet("feature", 3.0, observations=12, truncation=2)
+        z = IndianBuffet("feature", 3.0, observations=12, max_features=2)
         w = FeatureInteractions("interaction", z, 2.0, kind="symmetric")
         pm.Normal("y", feature_pairs(z, w, source, target), 0.1, observed=rng.normal(size=66))
     step, point = step_of(model), model.initial_point()
@@ -489,7 +512,7 @@ def test_a_chain_without_room_stops_with_the_remedy():
 
 def test_an_impossible_response_is_refused():
     model = model_of(
-        (3, None), *UPPER, [1, 0, 0], kind="diagonal", law="noisy_or", bias=0.0, scale=1.0
+        (3, None), *UPPER, [1, 0, 0], kind="diagonal", likelihood="noisy_or", bias=0.0, scale=1.0
     )
     with pytest.raises(ValueError, match="the bias must be above 0"):
         step_of(model).step(model.initial_point())
@@ -512,10 +535,10 @@ def test_from_a_start_of_ones_own_nothing_is_searched_and_nothing_waits():
     assert (second["feature"] == first["feature"]).all() and searching.waits == 19
 
 
-def search(law, y, sampler, rooms, seed):
+def search(likelihood, y, sampler, matrices, seed):
     rng = np.random.default_rng(seed)
     buffets = [(1.0, 1.0, 0.0)] * 2
-    return dyadic_features(sampler, law, y.astype(float), 0.0, rooms, buffets, 2.0, rng)
+    return link_features(sampler, likelihood, y.astype(float), 0.0, matrices, buffets, 2.0, rng)
 
 
 def matched(truth, found):
@@ -528,7 +551,7 @@ def test_the_search_finds_planted_features():
     truth = simulate(60, 3, random_seed=0)
     source, target = np.triu_indices(60, 1)
     links = nx.to_numpy_array(truth.graph)[source, target]
-    sampler = DyadicSampler(source, target, (60, 60), True, 1, False)
+    sampler = LinkSampler(source, target, (60, 60), True, 1, False)
     found = search("logistic", links, sampler, ((60, 20), (60, 20)), 7)
     assert matched(truth.feature.values, found.state.z)
     assert found.state.z.any(axis=0).sum() <= 5
@@ -542,17 +565,17 @@ def test_the_search_finds_planted_features_of_two_sets():
     weights = np.array([[4.0, -3.0], [-2.0, 5.0]])
     source, target = np.nonzero(rng.random((40, 30)) < 0.8)
     y = 1.0 + (z @ weights @ u.T)[source, target] + 0.5 * rng.standard_normal(len(source))
-    sampler = DyadicSampler(source, target, (40, 30), False, 0, False)
+    sampler = LinkSampler(source, target, (40, 30), False, 0, False)
     found = search("normal", y, sampler, ((40, 10), (30, 10)), 9)
     assert found.noise < 1.0
     eta = found.shift + found.state.predictors(source, target)
     assert np.sqrt(np.mean((eta - y) ** 2)) < 0.8
 
 
-def test_predictors_of_a_state_leave_out_what_is_not_used():
+def test_predictors_of_a_state_leave_out_unused_features():
     rng = np.random.default_rng(10)
     z, w = rng.integers(0, 2, (6, 4)).astype(np.int8), rng.normal(size=(4, 4))
     z[:, 1] = 0
-    state = DyadicState(z, z, w)
+    state = LinkState(z, z, w)
     source, target = np.array([0, 2]), np.array([5, 1])
     assert np.allclose(state.predictors(source, target), (z @ w @ z.T)[source, target])

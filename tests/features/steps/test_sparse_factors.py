@@ -12,6 +12,7 @@ from tools.geweke import assert_geweke
 import bayesstruct as bs
 
 from bayesstruct.data import TableError
+from bayesstruct.features.kernels import factor_loadings, factor_splits
 from bayesstruct.features.kernels import indian_buffet as buffet
 from bayesstruct.features.kernels import sparse_factors as kernel
 from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
@@ -20,7 +21,7 @@ from bayesstruct.features.steps.sparse_factors import SparseFactorGibbs
 from bayesstruct.models.infinite_ica import infinite_ica
 from bayesstruct.models.sparse_factor_analysis import sparse_factor_analysis
 
-ROOM = 24
+MAX_FEATURES = 24
 ALPHA, SCALE, NOISE = 1.0, 1.4, 0.5
 X = np.array([[2.0], [-1.5]])
 
@@ -61,11 +62,15 @@ def test_scores_with_little_curvature(slope, curvature):
     # Beyond 400 the slower side has exp(-120) of its mass.
     sides = [
         integrate.quad(
-            lambda v, s=sign: 0.5 * np.exp(s * slope * v - v - 0.5 * curvature * v * v), 0, 400,
-            epsabs=0, epsrel=1e-11, limit=400,
+            lambda v, s=sign: 0.5 * np.exp(s * slope * v - v - 0.5 * curvature * v * v),
+            0,
+            400,
+            epsabs=0,
+            epsrel=1e-11,
+            limit=400,
         )[0]
         for sign in (1, -1)
-    ]  # fmt: skip
+    ]
     found = kernel.log_factor(slope, curvature, True)
     assert found == pytest.approx(np.log(sum(sides)), abs=1e-9)
     rng = np.random.default_rng(2)
@@ -114,17 +119,19 @@ def sweep(rng, w, a, used, x, laplace, scale=SCALE):
     filled, rows = np.nan_to_num(x), rng.permutation(n)
     used = kernel.scan_factors(rng, w, a, used, filled, precision, rows, scale, process, laplace)
     new = w[:, :used]
-    new = kernel.split_or_merge(rng, new, filled, precision, SCALE, (ALPHA, 1.0, 0.0), laplace)
+    new = factor_splits.split_or_merge(
+        rng, new, filled, precision, SCALE, (ALPHA, 1.0, 0.0), laplace
+    )
     used = new.shape[1]
     w[:, :used], w[:, used:], a[used:] = new, 0.0, 0.0
-    a[:used] = kernel.draw_factor_loadings(rng, new, filled, precision, SCALE)
-    kernel.rescale_factors(rng, w[:, :used], a[:used], SCALE, laplace)
+    a[:used] = factor_loadings.draw_factor_loadings(rng, new, filled, precision, SCALE)
+    factor_loadings.rescale_factors(rng, w[:, :used], a[:used], SCALE, laplace)
     return used
 
 
 def chain(draws, scale=SCALE, seed=2):
     rng, used = np.random.default_rng(seed), 0
-    w, a = np.zeros((len(X), ROOM)), np.zeros((ROOM, 1))
+    w, a = np.zeros((len(X), MAX_FEATURES)), np.zeros((MAX_FEATURES, 1))
     for _ in range(draws):
         used = sweep(rng, w, a, used, X, False, scale)
         yield counts(w[:, :used] != 0)
@@ -159,7 +166,7 @@ def joint(laplace, scale=SCALE, n=4, d=3):
     def forward(rng):
         drawn = buffet.draw_by_dishes(rng, n, ALPHA)
         used = drawn.shape[1]
-        w, a = np.zeros((n, ROOM)), np.zeros((ROOM, d))
+        w, a = np.zeros((n, MAX_FEATURES)), np.zeros((MAX_FEATURES, d))
         v = rng.laplace(size=drawn.shape) if laplace else rng.standard_normal(drawn.shape)
         w[:, :used], a[:used] = drawn * v, SCALE * rng.standard_normal((used, d))
         return w, a, used, table(rng, w, a)
@@ -195,7 +202,7 @@ def test_joint_draws_have_the_prior(laplace):
 
 
 def changes(move, laplace, draws, seed):
-    """z-scores of what moves change in statistics of draws of the joint law: scores, given the table."""
+    """z-scores of what moves change in statistics of draws of the joint distribution: scores, given the table."""
     forward, _, _ = joint(laplace)
     rng, precision = np.random.default_rng(seed), np.full((4, 3), 1 / NOISE**2)
     precision[1, 2] = 0.0
@@ -225,14 +232,14 @@ def _of_scores(w, x):
 
 
 @pytest.mark.parametrize("laplace", [False, True])
-def test_split_and_merge_leave_the_joint_law_as_it_is(laplace):
-    assert (np.abs(changes(kernel.split_or_merge, laplace, 1_500, 5)) < 3.9).all()
+def test_split_and_merge_leave_the_joint_distribution_as_it_is(laplace):
+    assert (np.abs(changes(factor_splits.split_or_merge, laplace, 1_500, 5)) < 3.9).all()
 
 
 @pytest.mark.parametrize("laplace", [False, True])
 def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypatch):
     # Wrong: which of k factors is split has no probability.
-    merged, split = kernel._merged, kernel._split
+    merged, split = factor_splits._merged, factor_splits._split
 
     def without(rng, w, sign):
         out, ratio = merged(rng, w, sign)
@@ -242,21 +249,21 @@ def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypa
         out, ratio = split(rng, w, sign)
         return out, ratio + np.log(w.shape[1] + 1)
 
-    monkeypatch.setattr(kernel, "_merged", without)
-    monkeypatch.setattr(kernel, "_split", without_split)
-    assert (np.abs(changes(kernel.split_or_merge, laplace, 600, 5)) > 5).any()
+    monkeypatch.setattr(factor_splits, "_merged", without)
+    monkeypatch.setattr(factor_splits, "_split", without_split)
+    assert (np.abs(changes(factor_splits.split_or_merge, laplace, 600, 5)) > 5).any()
 
 
 @pytest.mark.parametrize("laplace", [False, True])
 @pytest.mark.parametrize(("rows", "d"), [(7, 1), (1, 6)])
-def test_scales_of_scores_and_loadings_keep_their_laws(laplace, rows, d):
+def test_scales_of_scores_and_loadings_keep_their_distributions(laplace, rows, d):
     # Without the Jacobian the means change by far more than this: m and d are not the same.
     rng, k = np.random.default_rng(6), 20_000
     w = rng.laplace(size=(rows, k)) if laplace else rng.standard_normal((rows, k))
     a = SCALE * rng.standard_normal((k, d))
     before = _sizes(w, a)
     for _ in range(3):
-        kernel.rescale_factors(rng, w, a, SCALE, laplace)
+        factor_loadings.rescale_factors(rng, w, a, SCALE, laplace)
     change = _sizes(w, a) - before
     assert (np.abs(change).max(axis=1) > 0).all()
     error = change.std(axis=1) / np.sqrt(k)
@@ -277,13 +284,13 @@ def test_joint_draws_of_a_wrong_scan_have_not(laplace):
         assert_geweke(*joint(laplace, scale=0.5), draws=2_000, seed=3)
 
 
-def test_loadings_have_their_law_given_scores():
+def test_loadings_have_their_distribution_given_scores():
     rng = np.random.default_rng(4)
     w, x = rng.normal(size=(6, 2)), rng.normal(size=(6, 3))
     precision = rng.uniform(0.5, 2.0, size=(6, 3))
     precision[2, 1] = 0.0
     draws = np.array(
-        [kernel.draw_factor_loadings(rng, w, x, precision, SCALE) for _ in range(6000)]
+        [factor_loadings.draw_factor_loadings(rng, w, x, precision, SCALE) for _ in range(6000)]
     )
     for j in range(3):
         inverse = np.linalg.inv(w.T @ (precision[:, j, None] * w) + np.eye(2) / SCALE**2)
@@ -295,19 +302,19 @@ def test_loadings_have_their_law_given_scores():
 # --- distributions, step, models -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", ["normal", "laplace"])
-def test_scores_have_their_law_where_the_feature_is(law):
+@pytest.mark.parametrize("distribution", ["normal", "laplace"])
+def test_scores_have_their_distribution_where_the_feature_is(distribution):
     feature = np.array([[1, 0], [1, 1]], np.int8)
-    rv = FeatureScores.dist(feature, law=law)
+    rv = FeatureScores.dist(feature, distribution=distribution)
     draw = pm.draw(rv, random_seed=5)
     assert draw[0, 1] == 0
     assert (draw[feature == 1] != 0).all()
-    known = {"normal": stats.norm, "laplace": stats.laplace}[law]
+    known = {"normal": stats.norm, "laplace": stats.laplace}[distribution]
     assert pm.logp(rv, draw).eval() == pytest.approx(known.logpdf(draw[feature == 1]).sum())
     draw[0, 1] = 1.0
     assert np.isneginf(pm.logp(rv, draw).eval())
-    with pytest.raises(ValueError, match="`law`"):
-        FeatureScores.dist(feature, law="cauchy")
+    with pytest.raises(ValueError, match="`distribution`"):
+        FeatureScores.dist(feature, distribution="cauchy")
 
 
 def test_scores_of_a_batch_have_its_shape():
@@ -318,7 +325,7 @@ def test_scores_of_a_batch_have_its_shape():
         assert ((draw != 0) == features).all()
 
 
-def test_rows_leave_out_cells_that_are_not_seen():
+def test_rows_leave_out_missing_values():
     rng = np.random.default_rng(6)
     w, a, x = rng.normal(size=(4, 2)), rng.normal(size=(2, 3)), rng.normal(size=(4, 3))
     noise, seen = np.array([0.5, 1.0, 2.0]), rng.random((4, 3)) < 0.7
@@ -334,7 +341,7 @@ def test_rows_leave_out_cells_that_are_not_seen():
 
 def test_the_step_refuses_what_it_cannot_draw():
     with pm.Model() as model:
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         score = FeatureScores("score", z)
         loading = FeatureLoadings("loading", z, 1.0, variables=1)
         pm.Laplace("x", score @ loading, 1.0, observed=X)
@@ -359,7 +366,7 @@ def test_the_step_refuses_other_features_and_scales_that_depend_on_them(
     scores_of, loadings_of, scale, words
 ):
     with pm.Model():
-        z = IndianBuffet("feature", 1.0, observations=2, truncation=5)
+        z = IndianBuffet("feature", 1.0, observations=2, max_features=5)
         score = FeatureScores("score", scores_of(z) if scores_of else z)
         size = scale(z) if scale else 1.0
         loading = FeatureLoadings(
@@ -373,8 +380,8 @@ def test_the_step_refuses_other_features_and_scales_that_depend_on_them(
 class WrongNoise(SparseFactorGibbs):
     """Wrong: noise as if it were a variance."""
 
-    def _scan(self, w, a, precision, law, scale):
-        return super()._scan(w, a, np.sqrt(precision), law, scale)
+    def _scan(self, w, a, precision, process, scale):
+        return super()._scan(w, a, np.sqrt(precision), process, scale)
 
 
 def steps(kind, draws):
@@ -382,7 +389,7 @@ def steps(kind, draws):
     seen = np.array([[1.0, 0.0], [1.0, 0.0]])
     table = np.column_stack([X, [99.0, np.nan]])
     with pm.Model() as model:
-        z = IndianBuffet("feature", ALPHA, observations=2, truncation=ROOM)
+        z = IndianBuffet("feature", ALPHA, observations=2, max_features=MAX_FEATURES)
         score = FeatureScores("score", z)
         loading = FeatureLoadings("loading", z, SCALE, variables=2)
         noise = np.array([NOISE, 0.1])
@@ -403,7 +410,7 @@ def test_the_step_has_the_exact_posterior_and_a_wrong_one_has_not():
 
 
 def test_more_factors_can_be_proposed_than_a_fixed_number():
-    # alpha 200 for one row: about as many factors, for which there is room.
+    # alpha 200 for one row: about as many factors, which is below the maximum number.
     rng, w, a = np.random.default_rng(8), np.zeros((1, 300)), np.zeros((300, 1))
     process, x = np.array([200.0, 1.0, 0.0]), np.zeros((1, 1))
     nothing = np.zeros((1, 1))
@@ -418,7 +425,7 @@ def test_the_step_is_assigned_outside_of_a_context():
     assert sum(map(len, methods.values())) == len(model.free_RVs)
 
 
-def test_a_chain_without_room_stops_with_the_remedy():
+def test_a_chain_with_too_many_features_stops_with_the_remedy():
     rng = np.random.default_rng(8)
     with sparse_factor_analysis(rng.normal(size=(40, 6)), noise=0.05, max_features=1) as model:
         names = ("feature", "score", "loading")
@@ -445,9 +452,14 @@ def test_components_are_found_again(model):
     known = {"alpha": 0.4, "noise": 0.13, "loading_scale": 0.6}
     with model(x, max_features=60, **known):
         idata = pm.sample(
-            80, tune=150, chains=2, cores=1, random_seed=10, progressbar=False,
+            80,
+            tune=150,
+            chains=2,
+            cores=1,
+            random_seed=10,
+            progressbar=False,
             compute_convergence_checks=False,
-        )  # fmt: skip
+        )
         pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, random_seed=11, progressbar=False
@@ -466,8 +478,14 @@ def test_components_are_found_again(model):
 
 def test_standard_deviations_are_drawn_too():
     with sparse_factor_analysis(components(40)[0], max_features=12):
-        idata = pm.sample(10, tune=10, chains=1, random_seed=7, progressbar=False,
-                          compute_convergence_checks=False)  # fmt: skip
+        idata = pm.sample(
+            10,
+            tune=10,
+            chains=1,
+            random_seed=7,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
     for name in ("noise", "loading_scale"):
         values = idata["posterior"][name].to_numpy()
         assert (values > 0).all()
@@ -487,5 +505,5 @@ def test_the_models_refuse_bad_input():
         ({"max_features": 2.5}, "`max_features`"),
         ({"concentration": -1.0}, "`concentration`"),
     ]:
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises((TypeError, ValueError), match=words):
             infinite_ica(x, **options)

@@ -1,4 +1,4 @@
-"""Labels of logistic and Poisson regressions: the exact posterior, the joint law, wrong samplers."""
+"""Labels of logistic and Poisson regressions: the exact posterior, the joint distribution, wrong samplers."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tools.mixtures import log_columns, log_glm, log_posterior
 from tools.partitions import posterior_of
 
 from bayesstruct.mixtures.kernels.chinese_restaurant import draw_labels, relabel
-from bayesstruct.mixtures.kernels.mixture_columns import ColumnLaw, log_gains
+from bayesstruct.mixtures.kernels.mixture_columns import ColumnPrior, log_gains
 from bayesstruct.mixtures.kernels.mixture_glm import (
     LOGISTIC,
     POISSON,
@@ -19,8 +19,8 @@ from bayesstruct.mixtures.kernels.mixture_glm import (
     scan_glm,
 )
 
-ROOM, EMPTY = 6, 2
-LAW = ColumnLaw(np.array([0.5]), 2.0, np.array([0.6]), log_gains(2.0, 20))
+MAX_CLUSTERS, EMPTY = 6, 2
+PRIOR = ColumnPrior(np.array([0.5]), 2.0, np.array([0.6]), log_gains(2.0, 20))
 DEVIATION = {LOGISTIC: np.array([1.5, 2.0]), POISSON: np.array([0.7, 0.6])}
 X = np.array([[1.2], [0.7], [-0.4], [-1.0]])
 Y = {LOGISTIC: np.array([1.0, 0.0, 1.0, 1.0]), POISSON: np.array([4.0, 0.0, 1.0, 2.0])}
@@ -40,8 +40,8 @@ def sweep(rng, labels, x, family, y, alpha, coefficient):
     """Draw labels and coefficients, in place, clusters in the order of their appearance."""
     data = Responses(family, design(x), y, np.zeros(len(x)), DEVIATION[family])
     order = rng.permutation(len(x))
-    assert scan_glm(rng, labels, order, x, LAW, data, alpha, coefficient, EMPTY, 2)
-    names = np.empty(ROOM, np.int64)
+    assert scan_glm(rng, labels, order, x, PRIOR, data, alpha, coefficient, EMPTY, 2)
+    names = np.empty(MAX_CLUSTERS, np.int64)
     relabel(labels, names)
     there = names >= 0
     coefficient[names[there]] = coefficient[there]
@@ -50,7 +50,7 @@ def sweep(rng, labels, x, family, y, alpha, coefficient):
 
 def chain(family, alpha, draws, seed=1):
     rng = np.random.default_rng(seed)
-    labels, coefficient = np.zeros(len(X), np.int64), np.zeros((ROOM, 2))
+    labels, coefficient = np.zeros(len(X), np.int64), np.zeros((MAX_CLUSTERS, 2))
     seen = []
     for _ in range(draws):
         sweep(rng, labels, X, family, Y[family], alpha, coefficient)
@@ -64,7 +64,7 @@ def exact(family, alpha):
         response = log_glm(
             design(x), y, DEVIATION[family], lambda y, eta: log_density(family, y, eta)
         )
-        return log_columns(x, LAW.strength, LAW.shape, LAW.rate) + response
+        return log_columns(x, PRIOR.strength, PRIOR.shape, PRIOR.rate) + response
 
     return posterior_of(lambda labels: log_posterior(labels, alpha, log_cluster), len(X))
 
@@ -92,10 +92,10 @@ def joint(family, n=5, alpha=1.2, share=1.0):
 
     def forward(rng):
         labels = draw_labels(rng, n, alpha)
-        used = np.arange(ROOM)[:, None] <= labels.max()
-        variance = LAW.rate / rng.gamma(LAW.shape, size=(ROOM, 1))
-        mean = rng.normal(0, np.sqrt(variance / LAW.strength))
-        coefficient = used * rng.normal(0, DEVIATION[family], size=(ROOM, 2))
+        used = np.arange(MAX_CLUSTERS)[:, None] <= labels.max()
+        variance = PRIOR.rate / rng.gamma(PRIOR.shape, size=(MAX_CLUSTERS, 1))
+        mean = rng.normal(0, np.sqrt(variance / PRIOR.strength))
+        coefficient = used * rng.normal(0, DEVIATION[family], size=(MAX_CLUSTERS, 2))
         moments = np.array([mean, variance])
         return labels, moments, coefficient, table(rng, labels, moments, coefficient)
 
@@ -103,8 +103,8 @@ def joint(family, n=5, alpha=1.2, share=1.0):
         labels, _, coefficient, (x, y) = state
         labels, coefficient = labels.copy(), coefficient.copy()
         sweep(rng, labels, x, family, y, share * alpha, coefficient)
-        moments = np.zeros((2, ROOM, 1))
-        draw_columns(rng, labels, x, LAW, moments)
+        moments = np.zeros((2, MAX_CLUSTERS, 1))
+        draw_columns(rng, labels, x, PRIOR, moments)
         return labels, moments, coefficient, table(rng, labels, moments, coefficient)
 
     def statistics(state):

@@ -1,4 +1,4 @@
-"""Labels of normal regressions: the exact posterior, the joint law, wrong samplers."""
+"""Labels of normal regressions: the exact posterior, the joint distribution, wrong samplers."""
 
 import numpy as np
 import pytest
@@ -9,22 +9,22 @@ from tools.mixtures import log_columns, log_posterior, log_regression
 from tools.partitions import posterior_of
 
 from bayesstruct.mixtures.kernels.chinese_restaurant import draw_labels, relabel
-from bayesstruct.mixtures.kernels.mixture_columns import ColumnLaw, log_gains
+from bayesstruct.mixtures.kernels.mixture_columns import ColumnPrior, log_gains
 from bayesstruct.mixtures.kernels.mixture_regression import (
-    RegressionLaw,
+    RegressionPrior,
     draw_parameters,
     scan_labels,
 )
 
-ROOM = 7
+MAX_CLUSTERS = 7
 STRENGTH, SHAPE, RATE = np.array([0.5, 0.9]), 2.0, np.array([0.5, 0.7])
 WEIGHT, NOISE_SHAPE, NOISE_RATE = np.array([0.4, 0.8, 0.6]), 1.5, 0.3
 
 
-def laws(n, noise_rate=NOISE_RATE):
-    columns = ColumnLaw(STRENGTH, SHAPE, RATE, log_gains(SHAPE, n))
+def priors(n, noise_rate=NOISE_RATE):
+    columns = ColumnPrior(STRENGTH, SHAPE, RATE, log_gains(SHAPE, n))
     root = np.sqrt(np.append(WEIGHT, 2 * noise_rate))
-    return columns, RegressionLaw(NOISE_SHAPE, root, log_gains(NOISE_SHAPE, n))
+    return columns, RegressionPrior(NOISE_SHAPE, root, log_gains(NOISE_SHAPE, n))
 
 
 def table_of(x, y):
@@ -52,11 +52,13 @@ def exact(table, alpha):
 def chain(table, alpha, draws, *, scan=True, moves=1, noise_rate=NOISE_RATE, seed=1):
     """Visit partitions by scans, by splits and merges, or both."""
     rng, n = np.random.default_rng(seed), len(table[0])
-    labels, names = np.zeros(n, np.int64), np.empty(ROOM, np.int64)
+    labels, names = np.zeros(n, np.int64), np.empty(MAX_CLUSTERS, np.int64)
     seen = []
     for _ in range(draws):
         order = rng.permutation(n) if scan else np.empty(0, np.int64)
-        assert scan_labels(rng, labels, order, table, laws(n, noise_rate), alpha, ROOM, moves)
+        assert scan_labels(
+            rng, labels, order, table, priors(n, noise_rate), alpha, MAX_CLUSTERS, moves
+        )
         relabel(labels, names)
         seen.append(tuple(labels.tolist()))
     return seen
@@ -82,12 +84,12 @@ def test_wrong_samplers_do_not():
     assert distance(chain(table, 2.0, 4_000), posterior) > 0.05
 
 
-def test_a_scan_with_too_little_room_says_so():
+def test_a_scan_with_too_many_clusters_returns_false():
     table = small_table()
     labels = np.zeros(5, np.int64)
     rng = np.random.default_rng(2)
     assert not all(
-        scan_labels(rng, labels * 0, np.arange(5), table, laws(5), 50.0, 1, 0) for _ in range(20)
+        scan_labels(rng, labels * 0, np.arange(5), table, priors(5), 50.0, 1, 0) for _ in range(20)
     )
 
 
@@ -103,27 +105,31 @@ def joint(n=5, alpha=1.2, noise_rate=NOISE_RATE):
 
     def forward(rng):
         labels = draw_labels(rng, n, alpha)
-        variance = RATE / rng.gamma(SHAPE, size=(ROOM, 2))
+        variance = RATE / rng.gamma(SHAPE, size=(MAX_CLUSTERS, 2))
         mean = rng.normal(0, np.sqrt(variance / STRENGTH))
-        noise = NOISE_RATE / rng.gamma(NOISE_SHAPE, size=ROOM)
+        noise = NOISE_RATE / rng.gamma(NOISE_SHAPE, size=MAX_CLUSTERS)
         coefficient = rng.normal(0, np.sqrt(noise[:, None] / WEIGHT))
         parameters = np.array([mean, variance]), coefficient, noise
         return labels, parameters, table(rng, labels, *parameters)
 
     def transition(rng, state):
         labels, _, rows = state
-        labels, names = labels.copy(), np.empty(ROOM, np.int64)
-        law = laws(n, noise_rate)
-        assert scan_labels(rng, labels, rng.permutation(n), rows, law, alpha, ROOM, 1)
+        labels, names = labels.copy(), np.empty(MAX_CLUSTERS, np.int64)
+        prior = priors(n, noise_rate)
+        assert scan_labels(rng, labels, rng.permutation(n), rows, prior, alpha, MAX_CLUSTERS, 1)
         relabel(labels, names)
-        parameters = np.zeros((2, ROOM, 2)), np.zeros((ROOM, 3)), np.zeros(ROOM)
-        draw_parameters(rng, labels, rows, law, *parameters)
+        parameters = (
+            np.zeros((2, MAX_CLUSTERS, 2)),
+            np.zeros((MAX_CLUSTERS, 3)),
+            np.zeros(MAX_CLUSTERS),
+        )
+        draw_parameters(rng, labels, rows, prior, *parameters)
         return labels, parameters, table(rng, labels, *parameters)
 
     def statistics(state):
         labels, (moments, coefficient, noise), (x, rows) = state
         own, y = coefficient[labels[-1]], rows[:, -1]
-        # Student laws with few degrees of freedom have no variance: bounded functions do.
+        # Student distributions with few degrees of freedom have no variance: bounded functions do.
         return {
             "clusters": labels.max(),
             "alone": (np.bincount(labels) == 1).sum(),

@@ -1,4 +1,4 @@
-"""Partitions: their law, draws of them, what is refused."""
+"""Partitions: their distribution, draws, and refused parameters."""
 
 import math
 
@@ -15,7 +15,7 @@ from bayesstruct.mixtures.kernels.chinese_restaurant import (
     mean_clusters,
     relabel,
 )
-from bayesstruct.mixtures.priors.chinese_restaurant import ChineseRestaurant, default_room
+from bayesstruct.mixtures.priors.chinese_restaurant import ChineseRestaurant, default_max_clusters
 
 
 def seating(labels, alpha):
@@ -31,7 +31,7 @@ def seating(labels, alpha):
 def test_the_density_is_that_of_seating_and_sums_to_one(alpha):
     every = partitions(6)
     assert len(every) == 203  # the sixth Bell number
-    rv = ChineseRestaurant.dist(alpha, observations=6, truncation=6, size=len(every))
+    rv = ChineseRestaurant.dist(alpha, observations=6, max_clusters=6, size=len(every))
     logp = pm.logp(rv, np.array(every)).eval()
     assert np.exp(logp).sum() == pytest.approx(1.0, abs=1e-12)
     expected = np.log([seating(labels, alpha) for labels in every])
@@ -65,7 +65,7 @@ def test_the_order_of_objects_does_not_matter():
 
 def test_draws_have_the_density():
     every, alpha = partitions(5), 1.4
-    rv = ChineseRestaurant.dist(alpha, observations=5, truncation=5)
+    rv = ChineseRestaurant.dist(alpha, observations=5, max_clusters=5)
     drawn = pm.draw(rv, 5000, random_seed=2)
     seen = dict.fromkeys(every, 0)
     for labels in drawn:
@@ -83,7 +83,7 @@ def test_mean_number_of_clusters():
     mean = sum(2.5 / (2.5 + i) for i in range(40))
     assert mean_clusters(40, 2.5) == pytest.approx(mean)
     assert abs(number.mean() - mean) < 4 * number.std() / math.sqrt(3000)
-    assert number.max() <= default_room(40, 2.5) < 40
+    assert number.max() <= default_max_clusters(40, 2.5) < 40
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_mean_number_of_clusters():
     [[1, 0, 0, 0], [0, 2, 1, 0], [0, 0, 0, 2], [-1, 0, 0, 0], [0, 1, 2, 3], [1, 1, 1, 1]],
 )
 def test_labels_out_of_order_are_impossible(labels):
-    rv = ChineseRestaurant.dist(1.0, observations=4, truncation=3)
+    rv = ChineseRestaurant.dist(1.0, observations=4, max_clusters=3)
     assert np.isneginf(pm.logp(rv, np.array(labels)).eval())
 
 
 def test_mass_may_be_random():
     with pm.Model() as model:
         alpha = pm.Gamma("alpha", 2.0, 1.0)
-        ChineseRestaurant("cluster", alpha, observations=6, truncation=6)
+        ChineseRestaurant("cluster", alpha, observations=6, max_clusters=6)
         prior = pm.sample_prior_predictive(400, random_seed=4)
     drawn = prior["prior"]["cluster"].to_numpy()[0]
     assert drawn.shape == (400, 6)
@@ -115,7 +115,7 @@ def test_bad_input():
         ({"alpha": np.nan}, "`alpha`"),
         ({"observations": 0}, "`observations`"),
         ({"observations": 2.5}, "`observations`"),
-        ({"truncation": 0}, "`truncation`"),
+        ({"max_clusters": 0}, "`max_clusters`"),
     ]:
         with pytest.raises(ValueError, match=words):
             ChineseRestaurant.dist(**{"alpha": 1.0, "observations": 5, **options})
@@ -123,6 +123,6 @@ def test_bad_input():
         ChineseRestaurant.dist(1.0, observations=True)
     with pm.Model(), pytest.raises(ValueError, match="alpha is random"):
         ChineseRestaurant("c", pm.Gamma("a", 1.0, 1.0), observations=5)
-    rv = ChineseRestaurant.dist(30.0, observations=20, truncation=2)
-    with pytest.raises(ValueError, match="set `truncation` to more"):
+    rv = ChineseRestaurant.dist(30.0, observations=20, max_clusters=2)
+    with pytest.raises(ValueError, match="set `max_clusters` to more"):
         pm.draw(rv, random_seed=1)

@@ -73,8 +73,8 @@ def test_bad_input():
         bs.cluster_table(xr.DataTree.from_dict({"posterior": xr.Dataset()}))
     with pytest.raises(ValueError, match="labels 0, 1"):
         bs.co_clustering(result(np.array(LABELS) - 1))
-    with pytest.raises(ValueError, match="hdi_prob"):
-        bs.cluster_table(result(LABELS), hdi_prob=1.0)
+    with pytest.raises(ValueError, match="ci_prob"):
+        bs.cluster_table(result(LABELS), ci_prob=1.0)
     with pytest.raises(ValueError, match="overlap"):
         bs.cluster_table(result(LABELS), overlap=0.0)
     with pytest.raises(ValueError, match="cluster_table"):

@@ -1,6 +1,7 @@
-"""Recognise linear Gaussian latent features in a model: features, loadings, the table and its gaps."""
+"""Recognise latent features of a linear Gaussian model: features, loadings, and the table with its missing values."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,104 +10,105 @@ from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import NormalRV
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
-from bayesstruct.core.recognition import NotRecognized, children_of, depends_on, is_op, parameters
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    children_of,
+    depends_on,
+    is_claimed,
+    is_op,
+    parameters,
+    without_casts,
+)
 from bayesstruct.features.priors.indian_buffet import SAMPLERS, FeatureLoadingsRV, IndianBuffetRV
 
-__all__ = ["FeaturePart", "FeatureTable", "features_of", "sampler_of"]
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from pytensor.tensor import TensorVariable
+
+__all__ = ["LinearFeatures", "linear_features_of", "linear_step_of"]
 
 
-@dataclass
-class FeaturePart:
-    """Features, their loadings and the table, with its missing cells if there are any."""
+@dataclass(frozen=True, eq=False)
+class LinearFeatures:
+    """Features of rows that are normal around the sum of the loadings of their features.
 
-    feature: object
-    loading: object
-    rows: object
-    baseline: object
-    noise: object
-    cells: object = None
-    missing: object = None
+    Attributes
+    ----------
+    feature, loading, rows : TensorVariable
+        Which features rows have, their loadings on the columns, and the observed values of the table.
+    baseline : TensorVariable
+        Mean of a row without features.
+    noise : TensorVariable
+        Standard deviation, one number.
+    unobserved : TensorVariable, optional
+        The missing values of the table.
+    missing : (n, d) ndarray of bool, optional
+        Where these are.
+    """
+
+    feature: "TensorVariable"
+    loading: "TensorVariable"
+    rows: "TensorVariable"
+    baseline: "TensorVariable"
+    noise: "TensorVariable"
+    unobserved: "TensorVariable | None" = None
+    missing: np.ndarray | None = None
 
     @property
     def variables(self) -> list:
-        """Random variables that the step draws."""
-        drawn = [self.feature, self.loading, self.cells]
+        """Random variables that are drawn together."""
+        drawn = [self.feature, self.loading, self.unobserved]
         return [v for v in drawn if v is not None]
 
 
-class FeatureTable:
-    """The table of a recognised part at a point, without what depends on neither feature nor loading."""
+def linear_step_of(rv: "TensorVariable") -> str | None:
+    """Name of the step that draws features of linear Gaussian models, their loadings and missing values.
 
-    def __init__(self, part, observed):
-        self.cells = None if part.cells is None else part.cells.name
-        self.missing = part.missing
-        if part.missing is None:
-            self.x = np.asarray(observed, float)
-        else:
-            self.x = np.empty(part.missing.shape)
-            self.x[~part.missing] = observed
-
-    def residuals(self, point, baseline):
-        """Return the completed table less the baseline, (n, d)."""
-        if self.cells is not None:
-            self.x[self.missing] = point[self.cells]
-        return np.ascontiguousarray(self.x - baseline)
-
-    def without_gaps(self, residuals):
-        """Return the residuals with NaN where the table has no cell."""
-        out = np.array(residuals)
-        if self.missing is not None:
-            out[self.missing] = np.nan
-        return out
-
-    def draw_cells(self, rng, point, mean, noise):
-        """Draw the missing cells given the mean of the table, into the point."""
-        if self.cells is not None:
-            mean = np.broadcast_to(mean, self.x.shape)[self.missing]
-            point[self.cells] = mean + noise * rng.standard_normal(len(mean))
-
-
-def sampler_of(rv):
-    """Sampler that the features ask for to which a variable belongs: themselves, loadings, missing cells.
+    Parameters
+    ----------
+    rv : TensorVariable
+        Any random variable of a model.
 
     Returns
     -------
     str or None
-        None for variables of another kind; ``"gibbs"`` for loadings of anything but an IndianBuffet, which
-        are refused later.
+        As the IndianBuffet asks to which the variable belongs. None for variables of another kind;
+        ``"latent_feature_gibbs"`` for loadings of anything but an IndianBuffet, which that step refuses.
     """
     if is_op(rv, FeatureLoadingsRV):
         feature = without_casts(parameters(rv)[0])
-        return feature.owner.op.sampler if is_op(feature, IndianBuffetRV) else "gibbs"
-    if (told := getattr(rv.tag, "drawn_by", None)) in SAMPLERS:
-        return told  # missing cells of a model of ours, outside of its context
-    feature = rv if is_op(rv, IndianBuffetRV) else _features_with_cells(rv)
-    return None if feature is None else feature.owner.op.sampler
+        return SAMPLERS[feature.owner.op.sampler if is_op(feature, IndianBuffetRV) else "gibbs"]
+    for name in SAMPLERS.values():
+        if is_claimed(rv, name):
+            return name
+    feature = rv if is_op(rv, IndianBuffetRV) else _features_with_unobserved(rv)
+    return None if feature is None else SAMPLERS[feature.owner.op.sampler]
 
 
-def _features_with_cells(cells):
-    """Return the features of the current model of whose table these are the missing cells, or None."""
+def _features_with_unobserved(values):
+    """Return the features of the current model of whose table these are the missing values, or None."""
     import pymc as pm
 
     model = pm.Model.get_context(error_if_none=False)
-    if model is None or not is_op(cells, NormalRV) or cells not in model.free_RVs:
+    if model is None or not is_op(values, NormalRV) or values not in model.free_RVs:
         return None
     for feature in (v for v in model.free_RVs if is_op(v, IndianBuffetRV)):
         try:
-            if features_of(model, feature).cells is cells:
+            if linear_features_of(model, feature).unobserved is values:
                 return feature
         except NotRecognized:
             continue
     return None
 
 
-def features_of(model, feature) -> FeaturePart:
+def linear_features_of(model: "pm.Model", feature: "TensorVariable") -> LinearFeatures:
     """Collect loadings and table around features.
 
     Raises
     ------
     NotRecognized
-        Says what stands in the way.
+        Says what keeps them from being drawn exactly.
     """
     children = children_of(model, feature)
     loadings = [rv for rv in children if is_op(rv, FeatureLoadingsRV)]
@@ -131,18 +133,18 @@ def _check_only_child(model, loading, tables):
 
 
 def _normal_table(model, feature, loading, tables):
-    """Return the part of a table, whole or in two: its observed and its missing cells."""
+    """Complete the features with their table, whole or in two: its observed and its missing values."""
     observed = [rv for rv in tables if is_op(rv, NormalRV) and rv in model.observed_RVs]
     if len(observed) != 1:
         names = ", ".join(repr(rv.name) for rv in tables)
         raise NotRecognized(f"{names} is not an observed Normal")
     [rows] = observed
     mean, noise = parameters(rows)
-    seen, cells = None, None
+    seen, unobserved = None, None
     if len(tables) == 2:
         mean, seen = _masked(mean, rows)
-        [cells] = [rv for rv in tables if rv is not rows]
-        _check_cells(model, cells, mean, noise, seen)
+        [unobserved] = [rv for rv in tables if rv is not rows]
+        _check_unobserved(model, unobserved, mean, noise, seen)
     mean = without_casts(mean)
     baseline = _baseline(mean, feature, loading)
     if baseline is None or depends_on([noise, baseline], feature):
@@ -150,24 +152,26 @@ def _normal_table(model, feature, loading, tables):
     if any(length != 1 for length in noise.type.shape):
         raise NotRecognized(f"the standard deviation of {rows.name!r} is not one number")
     missing = None if seen is None else ~seen
-    return FeaturePart(feature, loading, rows, baseline, noise, cells, missing)
+    return LinearFeatures(feature, loading, rows, baseline, noise, unobserved, missing)
 
 
-def _check_cells(model, cells, mean, noise, seen):
-    """Refuse missing cells that do not have the law of the observed ones."""
-    if not is_op(cells, NormalRV) or cells not in model.free_RVs:
-        raise NotRecognized(f"{cells.name!r} is neither a loading nor missing cells of a Normal")
-    if model.rvs_to_transforms.get(cells) is not None or children_of(model, cells):
-        raise NotRecognized(f"{cells.name!r} has a transform, or something depends on it")
-    other, own_noise = parameters(cells)
-    other, gaps = _masked(other, cells)
+def _check_unobserved(model, values, mean, noise, seen):
+    """Refuse missing values that do not have the distribution of the observed ones."""
+    if not is_op(values, NormalRV) or values not in model.free_RVs:
+        raise NotRecognized(
+            f"{values.name!r} is neither a loading nor the missing values of a Normal"
+        )
+    if model.rvs_to_transforms.get(values) is not None or children_of(model, values):
+        raise NotRecognized(f"{values.name!r} has a transform, or something depends on it")
+    other, own_noise = parameters(values)
+    other, gaps = _masked(other, values)
     same = other is mean and _one_number(own_noise) is _one_number(noise)
     if not same or not np.array_equal(gaps, ~seen):
-        raise NotRecognized(f"{cells.name!r} has another law than the observed cells")
+        raise NotRecognized(f"{values.name!r} has another distribution than the observed values")
 
 
 def _masked(mean, rv):
-    """Return a matrix and the mask with which some of its cells are taken."""
+    """Return a matrix and the mask by which some of its elements are taken."""
     owner = mean.owner
     if owner is not None and isinstance(owner.op, AdvancedSubtensor) and len(owner.inputs) == 2:
         matrix, mask = owner.inputs
@@ -199,20 +203,8 @@ def _product(tensor):
     return tuple(without_casts(v) for v in owner.inputs)
 
 
-def without_casts(tensor):
-    while tensor.owner is not None and (
-        (
-            isinstance(tensor.owner.op, Elemwise)
-            and tensor.owner.op.scalar_op.name.startswith("Cast")
-        )
-        or (isinstance(tensor.owner.op, DimShuffle) and tensor.owner.op.is_left_expand_dims)
-    ):
-        tensor = tensor.owner.inputs[0]
-    return tensor
-
-
 def _baseline(mean, feature, loading):
-    """Return what is added to the product of features and loadings, or None."""
+    """Return the sum of the terms beside the product of features and loadings, or None."""
     import pytensor.tensor as pt
 
     if _product(mean) == (feature, loading):

@@ -26,16 +26,16 @@ def _design(z, u, source, target, kind):
     return np.concatenate([products[:, own, own], both[:, rows, columns]], axis=1)
 
 
-def log_marginal(design, y, *, bias, scale, law, noise=1.0, nodes=24):
+def log_marginal(design, y, *, bias, scale, likelihood, noise=1.0, nodes=24):
     """Log density of the responses given the features.
 
-    Weights are normal, half-normal for the law "noisy_or". Normal responses have a closed form; 0/1 ones
+    Weights are normal, half-normal for the likelihood "noisy_or". Normal responses have a closed form; 0/1 ones
     take Gauss-Hermite quadrature over the predictors, or sums over subsets of the ones.
     """
-    if law == "noisy_or":
+    if likelihood == "noisy_or":
         return np.log(_noisy_or(design, y, bias, scale))
     covariance = scale**2 * design @ design.T
-    if law == "normal":
+    if likelihood == "normal":
         covariance = covariance + noise**2 * np.eye(len(y))
         left = y - bias
         return -0.5 * (
@@ -53,7 +53,7 @@ def log_marginal(design, y, *, bias, scale, law, noise=1.0, nodes=24):
     mass = mass.reshape(nodes**repeat, repeat).prod(axis=1)
     eta = bias + grid @ root.T
     sign = np.where(y > 0, 1.0, -1.0)
-    log_p = np.log(expit(sign * eta)) if law == "logistic" else log_ndtr(sign * eta)
+    log_p = np.log(expit(sign * eta)) if likelihood == "logistic" else log_ndtr(sign * eta)
     return np.log(mass @ np.exp(log_p.sum(axis=1)))
 
 

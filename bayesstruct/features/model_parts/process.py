@@ -1,0 +1,114 @@
+"""Prior of the latent features of a set of rows or objects."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.data.arguments import whole_number
+from bayesstruct.features.kernels.indian_buffet import check_buffet, new_dish_rates
+from bayesstruct.features.priors.indian_buffet import IndianBuffet
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
+__all__ = ["choose_max_features", "features", "mass"]
+
+_SHAPE, _RATE = 2.0, 2.0  # of the gamma prior of the mass
+_MORE = 1e-5  # probability that a draw of the prior has more features than the default maximum
+
+
+def mass(name: str, value: float | None) -> "float | TensorVariable":
+    """Mean number of features of an object: a number, or a variable with a Gamma(2, 2) prior for None."""
+    return pm.Gamma(name, _SHAPE, _RATE) if value is None else value
+
+
+def choose_max_features(
+    n: int,
+    given: int | None,
+    alpha: float | np.ndarray | None,
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    *,
+    prior: tuple[float, float] = (_SHAPE, _RATE),
+) -> int:
+    """Maximum number of features: as given, or a number that a draw of the prior seldom exceeds.
+
+    Parameters
+    ----------
+    n : int
+        Number of objects.
+    given : int or None
+        Option ``max_features`` of a model.
+    alpha : float, array_like or None
+        The mass, draws of it if it has a prior of its own, or None if it has the default prior.
+    concentration, discount : float
+        Of the process.
+    prior : (float, float)
+        Shape and rate of the default prior of the mass, a gamma distribution.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range.
+    """
+    check_buffet(1.0 if alpha is None else float(np.max(alpha)), concentration, discount)
+    if given is not None:
+        return whole_number("max_features", given, 1)
+    rates = float(new_dish_rates(n, concentration, discount).sum())
+    if alpha is None:
+        from scipy.stats import nbinom
+
+        shape, rate = prior
+        return max(int(nbinom(shape, rate / (rate + rates)).isf(_MORE)), 5)
+    return _seldom_exceeded(rates * np.asarray(alpha, float))
+
+
+def _seldom_exceeded(means) -> int:
+    """Smallest number, at least 5, that a mixture of Poisson variables with these means seldom exceeds."""
+    from scipy.stats import poisson
+
+    enough = int(poisson(means.max()).isf(_MORE))  # bisection: the largest mean needs the most
+    few = 5
+    while few < enough:
+        middle = (few + enough) // 2
+        if poisson(means).sf(middle).mean() > _MORE:
+            few = middle + 1
+        else:
+            enough = middle
+    return few
+
+
+def features(
+    name: str,
+    alpha: "float | TensorVariable",
+    n: int,
+    max_features: int,
+    dims: tuple[str, str],
+    concentration: float = 1.0,
+    discount: float = 0.0,
+    **options,
+) -> "TensorVariable":
+    """Add the features of n objects to the model in context.
+
+    Parameters
+    ----------
+    name : str
+    alpha : float or TensorVariable
+        Mean number of features of an object.
+    n, max_features : int
+    dims : tuple of str
+    concentration, discount : float
+    **options
+        Passed to :class:`bayesstruct.IndianBuffet`.
+    """
+    return IndianBuffet(
+        name,
+        alpha,
+        observations=n,
+        concentration=concentration,
+        discount=discount,
+        max_features=max_features,
+        dims=dims,
+        **options,
+    )

@@ -1,0 +1,64 @@
+"""Constants of the priors of mixtures of regressions, which predictions of new rows need."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from bayesstruct.core.recorded import Recorded, constant
+
+__all__ = ["MixturePrior"]
+
+
+@dataclass(frozen=True)
+class MixturePrior(Recorded):
+    """Parameters of the priors, in the units of the table.
+
+    Attributes
+    ----------
+    location : (d,) ndarray of float
+        Prior means of the means of columns.
+    strength : (d,) ndarray of float
+        Number of rows that the prior of a mean counts as.
+    shape : float
+        Shape of the inverse-gamma priors of the variances of columns.
+    rate : (d,) ndarray of float
+        Their rates.
+    start : (d + 1,) ndarray of float
+        Prior means of the coefficients, the intercept first.
+    weight : (d + 1,) ndarray of float
+        Diagonal of Lambda, the prior precision of the coefficients.
+    noise_shape, noise_rate : float, optional
+        Of the inverse-gamma prior of the variances of a normal response.
+    alpha : float, optional
+        Mass of the process, if it is given.
+    """
+
+    location: np.ndarray = constant("covariate_location", "node")
+    strength: np.ndarray = constant("covariate_strength", "node")
+    shape: float = constant("covariate_shape")
+    rate: np.ndarray = constant("covariate_rate", "node")
+    start: np.ndarray = constant("coefficient_location", "term")
+    weight: np.ndarray = constant("coefficient_strength", "term")
+    noise_shape: float | None = constant("noise_shape", optional=True)
+    noise_rate: float | None = constant("noise_rate", optional=True)
+    alpha: float | None = constant("alpha", optional=True)
+
+    def as_data(self) -> dict:
+        """Register the parameters as data of the model in context.
+
+        The distributions of the model depend on them, unlike on constants that are only recorded.
+
+        Returns
+        -------
+        dict
+            Tensors by the names of the fields that are not None.
+        """
+        import pymc as pm
+
+        given = [one for one in fields(self) if getattr(self, one.name) is not None]
+        return {
+            one.name: pm.Data(
+                one.metadata["name"], getattr(self, one.name), dims=one.metadata["dims"]
+            )
+            for one in given
+        }

@@ -1,0 +1,1 @@
+"""Inner loops of series that switch among behaviours, compiled by Numba."""
