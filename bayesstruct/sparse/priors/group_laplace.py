@@ -1,5 +1,7 @@
 """Priors whose modes are zero in whole groups of coefficients."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -21,7 +23,10 @@ from bayesstruct.sparse.priors.norms import (
     zero,
 )
 
-__all__ = ["GroupLaplace", "SparseGroupLaplace"]
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = ["GroupLaplace", "SparseGroupLaplace", "log_sparse_l2"]
 
 
 class GroupLaplaceRV(NormRV):
@@ -305,7 +310,7 @@ def _sparse_group_logp(op, values, rng, size, rate, group_rates, **kwargs):
     # A group of weight zero gets an arbitrary rate where its constant is computed and not used.
     used = pt.switch(off, np.float64(1.0), group_rates)
     ratio = rate[..., None] / used
-    integral = _log_sparse_linf if structure.maximum else _log_sparse_l2
+    integral = _log_sparse_linf if structure.maximum else log_sparse_l2
     constant = pt.switch(
         off,
         sizes * (np.log(2.0) - pt.log(rate[..., None])),
@@ -326,7 +331,7 @@ def _log_sparse_linf(sizes, ratio):
     return sizes * (np.log(2.0) - pt.log(ratio)) - pt.log(ratio) + beta
 
 
-def _log_sparse_l2(sizes, ratio):
+def log_sparse_l2(sizes: np.ndarray, ratio: "TensorVariable") -> "TensorVariable":
     r"""Log of the integral of :math:`\exp(-\rho \|w\|_1 - \|w\|_2)` over each group.
 
     As in :meth:`bayesstruct.sparse.penalties.norms.Euclidean.log_sparse_integral`, over log u; the

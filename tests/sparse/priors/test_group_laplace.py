@@ -17,7 +17,7 @@ import bayesstruct as bs
 from bayesstruct.distributions import GroupLaplace, SparseGroupLaplace
 from bayesstruct.penalties import Group, SparseGroup
 from bayesstruct.sparse.penalties.norms import Euclidean
-from bayesstruct.sparse.priors.group_laplace import _log_sparse_l2
+from bayesstruct.sparse.priors.group_laplace import log_sparse_l2
 
 NORMS = [2, np.inf]
 GROUPS = [0, 1, 0, 2, 1, 0]
@@ -102,7 +102,7 @@ def test_constant_of_sparse_groups(ratio):
     from scipy.special import erfcx, logsumexp
 
     sizes = np.array([1, 2, 3, 30, 1000])
-    got = _log_sparse_l2(sizes, pytensor.tensor.as_tensor(np.full(5, ratio))).eval(
+    got = log_sparse_l2(sizes, pytensor.tensor.as_tensor(np.full(5, ratio))).eval(
         mode="FAST_COMPILE"
     )
     for d, value in zip(sizes, got, strict=True):
@@ -113,7 +113,7 @@ def test_constant_of_sparse_groups(ratio):
         assert abs(value - brute) < 1e-10 * max(1.0, abs(brute))
     assert got[0] == pytest.approx(np.log(2 / (1 + ratio)), abs=1e-11)
     # Without an l1 norm it is that of the group.
-    tiny = _log_sparse_l2(sizes, pytensor.tensor.as_tensor(np.full(5, 1e-14))).eval(
+    tiny = log_sparse_l2(sizes, pytensor.tensor.as_tensor(np.full(5, 1e-14))).eval(
         mode="FAST_COMPILE"
     )
     np.testing.assert_allclose(tiny, Euclidean().log_integrals(sizes), rtol=1e-9)
