@@ -1,4 +1,4 @@
-"""Make the pictures of the README: `uv run python docs/make_figures.py`."""
+"""Make the figures of the README: `uv run python docs/make_figures.py`."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def draw(idata, path):
     bs.plot_graph(idata, ax=left)
     left.set_title("What is connected, how strongly")
     bs.plot_evidence(idata, ax=middle)
-    middle.set_title("Present, absent, or not known")
+    middle.set_title("Present, absent, or undecided")
     bs.plot_edges(idata, ax=right)
     right.set_title("The most probable edges")
     figure.savefig(path, dpi=75)

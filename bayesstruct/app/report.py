@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.report_correlations import CorrelationCheck, check_correlations
-from bayesstruct.app.report_page import STRONG, edge_rows, page
+from bayesstruct.app.report_page import STRONG, edge_header, edge_rows, page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ def console_table(summary: Summary) -> "rich.table.Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("edge", "probability", "Bayes factor", "weight", "94 % interval")
+    table = Table(*edge_header(summary.edges))
     for row in edge_rows(summary.edges, 10):
         table.add_row(*map(Text, row))
     return table

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bayesstruct.app.folder import Job
     from bayesstruct.app.report import Summary
 
-__all__ = ["STRONG", "edge_rows", "page"]
+__all__ = ["STRONG", "edge_header", "edge_rows", "page"]
 
 STRONG = 10  # Bayes factor from which an edge counts as found, or below 1 / STRONG as excluded
 LARGEST = 6  # Bayes factors are written up to 10 to this power: larger ones are not reliable
@@ -83,7 +83,7 @@ def _results(summary) -> list[str]:
         "",
         "![Network](graph.png)",
         "",
-        *_markdown(["edge", "probability", "Bayes factor", "weight", "94 % interval"], rows),
+        *_markdown(edge_header(summary.edges), rows),
         "",
         f"The {len(rows)} most probable of {len(summary.edges)} possible edges; all are in "
         "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
@@ -153,6 +153,12 @@ def _command(options) -> str:
     if options["encoding"] != "utf-8":
         words += ["--encoding", shlex.quote(options["encoding"])]
     return " ".join(words)
+
+
+def edge_header(edges: "pd.DataFrame") -> list[str]:
+    """Return the names of the columns of `edge_rows`."""
+    interval = f"{100 * edges.attrs['ci_prob']:g} % interval"
+    return ["edge", "probability", "Bayes factor", "weight", interval]
 
 
 def edge_rows(edges: "pd.DataFrame", shown: int) -> list[list[str]]:

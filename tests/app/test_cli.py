@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import arviz as az
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -92,6 +93,7 @@ def test_the_report_says_what_was_asked_found_and_trusted(run):
         "--seed 3 ",
         f"--resume {run[0]}",
         "Wang, H. (2015)",
+        f"| {100 * az.rcParams['stats.ci_prob']:g} % interval |",
     ):
         assert part in text, part
     assert "Sachs" not in text
