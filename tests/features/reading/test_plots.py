@@ -42,7 +42,7 @@ def test_features_without_loadings_show_who_has_them():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"shape": (2, 2)}, "does not make 6"), ({"n": 0}, "at least 1"), ({"shape": 6}, "`shape`")],
+    [({"shape": (2, 2)}, "does not make 6"), ({"n": 0}, "from 1 up"), ({"shape": 6}, "`shape`")],
 )
 def test_options_that_do_not_fit(result, options, message):
     with pytest.raises(ValueError, match=message):
