@@ -134,7 +134,11 @@ def _check_labels(posterior, model, names):
     for name in names:
         for dim in posterior[name].dims[2:]:
             labels = model.coords.get(dim)
-            if labels is not None and [*map(str, posterior[dim].values)] != [*map(str, labels)]:
+            if (
+                labels is None or dim not in posterior.coords
+            ):  # draws without labels cannot be sorted by them
+                continue
+            if [*map(str, posterior[dim].values)] != [*map(str, labels)]:
                 raise ValueError(
                     f"`{dim}` of the draws of {name!r} is not that of the model: these draws were sorted, or are of "
                     "another model; correct the result as pm.sample() returned it"

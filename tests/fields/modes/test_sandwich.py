@@ -43,6 +43,14 @@ def test_weights_of_independent_columns_get_their_standard_error(independent):
     assert len(bs.edge_table(corrected)) == 3
 
 
+def test_draws_without_labels_are_corrected_likewise(independent):
+    model, idata = independent
+    plain = idata.copy()
+    plain["posterior"] = idata["posterior"].to_dataset().drop_vars(["node", "pair"])
+    corrected, wanted = (bs.sandwich(draws, model)["posterior"] for draws in (plain, idata))
+    np.testing.assert_array_equal(corrected["weight"].values, wanted["weight"].values)
+
+
 def test_absent_edges_stay_absent_and_strengths_follow():
     rng = np.random.default_rng(1)
     a, c = rng.integers(0, 3, (2, 80))
