@@ -42,7 +42,7 @@ from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteDiscreteNetwork,
     IncompleteGaussianNetwork,
-    NetworkCells,
+    MissingNetworkValues,
 )
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, edges, partial_correlations
@@ -114,9 +114,9 @@ __all__ = [
     "Intercepts",
     "Ising",
     "LaplaceSpikeAndSlab",
+    "MissingNetworkValues",
     "MissingStates",
     "MissingValues",
-    "NetworkCells",
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",

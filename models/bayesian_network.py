@@ -47,7 +47,7 @@ from bayesstruct.networks.priors.gaussian_network import (
 from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteDiscreteNetwork,
     IncompleteGaussianNetwork,
-    NetworkCells,
+    MissingNetworkValues,
 )
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _gaussian(table, was_set, dag, size, max_parents):
         return
     filled = np.where(table.missing, table.location, table.values)
     own = {"setting": setting, "missing": record_missing(table)}
-    NetworkCells("x_missing", *params, table=filled, **own, dims="missing")
+    MissingNetworkValues("x_missing", *params, table=filled, **own, dims="missing")
     IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
 
 

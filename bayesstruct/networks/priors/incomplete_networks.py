@@ -40,7 +40,7 @@ __all__ = [
     "IncompleteDiscreteNetworkRV",
     "IncompleteGaussianNetwork",
     "IncompleteGaussianNetworkRV",
-    "NetworkCells",
+    "MissingNetworkValues",
     "NetworkCellsRV",
 ]
 
@@ -202,7 +202,7 @@ class NetworkCellsRV(SymbolicRandomVariable):
     """Missing values of a Gaussian network."""
 
     extended_signature = "[rng],(d),(d,d),(d),(d),(d),(n,d),(n,d)->[rng],(m)"
-    _print_name = ("NetworkCells", "\\operatorname{NetworkCells}")
+    _print_name = ("MissingNetworkValues", "\\operatorname{MissingNetworkValues}")
 
     def __init__(self, *args, mask, **kwargs):
         self.mask = mask
@@ -222,7 +222,7 @@ class NetworkCellsRV(SymbolicRandomVariable):
         return type(self).rv_op(*params, **kwargs, mask=self.mask)
 
 
-class NetworkCells(Continuous):
+class MissingNetworkValues(Continuous):
     """Missing values of a Gaussian network given its observed ones, in the units of the table.
 
     Together with :class:`IncompleteGaussianNetwork`, with the same parameters, they have the density of complete

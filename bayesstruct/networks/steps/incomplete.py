@@ -33,7 +33,7 @@ _SWEEPS = 10  # on the same tables, which take far longer to make
 _CLIMBS = 5  # local searches that a chain begins with
 _SEED = 20170
 _SUPPORTED = (
-    "Supported are one observed IncompleteGaussianNetwork and its NetworkCells with NoiseVariances, ArcWeights "
+    "Supported are one observed IncompleteGaussianNetwork and its MissingNetworkValues with NoiseVariances, ArcWeights "
     "and Intercepts, or one observed IncompleteDiscreteNetwork and its MissingStates with ProbabilityTables, on "
     "which nothing else depends; bs.models.bayesian_network makes both"
 )

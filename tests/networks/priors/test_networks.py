@@ -246,7 +246,7 @@ def incomplete(x, missing, setting):
     params = [1.0, 0.0, 0.3], matrix, np.array([1.0, 0.5, 2.0]), 3.0, [2.0, 1.0, 0.5], setting
     whole = bs.distributions.GaussianNetwork.dist(*params, shape=x.shape)
     rows = bs.distributions.IncompleteGaussianNetwork.dist(*params, missing=missing, shape=x.shape)
-    cells = bs.distributions.NetworkCells.dist(*params, table=x, missing=missing)
+    cells = bs.distributions.MissingNetworkValues.dist(*params, table=x, missing=missing)
     return whole, rows, cells
 
 
