@@ -50,7 +50,7 @@ class DirichletMixtureGibbs(GibbsStep):
     """
 
     name = "dirichlet_mixture_gibbs"
-    stats_dtypes_shapes = {"n_clusters": (int, [])}
+    stats_dtypes_shapes: dict = {"n_clusters": (int, [])}
 
     def prepare(self, model, drawn, *, moves=3):
         """Recognise the mixture around the labels among `drawn`."""

@@ -25,7 +25,7 @@ class FeatureStep(GibbsStep):
     ``self.values`` gives at a point; and ``observe(part, x)``, called once with the observed values.
     """
 
-    stats_dtypes_shapes = {"n_features": (int, [])}
+    stats_dtypes_shapes: dict = {"n_features": (int, [])}
     supported = ""
     #: What else to try, in the error about too many features.
     advice = ""

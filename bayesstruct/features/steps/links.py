@@ -68,7 +68,7 @@ class LinkFeatureGibbs(GibbsStep):
     """
 
     name = "link_feature_gibbs"
-    stats_dtypes_shapes = {"n_features": (int, [])}
+    stats_dtypes_shapes: dict = {"n_features": (int, [])}
     _state_class = LinkFeatureGibbsState
 
     def prepare(self, model, drawn):

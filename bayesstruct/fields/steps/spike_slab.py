@@ -105,7 +105,7 @@ class PairwiseSpikeSlab(GibbsStep):
         sizes = {field.statistic: len(field.blocks[0]) for field in self.fields}
         shapes = {name: (np.float32, [size]) for name, size in sizes.items()}
         types = {name: np.dtype((np.float32, (size,))) for name, size in sizes.items()}
-        self.stats_dtypes_shapes = type(self).stats_dtypes_shapes | shapes
+        self.stats_dtypes_shapes: dict = type(self).stats_dtypes_shapes | shapes
         self.stats_dtypes = [self.stats_dtypes[0] | types]
 
     def setup_chain(self, rng: np.random.Generator, tune: int, draws: int) -> None:

@@ -18,7 +18,7 @@ British Columbia, section 3.
 
 import math
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,7 +132,7 @@ def _refresh(columns, k):
 
 
 @numpy_inner
-def clear_cluster(columns: object, k: int) -> None:
+def clear_cluster(columns: Any, k: int) -> None:
     """Empty a cluster."""
     columns.count[k] = 0
     for j in range(columns.total.shape[1]):
@@ -142,7 +142,7 @@ def clear_cluster(columns: object, k: int) -> None:
 
 
 @numpy_inner
-def copy_cluster(columns: object, source: int, target: int) -> None:
+def copy_cluster(columns: Any, source: int, target: int) -> None:
     """Make a cluster the same as another."""
     columns.count[target] = columns.count[source]
     columns.constant[target] = columns.constant[source]
@@ -155,7 +155,7 @@ def copy_cluster(columns: object, source: int, target: int) -> None:
 
 
 @numpy_inner
-def add_row(columns: object, k: int, i: int, sign: float) -> None:
+def add_row(columns: Any, k: int, i: int, sign: float) -> None:
     """Put row i into a cluster (sign 1), or take it out (-1)."""
     columns.count[k] += sign
     if columns.count[k] == 0:
@@ -169,7 +169,7 @@ def add_row(columns: object, k: int, i: int, sign: float) -> None:
 
 
 @numpy_inner
-def log_row(columns: object, k: int, i: int) -> float:
+def log_row(columns: Any, k: int, i: int) -> float:
     """Log density of row i as a further row of a cluster."""
     row = columns.x[i]
     n = columns.count[k]
@@ -228,7 +228,7 @@ def fill_columns(x: np.ndarray, labels: np.ndarray, prior: ColumnPrior, size: in
 
 @numpy_inner
 def draw_moments(
-    rng: np.random.Generator, columns: object, k: int, mean: np.ndarray, variance: np.ndarray
+    rng: np.random.Generator, columns: Any, k: int, mean: np.ndarray, variance: np.ndarray
 ) -> None:
     """Draw means and variances of the columns of a cluster into two (p,) arrays."""
     n = columns.count[k]

@@ -153,7 +153,7 @@ class PrecisionGibbs(GibbsStep):
     """
 
     name = "precision_gibbs"
-    stats_dtypes_shapes = {"n_edges": (int, [])}
+    stats_dtypes_shapes: dict = {"n_edges": (int, [])}
 
     def prepare(self, model, drawn):
         """Recognise the parts around the precision matrices."""
@@ -224,7 +224,7 @@ class EdgesGibbs(GibbsStep):
 
     name = "edges_gibbs"
     default_blocked = False
-    stats_dtypes_shapes = {"n_edges": (int, [])}
+    stats_dtypes_shapes: dict = {"n_edges": (int, [])}
 
     def prepare(self, model, drawn):
         """Take the parameters of the indicators, on which nothing may depend."""
