@@ -83,9 +83,17 @@ def test_probabilities_of_the_prior_group(idata, graphs):
 def test_arc_table(idata, graphs):
     table = bs.arc_table(idata)
     assert list(table.columns) == [
-        "source", "target", "probability", "prior", "bayes_factor", "mean", "hdi_low", "hdi_high",
-        "ess", "r_hat",
-    ]  # fmt: skip
+        "source",
+        "target",
+        "probability",
+        "prior",
+        "bayes_factor",
+        "mean",
+        "hdi_low",
+        "hdi_high",
+        "ess",
+        "r_hat",
+    ]
     row = table.set_index(["source", "target"]).loc[("v0", "v3")]
     share = graphs[..., 0, 3].mean()
     assert row["probability"] == pytest.approx(share)

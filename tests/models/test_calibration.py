@@ -42,9 +42,15 @@ def simulator(kind):
                 pool.extend((k, None, None) for k in laplace_prior(rng, 500, P, rate=1.5))
             else:
                 draws = spike_slab_prior(
-                    rng, 500, P, probability=0.3, beta=BETA if kind == "beta" else None,
-                    spike=0.1, slab=0.8, diagonal_rate=0.5,
-                )  # fmt: skip
+                    rng,
+                    500,
+                    P,
+                    probability=0.3,
+                    beta=BETA if kind == "beta" else None,
+                    spike=0.1,
+                    slab=0.8,
+                    diagonal_rate=0.5,
+                )
                 pool.extend(zip(*draws, strict=True))
         K, edge, share = pool.pop()
         mean = rng.normal(size=P)
@@ -110,9 +116,12 @@ def test_simuk_agrees(full):
         warnings.simplefilter("ignore")
         rows = simulator("laplace")(np.random.default_rng(0))[1]
         sbc = simuk.SBC(
-            build("laplace", rows), num_simulations=60, seed=1, progress_bar=False,
+            build("laplace", rows),
+            num_simulations=60,
+            seed=1,
+            progress_bar=False,
             sample_kwargs={"draws": 200, "tune": 50, "chains": 2, "cores": 1},
-        )  # fmt: skip
+        )
         sbc.run_simulations()
     # simuk ranks free variables only: the means, and the diagonal and upper triangle of the matrix.
     group = sbc.simulations["prior_sbc"]

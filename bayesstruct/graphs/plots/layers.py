@@ -50,7 +50,7 @@ def layered(graph: "nx.DiGraph") -> dict:
 def _acyclic(graph: "nx.DiGraph", names: list) -> np.ndarray:
     position = {name: i for i, name in enumerate(names)}
     arcs = np.array([(position[a], position[b]) for a, b in graph.edges()], int).reshape(-1, 2)
-    kept = without_cycles(*arcs.T, len(names))
+    kept = without_cycles(arcs[:, 0], arcs[:, 1], len(names))
     out = np.zeros_like(to_matrix(graph, names))
     out[tuple(arcs[kept].T)] = True
     return out
@@ -123,7 +123,9 @@ def _crossings(layers: Layers, below: dict[int, list[int]]) -> int:
     total = 0
     for upper, lower in itertools.pairwise(layers):
         place = {node: k for k, node in enumerate(lower)}
-        ends = [place[other] for node in upper for other in sorted(below[node], key=place.get)]
+        ends = [
+            place[other] for node in upper for other in sorted(below[node], key=place.__getitem__)
+        ]
         later = np.array(ends)
         # Links sorted by their upper ends cross where lower ends are the wrong way round. Links
         # from one node are sorted by lower ends, so they do not count.

@@ -207,7 +207,14 @@ def graphical_lasso_gap(
     return float(component.gap if np.isfinite(component.gap) else component._exact_gap())
 
 
-def solve(S, lam, start, tol, max_iter, screen=True):
+def solve(
+    S: np.ndarray,
+    lam: np.ndarray,
+    start: np.ndarray | None,
+    tol: float,
+    max_iter: int,
+    screen: bool = True,
+) -> tuple[np.ndarray, np.ndarray, float, int, float]:
     """Solve without checking the input; see `graphical_lasso`.
 
     Returns
@@ -217,7 +224,7 @@ def solve(S, lam, start, tol, max_iter, screen=True):
     gap : float
         Certified duality gap, infinite without a certificate.
     iterations : int
-        Most Newton steps any component took.
+        Maximum number of Newton steps over the components.
     objective : float
         Maximised objective.
     """
@@ -251,7 +258,7 @@ def _solve_component(S, lam, start, scale, tol, max_iter):
 
 
 def _rescale(matrix, unit):
-    # Near enough to one, and a correlation matrix is used in place.
+    # Nearly one: a correlation matrix is used in place.
     if np.abs(unit - 1.0).max() < 1e-6:
         return np.ascontiguousarray(matrix)
     scaled = matrix * unit
@@ -422,7 +429,7 @@ class _Component:
         return max(-value - dual - len(self.S), 0.0) if positive else np.inf
 
 
-def solve_on_support(K, G, tol):
+def solve_on_support(K: np.ndarray, G: np.ndarray, tol: float) -> np.ndarray:
     """Symmetric X on the support of ``K`` with ``inv(K) X inv(K) = G`` there; ``G`` symmetric."""
     component = _Component(np.ascontiguousarray(K), np.zeros_like(K))
     if not component._accept(K):
@@ -459,14 +466,14 @@ def _square(name, matrix):
     return matrix
 
 
-def _covariance(S):
+def _covariance(S: ArrayLike) -> np.ndarray:
     S = _square("S", S)
     if S.diagonal().min() < 0:
         raise ValueError(f"S has a negative diagonal entry at index {S.diagonal().argmin()}.")
     return S
 
 
-def _penalty(lam, p, penalize_diagonal):
+def _penalty(lam: ArrayLike, p: int, penalize_diagonal: bool) -> np.ndarray:
     lam = np.asarray(lam, dtype=np.float64)
     if lam.ndim == 0:
         matrix = np.full((p, p), lam)

@@ -68,13 +68,25 @@ def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     rows = table(n, p)
     probability = np.where(np.eye(p), 0.5, 0.4)
     states, exact, errors, weighted = spike_slab_posterior(
-        rows, probability=probability, spike=SPIKE, slab=SLAB, diagonal_rate=RATE,
-        draws=60_000, seed=1,
-    )  # fmt: skip
+        rows,
+        probability=probability,
+        spike=SPIKE,
+        slab=SLAB,
+        diagonal_rate=RATE,
+        draws=60_000,
+        seed=1,
+    )
     codes, matrices, _, inclusion = spike_slab_chain(
-        np.random.default_rng(2), rows.T @ rows, float(n), log_odds_matrix(probability),
-        SPIKE, SLAB, RATE, 100_000, 500,
-    )  # fmt: skip
+        np.random.default_rng(2),
+        rows.T @ rows,
+        float(n),
+        log_odds_matrix(probability),
+        SPIKE,
+        SLAB,
+        RATE,
+        100_000,
+        500,
+    )
     # The edges left by a sweep are those drawn with the last visit of each element, hence a draw
     # from their joint distribution with the matrix.
     assert_matches_enumeration(codes, exact, errors=errors)
@@ -90,13 +102,25 @@ def test_probabilities_of_zero_and_one_are_kept():
     rows = table(5, 3)
     probability = np.array([[0.5, 1.0, 0.0], [1.0, 0.5, 0.3], [0.0, 0.3, 0.5]])
     _, exact, errors, _ = spike_slab_posterior(
-        rows, probability=probability, spike=SPIKE, slab=SLAB, diagonal_rate=RATE,
-        draws=60_000, seed=1,
-    )  # fmt: skip
+        rows,
+        probability=probability,
+        spike=SPIKE,
+        slab=SLAB,
+        diagonal_rate=RATE,
+        draws=60_000,
+        seed=1,
+    )
     codes, *_ = spike_slab_chain(
-        np.random.default_rng(2), rows.T @ rows, 5.0, log_odds_matrix(probability),
-        SPIKE, SLAB, RATE, 50_000, 500,
-    )  # fmt: skip
+        np.random.default_rng(2),
+        rows.T @ rows,
+        5.0,
+        log_odds_matrix(probability),
+        SPIKE,
+        SLAB,
+        RATE,
+        50_000,
+        500,
+    )
     assert set(np.unique(codes)) == {0b100, 0b101}
     assert_matches_enumeration(codes, exact, errors=errors)
 
@@ -129,9 +153,16 @@ def test_broken_sweeps_are_noticed():
         assert_moments_agree(matrices, weighted)
     # Odds off by the log ratio of the scales.
     codes, *_ = spike_slab_chain(
-        np.random.default_rng(2), scatter, 6.0, odds + np.log(SLAB / SPIKE), SPIKE, SLAB, RATE,
-        50_000, 500,
-    )  # fmt: skip
+        np.random.default_rng(2),
+        scatter,
+        6.0,
+        odds + np.log(SLAB / SPIKE),
+        SPIKE,
+        SLAB,
+        RATE,
+        50_000,
+        500,
+    )
     with pytest.raises(AssertionError, match="worst z"):
         assert_matches_enumeration(codes, exact, errors=errors)
 

@@ -262,9 +262,14 @@ def test_spike_slab_draws_against_rejection(p):
     rv = bs.GraphicalSpikeSlab.dist(p, probability, spike_scale=0.2, slab_scale=1.2, scale=2.0)
     draws = pm.draw(rv, 8_000, random_seed=1)
     expected = spike_slab_prior(
-        np.random.default_rng(2), 20_000, p,
-        probability=probability, spike=0.2, slab=1.2, diagonal_rate=0.5,
-    )[0]  # fmt: skip
+        np.random.default_rng(2),
+        20_000,
+        p,
+        probability=probability,
+        spike=0.2,
+        slab=1.2,
+        diagonal_rate=0.5,
+    )[0]
     assert_same_distribution(draws, 2.0 * expected)
 
 
@@ -341,9 +346,14 @@ def test_beta_prior_joint_draws():
         share = model["edge_probability"]
     draws = pm.draw([K, edge, share], 6_000, random_seed=1)
     expected = spike_slab_prior(
-        np.random.default_rng(2), 20_000, 3,
-        beta=(1.5, 2.0), spike=0.2, slab=1.0, diagonal_rate=0.5,
-    )  # fmt: skip
+        np.random.default_rng(2),
+        20_000,
+        3,
+        beta=(1.5, 2.0),
+        spike=0.2,
+        slab=1.0,
+        diagonal_rate=0.5,
+    )
     assert_same_distribution(draws[0], expected[0])
     assert stats.ks_2samp(draws[2], expected[2]).pvalue > 1e-4
     # Joint: the product of share and number of edges.

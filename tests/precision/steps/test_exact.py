@@ -157,9 +157,12 @@ def test_laplace_moments(rate, diagonal_rate):
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     upper = np.triu_indices(3, 1)
     weighted = laplace_posterior(
-        rows, rate=np.broadcast_to(rate, (3, 3))[upper],
-        diagonal_rate=rate / 2 if diagonal_rate is None else diagonal_rate, draws=40_000, seed=1,
-    )  # fmt: skip
+        rows,
+        rate=np.broadcast_to(rate, (3, 3))[upper],
+        diagonal_rate=rate / 2 if diagonal_rate is None else diagonal_rate,
+        draws=40_000,
+        seed=1,
+    )
     matrices, *_ = run(model, 4_000)
     assert_agrees(matrices, weighted)
 
