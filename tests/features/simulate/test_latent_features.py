@@ -35,16 +35,16 @@ def test_given_loadings_and_missing_values():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 0}, "n and d"),
+        ({"n": 0}, "`n`"),
         ({"probability": 1.5}, "probability"),
         ({"noise": -1.0}, "noise"),
         ({"loading_scale": np.nan}, "loading_scale"),
         ({"missing": 1.0}, "missing"),
         ({"alpha": 0.0}, "alpha"),
         ({"alpha": 1.0, "n_features": 2}, "leave out"),
-        ({"loading": [[1.0]], "n_features": 2}, "n_features is 2"),
+        ({"loading": [[1.0]], "n_features": 2}, "`n_features` is 2"),
         ({"loading": [1.0]}, "matrix"),
-        ({"n_features": -1}, "0 or more"),
+        ({"n_features": -1}, "`n_features`"),
     ],
 )
 def test_options_out_of_range(options, message):
