@@ -194,6 +194,7 @@ def build(bs, case):
 
 def results(case):
     """Everything that is compared of one case, as arrays by name."""
+    import arviz as az
     import pymc as pm
 
     import bayesstruct as bs
@@ -221,7 +222,8 @@ def results(case):
             if mode:
                 for name, value in bs.find_MAP().items():
                     out[f"mode/{name}"] = np.asarray(value)
-    with warnings.catch_warnings():
+    # The results on record have intervals of this probability.
+    with warnings.catch_warnings(), az.rc_context({"stats.ci_prob": 0.94}):
         warnings.simplefilter("ignore")
         if table is not None:
             _add_table(out, table(bs, idata))
