@@ -9,7 +9,7 @@ them makes the code on disk obsolete.
 import hashlib
 import re
 
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 
 import numba
@@ -125,6 +125,19 @@ class _PackageLocator:
         return source_digest(self._py_file)
 
 
+def _tolerant(load_index):
+    """Let an index that names classes of another version count as empty, as one with an old mark."""
+
+    @wraps(load_index)
+    def load(self):
+        try:
+            return load_index(self)
+        except (AttributeError, ImportError):  # a class was renamed or moved since
+            return {}
+
+    return load
+
+
 def _install() -> None:
     """Let Numba ask the locators of this package before its own."""
     own: list = caching.CacheImpl._locator_classes
@@ -133,6 +146,8 @@ def _install() -> None:
     by_file = [c for c in own if issubclass(c, caching._SourceFileBackedLocatorMixin)]
     ours = [type(f"Package{c.__name__.strip('_')}", (_PackageLocator, c), {}) for c in by_file]
     own[:0] = ours  # before those of Numba
+    index = caching.IndexDataCacheFile
+    index._load_index = _tolerant(index._load_index)
 
 
 _install()

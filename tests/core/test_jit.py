@@ -1,6 +1,7 @@
 """Machine code on disk is never older than its source, however deep the change is."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from numba.core import caching
 
 import bayesstruct
 
@@ -169,3 +172,12 @@ def test_all_kernels_are_compiled_by_this_module():
         if "kernels" in path.as_posix() or path.name == "special.py":
             text = path.read_text()
             assert "njit" not in text, path
+
+
+def test_machine_code_for_a_class_that_was_renamed_is_made_anew(tmp_path):
+    """Signatures are kept with the classes of their named tuples, which are found by name."""
+    index = caching.IndexDataCacheFile(str(tmp_path), "sweep", b"mark")
+    renamed = b"cbayesstruct.core.jit\nRenamedSinceThen\n."
+    for data, known in [(pickle.dumps((b"mark", {"a": "b"})), {"a": "b"}), (renamed, {})]:
+        (tmp_path / "sweep.nbi").write_bytes(pickle.dumps(index._version) + data)
+        assert index._load_index() == known

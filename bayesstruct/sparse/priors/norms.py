@@ -249,7 +249,7 @@ class NuclearCurvature(NuclearOp):
 
     def perform(self, node, inputs, output_storage):
         """Decompose and multiply."""
-        output_storage[0][0] = self.numba_function()(*inputs)
+        output_storage[0][0] = self.numba_function(node)(*inputs)
 
     def infer_shape(self, node, input_shapes):
         """Return that of the coordinates."""
