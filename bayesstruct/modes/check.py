@@ -1,4 +1,4 @@
-"""One readable verdict on whether a run can be trusted."""
+"""Check the convergence of a run: one verdict in words for each quantity."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ MAX_R_HAT = 1.01
 #: Share of runs whose independent draws may exceed the limit of R-hat that is set for noise.
 NOISE = 0.01
 ESS_PER_CHAIN = 100
-#: Mean probability of a variable's having parents outside of the candidates, up to which that is no matter.
+#: Largest mean probability of parents outside of the candidates that is negligible.
 LEFT_OUT = 0.01
 TAIL = (0.05, 0.95)
 SCREENED = 100  # entries of a large variable that get the full, slow diagnostics
@@ -37,7 +37,7 @@ _REPEATED = ("arc", "coefficients", "slope")
 
 @dataclass(frozen=True)
 class Row:
-    """What is known about one quantity.
+    """Diagnostics of one quantity, and a verdict.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Row:
     verdict : str
         In words.
     ok : bool
-        Whether there is nothing to complain about.
+        Whether the quantity has converged.
     """
 
     quantity: str
@@ -99,7 +99,7 @@ class Check:
         if not bad:
             return "All quantities have converged."
         return (
-            f"{bad} of {len(self.rows)} quantities have not (or cannot be shown to have) converged."
+            f"{bad} of {len(self.rows)} quantities have not converged or have too few draws to tell."
         )
 
     def _shown(self) -> "pd.DataFrame":
@@ -111,7 +111,7 @@ class Check:
 
 
 def check(idata) -> Check:
-    r"""Say for each quantity whether the chains have converged.
+    r"""Check for each quantity whether the chains have converged.
 
     Parameters
     ----------
@@ -124,10 +124,11 @@ def check(idata) -> Check:
     Check
         Prints as a table; `.ok` is a single answer, `.to_frame()` the table as data. The rows: the
         number of edges (arcs); the distance to the median graph; the edge (arc) whose probability
-        is least well known; the worst weight; the worst entry of each other variable; what
-        candidate parents leave out and divergences, if the sampler reports them. Of latent features, whose columns have no names, what
-        does not depend on their order: how many there are, how many each row has, how many rows have
-        in common, and fitted cells.
+        has the largest Monte Carlo error; the weight with the worst diagnostics; the worst entry of each
+        other variable; the probability of parents outside of the candidates, and divergences, if the
+        sampler reports them. Columns of latent features have no names: their rows are quantities that do
+        not depend on the order of the columns, such as the number of features, of a row, and in common
+        to two rows, and fitted values.
 
     Raises
     ------
@@ -147,8 +148,8 @@ def check(idata) -> Check:
     m - 1 and m (n - 1) degrees of freedom for m half chains and k entries, each looked at twice, for
     location and for spread [2]_. With four chains of a thousand draws 1.01 is the larger for up to a million
     entries. Where the chains agree and only the ESS falls short, the verdict is "too few
-    draws", with the number that should do at this rate. A quantity that never changed in any chain passes: there is nothing to check
-    (R-hat 1, ESS undefined). The edge that is shown is the one with the largest Monte Carlo standard
+    draws", with the number that should do at this rate. A quantity that has the same value in all draws passes
+    (R-hat 1, ESS undefined). The edge in the table is the one with the largest Monte Carlo standard
     error :math:`\sqrt{p(1-p)/ESS}`; ESS counts disagreement of chains too. An edge that was in for
     a handful of draws has a poor R-hat and a probability known well all the same. Tail ESS
     does not exist for 0/1.
@@ -196,7 +197,7 @@ def check(idata) -> Check:
 
 
 def _repeated(posterior) -> tuple[str, ...]:
-    """Variables that say again what the graphs say."""
+    """Return the names of variables that are functions of the graph, or of other variables."""
     if not posterior.directed:
         return (INDICATOR,)
     return _OTHER_FORMS if isinstance(posterior, DagPosterior) else _REPEATED
@@ -315,7 +316,7 @@ def _row(name: str, r_hat: float, bulk: float, tail: float, shape, entries: int 
 
 
 def _limit(shape: tuple[int, int], entries: int) -> float:
-    """R-hat up to which chains agree, as far as this number of draws can tell; see `check`."""
+    """Return the largest R-hat that passes with this number of draws, see `check`."""
     from scipy.special import fdtri
 
     m, n = 2 * shape[0], shape[1] // 2
@@ -326,7 +327,7 @@ def _limit(shape: tuple[int, int], entries: int) -> float:
 
 
 def _excess(r_hat: float, limit: float) -> str:
-    """Write both numbers with as many digits as it takes to tell them apart."""
+    """Format both numbers with as many digits as are needed to distinguish them."""
     digits = next(d for d in range(3, 17) if d == 16 or f"{r_hat:.{d}f}" != f"{limit:.{d}f}")
     return f"r_hat {r_hat:.{digits}f} > {limit:.{digits}f}".rstrip("0")
 
@@ -363,7 +364,7 @@ def _round_up(number: float) -> int:
 
 
 def _left_out(idata, d: int) -> list[Row]:
-    """Say how probable parents outside of the candidates are, where there may be some."""
+    """Row for the probability of parents outside of the candidates, if the sampler estimates it."""
     stats = _statistics(idata)
     if "left_out" not in stats or not (stats["left_out"] > 0).any():
         return []
