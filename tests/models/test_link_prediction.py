@@ -269,7 +269,7 @@ def test_link_prediction_is_calibrated(monkeypatch, full):
         (nx.Graph([(1, 1), (1, 2), (2, 3)]), "'1' linked with itself"),
         (nx.Graph([(1, 2), ("1", 3)]), "several objects have the name '1'"),
         (nx.MultiGraph([(1, 2), (1, 2), (2, 3)]), "several links between two nodes"),
-        (np.array([[0, 2, 0], [2, 0, 1], [0, 1, 0]]), "cell of 'x0' and 'x1' is 2"),
+        (np.array([[0, 2, 0], [2, 0, 1], [0, 1, 0]]), "value of 'x0' and 'x1' is 2"),
         (np.ones((2, 3)), "2 rows and 3 columns"),
         (np.array([[1, 1, 0], [1, 0, 1], [0, 1, 0]]), "'x0' linked with itself"),
         (np.full((3, 3), np.nan), "no pair is observed"),
