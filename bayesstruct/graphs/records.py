@@ -19,8 +19,13 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True)
 class _Ends(Recorded):
-    """Columns that each edge or arc joins."""
+    """Columns that each edge or arc joins; subclasses name the constants."""
+
+    source: np.ndarray
+    target: np.ndarray
+    position: np.ndarray | None
 
     @classmethod
     def in_model(cls, source, target) -> Self:

@@ -109,8 +109,9 @@ class ArcPosterior(GraphPosterior):
     @cached_property
     def estimator(self) -> Frequency:
         """How probabilities are estimated."""
-        averaged = self.summaries is not None and "probability" in self.summaries
-        return RecordedAverage(self) if averaged else Frequency(self)
+        if self.summaries is None or "probability" not in self.summaries:
+            return Frequency(self)
+        return RecordedAverage(self, self.summaries["probability"])
 
     @cached_property
     def position(self) -> np.ndarray:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -204,7 +204,8 @@ class GraphPosterior(ABC):
         return (graphs != reference).sum(axis=-1)
 
 
-class Distinct(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Distinct:
     """Distinct rows of a boolean matrix (n, m), most frequent first; ties as they first appear.
 
     Attributes
@@ -227,6 +228,7 @@ class Distinct(NamedTuple):
 def distinct_rows(rows: np.ndarray) -> Distinct:
     """Find the distinct rows of a boolean matrix, shape (n, m)."""
     packed = np.packbits(rows, axis=1)
+    keys: np.ndarray
     # Comparing whole rows as bytes is what keeps this fast for thousands of columns
     if rows.shape[1]:
         keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()

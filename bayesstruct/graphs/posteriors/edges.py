@@ -52,7 +52,7 @@ class EdgePosterior(GraphPosterior):
     @property
     def dim(self) -> str:
         """Name of the dimension over the edges."""
-        return next(d for d in self.draws[INDICATOR].dims if d not in SAMPLE_DIMS)
+        return next(str(d) for d in self.draws[INDICATOR].dims if d not in SAMPLE_DIMS)
 
     @cached_property
     def indicators(self) -> np.ndarray:
@@ -108,7 +108,7 @@ class EdgePosterior(GraphPosterior):
         for kind in (Product, RaoBlackwell):
             if kind.serves(self):
                 return kind(self)
-        return Frequency(self) if self.inclusion is None else ControlVariate(self)
+        return Frequency(self) if self.inclusion is None else ControlVariate(self, self.inclusion)
 
     @property
     def prior(self) -> np.ndarray:

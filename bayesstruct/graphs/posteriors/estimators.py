@@ -10,6 +10,8 @@ from bayesstruct.graphs.mixing import series_ess, typical_ess
 from bayesstruct.graphs.records import EdgeProducts, EdgeScales
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from bayesstruct.graphs.posteriors.arcs import ArcPosterior
     from bayesstruct.graphs.posteriors.base import GraphPosterior
     from bayesstruct.graphs.posteriors.edges import EdgePosterior
@@ -65,22 +67,23 @@ class ControlVariate(Frequency):
     """Probability as the mean of a number that the step reported of each edge."""
 
     posterior: "EdgePosterior"
+    inclusion: np.ndarray
     name = "control variate"
 
     def probabilities(self) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of presence and of absence."""
         _ = self.posterior.indicators  # raises if they are not 0 and 1
-        present = np.clip(self.posterior.inclusion.mean(axis=(0, 1), dtype=float), 0, 1)
+        present = np.clip(self.inclusion.mean(axis=(0, 1), dtype=float), 0, 1)
         return present, 1 - present
 
     def ess(self) -> np.ndarray:
         """Effective sample size of the numbers that the step reported."""
-        return series_ess(self.posterior.inclusion)
+        return series_ess(self.inclusion)
 
     def floor(self, ess: np.ndarray | None = None) -> np.ndarray:
         """Monte Carlo standard error of each probability, at least 1e-6."""
         ess = self.ess() if ess is None else ess
-        deviation = self.posterior.inclusion.std(axis=(0, 1), dtype=float)
+        deviation = self.inclusion.std(axis=(0, 1), dtype=float)
         return np.maximum(deviation / np.sqrt(np.where(np.isnan(ess), 1, ess)), _LEAST)
 
 
@@ -159,12 +162,12 @@ class RecordedAverage(Frequency):
     """Probability of an arc as the mean of conditional probabilities that the sampler averaged."""
 
     posterior: "ArcPosterior"
+    average: "xr.DataArray"
     name = "rao-blackwell"
 
     def probabilities(self) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of presence and of absence."""
-        average = self.posterior.summaries["probability"].mean("chain").values
-        present = np.clip(average, 0.0, 1.0)
+        present = np.clip(self.average.mean("chain").values, 0.0, 1.0)
         return present, 1 - present
 
     def floor(self, ess: np.ndarray | None = None) -> float:

@@ -57,7 +57,7 @@ def read(idata, group: str = "posterior") -> EdgePosterior | ArcPosterior | DagP
     ValueError
         When a group or a variable is missing, the message says which.
     """
-    if isinstance(idata, GraphPosterior):
+    if isinstance(idata, EdgePosterior | ArcPosterior):
         return idata
     kind = _kind(idata, group)
     return read_edges(idata, group) if kind is EdgePosterior else read_arcs(idata, group)
@@ -71,7 +71,7 @@ def read_graphs(idata, group: str = "posterior") -> EdgePosterior | DagPosterior
     kind = type(idata) if isinstance(idata, GraphPosterior) else _kind(idata, group)
     if kind is ArcPosterior:
         raise _directed()
-    return read(idata, group)
+    return read_edges(idata, group) if kind is EdgePosterior else read_dags(idata, group)
 
 
 def read_edges(idata, group: str = "posterior") -> EdgePosterior:
