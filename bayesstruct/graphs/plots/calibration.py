@@ -1,6 +1,6 @@
 """Reliability diagram: shares of true edges among those of each probability."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,7 +73,11 @@ def _jeffreys(successes, trials) -> tuple[np.ndarray, np.ndarray]:
 
 def _print_counts(ax: "Axes", table) -> None:
     """Print the number of edges of each bin above it, where no point can hide it."""
-    above = {"transform": ax.get_xaxis_transform(), "va": "bottom", "color": NEUTRAL}
+    above: dict[str, Any] = {
+        "transform": ax.get_xaxis_transform(),
+        "va": "bottom",
+        "color": NEUTRAL,
+    }
     turn = 90 if (table["high"] - table["low"]).min() < 0.08 else 0
     for row in table.itertuples():
         middle = (row.low + row.high) / 2

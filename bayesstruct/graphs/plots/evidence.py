@@ -118,7 +118,9 @@ def _draw_kind(ax: "Axes", segments: np.ndarray, style: dict, p: int):
     pen = {key: style[key] for key in ("color", "linestyle")}
     width = style["linewidth"] * crowding(p)
     if len(segments):
-        lines = LineCollection(segments, linewidths=width, zorder=1 + style["order"] / 10, **pen)
+        lines = LineCollection(
+            list(segments), linewidths=width, zorder=1 + style["order"] / 10, **pen
+        )
         ax.add_collection(lines, autolim=False)
     label = f"{style['label']}: {len(segments)}"
     return Line2D([], [], linewidth=max(style["linewidth"], 1.2), label=label, **pen)

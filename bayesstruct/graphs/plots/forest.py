@@ -1,6 +1,6 @@
 """The most probable edges or arcs with the intervals of their weights."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def plot_edges(
     rows = np.arange(len(table))
     colour = sign_colour(table["mean"])
     ax.axvline(0, color=NEUTRAL, lw=0.8, zorder=1)
-    ax.hlines(rows, table["hdi_low"], table["hdi_high"], colors=colour, lw=2.2, zorder=2)
+    ax.hlines(rows, table["hdi_low"], table["hdi_high"], colors=colour.tolist(), lw=2.2, zorder=2)
     ax.scatter(table["mean"], rows, s=26, c=colour, zorder=3)
     _name_rows(ax, labels)
     _print_probabilities(ax, table["probability"], f"P({posterior.line})")
@@ -88,7 +88,7 @@ def _name_rows(ax: "Axes", labels: list[str]) -> None:
 
 def _print_probabilities(ax: "Axes", probability, head: str) -> None:
     """Write a column beside the axes, at a distance in points so that it never meets a bar."""
-    style = {
+    style: dict[str, Any] = {
         "xycoords": ax.get_yaxis_transform(),
         "textcoords": "offset points",
         "ha": "right",

@@ -1,6 +1,6 @@
 """Partial correlations and probabilities of edges as a heat map."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def _cells(ax: "Axes", table: "pd.DataFrame", shown: np.ndarray, **scale):
     if len(table) <= MAX_PRINTED:
         for i, j in np.argwhere(shown):
             dark = _is_dark(image.cmap(image.norm(values[i, j])))
-            style = {"color": "white" if dark else "black", "fontsize": 7.5}
+            style: dict[str, Any] = {"color": "white" if dark else "black", "fontsize": 7.5}
             ax.text(j, i, _printed(values[i, j]), ha="center", va="center", **style)
     return image
 

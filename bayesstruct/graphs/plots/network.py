@@ -148,8 +148,8 @@ def _draw_edges(ax: "Axes", edges: list, pos: Positions, max_weight: float | Non
     probability = np.array([about.get("probability", 1.0) for *_, about in edges])
     weighted = len(edges) > 0 and not np.isnan(weight).any()
     largest = _largest(weight, max_weight) if weighted else None
-    colour = sign_colour(weight) if weighted else np.full(len(edges), NEUTRAL)
-    width = (_width(weight, largest) if weighted else 1.5) * crowding(len(pos))
+    colour = np.full(len(edges), NEUTRAL) if largest is None else sign_colour(weight)
+    width = (1.5 if largest is None else _width(weight, largest)) * crowding(len(pos))
     opacity = _opacity(probability)
     lines = LineCollection(
         [(pos[a], pos[b]) for a, b, _ in edges],

@@ -36,16 +36,17 @@ def draw_nodes(ax: "Axes", pos: Positions) -> np.ndarray:
     drawn, shape (p, 2), for arrows that end there.
     """
     points, p = np.array(list(pos.values())), len(pos)
+    x, y = points.T
     names = shorten([str(node) for node in pos], _longest(p))
     ax.set_axis_off()
     if is_round(pos):
         area = _area(p)
         labels = _around(ax, points, names, _font_size(p))
-        ax.scatter(*points.T, s=area, color=NODE, edgecolor=NEUTRAL, lw=0.8, zorder=3)
+        ax.scatter(x, y, s=area, color=NODE, edgecolor=NEUTRAL, lw=0.8, zorder=3)
     else:
         area = 0.4 * _area(p)
         labels = _on_top(ax, points, names, _font_size(p))
-        ax.scatter(*points.T, s=area, color=NEUTRAL, lw=0, zorder=3)
+        ax.scatter(x, y, s=area, color=NEUTRAL, lw=0, zorder=3)
     _fit(ax, points, labels, radius=_radius(area) + 1)
     ax.set_aspect("equal")
     if is_round(pos):
@@ -122,8 +123,8 @@ def _alignment(direction: np.ndarray, turn: bool) -> dict:
 def _on_top(ax: "Axes", points: np.ndarray, names: list[str], size: float) -> list:
     box = {"boxstyle": "round,pad=0.25", "fc": "white", "ec": NEUTRAL, "lw": 0.6}
     return [
-        ax.text(*point, name, fontsize=size, ha="center", va="center", zorder=4, bbox=box)
-        for point, name in zip(points, names, strict=True)
+        ax.text(x, y, name, fontsize=size, ha="center", va="center", zorder=4, bbox=box)
+        for (x, y), name in zip(points, names, strict=True)
     ]
 
 
