@@ -1,6 +1,6 @@
 """The graphical lasso as a PyTensor operation, differentiable in its data and its penalty."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -58,7 +58,8 @@ def graphical_lasso(
         p = S.shape[-1]
         penalised = pt.ones((p, p)) if penalize_diagonal else 1.0 - pt.eye(p)
         lam = lam[..., None, None] * penalised
-    return Blockwise(GraphicalLasso(tol=tol, max_iter=max_iter))(S, lam)
+    op = Blockwise(GraphicalLasso(tol=tol, max_iter=max_iter))
+    return cast("TensorVariable", op(S, lam))
 
 
 def _matrix(x):

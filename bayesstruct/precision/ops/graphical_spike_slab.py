@@ -1,6 +1,6 @@
 """Posterior mode of a precision matrix under the spike-and-slab prior, as an Op."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -160,4 +160,5 @@ def graphical_spike_slab_mode(
     """
     op = Blockwise(GraphicalSpikeSlabMode(tol, max_iter))
     scales = (as_float(spike_scale), as_float(slab_scale), as_float(diagonal_rate))
-    return op(as_float(scatter), as_float(n), as_float(log_odds), *scales)
+    out = op(as_float(scatter), as_float(n), as_float(log_odds), *scales)
+    return cast("TensorVariable", out)

@@ -453,7 +453,7 @@ def kernel():
     return loops
 
 
-def _square(name, matrix):
+def _square(name: str, matrix: ArrayLike) -> np.ndarray:
     matrix = np.ascontiguousarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}.")
@@ -488,7 +488,7 @@ def _penalty(lam: ArrayLike, p: int, penalize_diagonal: bool) -> np.ndarray:
     return matrix
 
 
-def _start(init, shape):
+def _start(init: ArrayLike | PrecisionSolution, shape: tuple[int, ...]) -> np.ndarray:
     precision = init.precision if isinstance(init, PrecisionSolution) else init
     precision = _square("init", precision)
     if precision.shape != shape:
