@@ -72,7 +72,7 @@ class PartMode:
     def __init__(self, model, part: PrecisionPart, point: dict):
         self.values = PartValues(model, part, point)
         self.has_mean = part.mean is not None
-        self.last = None
+        self.last: np.ndarray | None = None
         missing = any(t.missing_rv is not None for t in part.tables)
         self.alternates = missing or part.share is not None or self.has_mean
 
@@ -88,9 +88,12 @@ class PartMode:
             point[names["mean"]] = np.linalg.solve(*part.mean_system(precision, point))
         scatter, n = part.scatter(part.means(point))
         values = part.prior(point)
-        scaled = (scatter + spread) * values.scale
-        solve = self._solve_spike_slab if part.spike_slab else self._solve_laplace
-        self.last = values.scale * solve(scaled, n, values, point, tol, precision / values.scale)
+        scaled, start = (scatter + spread) * values.scale, precision / values.scale
+        if isinstance(values, SpikeSlabValues):
+            mode = self._solve_spike_slab(scaled, n, values, point, tol, start)
+        else:
+            mode = self._solve_laplace(scaled, n, values, tol, start)
+        self.last = values.scale * mode
         point[names["precision"]] = pack_cholesky(self.last)
 
     def _expect_missing(self, precision: np.ndarray, point: dict) -> np.ndarray:
@@ -107,7 +110,7 @@ class PartMode:
                 point[name] = table.missing_values()
         return spread
 
-    def _solve_laplace(self, scatter, n, values: LaplaceValues, point, tol, start) -> np.ndarray:
+    def _solve_laplace(self, scatter, n, values: LaplaceValues, tol, start) -> np.ndarray:
         from bayesstruct.precision.solvers.graphical_lasso import graphical_lasso
 
         penalty = values.rates / n
@@ -116,7 +119,9 @@ class PartMode:
         # The gap is of second order in the error of the matrix.
         return graphical_lasso(scatter / n, penalty, tol=max(tol**2, 1e-22), init=start).precision
 
-    def _solve_spike_slab(self, scatter, n, values: SpikeSlabValues, point, tol, start):
+    def _solve_spike_slab(
+        self, scatter, n, values: SpikeSlabValues, point: dict, tol, start
+    ) -> np.ndarray:
         from bayesstruct.precision.kernels.odds import log_odds_matrix
         from bayesstruct.precision.solvers.graphical_spike_slab import graphical_spike_slab
 
@@ -134,19 +139,19 @@ class PartMode:
         inclusion = solution.inclusion[np.triu_indices(self.values.p, 1)]
         if "edge" in names:
             point[names["edge"]] = (inclusion > 0.5).astype("int64")
-        if "share" in names:
-            point[names["share"]] = self._best_share(inclusion, values)
+        if values.shapes is not None:
+            fixed = values.nominal[np.triu_indices(self.values.p, 1)]
+            point[names["share"]] = _best_share(inclusion, fixed, *values.shapes)
         return solution.precision
 
-    def _best_share(self, inclusion: np.ndarray, values: SpikeSlabValues) -> np.ndarray:
-        """Log odds of the edge probability that maximises its expected log density."""
-        fixed = values.nominal[np.triu_indices(self.values.p, 1)]
-        free = (fixed > 0) & (fixed < 1)
-        alpha, beta = values.shapes
-        present = inclusion[free].sum() + alpha - 1.0
-        absent = free.sum() - inclusion[free].sum() + beta - 1.0
-        share = np.clip(present / (present + absent), 1e-12, 1 - 1e-12)
-        return np.asarray(np.log(share) - np.log1p(-share))
+
+def _best_share(inclusion: np.ndarray, fixed: np.ndarray, alpha: float, beta: float) -> np.ndarray:
+    """Log odds of the common edge probability that maximises its expected log density."""
+    free = (fixed > 0) & (fixed < 1)
+    present = inclusion[free].sum() + alpha - 1.0
+    absent = free.sum() - inclusion[free].sum() + beta - 1.0
+    share = np.clip(present / (present + absent), 1e-12, 1 - 1e-12)
+    return np.asarray(np.log(share) - np.log1p(-share))
 
 
 class _Climb:

@@ -71,12 +71,12 @@ def predictive_correlations(
     table, replicated, names = replicated_tables(idata, group, draws)
     if _is_dependency_network(idata):
         source, target = np.nonzero(~np.eye(len(names), dtype=bool))
-        simulated = [_cross_correlations(table, t)[source, target] for t in replicated]
+        values = [_cross_correlations(table, t)[source, target] for t in replicated]
     else:
         source, target = np.triu_indices(len(names), 1)
         tables = (np.where(np.isnan(table), np.nan, t) for t in replicated)
-        simulated = [correlations(t)[source, target] for t in tables]
-    simulated = np.array(simulated)
+        values = [correlations(t)[source, target] for t in tables]
+    simulated = np.array(values)
     actual = correlations(table)[source, target]
     low, high = np.quantile(simulated, ends_of(prob), axis=0)
     tail = (simulated >= actual).mean(axis=0)

@@ -240,7 +240,7 @@ def _mean(model, part):
 
 def parts_of(model: "pm.Model") -> dict["TensorVariable", PrecisionPart | NotRecognized]:
     """Map each precision matrix of a model to its part, or to the reason why it has none."""
-    out = {}
+    out: dict[TensorVariable, PrecisionPart | NotRecognized] = {}
     for rv in model.free_RVs:
         if is_op(rv, PRECISION_RVS):
             try:

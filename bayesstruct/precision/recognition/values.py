@@ -81,8 +81,8 @@ class PartValues:
     p : int
     spike_slab : bool
         Whether the prior is the spike and slab; otherwise the graphical lasso.
-    tables : list of TableRows or None
-        None until `load`.
+    tables : list of TableRows
+        Empty until `load`.
     """
 
     def __init__(self, model, part: PrecisionPart, initial_point=None, compile_kwargs=None):
@@ -98,19 +98,18 @@ class PartValues:
         self.spike_slab = is_op(part.precision, GraphicalSpikeSlabRV)
         self._prior = Expressions(model, _prior_tensors(part), compile_kwargs)
         self._means = Expressions(model, [t.mean for t in part.tables], compile_kwargs)
-        self._mean_prior = None
-        if part.mean is not None:
-            self._mean_prior = Expressions(model, list(parameters(part.mean)), compile_kwargs)
+        of_mean = () if part.mean is None else parameters(part.mean)
+        self._mean_prior = Expressions(model, of_mean, compile_kwargs)
         self._data = Expressions(model, _data_tensors(model, part), compile_kwargs)
         self._latent = any(t.rv in model.free_RVs for t in part.tables)
-        self.tables = None
+        self.tables: list[TableRows] = []
 
     def load(self, point: dict) -> None:
         """Read the tables unless that was done: latent ones anew each time.
 
-        Set `tables` to None if they may have been exchanged.
+        Empty `tables` if they may have been exchanged.
         """
-        if self.tables is not None and not self._latent:
+        if self.tables and not self._latent:
             return
         values = self._data(point)
         self.tables = []
@@ -127,11 +126,13 @@ class PartValues:
             rates, diagonal_rate, scale = values
             return LaplaceValues(rates, float(diagonal_rate), float(scale))
         nominal, *scales = values[:5]
-        shapes = share = None
+        spike, slab, diagonal_rate, scale = map(float, scales)
+        shapes: tuple[float, float] | None = None
+        share: float | None = None
         if "share" in self.names:
             shapes = float(values[5]), float(values[6])
             share = float(1.0 / (1.0 + np.exp(-point[self.names["share"]])))
-        return SpikeSlabValues(nominal, *map(float, scales), shapes, share)
+        return SpikeSlabValues(nominal, spike, slab, diagonal_rate, scale, shapes, share)
 
     def means(self, point: dict) -> list[np.ndarray]:
         """Means of the rows of each table."""

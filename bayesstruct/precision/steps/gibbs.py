@@ -1,5 +1,7 @@
 """Exact Gibbs step of precision matrices with element-wise priors."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
 
@@ -70,11 +72,12 @@ class PartGibbs:
         self.values = PartValues(model, part, initial_point, compile_kwargs)
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         self.draws_missing = [t.missing_rv in drawn for t in part.tables]
-        self.sweep = (SpikeSlabSweep if self.values.spike_slab else LaplaceSweep)(self.values.p)
+        kind = SpikeSlabSweep if self.values.spike_slab else LaplaceSweep
+        self.sweep: Callable[..., None] = kind(self.values.p)
 
     def forget(self) -> None:
         """Read the tables anew: they may have been exchanged."""
-        self.values.tables = None
+        self.values.tables = []
 
     def update(self, rng, point: dict) -> int:
         """Draw every variable of the part once, in place in the point; return the number of edges."""
@@ -96,7 +99,9 @@ class PartGibbs:
             covariance *= values.scale
             self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
             point[names["precision"]] = pack_cholesky(precision * values.scale)
-        return self._draw_edges(rng, precision, values, point) if part.spike_slab else 0
+        if isinstance(values, SpikeSlabValues):
+            return self._draw_edges(rng, precision, values, point)
+        return 0
 
     def _draw_mean(self, rng, precision: np.ndarray, point: dict) -> np.ndarray:
         """Draw the column means from their normal conditional."""
@@ -128,7 +133,7 @@ class PartGibbs:
         if "edge" in self.drawn:
             scales = values.spike, values.slab
             point[edge] = kernel.draw_edges(rng, precision, values.probability, *scales)
-        if "share" in self.drawn:
+        if "share" in self.drawn and values.shapes is not None:
             lower = np.zeros((self.values.p, self.values.p), np.int8)
             lower.T[np.triu_indices(self.values.p, 1)] = point[edge]
             drawn = kernel.draw_share(rng, lower, values.nominal, *values.shapes)
