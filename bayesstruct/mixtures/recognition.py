@@ -74,7 +74,7 @@ class Mixture:
         if self.noise is None:
             last = [parameters(self.coefficient)[1]]
         else:
-            last = parameters(self.noise)[1:]
+            last = [*parameters(self.noise)[1:]]
         return [parameters(self.response)[3], *normals, *variances, *last]
 
 
@@ -96,12 +96,12 @@ def mixture_of(model: "pm.Model", cluster: "TensorVariable") -> Mixture:
         )
     [table], [response] = rows, responses
     labels, mean, variance = parameters(table)
-    x, own, coefficient, _, *noise = parameters(response)
+    x, own, coefficient, _, *rest = parameters(response)
     if x is not table or labels is not cluster or own is not cluster:
         raise NotRecognized(
             f"{response.name!r} is not a response of {table.name!r} in the clusters of both"
         )
-    noise = noise[0] if noise else None
+    noise = rest[0] if rest else None
     part = Mixture(cluster, mean, variance, coefficient, noise, table, response)
     _check_graph(model, part, children)
     _check_parameters(part)

@@ -91,8 +91,8 @@ def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
 
 def _described() -> str:
     """Docstrings of the registered solvers, for that of `find_MAP`."""
-    documented = [solver for solver in mode_solvers() if type(solver).__doc__]
-    texts = [inspect.cleandoc(type(solver).__doc__) for solver in documented]
+    documented = [text for solver in mode_solvers() if (text := type(solver).__doc__)]
+    texts = [inspect.cleandoc(text) for text in documented]
     return "\n\n".join(texts).replace("\n", "\n    ")
 
 

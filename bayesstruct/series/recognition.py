@@ -60,7 +60,8 @@ def switching_series_of(model: "pm.Model", feature: "TensorVariable") -> Switchi
     NotRecognized
         Says what keeps the behaviours from being drawn exactly.
     """
-    *parts, table = children_of_kinds(model, feature, _KINDS)
+    transition, mean, scale, table = children_of_kinds(model, feature, _KINDS)
+    parts = transition, mean, scale
     *made_of, seen = parameters(table)
     if any(a is not b for a, b in zip(made_of, (feature, *parts), strict=True)):
         raise NotRecognized(
@@ -76,4 +77,4 @@ def switching_series_of(model: "pm.Model", feature: "TensorVariable") -> Switchi
             f"which values of {table.name!r} are missing depends on {feature.name!r}"
         )
     [seen] = Expressions(model, [seen])(model.initial_point())
-    return SwitchingPart(feature, *parts, table, seen)
+    return SwitchingPart(feature, transition, mean, scale, table, seen)

@@ -18,6 +18,7 @@ British Columbia, section 3.
 
 import math
 
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,8 @@ class ColumnPrior(NamedTuple):
     gains: np.ndarray
 
 
-class _Columns(NamedTuple):
+@dataclass
+class _Columns:
     """Statistics of each of S clusters: counts, sums and squares, and the predictive distribution of a further row.
 
     Attributes
@@ -104,7 +106,7 @@ def _columns_of(*elements):
     """Make a structure of the elements of `_Columns`."""
 
 
-structref.define_constructor(_columns_of, _ColumnsReference, _Columns._fields)
+structref.define_constructor(_columns_of, _ColumnsReference, [one.name for one in fields(_Columns)])
 
 
 def log_gains(shape: float, n: int) -> np.ndarray:

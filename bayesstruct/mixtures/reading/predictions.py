@@ -152,13 +152,16 @@ class MixtureDraws:
                 f"This result has no {column_list(lost)}: it was not sampled from bs.models.dp_glm."
             )
         flat = {k: v.values.reshape(-1, *v.shape[2:]) for k, v in draws.data_vars.items()}
+        mean, variance, coefficient = (flat[name] for name in needed[1:])
         prior, alpha = MixturePrior.read(idata), flat.get("alpha")
         if alpha is None:
             alpha = np.full(len(flat["cluster"]), float(prior.alpha))
         return cls(
             flat["cluster"],
             alpha,
-            *(flat[name] for name in needed[1:]),
+            mean,
+            variance,
+            coefficient,
             flat.get("noise_variance"),
             prior,
             [str(name) for name in draws["node"].values],
@@ -207,9 +210,7 @@ def new_cluster(result: MixtureDraws, x: np.ndarray, design: np.ndarray):
     eta = design @ prior.start
     spread = (design**2 / prior.weight).sum(axis=1)
     if result.family == "gaussian":
-        a, b = prior.noise_shape, prior.noise_rate
-        noise = b / (a - 1.0) if a > 1.0 else np.inf
-        return logs, eta, eta**2 + noise * (1.0 + spread)
+        return logs, eta, eta**2 + prior.noise_mean * (1.0 + spread)
     if result.family == "logistic":
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         chance = _sigmoid(eta[:, None] + np.sqrt(spread)[:, None] * nodes) @ weights

@@ -43,6 +43,14 @@ class MixturePrior(Recorded):
     noise_rate: float | None = constant("noise_rate", optional=True)
     alpha: float | None = constant("alpha", optional=True)
 
+    @property
+    def noise_mean(self) -> float:
+        """Prior mean of the variance of a normal response; NaN if the response is another."""
+        a, b = self.noise_shape, self.noise_rate
+        if a is None or b is None:
+            return np.nan
+        return b / (a - 1.0) if a > 1.0 else np.inf
+
     def as_data(self) -> dict:
         """Register the parameters as data of the model in context.
 
