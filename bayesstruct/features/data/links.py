@@ -43,12 +43,17 @@ class LinkTable:
     directed: bool
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """The objects that are second in a pair: those of the second set if there are two."""
+        return self.names if self.other is None else self.other
+
+    @property
     def labels(self) -> list[str]:
         """Label of each pair: ``"a -- b"``, or ``"a -> b"`` where directions count."""
         between = ARROW if self.directed else SEPARATOR
-        other = self.names if self.other is None else self.other
+        names, targets = self.names, self.targets
         pairs = zip(self.source, self.target, strict=True)
-        return [f"{self.names[i]}{between}{other[j]}" for i, j in pairs]
+        return [f"{names[i]}{between}{targets[j]}" for i, j in pairs]
 
     @classmethod
     def links(cls, graph, *, directed=None, unobserved=()) -> "LinkTable":
@@ -94,7 +99,8 @@ class LinkTable:
             matrix[i, j] = np.nan
             if not directed:
                 matrix[j, i] = np.nan
-        table = cls(names, None, *_observed(matrix, directed), directed)
+        source, target, y = _observed(matrix, directed)
+        table = cls(names, None, source, target, y, directed)
         _check_variety(table)
         return _labelled(table)
 
@@ -151,12 +157,13 @@ class LinkTable:
             raise TableError(
                 "similarities: the table is not symmetric; use the mean of both directions, (data + data.T) / 2"
             )
-        table = cls(names, None, *_observed(matrix, False), False)
+        source, target, y = _observed(matrix, directed=False)
+        table = cls(names, None, source, target, y, False)
         _check_spread(table, "similarities")
         return _labelled(table)
 
 
-def _observed(matrix, directed):
+def _observed(matrix: np.ndarray, directed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Source, target and value of each observed pair of one set."""
     n = len(matrix)
     counted = ~np.eye(n, dtype=bool) if directed else np.triu(np.ones((n, n), bool), 1)

@@ -197,7 +197,8 @@ def draw_by_histories(
     See `draw_by_dishes`, of which this is the exchangeable form.
     """
     fresh = rng.poisson(alpha * new_dish_rates(n, concentration, discount))
-    groups = []  # numbers of dishes with the same history, and the history
+    # Numbers of dishes with the same history, and the history.
+    groups: list[tuple[int, tuple[int, ...]]] = []
     for i in range(n):
         split = []
         for dishes, history in groups:

@@ -44,7 +44,7 @@ def factor_model(
     coords = {"observation": np.arange(n), "node": table.names, "latent": np.arange(columns)}
     with pm.Model(coords=coords) as model:
         alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else alpha
-        noise = pm.HalfNormal("noise", 1.0, dims="node") if noise is None else np.full(d, noise)
+        sd = pm.HalfNormal("noise", 1.0, dims="node") if noise is None else np.full(d, noise)
         if loading_scale is None:
             loading_scale = pm.HalfNormal("loading_scale", 1.0)
         feature = features("feature", alpha, n, columns, dims, concentration, discount)
@@ -56,5 +56,5 @@ def factor_model(
         seen = None if not gaps.any() else pm.Data("seen", 1.0 - gaps, dims=rows)
         ColumnUnits(table.location, table.scale).record()
         observed = np.where(gaps, 0.0, x)
-        FactorRows("x", score, loading, noise, seen=seen, observed=observed, dims=rows)
+        FactorRows("x", score, loading, sd, seen=seen, observed=observed, dims=rows)
     return model

@@ -8,7 +8,7 @@ With features Z and loadings A fixed at the minimum, the value
 wherever the features do not change.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -67,7 +67,8 @@ def bp_means(
     >>> float(value.eval())
     2.0
     """
-    return list(BPMeansMode(int(max_features), int(restarts), int(random_seed))(x, penalty))
+    op = BPMeansMode(int(max_features), int(restarts), int(random_seed))
+    return list(cast("list[TensorVariable]", op(x, penalty)))
 
 
 class BPMeansMode(InterpretedOp):

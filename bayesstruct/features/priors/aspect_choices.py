@@ -1,6 +1,6 @@
 """Probabilities of choices between options by elimination of aspects."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -77,4 +77,5 @@ def aspect_probabilities(feature, weight, first, second, *, lapse=0.0) -> "Tenso
     total = ahead + behind
     share = pt.switch(pt.gt(total, 0.0), ahead / pt.switch(pt.gt(total, 0.0), total, 1.0), 0.5)
     chance = (1.0 - inner[2]) * share + 0.5 * inner[2]
-    return AspectProbabilities(inner, [chance], inline=True)(*parts)
+    op = AspectProbabilities(inner, [chance], inline=True)
+    return cast("TensorVariable", op(*parts))

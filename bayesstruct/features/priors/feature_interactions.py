@@ -1,6 +1,6 @@
 """Weights between latent features, and the linear predictors of pairs of objects that they make."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -209,7 +209,7 @@ def feature_pairs(feature, interaction, source, target, *, other=None) -> "Tenso
     inner_places = [v.type() for v in places]
     total = (left @ u.T)[inner_places[0], inner_places[1]]
     op = FeaturePairs([*inner, *inner_places], [total], inline=True)
-    return op(*parts, *places)
+    return cast("TensorVariable", op(*parts, *places))
 
 
 def pair_positions(values, name: str) -> np.ndarray:

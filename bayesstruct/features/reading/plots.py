@@ -162,10 +162,10 @@ def plot_feature_count(
     probability = feature_count_probabilities(idata, var_name=var_name)
     ax = axes(ax, (5.0, 3.2))
     ax.bar(probability.index, probability, color=POSITIVE, label="posterior")
-    if var_name in idata.get("prior", {}):
+    if "prior" in idata.children and var_name in idata["prior"]:
         prior = feature_count_probabilities(idata, var_name=var_name, group="prior")
         ax.plot(prior.index, prior, "o-", color="#4D4D4D", ms=3, lw=1, label="prior")
         ax.legend(frameon=False)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="number of features", ylabel="probability")
     return ax

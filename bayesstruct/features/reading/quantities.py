@@ -52,7 +52,7 @@ def _is_binary_matrix(values) -> bool:
 
 
 def _of_one_set(name: str, feature: "xr.DataArray"):
-    latent, rows = feature.dims[-1], feature.dims[-2]
+    latent, rows = str(feature.dims[-1]), str(feature.dims[-2])
     what = "" if name == FEATURE else f" ({name})"
     yield f"number of features{what}", (feature.sum(rows) > 0).sum(latent)
     yield f"features of a row{what}", feature.sum(latent)

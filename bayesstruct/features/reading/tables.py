@@ -101,7 +101,7 @@ def co_assignment(idata: "xr.DataTree", *, var_name: str = FEATURE) -> "pd.DataF
 
 
 def feature_table(
-    idata: "xr.DataTree",
+    idata: "xr.DataTree | FeaturePosterior",
     *,
     ci_prob: float | None = None,
     overlap: float = 0.5,
@@ -111,8 +111,8 @@ def feature_table(
 
     Parameters
     ----------
-    idata : xarray.DataTree
-        Result of a latent-feature model.
+    idata : xarray.DataTree or FeaturePosterior
+        Result of a latent-feature model, or one that was read already.
     ci_prob : float, optional
         Probability of the highest-density intervals; by default ``arviz.rcParams["stats.ci_prob"]``.
     overlap : float, default 0.5
@@ -202,14 +202,14 @@ def matched_table(
 
 
 def feature_membership(
-    idata: "xr.DataTree", *, overlap: float = 0.5, var_name: str = FEATURE
+    idata: "xr.DataTree | FeaturePosterior", *, overlap: float = 0.5, var_name: str = FEATURE
 ) -> "pd.DataFrame":
     """Posterior probability that each row has each feature.
 
     Parameters
     ----------
-    idata : xarray.DataTree
-        Result of a latent-feature model.
+    idata : xarray.DataTree or FeaturePosterior
+        Result of a latent-feature model, or one that was read already.
     overlap : float, default 0.5
     var_name : str, default "feature"
         All as in :func:`feature_table`, whose names of features these are.
@@ -237,14 +237,15 @@ def feature_membership(
 
 
 def loading_table(
-    idata: "xr.DataTree", *, ci_prob: float | None = None, overlap: float = 0.5
+    idata: "xr.DataTree | FeaturePosterior", *, ci_prob: float | None = None, overlap: float = 0.5
 ) -> "pd.DataFrame":
     """Summarise the loading of each feature on each column of the table.
 
     Parameters
     ----------
-    idata : xarray.DataTree
-        Result of a model with features and loadings, such as :func:`bayesstruct.models.latent_features`.
+    idata : xarray.DataTree or FeaturePosterior
+        Result of a model with features and loadings, such as :func:`bayesstruct.models.latent_features`, or one
+        that was read already.
     ci_prob : float, optional
     overlap : float, default 0.5
         As in :func:`feature_table`, whose names of features these are.

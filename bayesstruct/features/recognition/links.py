@@ -91,8 +91,8 @@ def linked_features_of(model: "pm.Model", interaction: "TensorVariable") -> Link
         raise NotRecognized(f"{names} depends on {interaction.name!r}")
     [y] = children
     predictor, noise = _predictor(model, y)
-    places = _pairs(predictor, (feature, interaction, other), y)
-    part = LinkedFeatures(feature, other, interaction, y, *places, noise)
+    source, target, offset = _pairs(predictor, (feature, interaction, other), y)
+    part = LinkedFeatures(feature, other, interaction, y, source, target, offset, noise)
     _check_variables(model, part)
     rest = [part.offset] if noise is None else [part.offset, noise]
     if any(depends_on(rest, rv) for rv in part.variables):
