@@ -83,11 +83,11 @@ def additive_clustering(
     scale = optional_number("weight_scale", weight_scale, above=0)
     spread = float(np.std(table.y))
     with pm.Model(coords=pair_coords(table, columns)) as model:
-        alpha = mass("alpha", given)
+        mean_count = mass("alpha", given)
         noise = pm.HalfNormal("noise", spread) if noise is None else noise
         scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
         bias = pm.Normal("bias", float(table.y.mean()), 2.0 * spread)
-        z = features("feature", alpha, n, columns, ("observation", "latent"))
+        z = features("feature", mean_count, n, columns, ("observation", "latent"))
         weights = FeatureInteractions(
             "interaction", z, scale, kind="diagonal", positive=True, dims="latent"
         )

@@ -84,7 +84,7 @@ def binary_matrix_factorization(
         bs.link_probabilities(idata)
     """
     table = LinkTable.ratings(ratings)
-    n, m = len(table.names), len(table.other)
+    n, m = len(table.names), len(table.targets)
     given = optional_number("alpha", alpha, above=0)
     other_given = optional_number("column_alpha", column_alpha, above=0)
     columns = choose_max_features(n, max_features, given, concentration)
@@ -93,13 +93,13 @@ def binary_matrix_factorization(
     scale = optional_number("weight_scale", weight_scale, above=0)
     spread = float(np.std(table.y))
     with pm.Model(coords=pair_coords(table, columns, others)) as model:
-        alpha, column_alpha = mass("alpha", given), mass("column_alpha", other_given)
+        mean_count, other_count = mass("alpha", given), mass("column_alpha", other_given)
         noise = pm.HalfNormal("noise", spread) if noise is None else noise
         scale = pm.HalfNormal("weight_scale", 2.0 * spread) if scale is None else scale
         bias = pm.Normal("bias", float(table.y.mean()), 2.0 * spread)
-        z = features("feature", alpha, n, columns, ("observation", "latent"), concentration)
+        z = features("feature", mean_count, n, columns, ("observation", "latent"), concentration)
         u = features(
-            "column_feature", column_alpha, m, others, ("node", "latent_"), column_concentration
+            "column_feature", other_count, m, others, ("node", "latent_"), column_concentration
         )
         weights = FeatureInteractions("interaction", z, scale, other=u, dims=("latent", "latent_"))
         pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())

@@ -9,6 +9,7 @@ weight        = partial correlations of K
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -125,7 +126,7 @@ def gaussian_graphical(
     table = Table.continuous(data, standardize=standardize)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
-        mean = ColumnMeans("mean", 0.0, 1.0, dims="node")
+        mean: Any = ColumnMeans("mean", 0.0, 1.0, dims="node")
         if covariates is not None:
             check_same_rows(data, covariates)
             mean = regression(table, covariates, mean)

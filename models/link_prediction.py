@@ -116,12 +116,12 @@ def link_prediction(
     spread = optional_number("bias_scale", bias_scale, above=0)
     spread = 2.0 * _SCALES[link] if spread is None else spread
     with pm.Model(coords=pair_coords(table, columns)) as model:
-        alpha = mass("alpha", given)
+        mean_count = mass("alpha", given)
         if scale is None:
             scale = pm.HalfNormal("weight_scale", _SCALES[link])
         bias = pm.Normal("bias", 0.0, spread)
         z = features(
-            "feature", alpha, n, columns, ("observation", "latent"), concentration, discount
+            "feature", mean_count, n, columns, ("observation", "latent"), concentration, discount
         )
         kind = "full" if table.directed else "symmetric"
         weights = FeatureInteractions(

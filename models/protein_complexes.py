@@ -94,10 +94,10 @@ def protein_complexes(
     scale = optional_number("weight_scale", weight_scale, above=0)
     leak = number("leak_scale", leak_scale, above=0)
     with pm.Model(coords=pair_coords(table, columns)) as model:
-        alpha = mass("alpha", given)
+        mean_count = mass("alpha", given)
         scale = pm.HalfNormal("weight_scale", _SCALE) if scale is None else scale
         bias = pm.HalfNormal("bias", leak)
-        z = features("feature", alpha, n, columns, ("observation", "latent"))
+        z = features("feature", mean_count, n, columns, ("observation", "latent"))
         weights = FeatureInteractions(
             "interaction", z, scale, kind="diagonal", positive=True, dims="latent"
         )
