@@ -11,6 +11,7 @@ import re
 
 from functools import cache, wraps
 from pathlib import Path
+from typing import Any
 
 import numba
 
@@ -146,7 +147,7 @@ def _install() -> None:
     by_file = [c for c in own if issubclass(c, caching._SourceFileBackedLocatorMixin)]
     ours = [type(f"Package{c.__name__.strip('_')}", (_PackageLocator, c), {}) for c in by_file]
     own[:0] = ours  # before those of Numba
-    index = caching.IndexDataCacheFile
+    index: Any = caching.IndexDataCacheFile
     index._load_index = _tolerant(index._load_index)
 
 
