@@ -98,9 +98,7 @@ class Check:
         bad = sum(not row.ok for row in self.rows)
         if not bad:
             return "All quantities have converged."
-        return (
-            f"{bad} of {len(self.rows)} quantities have not converged or have too few draws to tell."
-        )
+        return f"{bad} of {len(self.rows)} quantities have not converged or have too few draws to tell."
 
     def _shown(self) -> "pd.DataFrame":
         table = self.to_frame()
