@@ -5,6 +5,8 @@ interaction  ~ HalfNormal(weight_scale)            similarity that a common grou
 y            ~ Normal(bias + sum of the weights of the groups that both are in, noise)
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -14,11 +16,14 @@ from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["additive_clustering"]
 
 
 def additive_clustering(
-    similarities,
+    similarities: "TableLike",
     *,
     alpha: float | None = None,
     noise: float | None = None,

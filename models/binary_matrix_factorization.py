@@ -6,6 +6,8 @@ interaction     ~ Normal(0, weight_scale)             effect of a feature of a r
 y               ~ Normal(bias + sum of the interactions of both, noise)
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -15,11 +17,14 @@ from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["binary_matrix_factorization"]
 
 
 def binary_matrix_factorization(
-    ratings,
+    ratings: "TableLike",
     *,
     alpha: float | None = None,
     column_alpha: float | None = None,

@@ -5,6 +5,8 @@ x           ~ Normal(covariate_mean, covariate_variance)   of the cluster of the
 y           ~ a generalised linear model of x         with coefficients of the cluster of the row
 """
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pymc as pm
 
@@ -20,12 +22,15 @@ from bayesstruct.mixtures.priors.mixture_rows import (
     ClusterRows,
 )
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["dp_glm"]
 
 
 def dp_glm(
-    data,
-    response,
+    data: "TableLike",
+    response: Any,
     *,
     family: str = "gaussian",
     alpha: float | None = None,

@@ -6,6 +6,8 @@ y            ~ Binomial(trials, p)             how often the first of two option
                                                of the aspects that it has and the other lacks
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -15,11 +17,18 @@ from bayesstruct.features.model_parts.process import choose_max_features, featur
 from bayesstruct.features.priors.aspect_choices import aspect_probabilities
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["elimination_by_aspects"]
 
 
 def elimination_by_aspects(
-    wins, *, alpha: float | None = None, lapse: float = 0.01, max_features: int | None = None
+    wins: "TableLike",
+    *,
+    alpha: float | None = None,
+    lapse: float = 0.01,
+    max_features: int | None = None,
 ) -> pm.Model:
     r"""Learn the hidden aspects of options, and their number, from choices between pairs.
 

@@ -9,7 +9,7 @@ weight        = partial correlations of K
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -33,6 +33,9 @@ from bayesstruct.precision.priors.implied import (
 from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
 from bayesstruct.precision.priors.rows import ColumnMeans
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["gaussian_graphical"]
 
 _MATRIX = ("node", "node_")
@@ -40,18 +43,18 @@ _ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
 
 
 def gaussian_graphical(
-    data,
+    data: "TableLike",
     *,
     prior: str = "spike_slab",
-    edge_probability=0.5,
+    edge_probability: Any = 0.5,
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
-    rate=1.0,
+    rate: Any = 1.0,
     diagonal_rate: float | None = None,
     negligible: float = 0.1,
-    covariates=None,
+    covariates: "TableLike" = None,
     standardize: bool = True,
 ) -> pm.Model:
     r"""Learn which columns of a table depend on each other once all the others are known.

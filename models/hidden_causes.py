@@ -5,6 +5,8 @@ cause    ~ Bernoulli(base_rate)                  which causes are active in each
 x        ~ NoisyOr(cause, feature, strength, leak)
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -13,13 +15,16 @@ from bayesstruct.data.states import StateTable
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["hidden_causes"]
 
 _REMEDY = "say which of them count as an occurrence, such as data[column] > 2"
 
 
 def hidden_causes(
-    data,
+    data: "TableLike",
     *,
     alpha: float | None = None,
     strength: float | None = None,

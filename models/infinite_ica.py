@@ -6,15 +6,20 @@ loading  ~ Normal(0, loading_scale)             the mixing matrix
 x        ~ Normal(score @ loading, noise)
 """
 
+from typing import TYPE_CHECKING
+
 import pymc as pm
 
 from bayesstruct.features.model_parts.factors import factor_model
+
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
 
 __all__ = ["infinite_ica"]
 
 
 def infinite_ica(
-    data,
+    data: "TableLike",
     *,
     alpha: float | None = None,
     noise: float | None = None,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
     from bayesstruct.data.edge_priors import StochasticBlock
+    from bayesstruct.data.intake import TableLike
 
 __all__ = ["ising"]
 
@@ -53,7 +54,7 @@ _UNIT = {"01": 1.0, "pm": 0.25}  # with x = -1, 1 the same model has a quarter o
 
 
 def ising(
-    data,
+    data: "TableLike",
     *,
     prior: str = "spike_slab",
     likelihood: str = "pseudo",

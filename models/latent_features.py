@@ -7,6 +7,8 @@ x        ~ Normal(baseline + feature @ loading, noise)
 
 import warnings
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pymc as pm
 
@@ -23,13 +25,16 @@ from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.priors.indian_buffet import SAMPLERS, FeatureLoadings
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["latent_features"]
 
 _MOST = 100  # default maximum number of features if alpha has a prior with a heavy tail
 
 
 def latent_features(
-    data,
+    data: "TableLike",
     *,
     alpha: float | TensorVariable | None = None,
     sampler: str = "gibbs",
@@ -37,7 +42,7 @@ def latent_features(
     loading_scale: float | TensorVariable | None = None,
     concentration: float = 1.0,
     discount: float = 0.0,
-    baseline=0.0,
+    baseline: Any = 0.0,
     max_features: int | None = None,
 ) -> pm.Model:
     r"""Learn the hidden binary features behind a table of numbers, and how many there are.

@@ -5,7 +5,7 @@ interaction  ~ Normal(0, weight_scale)             how a feature of one object a
 y            ~ Bernoulli(link(bias + sum of the interactions of both objects' features))
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pymc as pm
 
@@ -26,7 +26,7 @@ _SCALES = {"logistic": 2.0, "probit": 1.2}  # of weights: half of them change ev
 
 
 def link_prediction(
-    graph,
+    graph: Any,
     *,
     link: str = "logistic",
     directed: bool | None = None,

@@ -6,6 +6,8 @@ state       ~ Markov chain, summed out
 x           ~ Normal(emission_mean[state], emission_scale[state])
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pymc as pm
 
@@ -15,11 +17,14 @@ from bayesstruct.series.data import SeriesTable
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
 from bayesstruct.series.reading import RecordedSeries
 
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["markov_transitions"]
 
 
 def markov_transitions(
-    data,
+    data: "TableLike",
     *,
     series: str | None = None,
     alpha: float | None = None,

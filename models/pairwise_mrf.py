@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
     from bayesstruct.data.edge_priors import StochasticBlock
+    from bayesstruct.data.intake import TableLike
 
 __all__ = ["pairwise_mrf"]
 
@@ -56,7 +57,7 @@ _NORMS = (1, 2, math.inf, "nuclear")
 
 
 def pairwise_mrf(
-    data,
+    data: "TableLike",
     *,
     potentials: str = "full",
     prior: str = "spike_slab",

@@ -6,7 +6,7 @@ bias         ~ HalfNormal(leak_scale)              interactions without a common
 y            ~ Bernoulli(1 - exp(-bias - sum of the weights of the complexes that both are in))
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pymc as pm
 
@@ -26,7 +26,7 @@ _SCALE = 2.0  # half-normal: half of the complexes make a link with probability 
 
 
 def protein_complexes(
-    graph,
+    graph: Any,
     *,
     unobserved: "Iterable[tuple]" = (),
     alpha: float | None = None,

@@ -6,15 +6,20 @@ loading  ~ Normal(0, loading_scale)            effect of a factor on each column
 x        ~ Normal(score @ loading, noise)
 """
 
+from typing import TYPE_CHECKING
+
 import pymc as pm
 
 from bayesstruct.features.model_parts.factors import factor_model
+
+if TYPE_CHECKING:
+    from bayesstruct.data.intake import TableLike
 
 __all__ = ["sparse_factor_analysis"]
 
 
 def sparse_factor_analysis(
-    data,
+    data: "TableLike",
     *,
     alpha: float | None = None,
     noise: float | None = None,

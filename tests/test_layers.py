@@ -5,10 +5,14 @@ here is checked who imports it. The other layers are held by the contracts in ``
 """
 
 import ast
+import importlib
+import inspect
 import tomllib
 
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 import bayesstruct as bs
 
@@ -240,3 +244,27 @@ def test_the_check_finds_private_names():
 def test_the_check_finds_chains():
     assert longest_chain("data") == ("data",)
     assert longest_chain("runs")[0] == "runs"
+
+
+def untyped(function):
+    """Parameters of a function without a type, and "return" if the result has none."""
+    signature = inspect.signature(function)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    found = {
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.annotation is parameter.empty and parameter.kind not in variadic
+    }
+    return found | ({"return"} if signature.return_annotation is signature.empty else set())
+
+
+@pytest.mark.parametrize("face", [*sorted(FACES), "bayesstruct.models", "bayesstruct"])
+def test_public_functions_have_types(face):
+    module = importlib.import_module(face)
+    public = [getattr(module, name) for name in module.__all__]
+    found = {f.__name__: untyped(f) for f in public if inspect.isfunction(f)}
+    assert {name for name, missing in found.items() if missing} == set()
+
+
+def test_a_missing_type_is_seen():
+    assert untyped(lambda x: x) == {"x", "return"}

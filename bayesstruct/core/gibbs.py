@@ -1,5 +1,7 @@
 """Step methods that draw a part of a model from its conditional distributions, and their registry."""
 
+from typing import Any
+
 import pymc as pm
 
 from pymc.step_methods import STEP_METHODS
@@ -9,7 +11,7 @@ from pymc.util import get_random_generator
 __all__ = ["GibbsStep", "register_step"]
 
 
-def register_step(step=None, *, before=()):
+def register_step(step: type | None = None, *, before: type | tuple[type, ...] = ()) -> Any:
     """Let ``pm.sample`` assign a step method unasked.
 
     PyMC gives a variable to the first step method in its list with the highest competence. New ones

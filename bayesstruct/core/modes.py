@@ -1,6 +1,7 @@
 """Registry of the solvers that find posterior modes of whole models."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,12 @@ class ModeSolver:
         raise NotImplementedError
 
 
-def register_mode(solver=None, *, before=(), after=()):
+def register_mode(
+    solver: type["ModeSolver"] | None = None,
+    *,
+    before: type | tuple[type, ...] = (),
+    after: type | tuple[type, ...] = (),
+) -> Any:
     """Let ``find_MAP`` ask a solver whether it serves a model.
 
     Parameters

@@ -5,6 +5,7 @@ fills one and calls `Recorded.record`; a reader calls `Recorded.read` and knows 
 """
 
 from dataclasses import field, fields
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,9 @@ def record(name, value, dims=None):
     model.register_data_var(value, dims=dims)
 
 
-def constant(name, dims=None, *, optional=False):
+def constant(
+    name: str, dims: str | tuple[str, ...] | None = None, *, optional: bool = False
+) -> Any:
     """Field of a schema.
 
     Parameters
@@ -44,8 +47,8 @@ def constant(name, dims=None, *, optional=False):
     optional : bool
         Whether results without it can be read; it is None then.
     """
-    default = {"default": None} if optional else {}
-    return field(metadata={"name": name, "dims": dims}, **default)
+    metadata = {"name": name, "dims": dims}
+    return field(metadata=metadata, default=None) if optional else field(metadata=metadata)
 
 
 class Recorded:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -9,7 +10,7 @@ import pytensor.tensor as pt
 __all__ = ["BootstrapStart", "bootstrap_scatter"]
 
 
-def bootstrap_scatter(rows):
+def bootstrap_scatter(rows: Any) -> Any:
     r"""Scatter matrix of Bayesian-bootstrap resampled rows about their mean.
 
     .. math:: S = n \sum_i w_i (z_i - \bar z)(z_i - \bar z)', \qquad w \sim \mathrm{Dirichlet}(1_n)

@@ -13,6 +13,9 @@ import numpy as np
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.names import label_text
 
+#: DataFrame of pandas, polars or another library, or anything that NumPy makes a matrix of.
+TableLike = Any
+
 __all__ = ["Intake", "read_columns", "reads_as_number"]
 
 _ACCEPTED = (

@@ -11,6 +11,9 @@ from bayesstruct.graphs.summaries import bound_note, interval_probability, most_
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["arc_table"]
 
@@ -25,7 +28,9 @@ _EQUIVALENCE = (
 )
 
 
-def arc_table(idata, *, ci_prob: float | None = None) -> "pd.DataFrame":
+def arc_table(
+    idata: "xr.DataTree | GraphPosterior", *, ci_prob: float | None = None
+) -> "pd.DataFrame":
     """Summarise every arc of a Bayesian network or of a neighbourhood model.
 
     In a Bayesian network the probability of an arc is the posterior probability that it is in the

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from bayesstruct.graphs.truth import adjacency, positions
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["Comparison", "calibration_table", "compare", "expected_shd"]
 
@@ -75,7 +78,9 @@ class Comparison:
         return "\n".join(["Comparison with a known graph", *lines])
 
 
-def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparison | ArcComparison:
+def compare(
+    idata: "xr.DataTree | GraphPosterior", truth: Any, *, threshold: float = 0.5, bins: int = 10
+) -> Comparison | ArcComparison:
     """Score a posterior against a known graph.
 
     Parameters
@@ -140,7 +145,9 @@ def compare(idata, truth, *, threshold: float = 0.5, bins: int = 10) -> Comparis
     )
 
 
-def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
+def calibration_table(
+    idata: "xr.DataTree | GraphPosterior", truth: Any, *, bins: int = 10
+) -> "pd.DataFrame":
     """Compare the probabilities of edges with the share of them that are in a known graph.
 
     Parameters
@@ -167,14 +174,14 @@ def calibration_table(idata, truth, *, bins: int = 10) -> "pd.DataFrame":
     if isinstance(idata, Sequence):
         if len(idata) != len(truth) or not len(idata):
             raise ValueError(f"{len(idata)} results, but {len(truth)} known graphs.")
+        pairs = [read_graphs(one).labelled(known) for one, known in zip(idata, truth, strict=True)]
     else:
-        idata, truth = [idata], [truth]
-    pairs = [read_graphs(one).labelled(known) for one, known in zip(idata, truth, strict=True)]
+        pairs = [read_graphs(idata).labelled(truth)]
     label, probability = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return _calibration(label, probability, bins)
 
 
-def expected_shd(a, b) -> float:
+def expected_shd(a: Any, b: Any) -> float:
     r"""Return the expected number of edges in which two graphs differ.
 
     Parameters

@@ -7,11 +7,16 @@ from bayesstruct.graphs.posteriors.reading import read_dags
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["arc_probabilities", "blanket_probabilities", "path_probabilities"]
 
 
-def arc_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
+def arc_probabilities(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "pd.DataFrame":
     """Posterior probability of each arc of a Bayesian network.
 
     Parameters
@@ -44,7 +49,9 @@ def arc_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     return posterior.frame(posterior.matrix(posterior.probability))
 
 
-def path_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
+def path_probabilities(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "pd.DataFrame":
     """Posterior probability that one variable is an ancestor of another.
 
     Parameters
@@ -84,7 +91,9 @@ def path_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
     return posterior.frame(ancestor_counts(graphs, visits) / posterior.n_draws)
 
 
-def blanket_probabilities(idata, *, group: str = "posterior") -> "pd.DataFrame":
+def blanket_probabilities(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "pd.DataFrame":
     """Posterior probability that one variable is in the Markov blanket of another.
 
     Parameters

@@ -11,11 +11,16 @@ from bayesstruct.graphs.summaries import bound_note, interval_probability, most_
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["edge_table"]
 
 
-def edge_table(idata, *, ci_prob: float | None = None, group: str = "posterior") -> "pd.DataFrame":
+def edge_table(
+    idata: "xr.DataTree | GraphPosterior", *, ci_prob: float | None = None, group: str = "posterior"
+) -> "pd.DataFrame":
     """Summarise every edge: its probability, its weight, and how far to trust these numbers.
 
     Parameters

@@ -12,6 +12,9 @@ from bayesstruct.graphs.posteriors.reading import read_dags
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["cpdag", "essential_graph_probabilities"]
 
@@ -71,7 +74,7 @@ def cpdag(graph: "nx.DiGraph") -> "nx.DiGraph":
 
 
 def essential_graph_probabilities(
-    idata, top: int | None = None, *, group: str = "posterior"
+    idata: "xr.DataTree | GraphPosterior", top: int | None = None, *, group: str = "posterior"
 ) -> "pd.DataFrame":
     """List the Markov equivalence classes that were visited and how often.
 

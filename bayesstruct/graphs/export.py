@@ -1,7 +1,7 @@
 """Graphs for other programs: Gephi, Cytoscape, igraph, Graphviz, a spreadsheet."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesstruct.graphs.graphs import median_graph, to_networkx
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["write_dot", "write_edge_list", "write_graphml"]
 
 
-def write_graphml(graph_or_idata, path) -> Path:
+def write_graphml(graph_or_idata: Any, path: Any) -> Path:
     """Write a graph as GraphML.
 
     Parameters
@@ -37,7 +37,7 @@ def write_graphml(graph_or_idata, path) -> Path:
     return Path(path)
 
 
-def write_dot(graph_or_idata, path) -> Path:
+def write_dot(graph_or_idata: Any, path: Any) -> Path:
     """Write a graph in the DOT language of Graphviz.
 
     Parameters
@@ -94,7 +94,7 @@ def _quoted(name) -> str:
     return f'"{text}"'
 
 
-def write_edge_list(graph_or_idata, path) -> Path:
+def write_edge_list(graph_or_idata: Any, path: Any) -> Path:
     """Write the edges as a comma-separated table.
 
     Parameters

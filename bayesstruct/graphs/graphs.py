@@ -9,11 +9,14 @@ from bayesstruct.graphs.posteriors.reading import read_graphs
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["graph_from_key", "graph_probabilities", "map_graph", "median_graph", "to_networkx"]
 
 
-def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
+def median_graph(idata: "xr.DataTree | GraphPosterior", threshold: float = 0.5) -> "nx.Graph":
     """Return the graph of all edges (arcs) that are at least as probable as `threshold`.
 
     Parameters
@@ -66,7 +69,7 @@ def median_graph(idata, threshold: float = 0.5) -> "nx.Graph":
     return graph
 
 
-def map_graph(idata) -> "nx.Graph":
+def map_graph(idata: "xr.DataTree | GraphPosterior") -> "nx.Graph":
     """Return the graph that was visited most often.
 
     Parameters
@@ -94,7 +97,9 @@ def map_graph(idata) -> "nx.Graph":
     return graph
 
 
-def graph_probabilities(idata, top: int | None = None) -> "pd.DataFrame":
+def graph_probabilities(
+    idata: "xr.DataTree | GraphPosterior", top: int | None = None
+) -> "pd.DataFrame":
     """List the distinct graphs that were visited and how often.
 
     Parameters
@@ -138,7 +143,7 @@ def graph_probabilities(idata, top: int | None = None) -> "pd.DataFrame":
     return table
 
 
-def graph_from_key(idata, key: str) -> "nx.Graph":
+def graph_from_key(idata: "xr.DataTree | GraphPosterior", key: str) -> "nx.Graph":
     """Build the graph that a key of `graph_probabilities` stands for.
 
     Parameters
@@ -163,7 +168,7 @@ def graph_from_key(idata, key: str) -> "nx.Graph":
     return posterior.graph(posterior.lines_of_key(key))
 
 
-def to_networkx(idata) -> "nx.Graph":
+def to_networkx(idata: "xr.DataTree | GraphPosterior") -> "nx.Graph":
     """Return all possible edges (arcs) as one weighted graph.
 
     Parameters

@@ -9,10 +9,12 @@ from bayesstruct.graphs.posteriors.reading import read_edges
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+
 __all__ = ["edge_ess", "edge_rhat"]
 
 
-def edge_ess(idata) -> "xr.DataArray":
+def edge_ess(idata: "xr.DataTree | GraphPosterior") -> "xr.DataArray":
     r"""Effective sample size of each edge indicator.
 
     Parameters
@@ -45,7 +47,7 @@ def edge_ess(idata) -> "xr.DataArray":
     return posterior.over_edges(posterior.indicator_ess(), "ess")
 
 
-def edge_rhat(idata) -> "xr.DataArray":
+def edge_rhat(idata: "xr.DataTree | GraphPosterior") -> "xr.DataArray":
     """R-hat of each edge indicator.
 
     Parameters

@@ -1,6 +1,6 @@
 """Edge vectors as matrices over variables, made on demand."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+
 __all__ = ["as_matrix", "inclusion_matrix", "partial_correlations"]
 
 
-def as_matrix(values, idata, *, diagonal: float = 0.0) -> "xr.DataArray":
+def as_matrix(
+    values: Any, idata: "xr.DataTree | GraphPosterior", *, diagonal: float = 0.0
+) -> "xr.DataArray":
     """View an edge vector as a symmetric matrix over variables.
 
     Parameters
@@ -62,7 +66,9 @@ def as_matrix(values, idata, *, diagonal: float = 0.0) -> "xr.DataArray":
     )
 
 
-def partial_correlations(idata, *, group: str = "posterior") -> "pd.DataFrame":
+def partial_correlations(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "pd.DataFrame":
     """Posterior mean of the partial correlations, as a p x p table.
 
     Parameters
@@ -86,7 +92,9 @@ def partial_correlations(idata, *, group: str = "posterior") -> "pd.DataFrame":
     return frame(mean, posterior, diagonal=1.0)
 
 
-def inclusion_matrix(idata, *, group: str = "posterior") -> "pd.DataFrame":
+def inclusion_matrix(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "pd.DataFrame":
     """Inclusion probabilities as a p x p table with zeros on the diagonal.
 
     Parameters

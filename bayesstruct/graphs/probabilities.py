@@ -7,10 +7,14 @@ from bayesstruct.graphs.posteriors.reading import read_edges
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+
 __all__ = ["bayes_factors", "inclusion_probabilities"]
 
 
-def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray":
+def inclusion_probabilities(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "xr.DataArray":
     r"""Posterior probability that each edge is in the graph.
 
     Parameters
@@ -69,7 +73,9 @@ def inclusion_probabilities(idata, *, group: str = "posterior") -> "xr.DataArray
     return out
 
 
-def bayes_factors(idata, *, group: str = "posterior") -> "xr.DataArray":
+def bayes_factors(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "xr.DataArray":
     r"""Bayes factor of each edge: the factor by which the data change its odds.
 
     Parameters

@@ -9,11 +9,14 @@ from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["credible_edges"]
 
 
-def credible_edges(idata, fdr: float = 0.05) -> "pd.DataFrame":
+def credible_edges(idata: "xr.DataTree | GraphPosterior", fdr: float = 0.05) -> "pd.DataFrame":
     r"""Select the largest set of edges with an expected share of false ones of at most `fdr`.
 
     Parameters

@@ -1,6 +1,6 @@
 """One number for each sampled graph, so that chains of graphs can be diagnosed as any chain."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["graph_distance", "n_edges"]
 
 
-def n_edges(idata, *, group: str = "posterior") -> "xr.DataArray":
+def n_edges(idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior") -> "xr.DataArray":
     """Count the edges (arcs) of each sampled graph.
 
     Parameters
@@ -36,7 +36,7 @@ def n_edges(idata, *, group: str = "posterior") -> "xr.DataArray":
     return _over_draws(posterior, posterior.indicators.sum(axis=-1, dtype=int), "n_edges")
 
 
-def graph_distance(idata, reference=None) -> "xr.DataArray":
+def graph_distance(idata: "xr.DataTree | GraphPosterior", reference: Any = None) -> "xr.DataArray":
     """Distance of each sampled graph to a reference graph.
 
     Parameters

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+
 __all__ = ["Check", "Row", "check"]
 
 MAX_R_HAT = 1.01
@@ -108,7 +109,7 @@ class Check:
         return table
 
 
-def check(idata) -> Check:
+def check(idata: "xr.DataTree") -> Check:
     r"""Check for each quantity whether the chains have converged.
 
     Parameters

@@ -19,7 +19,9 @@ __all__ = ["find_MAP"]
 _log = logging.getLogger("bayesstruct")
 
 
-def find_MAP(model=None, *, tol=1e-9, max_rounds=500):
+def find_MAP(
+    model: pm.Model | None = None, *, tol: float = 1e-9, max_rounds: int = 500
+) -> dict[str, np.ndarray]:
     """Find the posterior mode with the solvers of this package.
 
     Each family of models has solvers of its own, listed below. A model that none of them serves is

@@ -8,7 +8,7 @@ With features Z and loadings A fixed at the minimum, the value
 wherever the features do not change.
 """
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -25,7 +25,7 @@ __all__ = ["BPMeansMode", "bp_means"]
 
 
 def bp_means(
-    x, penalty, *, max_features: int = 20, restarts: int = 10, random_seed: int = 0
+    x: Any, penalty: Any, *, max_features: int = 20, restarts: int = 10, random_seed: int = 0
 ) -> "list[TensorVariable]":
     r"""Features and loadings of least squares with a price for each feature.
 

@@ -1,6 +1,6 @@
 """Probabilities of choices between options by elimination of aspects."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -21,7 +21,9 @@ class AspectProbabilities(OpFromGraph):
     """Probabilities that the first option of each pair is chosen, an Op that recognisers know by its type."""
 
 
-def aspect_probabilities(feature, weight, first, second, *, lapse=0.0) -> "TensorVariable":
+def aspect_probabilities(
+    feature: Any, weight: Any, first: Any, second: Any, *, lapse: Any = 0.0
+) -> "TensorVariable":
     r"""Probability that the first of two options is chosen, by elimination of aspects.
 
     .. math::

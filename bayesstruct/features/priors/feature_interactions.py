@@ -1,6 +1,6 @@
 """Weights between latent features, and the linear predictors of pairs of objects that they make."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -162,7 +162,9 @@ class FeaturePairs(OpFromGraph):
     """Sums of the weights between the features of pairs of objects, an Op that recognisers know by its type."""
 
 
-def feature_pairs(feature, interaction, source, target, *, other=None) -> "TensorVariable":
+def feature_pairs(
+    feature: Any, interaction: Any, source: Any, target: Any, *, other: Any = None
+) -> "TensorVariable":
     r"""Sum up the weights between the features of the two objects of each pair.
 
     .. math:: \sum_{kl} z_{ik} W_{kl} u_{jl}, \qquad \text{or} \quad \sum_k w_k z_{ik} z_{jk}

@@ -1,7 +1,7 @@
 """Tables from a linear Gaussian model with known binary features."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def latent_features(
     n_features: int | None = None,
     probability: float = 0.5,
     alpha: float | None = None,
-    loading=None,
+    loading: Any = None,
     loading_scale: float = 1.0,
     noise: float = 0.5,
     missing: float = 0.0,

@@ -15,6 +15,7 @@ Broderick, T., Kulis, B. and Jordan, M. I. (2013). MAD-Bayes: MAP-based asymptot
 import warnings
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class BPMeans:
 
 
 def bp_means(
-    x,
+    x: Any,
     penalty: float,
     *,
     max_features: int = 50,

@@ -13,6 +13,7 @@ Bayes. *ICML* 30, section 3.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class LatentFeatures:
 
 
 def latent_features(
-    x,
+    x: Any,
     *,
     alpha: float = 1.0,
     max_features: int = 50,

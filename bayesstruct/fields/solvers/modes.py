@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from bayesstruct.data.intake import TableLike
+
 __all__ = [
     "NORMS",
     "PairwiseMRFSolution",
@@ -112,7 +114,7 @@ class PairwiseMRFSolution(Solution):
 
 
 def pairwise_mrf(
-    data,
+    data: "TableLike",
     *,
     potentials: "str | Potentials" = "full",
     norm: float | str = 2,
@@ -246,7 +248,7 @@ def solve_field(
 
 
 def pairwise_mrf_path(
-    data,
+    data: "TableLike",
     rates: "Iterable[float] | None" = None,
     *,
     n_rates: int = 10,
@@ -289,7 +291,7 @@ def pairwise_mrf_path(
     return path
 
 
-def pairwise_mrf_rate_max(data, **options) -> float:
+def pairwise_mrf_rate_max(data: "TableLike", **options) -> float:
     """Smallest rate at which the mode has no edge.
 
     Parameters

@@ -8,14 +8,20 @@ from bayesstruct.graphs.comparison import calibration_table
 from bayesstruct.graphs.plots.style import NEUTRAL, POSITIVE, axes
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from matplotlib.axes import Axes
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["plot_calibration"]
 
 INTERVAL = 0.9
 
 
-def plot_calibration(idata, truth, *, bins: int = 10, ax: "Axes | None" = None) -> "Axes":
+def plot_calibration(
+    idata: "xr.DataTree | GraphPosterior", truth: Any, *, bins: int = 10, ax: "Axes | None" = None
+) -> "Axes":
     """Draw the share of true edges among those of each probability.
 
     Parameters

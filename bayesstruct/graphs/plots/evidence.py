@@ -11,13 +11,21 @@ from bayesstruct.graphs.plots.style import FAINT, POSITIVE, UNDECIDED, axes
 from bayesstruct.graphs.posteriors.reading import read_graphs
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from matplotlib.axes import Axes
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["plot_evidence"]
 
 
 def plot_evidence(
-    idata, threshold: float = 10, *, pos: Mapping | None = None, ax: "Axes | None" = None
+    idata: "xr.DataTree | GraphPosterior",
+    threshold: float = 10,
+    *,
+    pos: Mapping | None = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw each edge as included, excluded or undecided, by its Bayes factor.
 

@@ -11,13 +11,21 @@ from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from matplotlib.axes import Axes
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["plot_edges"]
 
 
 def plot_edges(
-    idata, n: int = 20, *, ci_prob: float | None = None, ax: "Axes | None" = None
+    idata: "xr.DataTree | GraphPosterior",
+    n: int = 20,
+    *,
+    ci_prob: float | None = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the n most probable edges or arcs: interval of the weight, and the probability in figures.
 

@@ -10,8 +10,11 @@ from bayesstruct.graphs.posteriors.reading import read_edges
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
     from matplotlib.axes import Axes
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["plot_matrix"]
 
@@ -19,7 +22,11 @@ MAX_PRINTED = 15  # variables up to which the numbers are printed
 
 
 def plot_matrix(
-    idata, *, probabilities: bool = True, max_weight: float | None = None, ax: "Axes | None" = None
+    idata: "xr.DataTree | GraphPosterior",
+    *,
+    probabilities: bool = True,
+    max_weight: float | None = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the posterior mean of the partial correlations (weights, of a Markov random field) as a heat map.
 

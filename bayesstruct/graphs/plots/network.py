@@ -1,7 +1,7 @@
 """Pictures of graphs: edges and arcs with their weights and probabilities."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ ARROW = 0.6  # width of arrows against that of edges: heads take space
 
 
 def plot_graph(
-    idata_or_graph,
+    idata_or_graph: Any,
     *,
     pos: Mapping | None = None,
     ax: "Axes | None" = None,

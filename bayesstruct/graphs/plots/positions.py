@@ -1,7 +1,7 @@
 """Positions of nodes, the same in every picture."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ __all__ = ["layout"]
 Positions = dict[str, tuple[float, float]]
 
 
-def layout(idata_or_graph, *, kind: str | None = None, random_seed: int = 0) -> Positions:
+def layout(idata_or_graph: Any, *, kind: str | None = None, random_seed: int = 0) -> Positions:
     """Place the variables in the plane.
 
     Parameters

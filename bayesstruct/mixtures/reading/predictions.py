@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from bayesstruct.data.intake import TableLike
+
 __all__ = ["mixture_predictions"]
 
 _NODES = 50
 
 
-def mixture_predictions(idata: "xr.DataTree", new_data) -> "pd.DataFrame":
+def mixture_predictions(idata: "xr.DataTree", new_data: "TableLike") -> "pd.DataFrame":
     """Predict responses of new rows from a mixture of regressions.
 
     Parameters

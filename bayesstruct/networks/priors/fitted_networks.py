@@ -79,7 +79,7 @@ class FittedLaws(InterpretedOp):
         return [[False]]
 
 
-def fitted(fit, dag: "TensorLike") -> list["TensorVariable"]:
+def fitted(fit: Any, dag: "TensorLike") -> list["TensorVariable"]:
     """Parameters of greatest likelihood given a graph, and their price.
 
     Parameters

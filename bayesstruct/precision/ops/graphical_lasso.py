@@ -1,6 +1,6 @@
 """The graphical lasso as a PyTensor operation, differentiable in its data and its penalty."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -19,7 +19,7 @@ __all__ = ["GraphicalLasso", "graphical_lasso"]
 
 
 def graphical_lasso(
-    S, lam, *, penalize_diagonal: bool = False, tol: float = 1e-22, max_iter: int = 100
+    S: Any, lam: Any, *, penalize_diagonal: bool = False, tol: float = 1e-22, max_iter: int = 100
 ) -> "TensorVariable":
     r"""Precision matrix that maximises an :math:`\ell_1`-penalised Gaussian log-likelihood.
 

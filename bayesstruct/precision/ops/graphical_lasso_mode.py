@@ -1,6 +1,6 @@
 """Posterior mode of a precision matrix under the graphical-lasso prior."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytensor.tensor as pt
 
@@ -13,7 +13,7 @@ __all__ = ["graphical_lasso_mode"]
 
 
 def graphical_lasso_mode(
-    scatter, n, rate=1.0, diagonal_rate=None, *, tol: float = 1e-22
+    scatter: Any, n: Any, rate: Any = 1.0, diagonal_rate: Any = None, *, tol: float = 1e-22
 ) -> "TensorVariable":
     r"""Mode of a precision matrix under normal rows and :class:`bayesstruct.GraphicalLasso`.
 

@@ -1,6 +1,6 @@
 """Posterior mode of a precision matrix under the spike-and-slab prior, as an Op."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytensor.tensor as pt
@@ -100,7 +100,7 @@ class GraphicalSpikeSlabPullback(SolverOp):
         return graphical_spike_slab_pullback
 
 
-def log_odds(probability) -> np.ndarray:
+def log_odds(probability: Any) -> np.ndarray:
     """Log odds of probabilities, ``-inf`` for 0 and ``inf`` for 1."""
     probability = np.asarray(probability, dtype="float64")
     with np.errstate(divide="ignore"):
@@ -108,13 +108,13 @@ def log_odds(probability) -> np.ndarray:
 
 
 def graphical_spike_slab_mode(
-    scatter,
-    n,
-    log_odds,
+    scatter: Any,
+    n: Any,
+    log_odds: Any,
     *,
-    spike_scale=0.02,
-    slab_scale=1.0,
-    diagonal_rate=0.5,
+    spike_scale: Any = 0.02,
+    slab_scale: Any = 1.0,
+    diagonal_rate: Any = 0.5,
     tol: float = 1e-9,
     max_iter: int = 20_000,
 ) -> "TensorVariable":

@@ -1,6 +1,6 @@
 """Indicators of the edges of an undirected graph, given its precision matrix."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -123,7 +123,7 @@ class Edges(Discrete):
         return pt.switch(binary, logp, -np.inf).sum(-1)
 
 
-def edges(name: str, precision, **kwargs) -> "TensorVariable":
+def edges(name: str, precision: Any, **kwargs) -> "TensorVariable":
     """Add the indicators of a spike-and-slab precision matrix to the model.
 
     Parameters
@@ -142,7 +142,7 @@ def edges(name: str, precision, **kwargs) -> "TensorVariable":
     return Edges(name, precision, **kwargs)
 
 
-def partial_correlations(precision) -> "TensorVariable":
+def partial_correlations(precision: Any) -> "TensorVariable":
     r"""Partial correlations of a precision matrix as a vector, upper triangle row by row.
 
     .. math:: \rho_{ij} = -k_{ij} / \sqrt{k_{ii} k_{jj}}

@@ -1,6 +1,7 @@
 """Prior probabilities of edges that positive definiteness implies."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ _SWEEPS = 4_000  # sweeps when every edge has its own probability
 
 def implied_edge_probability(
     p: int,
-    edge_probability=0.5,
+    edge_probability: Any = 0.5,
     *,
     beta: tuple[float, float] | None = None,
     spike_scale: float = 0.02,

@@ -7,13 +7,21 @@ from bayesstruct.graphs.plots.style import NEUTRAL, axes
 from bayesstruct.precision.reading.predictive import predictive_correlations
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from matplotlib.axes import Axes
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["plot_correlations"]
 
 
 def plot_correlations(
-    idata, *, prob: float = 0.95, label: int = 5, ax: "Axes | None" = None
+    idata: "xr.DataTree | GraphPosterior",
+    *,
+    prob: float = 0.95,
+    label: int = 5,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw observed correlations against their posterior predictive intervals.
 

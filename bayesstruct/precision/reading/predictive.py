@@ -12,12 +12,19 @@ from bayesstruct.graphs.replicates import constants_of, ends_of, replicated_tabl
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["correlations", "predictive_correlations"]
 
 
 def predictive_correlations(
-    idata, *, prob: float = 0.95, draws: int = 500, group: str = "posterior_predictive"
+    idata: "xr.DataTree | GraphPosterior",
+    *,
+    prob: float = 0.95,
+    draws: int = 500,
+    group: str = "posterior_predictive",
 ) -> "pd.DataFrame":
     r"""Compare the correlations of the table with those of replicated tables.
 

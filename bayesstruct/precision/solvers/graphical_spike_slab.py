@@ -1,6 +1,7 @@
 r"""Mode of a precision matrix under normal rows and the spike-and-slab prior."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +26,14 @@ class SpikeSlabSolution(PrecisionSolution):
 
 
 def graphical_spike_slab(
-    scatter,
+    scatter: Any,
     n: float,
-    log_odds=0.0,
+    log_odds: Any = 0.0,
     *,
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
     diagonal_rate: float = 0.5,
-    init=None,
+    init: Any = None,
     tol: float = 1e-9,
     max_iter: int = 20_000,
 ) -> SpikeSlabSolution:
