@@ -15,7 +15,15 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name):
     """Load a public name when it is first used; the version is that of the installed package."""
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("bayesstruct")
-    return _load(name)
+        try:
+            return version("bayesstruct")
+        except PackageNotFoundError:  # a checkout that is not installed
+            return "0+unknown"
+    try:
+        return _load(name)
+    except AttributeError as error:
+        if name in __all__:
+            raise
+        raise AttributeError(f"module 'bayesstruct' has no attribute {name!r}") from error

@@ -34,7 +34,7 @@ class _Models(ModuleType):
         super().__setattr__(name, value)
 
     def __dir__(self):
-        return sorted({*super().__dir__(), *__all__})
+        return sorted(__all__)
 
 
 sys.modules[__name__].__class__ = _Models

@@ -9,6 +9,7 @@ STORED = compliance.read()
 
 @pytest.mark.parametrize("case", [*compliance.CASES, "simulations"])
 def test_results_are_those_on_record(case):
+    assert case in STORED, "record it: python tests/tools/compliance.py record"
     assert compliance.differences(STORED[case], compliance.results(case), rtol=1e-6) == {}
 
 

@@ -263,8 +263,22 @@ def test_public_functions_have_types(face):
     module = importlib.import_module(face)
     public = [getattr(module, name) for name in module.__all__]
     found = {f.__name__: untyped(f) for f in public if inspect.isfunction(f)}
-    assert {name for name, missing in found.items() if missing} == set()
+    assert {name: missing for name, missing in found.items() if missing} == {}
 
 
 def test_a_missing_type_is_seen():
     assert untyped(lambda x: x) == {"x", "return"}
+
+
+def test_every_family_is_in_the_contracts():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    by_id = {contract["id"]: contract for contract in contracts}
+    layers = " ".join(by_id["families"]["layers"])
+    packages = {path.parent for path in (ROOT / "bayesstruct").glob("*/__init__.py")}
+    assert {path.name for path in packages if f"bayesstruct.{path.name}" not in layers} == set()
+    shared = {"app", "core", "data", "graphs", "modes", "runs"}
+    families = {path.name for path in packages} - shared
+    assert set(by_id["chapters"]["containers"]) == {f"bayesstruct.{name}" for name in families}
+    assert {path.name for path in packages if not (path / "README.md").exists()} == set()

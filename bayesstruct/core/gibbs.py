@@ -8,7 +8,9 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.util import get_random_generator
 
-__all__ = ["GibbsStep", "register_step"]
+__all__ = ["GibbsStep", "asked_before", "register_step"]
+
+_LATER: dict[type, tuple[type, ...]] = {}
 
 
 def register_step(step: type | None = None, *, before: type | tuple[type, ...] = ()) -> Any:
@@ -53,7 +55,14 @@ def register_step(step: type | None = None, *, before: type | tuple[type, ...] =
             raise ValueError(f"{other.__name__} must be registered before {step.__name__} names it")
     if step not in STEP_METHODS:
         STEP_METHODS.insert(0, step)
+        _LATER[step] = later
     return step
+
+
+def asked_before(step: type, other: type) -> bool:
+    """Whether a step method has said, directly or through others, that it is asked before another."""
+    later = _LATER.get(step, ())
+    return other in later or any(asked_before(one, other) for one in later)
 
 
 class GibbsStep(BlockedStep):

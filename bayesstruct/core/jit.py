@@ -30,7 +30,10 @@ __all__ = [
     "vector_kernel",
 ]
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).resolve().parents[1]
+#: Sources as they were when this module was loaded. Functions that were compiled from them must not
+#: be stored under the mark of files that have changed since.
+_SOURCES = {path: path.read_bytes() for path in _ROOT.rglob("*.py")}
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(bayesstruct[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)"
     r"|import[ \t]+(bayesstruct[\w.]*))",
@@ -70,14 +73,19 @@ def _files(module: str, names: str) -> list[Path]:
     found = [base.with_suffix(".py"), base / "__init__.py"]
     words = re.findall(r"\w+", re.sub(r"\bas\s+\w+", "", names))
     found += [base / f"{word}.py" for word in words]
-    return [path for path in found if path.is_file()]
+    return [path for path in found if path in _SOURCES or path.is_file()]
+
+
+def _source(path: Path) -> bytes:
+    return _SOURCES[path] if path in _SOURCES else path.read_bytes()
 
 
 @cache
 def _imports(path: Path) -> tuple[Path, ...]:
     """Files of this package that a file imports."""
     found = []
-    for module, names, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
+    text = re.sub(r"#[^\n]*", "", _source(path).decode("utf-8"))  # a comment may hold a bracket
+    for module, names, plain in _IMPORT.findall(text):
         found += _files(module or plain, names)
     return tuple(dict.fromkeys(found))
 
@@ -104,7 +112,7 @@ def source_digest(path: str) -> bytes:
             new += _imports(file)
     digest = hashlib.sha256()
     for file in sorted(reached):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        digest.update(file.name.encode() + b"\0" + _source(file))
     return digest.digest()
 
 
@@ -118,7 +126,8 @@ class _PackageLocator:
 
     @classmethod
     def from_function(cls, py_func, py_file):
-        if not Path(py_file).resolve().is_relative_to(_ROOT):
+        path = Path(py_file).resolve()
+        if not (path.is_file() and path.is_relative_to(_ROOT)):
             return None
         return super().from_function(py_func, py_file)
 
@@ -133,7 +142,9 @@ def _tolerant(load_index):
     def load(self):
         try:
             return load_index(self)
-        except (AttributeError, ImportError):  # a class was renamed or moved since
+        except (AttributeError, ImportError) as error:  # a class was renamed or moved since
+            if "bayesstruct" not in str(error):
+                raise
             return {}
 
     return load

@@ -70,6 +70,7 @@ def register_mode(
     *,
     before: type | tuple[type, ...] = (),
     after: type | tuple[type, ...] = (),
+    last: bool = False,
 ) -> Any:
     """Let ``find_MAP`` ask a solver whether it serves a model.
 
@@ -79,6 +80,8 @@ def register_mode(
         Subclass of `ModeSolver`. Without it a decorator is returned.
     before, after : type or tuple of type
         Registered solvers that must be asked after this one, or before it. By default it is asked first.
+    last : bool
+        Whether all others are asked before it.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def register_mode(
         If one of these is not registered.
     """
     if solver is None:
-        return lambda solver: register_mode(solver, before=before, after=after)
+        return lambda solver: register_mode(solver, before=before, after=after, last=last)
     later = before if isinstance(before, tuple) else (before,)
     earlier = after if isinstance(after, tuple) else (after,)
     kinds = [type(known) for known in _SOLVERS]
@@ -101,10 +104,9 @@ def register_mode(
                 f"{other.__name__} must be registered before {solver.__name__} names it"
             )
     if solver not in kinds:
-        places = [kinds.index(other) for other in later] + [
-            kinds.index(other) + 1 for other in earlier
-        ]
-        _SOLVERS.insert(max(places, default=0) if earlier else min(places, default=0), solver())
+        place = min((kinds.index(other) for other in later), default=0)
+        place = max((kinds.index(other) + 1 for other in earlier), default=place)
+        _SOLVERS.insert(len(_SOLVERS) if last else place, solver())
     return solver
 
 

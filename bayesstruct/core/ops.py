@@ -12,11 +12,17 @@ from pytensor.tensor.random.op import RandomVariable
 __all__ = ["InterpretedOp", "KernelRV", "SolverOp"]
 
 
-def _version(op_type: type) -> int:
-    """Return a number that changes with the source of an Op; PyTensor caches machine code by it."""
+def _version(op_type: type) -> int | None:
+    """Return a number that changes with the source of an Op; PyTensor caches machine code by it.
+
+    None, for no cache, where the class has no source file, as in an interactive session.
+    """
     from bayesstruct.core.jit import source_version
 
-    return source_version(inspect.getfile(op_type))
+    try:
+        return source_version(inspect.getfile(op_type))
+    except (OSError, TypeError):
+        return None
 
 
 @cache

@@ -52,7 +52,8 @@ def register_summary(
     others : tuple of str
         As in `Reader`.
     before : str or tuple of str
-        Registered kinds that recognise such results too, and must be asked later.
+        Registered kinds that recognise such results too, and must be asked later; by default all
+        registered kinds are asked before this one.
 
     Returns
     -------
@@ -61,11 +62,13 @@ def register_summary(
     Raises
     ------
     ValueError
-        If the kind is registered already, or one of `before` is not.
+        If one of `before` is not registered.
     """
     kinds = [known.kind for known in _READERS]
-    if kind in kinds:
-        raise ValueError(f"{kind!r} has a table already")
+    if kind in kinds:  # as when a cell of a notebook runs again
+        reader = Reader(kind, recognise, table, (*others,))
+        _READERS[kinds.index(kind)] = reader
+        return reader
     later = (before,) if isinstance(before, str) else before
     if lost := [other for other in later if other not in kinds]:
         raise ValueError(f"{lost[0]!r} must be registered before {kind!r} names it")

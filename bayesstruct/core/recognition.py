@@ -13,6 +13,8 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 
+from bayesstruct.core.tensors import random_ancestors
+
 if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor.variable import TensorVariable
@@ -91,7 +93,7 @@ def is_op(rv: "TensorVariable", kinds: Kinds) -> bool:
     return rv.owner is not None and isinstance(rv.owner.op, kinds)
 
 
-def claim(variable: "TensorVariable", step: str) -> None:
+def claim(variable: "TensorVariable", step: str, *, instead_of: str | None = None) -> None:
     """Reserve a variable for one step method.
 
     A distribution claims the variables that its step method draws together with it. When
@@ -104,14 +106,18 @@ def claim(variable: "TensorVariable", step: str) -> None:
         A random variable.
     step : str
         ``name`` of the step method.
+    instead_of : str, optional
+        ``name`` of a more general step method whose claim this one replaces.
 
     Raises
     ------
     ValueError
         If another step method has claimed the variable.
     """
+    if not random_ancestors(variable):
+        return  # data, which no step method draws
     owner = getattr(variable.tag, "drawn_by", None)
-    if owner not in (None, step):
+    if owner not in (None, step, instead_of):
         raise ValueError(
             f"{variable.name!r} is drawn by the step {owner!r} already, together with another variable, and "
             f"cannot be drawn by {step!r} too: give each a variable of its own"

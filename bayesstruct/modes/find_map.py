@@ -7,8 +7,7 @@ import warnings
 import numpy as np
 import pymc as pm
 
-import bayesstruct.modes.registered  # noqa: F401  registers the solvers of all families
-
+from bayesstruct.core.families import import_chapters
 from bayesstruct.core.modes import mode_solvers
 from bayesstruct.core.recognition import NotRecognized
 from bayesstruct.core.solution import ConvergenceWarning
@@ -17,6 +16,8 @@ from bayesstruct.data.arguments import number, whole_number
 __all__ = ["find_MAP"]
 
 _log = logging.getLogger("bayesstruct")
+
+import_chapters("modes")  # which register the solvers
 
 
 def find_MAP(

@@ -5,16 +5,10 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import bayesstruct.features.reading.links
-import bayesstruct.features.reading.tables
-import bayesstruct.fields.reading.information
 import bayesstruct.graphs.arc_tables
-import bayesstruct.graphs.edge_tables
-import bayesstruct.mixtures.reading.clusters
-import bayesstruct.networks.reading
-import bayesstruct.precision.reading.predictive
-import bayesstruct.series.reading  # noqa: F401  these register the tables of their families
+import bayesstruct.graphs.edge_tables  # noqa: F401  the tables of graphs, from any family
 
+from bayesstruct.core.families import import_chapters
 from bayesstruct.core.readers import reader_of, readers, variables
 
 if TYPE_CHECKING:
@@ -22,6 +16,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["Summary", "summary"]
+
+import_chapters("reading")  # which register the tables of their families
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +41,11 @@ class Summary:
     others: tuple[str, ...]
 
     def __repr__(self):
-        return "\n\n".join([self._headline(), repr(self.table), *self._notes(), self._others()])
+        import pandas as pd
+
+        with pd.option_context("display.max_columns", None, "display.width", 120):
+            text = repr(self.table)
+        return "\n\n".join([self._headline(), text, *self._notes(), self._others()])
 
     def _repr_html_(self):
         from html import escape

@@ -10,14 +10,13 @@ from bayesstruct.core.recognition import NotRecognized
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
-from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 
 __all__ = ["PartMode", "PrecisionMode"]
 
 _log = logging.getLogger("bayesstruct")
 
 
-@register_mode(after=SpikeAndSlabRefusal)
+@register_mode(last=True)
 class PrecisionMode(ModeSolver):
     r"""Mode of a precision matrix and of the other continuous variables of its model.
 

@@ -95,6 +95,27 @@ def test_numba_alone_would_run_the_old_code(copy):
     assert run(report) == "11 1 0"
 
 
+def test_a_package_that_is_reached_through_a_link_is_followed_too(copy, tmp_path):
+    package, run = copy
+    for name, text in (("caller", CALLER), ("callee", MIDDLE), ("depth", DEEPEST.format(1))):
+        (package / "core" / f"{name}.py").write_text(text)
+    (tmp_path / "link").symlink_to(package.parent, target_is_directory=True)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path / 'link')!r})\n{REPORT}"
+    assert run(program) == "11 0 1"
+    (package / "core" / "depth.py").write_text(DEEPEST.format(2))
+    assert run(program) == "21 0 1"
+
+
+def test_code_is_stored_under_the_sources_that_it_was_compiled_from(copy):
+    package, run = copy
+    for name, text in (("caller", CALLER), ("callee", MIDDLE), ("depth", DEEPEST.format(1))):
+        (package / "core" / f"{name}.py").write_text(text)
+    # As when the package is updated while a notebook is open: the old function is in memory.
+    edit = f"open({str(package / 'core' / 'depth.py')!r}, 'w').write({DEEPEST.format(2)!r})"
+    assert run(f"import bayesstruct.core.callee\n{edit}\n{REPORT}") == "11 0 1"
+    assert run(REPORT) == "21 0 1"
+
+
 def test_an_edit_of_a_kernel_of_the_package_is_seen(copy):
     package, run = copy
     program = (
@@ -136,6 +157,7 @@ def tree(tmp_path, monkeypatch):
         "from bayesstruct.a import b",
         "from bayesstruct.a import c, b as other",
         "from bayesstruct.a import (\n    c,\n    b,\n)",
+        "from bayesstruct.a import (\n    c,  # (a comment)\n    b,\n)",
         "import bayesstruct.a.b",
         "def g():\n    from bayesstruct.a.b import f",
         "def g():\n    from bayesstruct.a.b import (\n        f,\n        h,\n    )",

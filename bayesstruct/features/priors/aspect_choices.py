@@ -59,7 +59,7 @@ def aspect_probabilities(
     feature, weight = pt.as_tensor_variable(feature), as_float(weight)
     # pm.sample asks steps without telling them the model: this tells which step draws these.
     for variable in (feature, weight):
-        claim(variable, "aspect_feature_gibbs")
+        claim(variable, "aspect_feature_gibbs", instead_of="link_feature_gibbs")
     lapse = as_float(lapse)
     first, second = pair_positions(first, "first"), pair_positions(second, "second")
     if len(first) != len(second):

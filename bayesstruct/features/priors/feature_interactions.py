@@ -11,7 +11,7 @@ from pymc.logprob.abstract import _logprob
 from pytensor.compile.builders import OpFromGraph
 
 from bayesstruct.core.distributions import GraphRV, zeros_like_draw
-from bayesstruct.core.recognition import claim, without_casts
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import choice
 from bayesstruct.features.kernels.link_codes import DIAGONAL, FULL, KINDS, SYMMETRIC
@@ -134,6 +134,8 @@ class FeatureInteractions(Continuous):
             raise ValueError(f"`kind` must be 'full' where objects are of two sets, not {kind!r}")
         feature = pt.as_tensor_variable(feature)
         other = feature if other is None else pt.as_tensor_variable(other)
+        for features in (feature, other):
+            claim(features, "link_feature_gibbs")
         return super().dist(
             [feature, other, as_float(scale)], kind=code, positive=bool(positive), **kwargs
         )
@@ -198,9 +200,6 @@ def feature_pairs(
         )
     outer = feature if other is None else pt.as_tensor_variable(other)
     one_set = outer is feature
-    # pm.sample asks steps without telling them the model: this tells which step draws these.
-    for variable in (feature, outer, interaction):
-        claim(without_casts(variable), "link_feature_gibbs")
     parts = [feature, interaction] if one_set else [feature, interaction, outer]
     inner = [v.type() for v in parts]
     z, w, u = inner[0].astype(inner[1].type.dtype), inner[1], inner[-1].astype(inner[1].type.dtype)

@@ -126,7 +126,7 @@ def refuse_sorted_nodes(constants: "xr.Dataset", ends: EdgeEnds | ArcEnds) -> No
     if last >= size or (position != places).any():
         raise ValueError(
             "The columns (`node`) of this result were sorted or left out, and its edges are known by the places of "
-            "their ends: read the whole result first (bs.edge_table(idata), bs.inclusion_matrix(idata), ...), and sort "
+            "their ends: read the whole result first (bs.edge_table(idata), bs.structure.inclusion_matrix(idata), ...), and sort "
             "or cut the resulting table."
         )
 

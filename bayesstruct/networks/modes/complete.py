@@ -41,7 +41,7 @@ class NetworkMode(ModeSolver):
         return Mode(network_mode(model, part))
 
 
-@register_mode(after=SpikeAndSlabRefusal)
+@register_mode(after=(SpikeAndSlabRefusal, NetworkMode))
 class OrderPriorRefusal(ModeSolver):
     """Refuses graphs whose prior counts topological orders: no search finds their mode."""
 

@@ -43,9 +43,9 @@ class NetworkMCMC(GibbsStep):
     parameters integrated out, then the parameters given the graph. Up to 11 variables the graph is an
     independent draw from its exact posterior (:class:`bayesstruct.exact.IndependentDraws`). Beyond, or if
     `candidates` is given, it comes from `sweeps` sweeps of partition Markov chain Monte Carlo (Kuipers and
-    Moffa 2017), each followed by cheap changes of single arcs (:mod:`bayesstruct.networks.kernels.partition_mcmc`) and by
+    Moffa 2017), each followed by cheap changes of single arcs (:mod:`bayesstruct.networks.kernels.samplers.partition_mcmc`) and by
     joint draws of the parents of variables that have to change together between good graphs, up to six
-    (:mod:`bayesstruct.networks.kernels.parent_blocks`; Goudie and Mukherjee 2016).
+    (:mod:`bayesstruct.networks.kernels.samplers.parent_blocks`; Goudie and Mukherjee 2016).
 
     Parameters
     ----------

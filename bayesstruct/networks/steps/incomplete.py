@@ -25,6 +25,7 @@ from bayesstruct.networks.solvers.left_out import left_out
 from bayesstruct.networks.solvers.parent_search import ALL_PARENTS, search_tables
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.graphs import sweep_orders
+from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 
 __all__ = ["IncompleteNetworkMCMC"]
 
@@ -102,7 +103,7 @@ class IncompleteNetworkMCMCState(StepMethodState):
     order: np.ndarray
 
 
-@register_step(before=NetworkMCMC)
+@register_step(before=(NetworkMCMC, OrderNetworkMCMC))
 class IncompleteNetworkMCMC(GibbsStep):
     """Draws of graph, parameters and missing values of a Bayesian network.
 

@@ -13,6 +13,8 @@ from bayesstruct.networks.recognition.network import FITTED, GRAPHS, drawn_netwo
 from bayesstruct.networks.recognition.parameters import parameters_of, problem_of
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.graphs import OrderGraphs, modular_graphs
+from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
+from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 
 __all__ = ["ScoredNetworkMCMC"]
 
@@ -31,7 +33,7 @@ class ScoredNetworkMCMCState(StepMethodState):
     order: np.ndarray
 
 
-@register_step(before=NetworkMCMC)
+@register_step(before=(NetworkMCMC, OrderNetworkMCMC, IncompleteNetworkMCMC))
 class ScoredNetworkMCMC(GibbsStep):
     """Draws of the graph of a Bayesian network by its BIC or BDe scores.
 

@@ -79,10 +79,6 @@ class Problem:
         plus, minus = w > 0, w < 0
         return float(self.up[plus] @ w[plus] - self.down[minus] @ w[minus])
 
-    def with_rates(self, up: np.ndarray, down: np.ndarray) -> "Problem":
-        """Return the same loss under other rates."""
-        return Problem(self.design, self.loss, up, down)
-
     def restricted(self, index: np.ndarray) -> "Problem":
         """Return the penalty of some coefficients."""
         return Problem(self.design, self.loss, self.up[index], self.down[index])
