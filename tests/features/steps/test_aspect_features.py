@@ -366,8 +366,8 @@ def test_choices_are_predicted():
     ("wins", "words"),
     [
         ([[0, 1]], "rows"),
-        ([[0, 0.5], [1, 0]], "no count"),
-        ([[0, -1], [1, 0]], "no count"),
+        ([[0, 0.5], [1, 0]], "not a count"),
+        ([[0, -1], [1, 0]], "not a count"),
         ([[3, 0], [0, 2]], "no option"),
         ([[0, np.nan], [3, 0]], "'x0' over 'x1' is missing, but 'x1' over 'x0' is 3"),
         ([[0]], "2|two"),

@@ -276,7 +276,7 @@ def test_the_search_fills_missing_values_with_what_the_features_say():
     assert np.array_equal(found.completed[~np.isnan(gaps)], x[~np.isnan(gaps)])
     assert abs(found.completed - x).max() < 1.0
     gaps[:, 4] = np.nan
-    with pytest.raises(ValueError, match=r"\[4\] have no cell"):
+    with pytest.raises(ValueError, match=r"\[4\] have no observed value"):
         search(gaps)
 
 

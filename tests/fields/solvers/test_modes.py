@@ -283,7 +283,7 @@ def test_mode_on_a_chain_of_a_hundred():
     [
         ([("smoke", "smok")], "'smok'; did you mean 'smoke'"),
         ([("smoke", "smoke")], "smoke is joined with itself"),
-        ([("smoke", "mental"), ("mental", "smoke")], "mental -- smoke is there twice"),
+        ([("smoke", "mental"), ("mental", "smoke")], "mental -- smoke is given twice"),
         ([("smoke", "mental", "phys")], "not a pair of columns"),
         (["sm"], "not a pair of columns"),
         ([], "no edges"),
