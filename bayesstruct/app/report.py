@@ -108,6 +108,7 @@ def console_table(summary: Summary) -> "rich.table.Table":
 
 def _summarise(job, idata) -> Summary:
     from bayesstruct.graphs.edge_tables import edge_table
+    from bayesstruct.graphs.records import EdgePrior
     from bayesstruct.modes.check import check
 
     edges = edge_table(idata)
@@ -121,7 +122,7 @@ def _summarise(job, idata) -> Summary:
         excluded=excluded,
         undecided=len(edges) - found - excluded - fixed,
         fixed=fixed,
-        prior=idata["constant_data"]["edge_prior"].values,
+        prior=EdgePrior.read(idata).prior,
         check=check(idata),
         correlations=check_correlations(
             job.frame, weights.reshape(-1, weights.shape[-1]), random_seed=job.options["seed"]

@@ -16,8 +16,8 @@ class SeededDraw(InterpretedOp):
 
     Parameters
     ----------
-    law : object
-        The distribution. ``law(rng, out, *params)`` fills `out`, of shape (draws, *shape), with draws
+    distribution : object
+        The distribution. ``distribution(rng, out, *params)`` fills `out`, of shape (draws, *shape), with draws
         that have the same parameters. It has the attributes ``shape``, of one draw, ``ndims``, the
         number of dimensions of each parameter without those of the batch, and ``dtype``. It must be
         hashable: Ops with equal distributions are equal.
@@ -25,41 +25,45 @@ class SeededDraw(InterpretedOp):
         Number of dimensions before those of an element.
     """
 
-    __props__ = ("law", "batch")
+    __props__ = ("distribution", "batch")
 
-    def __init__(self, law, batch):
-        self.law, self.batch = law, batch
+    def __init__(self, distribution, batch):
+        self.distribution, self.batch = distribution, batch
 
     def make_node(self, seed, size, *params):
         """Apply the Op; `size` is a vector with one entry for each dimension of the batch."""
         self.register()
         inputs = [pt.as_tensor_variable(v) for v in (seed, size, *params)]
-        shape = (*(None for _ in range(self.batch)), *self.law.shape)
-        return Apply(self, inputs, [pt.tensor(dtype=self.law.dtype, shape=shape)])
+        shape = (*(None for _ in range(self.batch)), *self.distribution.shape)
+        return Apply(self, inputs, [pt.tensor(dtype=self.distribution.dtype, shape=shape)])
 
     def infer_shape(self, node, input_shapes):
         """Return the shape of the draws."""
         size = node.inputs[1]
-        return [(*(size[d] for d in range(self.batch)), *self.law.shape)]
+        return [(*(size[d] for d in range(self.batch)), *self.distribution.shape)]
 
     def compute(self, seed, size, *params):
         """Draw."""
-        law, rng, size = self.law, np.random.default_rng(int(seed)), tuple(map(int, size))
-        out = np.zeros((*size, *law.shape), law.dtype)
-        cores = [p.shape[p.ndim - k :] for p, k in zip(params, law.ndims, strict=True)]
+        distribution, rng, size = (
+            self.distribution,
+            np.random.default_rng(int(seed)),
+            tuple(map(int, size)),
+        )
+        out = np.zeros((*size, *distribution.shape), distribution.dtype)
+        cores = [p.shape[p.ndim - k :] for p, k in zip(params, distribution.ndims, strict=True)]
         if all(p.size == np.prod(core) for p, core in zip(params, cores, strict=True)):
             params = (p.reshape(core) for p, core in zip(params, cores, strict=True))
-            law(rng, out.reshape(-1, *law.shape), *params)
+            distribution(rng, out.reshape(-1, *distribution.shape), *params)
             return out
         batch = np.prod(size, dtype=int)
         params = [
             np.broadcast_to(p, (*size, *c)).reshape(batch, *c)
             for p, c in zip(params, cores, strict=True)
         ]
-        flat = out.reshape(batch, *law.shape)
+        flat = out.reshape(batch, *distribution.shape)
         for members in _equal_groups(params):
-            drawn = np.zeros((len(members), *law.shape), law.dtype)
-            law(rng, drawn, *(p[members[0]] for p in params))
+            drawn = np.zeros((len(members), *distribution.shape), distribution.dtype)
+            distribution(rng, drawn, *(p[members[0]] for p in params))
             flat[members] = drawn
         return flat.reshape(out.shape)
 

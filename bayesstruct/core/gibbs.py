@@ -17,7 +17,7 @@ def register_step(step: type | None = None, *, before: type | tuple[type, ...] =
     """Let ``pm.sample`` assign a step method unasked.
 
     PyMC gives a variable to the first step method in its list with the highest competence. New ones
-    come first. Where two of ours accept the same variable, the one that knows more names the other.
+    come first. Where two step methods of this package accept the same variable, the more specific one names the other.
 
     Parameters
     ----------
