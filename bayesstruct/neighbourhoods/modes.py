@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.modes import Mode, ModeSolver, register_mode
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.sparse.solvers.losses import Logistic
 
 if TYPE_CHECKING:
@@ -119,10 +119,7 @@ def _alternate(update, state, tol, max_rounds):
     change = np.inf
     for _ in range(max_rounds):
         new = update(*state)
-        change = max(
-            float(np.max(np.abs(a - b), initial=0.0) / (1.0 + np.max(np.abs(a), initial=0.0)))
-            for a, b in zip(map(np.asarray, new), map(np.asarray, state), strict=True)
-        )
+        change = max(relative_change(old, now) for old, now in zip(state, new, strict=True))
         state = new
         if change <= tol:
             break

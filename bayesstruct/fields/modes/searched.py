@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.modes import Mode, ModeSolver, register_mode
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.fields.kernels.potentials import check_codes
 from bayesstruct.fields.modes.completions import Completions
 from bayesstruct.fields.modes.shrunk import ShrunkFieldMode
@@ -111,7 +111,7 @@ def _alternate(part, completions, found, tol, max_rounds):
         evidence = _evidence(part, completions.codes, counts)
         before = theta
         theta, converged = evidence.mode(found.on, theta, 0.1 * tol)
-        change = float(np.abs(theta - before).max() / (1.0 + np.abs(theta).max()))
+        change = relative_change(before, theta)
         if change <= tol:
             break
     return theta, change if converged else np.inf

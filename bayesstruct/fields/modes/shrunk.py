@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.modes import Mode, ModeSolver, register_mode
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.fields.modes.completions import Completions
 from bayesstruct.fields.recognition.fields import fields_of
 from bayesstruct.fields.recognition.shrinkage import ShrunkField, shrunk_field
@@ -92,7 +92,7 @@ def _alternate(part, completions, tol, max_rounds):
         asked = max(last, 1e-3 * change)
         solution = _maximise(part, completions.codes, counts, asked, solution)
         before, theta = theta, np.concatenate([solution.bias, solution.weight])
-        change = float(np.abs(theta - before).max() / (1.0 + np.abs(theta).max()))
+        change = relative_change(before, theta)
         if change <= tol and asked == last:
             break
     return solution, change if solution.converged else np.inf
