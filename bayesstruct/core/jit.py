@@ -17,6 +17,8 @@ import numba
 
 from numba.core import caching
 
+from bayesstruct.core.linking import LinkedDispatcher
+
 __all__ = [
     "fused_kernel",
     "inlined",
@@ -47,7 +49,16 @@ _REORDERED = {"reassoc", "contract", "nsz"}
 
 def _options(**options):
     """Return a decorator that compiles a function with these options."""
-    return numba.njit(cache=True, nogil=True, **options)
+    compiled = numba.njit(cache=True, nogil=True, **options)
+    if numba.config.DISABLE_JIT or "inline" in options:
+        return compiled
+
+    def decorate(function):
+        dispatcher = compiled(function)
+        dispatcher.__class__ = LinkedDispatcher
+        return dispatcher
+
+    return decorate
 
 
 #: A function that Python calls. A division by zero raises, as in Python.

@@ -1,0 +1,117 @@
+"""Call long compiled functions by their address, in place of a copy in each of their callers.
+
+Numba copies the code of a function into every function that calls it, and optimises and translates
+the whole anew at each level. For short functions that pays, because they become part of their
+caller. For long ones it is most of the time that a first call takes. A function of this package that
+is longer than `LONGEST_COPIED` is compiled once; its callers name a symbol, which is resolved
+when their machine code is loaded, from memory or from the disk.
+"""
+
+import importlib
+
+from copy import copy
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from numba.core import caching
+from numba.core.registry import CPUDispatcher
+
+__all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
+
+#: Instructions of the longest function that is copied. The compiler would put none that is longer into a caller.
+LONGEST_COPIED = 150
+
+#: Module, name and argument types of the functions that have a symbol in this process.
+_SYMBOLS: dict[str, tuple[str, str, tuple]] = {}
+
+
+class LinkedDispatcher(CPUDispatcher):
+    """Compiled function that is called by its address where it is long."""
+
+    def compile(self, sig):
+        """Compile or load the function for some argument types, and give it a symbol if it is long."""
+        entry = super().compile(sig)
+        args = tuple(getattr(sig, "args", sig))
+        result = self.overloads.get(args)
+        if result is not None and "<locals>" not in self.py_func.__qualname__:
+            self._link(result, args)
+        return entry
+
+    def _link(self, result, args) -> None:
+        """Let callers find a function by a symbol, if it is long and not known yet."""
+        symbol = _symbol(self.py_func, result.signature)
+        if symbol in _SYMBOLS or not _is_long(result):
+            return
+        address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        llvm.add_symbol(symbol, address)
+        _SYMBOLS[symbol] = (self.py_func.__module__, self.py_func.__qualname__, args)
+        described = copy(result.fndesc)
+        described.mangled_name = symbol
+        self.targetctx.remove_user_function(result.entry_point)
+        self.targetctx.insert_user_function(result.entry_point, described)
+
+
+def _symbol(function, signature) -> str:
+    """Name of a function for certain arguments; another type of the result is another name."""
+    types = sha256(repr(signature).encode()).hexdigest()[:16]
+    return f"bayesstruct.{function.__module__}.{function.__qualname__}.{types}"
+
+
+def _is_long(result) -> bool:
+    body = result.library._get_module_for_linking().get_function(result.fndesc.llvm_func_name)
+    instructions = (one for block in body.blocks for one in block.instructions)
+    return next(islice(instructions, LONGEST_COPIED, None), None) is not None
+
+
+class _Needing:
+    """Machine code on disk together with the functions that it calls by their address."""
+
+    def __init__(self, symbols, code):
+        self.needed, self.code = {symbol: _SYMBOLS[symbol] for symbol in symbols}, code
+
+    def __reduce__(self) -> Any:
+        return _provide, (self.needed, self.code)
+
+
+def _provide(needed, code):
+    """Return machine code once all that it calls is there.
+
+    Raises
+    ------
+    OSError
+        If a function is not what it was. Numba then compiles anew, as if the file were not there.
+    """
+    for symbol, (module, name, args) in needed.items():
+        function = getattr(importlib.import_module(module), name, None)
+        if isinstance(function, LinkedDispatcher):
+            function.compile(args)
+        if symbol not in _SYMBOLS:
+            raise OSError(f"{module}.{name} has changed")
+    return code
+
+
+def _remember_needs(reduce, library_of):
+    def reduced(self, data):
+        code = reduce(self, data)
+        called = [
+            function.name
+            for function in library_of(data)._final_module.functions
+            if function.is_declaration and function.name in _SYMBOLS
+        ]
+        return _Needing(called, code) if called else code
+
+    return reduced
+
+
+def _install() -> None:
+    """Store with the machine code of any function which of ours it needs."""
+    results: Any = caching.CompileResultCacheImpl
+    libraries: Any = caching.CodeLibraryCacheImpl
+    results.reduce = _remember_needs(results.reduce, lambda data: data.library)
+    libraries.reduce = _remember_needs(libraries.reduce, lambda data: data)
+
+
+_install()

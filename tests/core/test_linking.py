@@ -1,0 +1,107 @@
+"""Compiled functions that are called by their address."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+#: A function too long to be copied, in one file, and its callers in another one.
+CALLED = """
+import numpy as np
+from bayesstruct.core.jit import inner
+
+@inner
+def long(x, power):
+    total = 0.0
+    for i in range(x.size):
+        if x[i] < 0.0:
+            raise ValueError("negative")
+        {terms}
+    return total + power
+"""
+CALLERS = """
+from bayesstruct.core.jit import inner, kernel
+from called import long
+
+@inner
+def short(x):
+    return long(x, 1) + 1.0
+
+@kernel
+def outer(x):
+    return short(x) + long(x, 2)
+"""
+TERMS = "\n        ".join(f"total += np.sqrt(x[i] + {k}) * (x[i] // {k + 1})" for k in range(40))
+PROGRAM = """
+import numpy as np
+from callers import outer
+x = np.arange(5.0)
+print(float(outer(x)))
+loaded = sum(outer.stats.cache_hits.values())
+print(loaded)
+try:
+    outer(-x)
+except ValueError as error:
+    print(error)
+if not loaded:
+    code = next(iter(outer.overloads.values())).library.get_llvm_str()
+    print([line.split()[0] for line in code.splitlines() if "@bayesstruct.called.long" in line][-1:])
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run the program in a fresh process, with a cache of its own; return the lines that it prints."""
+
+    def run(terms):
+        (tmp_path / "called.py").write_text(CALLED.format(terms=terms))
+        (tmp_path / "callers.py").touch()
+        if not (tmp_path / "callers.py").read_text():
+            (tmp_path / "callers.py").write_text(CALLERS)
+            stamp = (tmp_path / "callers.py").stat()
+            run.times = stamp.st_atime_ns, stamp.st_mtime_ns
+        os.utime(tmp_path / "callers.py", ns=run.times)
+        paths = os.pathsep.join([str(tmp_path), *filter(None, [os.getenv("PYTHONPATH")])])
+        own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, **own, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    return run
+
+
+def _value(terms):
+    """Result of the functions as Python runs them."""
+    space = {"inner": lambda f: f, "kernel": lambda f: f}
+    for source in (CALLED.format(terms=terms), CALLERS):
+        lines = [line for line in source.splitlines() if "import" not in line or "numpy" in line]
+        exec("\n".join(lines), space)
+    return float(space["outer"](space["np"].arange(5.0)))
+
+
+def test_a_long_function_is_declared_and_not_copied(run):
+    value, loaded, error, line = run(TERMS)
+    assert (float(value), loaded, error, line) == (_value(TERMS), "0", "negative", "['declare']")
+
+
+def test_code_on_disk_finds_what_it_calls(run):
+    assert run(TERMS)[:3] == [str(_value(TERMS)), "0", "negative"]
+    assert run(TERMS)[:3] == [str(_value(TERMS)), "1", "negative"]
+
+
+def test_code_on_disk_follows_a_change_in_a_long_function(run):
+    run(TERMS)
+    longer = TERMS + "\n        total += 0.5"
+    assert run(longer)[:2] == [str(_value(longer)), "1"]
+
+
+def test_code_on_disk_is_not_used_when_what_it_calls_is_gone(run):
+    run(TERMS)
+    assert run("total += x[i]")[:2] == [str(_value("total += x[i]")), "0"]
