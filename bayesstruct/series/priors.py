@@ -17,6 +17,7 @@ from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
+from bayesstruct.features.ops.columns import is_used
 
 __all__ = [
     "BehaviourScales",
@@ -31,7 +32,7 @@ _TINY = 1e-300
 
 
 def _used(feature):
-    return pt.gt(feature.sum(axis=-2), 0)[..., None]
+    return is_used(feature)[..., None]
 
 
 class BehaviourScalesRV(GraphRV):
