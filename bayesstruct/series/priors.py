@@ -15,7 +15,7 @@ from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.draws import SeededDraw, seed_from
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.recognition import claim
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tensors import as_drawn, as_float
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.ops.columns import is_used
 
@@ -197,7 +197,7 @@ class BehaviourTransitions(Continuous):
 
     def support_point(rv, size, feature, *_):
         """Return even probabilities."""
-        return pt.zeros(rv.shape) + _normalised(_pairs(feature))
+        return as_drawn(_normalised(_pairs(feature)), rv, size)
 
 
 @_logprob.register(BehaviourTransitionsRV)
