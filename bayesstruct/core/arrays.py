@@ -5,19 +5,19 @@ An assignment to a slice brings NumPy's rules for shapes with it, which take sec
 
 import numpy as np
 
-from bayesstruct.core.jit import inner
+from bayesstruct.core.jit import kernel
 
 __all__ = ["copy_matrix", "copy_vector"]
 
 
-@inner
+@kernel
 def copy_vector(target: np.ndarray, source: np.ndarray) -> None:
     """Copy a vector into the first elements of another one."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
-@inner
+@kernel
 def copy_matrix(target: np.ndarray, source: np.ndarray) -> None:
     """Copy a matrix into the first rows and columns of another one."""
     for i in range(source.shape[0]):

@@ -9,8 +9,6 @@ from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.utils import normalize_size_param
 
-import bayesstruct.core.interpreted  # noqa: F401
-
 from bayesstruct.core.ops import version_of
 
 __all__ = ["GraphRV", "KernelRV", "zeros_like_draw"]
@@ -48,7 +46,6 @@ class GraphRV(SymbolicRandomVariable):
     """
 
     options: tuple[str, ...] = ()
-    run_by_python = True
 
     def __init__(self, *args, **kwargs):
         for name in self.options:
@@ -110,7 +107,6 @@ class KernelRV(RandomVariable):
     """
 
     dtype = "float64"
-    run_by_python = True
 
     def numba_draw(self):
         """Plain function of a generator and the parameters that Numba can compile."""

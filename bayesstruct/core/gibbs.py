@@ -10,6 +10,8 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.util import get_random_generator
 
+import bayesstruct.core.interpreted  # noqa: F401 (lets Python run graphs that draw)
+
 __all__ = ["GibbsStep", "asked_before", "register_step"]
 
 _LATER: dict[type, tuple[type, ...]] = {}

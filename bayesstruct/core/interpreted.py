@@ -1,27 +1,34 @@
-"""Let Python run the graphs that draw from distributions of this package.
+"""Let Python run the graphs that draw from distributions of this package, or return densities of rows.
 
-A prior or posterior predictive draw runs a graph some hundred times, and each of its operations is
-a call of NumPy or of a kernel. To compile it takes seconds for every new graph; to run it operation by
-operation takes a millisecond. So the whole graph becomes one operation, which compiled code calls. Graphs
-without draws, such as the densities that a sampler evaluates, are compiled as before.
+A prior or posterior predictive draw, and a log-likelihood, run a graph once for each draw, and each of its
+operations is a call of NumPy or of a kernel. To compile it takes seconds for every new graph; to run it
+operation by operation takes a millisecond. So the whole graph becomes one operation, which compiled code
+calls. Other graphs, such as the densities that a sampler evaluates, are compiled as before.
 """
 
 from itertools import count
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc.distributions.distribution import SymbolicRandomVariable
 from pytensor.compile.mode import optdb
 from pytensor.graph.basic import Apply
 from pytensor.graph.features import Feature
 from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.op import Op
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.link.basic import PerformLinker
+from pytensor.tensor.random.op import RandomVariable
 
 from bayesstruct.core.ops import InterpretedOp
 
-__all__ = ["PythonGraph"]
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = ["PythonGraph", "row_densities"]
 
 _NUMBERS = count()
 #: Graphs by number. Machine code on disk asks for a number, which each process gives to its own graph.
@@ -81,23 +88,64 @@ class PythonGraph(InterpretedOp):
             storage[0] = value
 
 
-class _Draws(Feature):
-    """Mark of a graph that draws."""
+class RowDensities(Op):
+    """The same tensor, marked as log densities of the rows of a table."""
+
+    __props__ = ()
+
+    def make_node(self, densities):
+        """Apply the mark."""
+        return Apply(self, [densities], [densities.type()])
+
+    def perform(self, node, inputs, output_storage):
+        """Return the same values."""
+        output_storage[0][0] = np.array(inputs[0])
+
+    def infer_shape(self, node, input_shapes):
+        """Shapes of the outputs."""
+        return input_shapes
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Pass derivatives unchanged."""
+        return cotangents
 
 
-class _MarkDraws(GraphRewriter):
-    """Note that a graph draws from a distribution of this package, before others expand it."""
+def row_densities(densities: "TensorVariable") -> "TensorVariable":
+    """Mark a tensor as log densities of rows: a function that returns just these is run by Python."""
+    return RowDensities()(densities)
+
+
+def _draws(op) -> bool:
+    """Whether an operation is a distribution of this package, or made from one of its bases."""
+    modules = (kind.__module__ for kind in type(op).__mro__)
+    return isinstance(op, RandomVariable | SymbolicRandomVariable) and any(
+        module.startswith("bayesstruct.") for module in modules
+    )
+
+
+class _RunByPythonMark(Feature):
+    """Mark of a graph that Python is to run."""
+
+
+class _MarkGraphs(GraphRewriter):
+    """Find the graphs that Python is to run, before other rewrites expand what they are found by."""
 
     def apply(self, fgraph):
-        if any(getattr(node.op, "run_by_python", False) for node in fgraph.apply_nodes):
-            fgraph.attach_feature(_Draws())
+        nodes = [*fgraph.apply_nodes]
+        rows = [node for node in nodes if isinstance(node.op, RowDensities)]
+        returned = {node.outputs[0] for node in rows}
+        if any(_draws(node.op) for node in nodes) or (
+            rows and all(out in returned for out in fgraph.outputs)
+        ):
+            fgraph.attach_feature(_RunByPythonMark())
+        fgraph.replace_all([(node.outputs[0], node.inputs[0]) for node in rows], reason="unmark")
 
 
 class _RunByPython(GraphRewriter):
-    """Replace a graph that draws by one operation."""
+    """Replace such a graph by one operation."""
 
     def apply(self, fgraph):
-        if not any(isinstance(feature, _Draws) for feature in fgraph._features):
+        if not any(isinstance(feature, _RunByPythonMark) for feature in fgraph._features):
             return
         inner, _ = fgraph.clone_get_equiv(check_integrity=False, attach_feature=False)
         node = PythonGraph(inner)
@@ -111,5 +159,5 @@ class _RunByPython(GraphRewriter):
 
 
 # The second comes before elementwise operations are fused and before any works in place.
-optdb.register("mark_draws", _MarkDraws(), "numba", position=-0.5)
-optdb.register("run_draws_by_python", _RunByPython(), "numba", position=47.9)
+optdb.register("mark_graphs", _MarkGraphs(), "numba", position=-0.5)
+optdb.register("run_by_python", _RunByPython(), "numba", position=47.9)

@@ -8,10 +8,12 @@ when their machine code is loaded, from memory or from the disk.
 """
 
 import importlib
+import sys
 
 from copy import copy
 from hashlib import sha256
 from itertools import islice
+from types import CodeType
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -26,6 +28,7 @@ LONGEST_COPIED = 150
 
 #: Module, name and argument types of the functions that have a symbol in this process.
 _SYMBOLS: dict[str, tuple[str, str, tuple]] = {}
+_KEPT: list = []  # machine code that has a symbol must not be freed
 
 
 class LinkedDispatcher(CPUDispatcher):
@@ -36,9 +39,15 @@ class LinkedDispatcher(CPUDispatcher):
         entry = super().compile(sig)
         args = tuple(getattr(sig, "args", sig))
         result = self.overloads.get(args)
-        if result is not None and "<locals>" not in self.py_func.__qualname__:
+        if result is not None and self._is_found():
             self._link(result, args)
         return entry
+
+    def _is_found(self) -> bool:
+        """Whether this is the function that its module has under its name, not one that a test has made."""
+        module = sys.modules.get(self.py_func.__module__)
+        found = getattr(module, self.py_func.__qualname__, None)
+        return found is self and self.py_func.__globals__ is vars(module)
 
     def get_call_template(self, args, kws):
         """Compile once for all values of a whole number or a truth value, not once for each constant."""
@@ -52,6 +61,7 @@ class LinkedDispatcher(CPUDispatcher):
             return
         address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
         llvm.add_symbol(symbol, address)
+        _KEPT.append(result)
         _SYMBOLS[symbol] = (self.py_func.__module__, self.py_func.__qualname__, args)
         described = copy(result.fndesc)
         described.mangled_name = symbol
@@ -60,9 +70,16 @@ class LinkedDispatcher(CPUDispatcher):
 
 
 def _symbol(function, signature) -> str:
-    """Name of a function for certain arguments; another type of the result is another name."""
-    types = sha256(repr(signature).encode()).hexdigest()[:16]
+    """Name of a function; other types of arguments or result, or another body, are another name."""
+    code = function.__code__
+    body = repr((signature, code.co_code, code.co_names, [*map(_constant, code.co_consts)]))
+    types = sha256(body.encode()).hexdigest()[:16]
     return f"bayesstruct.{function.__module__}.{function.__qualname__}.{types}"
+
+
+def _constant(value) -> str:
+    """Text of a constant that does not name an address."""
+    return value.co_qualname if isinstance(value, CodeType) else repr(value)
 
 
 def _is_long(result) -> bool:
