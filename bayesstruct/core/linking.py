@@ -13,21 +13,33 @@ import sys
 from copy import copy
 from hashlib import sha256
 from itertools import islice
+from threading import local
 from types import CodeType
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from numba.core import caching, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+
+from bayesstruct.core.compiling import only_here
 
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
 
 #: Instructions of the longest function that is copied. The compiler would put none that is longer into a caller.
 LONGEST_COPIED = 150
 
+
+class _State(local):
+    """Whether a thread is compiling."""
+
+    compiles = False
+
+
 #: Module, name and argument types of the functions that have a symbol in this process.
 _SYMBOLS: dict[str, tuple[str, str, tuple]] = {}
+_STATE = _State()
 _KEPT: list = []  # machine code that has a symbol must not be freed
 
 
@@ -36,12 +48,28 @@ class LinkedDispatcher(CPUDispatcher):
 
     def compile(self, sig):
         """Compile or load the function for some argument types, and give it a symbol if it is long."""
-        entry = super().compile(sig)
         args = tuple(getattr(sig, "args", sig))
+        if _STATE.compiles or args in self.overloads or self._is_stored(sig):
+            entry = super().compile(sig)
+        else:
+            _STATE.compiles = True
+            try:
+                with global_compiler_lock, only_here(_family(self.py_func)):
+                    entry = super().compile(sig)
+            finally:
+                _STATE.compiles = False
         result = self.overloads.get(args)
         if result is not None and self._is_found():
             self._link(result, args)
         return entry
+
+    def _is_stored(self, sig) -> bool:
+        """Whether machine code for these argument types is on the disk."""
+        cache = self._cache
+        if not isinstance(cache, caching.Cache):
+            return True  # nobody else could load it
+        key = cache._index_key(sig, self.targetctx.codegen())
+        return key in cache._cache_file._load_index()
 
     def _is_found(self) -> bool:
         """Whether this is the function that its module has under its name, not one that a test has made."""
@@ -67,6 +95,11 @@ class LinkedDispatcher(CPUDispatcher):
         described.mangled_name = symbol
         self.targetctx.remove_user_function(result.entry_point)
         self.targetctx.insert_user_function(result.entry_point, described)
+
+
+def _family(function) -> str:
+    """Package that a function belongs to."""
+    return ".".join(function.__module__.split(".")[:2])
 
 
 def _symbol(function, signature) -> str:

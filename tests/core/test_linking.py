@@ -119,4 +119,4 @@ def test_a_function_in_the_place_of_another_has_no_symbol(monkeypatch):
     monkeypatch.setattr(latent_features, "_condition", kernel(twin))
     square, cross = np.eye(2), np.ones((2, 3))
     latent_features._condition(square, cross, 2, 0.5, np.empty((2, 2)), np.empty((2, 3)))
-    assert set(linking._SYMBOLS) == before
+    assert not [name for name in set(linking._SYMBOLS) - before if "_condition" in name]
