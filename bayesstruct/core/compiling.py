@@ -34,7 +34,7 @@ def only_here(family: str) -> Iterator[None]:
         if family not in _TOLD:
             _TOLD.add(family)
             _LOG.info(
-                "Compiling functions of bayesstruct.%s, once on this machine (some seconds).",
+                "Compiling functions of %s, once on this machine (some seconds).",
                 family,
             )
         yield

@@ -65,10 +65,11 @@ class LinkedDispatcher(CPUDispatcher):
 
     def _is_stored(self, sig) -> bool:
         """Whether machine code for these argument types is on the disk."""
-        cache = self._cache
+        cache: Any = getattr(self, "_cache", None)
         if not isinstance(cache, caching.Cache):
             return True  # nobody else could load it
-        key = cache._index_key(sig, self.targetctx.codegen())
+        context: Any = self.targetctx
+        key = cache._index_key(sig, context.codegen())
         return key in cache._cache_file._load_index()
 
     def _is_found(self) -> bool:

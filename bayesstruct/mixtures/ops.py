@@ -55,7 +55,7 @@ def clusters_of(labels: Any, number: Any) -> Clusters:
     labels = pt.as_tensor_variable(labels)
     empty = pt.zeros(number)
     op = ClusterCounts() if labels.type.ndim == 1 else Blockwise(ClusterCounts())
-    return Clusters(*op(labels, empty))
+    return Clusters(*op.make_node(labels, empty).outputs)
 
 
 class ClusterCounts(SolverOp):

@@ -55,7 +55,7 @@ def columns_of(matrix: Any) -> Columns:
     """
     matrix = pt.as_tensor_variable(matrix)
     op = ColumnPattern() if matrix.type.ndim == 2 else Blockwise(ColumnPattern())
-    return Columns(*op(matrix))
+    return Columns(*op.make_node(matrix).outputs)
 
 
 def features_in_use(matrix: Any) -> "TensorVariable":
