@@ -80,6 +80,19 @@ def test_all_results_are_written_and_agree(run):
     assert edges.loc[0, ["source", "target"]].tolist() == ["a", "b"]
 
 
+def test_a_saved_result_is_read_without_pymc(run):
+    program = (
+        "import sys\nimport xarray as xr\nimport bayesstruct as bs\n"
+        f"idata = xr.open_datatree({str(run[0] / 'posterior.nc')!r}, engine='h5netcdf')\n"
+        "bs.summary(idata), bs.edge_table(idata), bs.check(idata), bs.median_graph(idata)\n"
+        "print({'pymc', 'pytensor', 'numba'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
 def test_the_report_says_what_was_asked_found_and_trusted(run):
     text = (run[0] / "report.md").read_text()
     for part in (
