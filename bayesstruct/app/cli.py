@@ -183,24 +183,51 @@ def learn(
 
 def _learn(table, out, options, resume, overwrite, running) -> int:
     """Run `learn`; returns the exit status."""
-    from bayesstruct.app import learn as cli_learn
+    from bayesstruct.app.folder import InputError
     from bayesstruct.data.errors import TableError
 
     folder = Path(resume or out).expanduser()
     again = f"continue it with: bayesstruct learn --resume {folder}"
     try:
+        _check_files(table, folder, resume, overwrite)
+        from bayesstruct.app import learn as cli_learn
+
         if resume is None:
             cli_learn.begin(folder, table, options, overwrite=overwrite)
         return INTERRUPTED if cli_learn.run(folder, **running) else 0
-    except (TableError, cli_learn.InputError) as error:
+    except (TableError, InputError) as error:
         _complain(error)
         return BAD_INPUT
     except KeyboardInterrupt as error:
         _complain(f"interrupted{f' ({error})' if str(error) else ''}; {again}")
         return INTERRUPTED
-    except (OSError, MemoryError, cli_learn.sampling_errors()) as error:
+    except Exception as error:
+        if not _is_expected(error):
+            raise
         _complain(f"{str(error) or type(error).__name__}; saved draws are kept, {again}")
         return FAILED
+
+
+def _check_files(table, folder, resume, overwrite) -> None:
+    """Refuse files that cannot be used; before heavy packages are loaded."""
+    from bayesstruct.app import folder as cli_folder
+    from bayesstruct.data.reading import check_file
+
+    if resume is not None:
+        return cli_folder.check_run(folder)
+    cli_folder.check(folder, overwrite=overwrite)
+    if table is not None:
+        check_file(table)
+    return None
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether an error is one of the machine or of a chain, for which there is a way on."""
+    if isinstance(error, OSError | MemoryError):
+        return True
+    from pymc.exceptions import SamplingError
+
+    return isinstance(error, SamplingError)
 
 
 def _wrong_options(options: dict) -> str | None:
