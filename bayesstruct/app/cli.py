@@ -102,6 +102,46 @@ def models() -> None:
     Console().print(table)
 
 
+@app.command("compile")
+def compile_models(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="By default all models.", show_default=False),
+    ] = None,
+    progress: Annotated[bool, typer.Option(help="Show which model is being compiled.")] = True,
+) -> None:
+    """Compile ahead of time what a first run of each MODEL needs, as for the image of a workshop."""
+    from bayesstruct.data.names import nearest
+
+    names = list(dict.fromkeys(names or MODELS))
+    for name in names:
+        if name not in MODELS:
+            _complain(nearest("model", name, MODELS))
+            raise typer.Exit(BAD_INPUT)
+    raise typer.Exit(_compile(names, progress))
+
+
+def _compile(names: list[str], progress: bool) -> int:
+    """Compile models one after the other, whatever becomes of the others; return the exit status."""
+    from rich.console import Console
+
+    status = 0
+    console = Console(stderr=True, quiet=not progress)
+    with console.status("Loading PyMC"):
+        from bayesstruct.app.compile import compile_model, folders
+    for number, name in enumerate(names, start=1):
+        try:
+            with console.status(f"Compiling {name} ({number} of {len(names)})"):
+                seconds = compile_model(name)
+            typer.echo(f"{name:28s}{seconds:6.1f} s")
+        except Exception as error:
+            _complain(f"{name}: {type(error).__name__}: {error}")
+            status = FAILED
+    for owner, folder in folders().items():
+        typer.echo(f"Machine code of {owner}: {folder}")
+    return status
+
+
 @app.command()
 def learn(
     context: typer.Context,
