@@ -172,8 +172,9 @@ class _SharedLocator(_PackageLocator, caching.UserWideCacheLocator):
 
 def cache_folder() -> Path:
     """Return the folder that holds the machine code of this package, in its subfolders."""
-    if numba.config.CACHE_DIR:
-        return Path(numba.config.CACHE_DIR)
+    settings: Any = numba.config
+    if settings.CACHE_DIR:
+        return Path(settings.CACHE_DIR)
     shared = versions_folder()
     # Where the user's folder cannot be written to, the code is beside its source.
     return shared if shared is not None and shared.is_dir() else _ROOT
