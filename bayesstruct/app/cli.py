@@ -38,6 +38,9 @@ class OneLineErrors(TyperGroup):
         try:
             status = super().main(*args, standalone_mode=False, **extra)
         except ClickException as error:
+            if type(error).__name__ == "NoArgsIsHelpError":  # the help is the message
+                error.show()
+                sys.exit(error.exit_code)
             _complain(error.format_message())
             sys.exit(error.exit_code)
         except typer.Abort:

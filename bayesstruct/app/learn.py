@@ -194,7 +194,7 @@ def _say(text: str) -> None:
 def _notes_to(notes: list[str], *, show: bool = False):
     """Collect the warnings about the table; with `show`, print the other warnings of the package."""
 
-    def take(message, category, *unused, **also_unused):
+    def take(message, *unused, **also_unused):
         text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else str(message)
         if text in notes:
             return

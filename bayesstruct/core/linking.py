@@ -16,7 +16,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from numba.core import caching
+from numba.core import caching, types
 from numba.core.registry import CPUDispatcher
 
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
@@ -39,6 +39,11 @@ class LinkedDispatcher(CPUDispatcher):
         if result is not None and "<locals>" not in self.py_func.__qualname__:
             self._link(result, args)
         return entry
+
+    def get_call_template(self, args, kws):
+        """Compile once for all values of a whole number or a truth value, not once for each constant."""
+        kws = {name: types.unliteral(value) for name, value in kws.items()}
+        return super().get_call_template([types.unliteral(value) for value in args], kws)
 
     def _link(self, result, args) -> None:
         """Let callers find a function by a symbol, if it is long and not known yet."""

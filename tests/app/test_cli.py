@@ -77,7 +77,9 @@ def test_all_results_are_written_and_agree(run):
         assert dict(idata["posterior"]["edge"].sizes) == {"chain": 2, "draw": 60, "pair": 6}
         edges = bs.edge_table(idata)
         graph = bs.median_graph(idata)
-    pd.testing.assert_frame_equal(pd.read_csv(folder / "edges.csv"), edges)
+    written = pd.read_csv(folder / "edges.csv")
+    assert written["bayes_factor_shown"][0].startswith("> ")
+    pd.testing.assert_frame_equal(written.drop(columns="bayes_factor_shown"), edges)
     assert nx.utils.edges_equal(nx.read_graphml(folder / "graph.graphml").edges, graph.edges)
     assert (folder / "graph.png").read_bytes().startswith(b"\x89PNG")
     assert edges.loc[0, ["source", "target"]].tolist() == ["a", "b"]
@@ -168,6 +170,14 @@ def test_bayes_factors_are_written_with_their_bounds(factor, bound, text):
     assert edge_rows(edges, 1)[0][2] == text
 
 
+def test_the_table_on_disk_marks_what_the_report_marks():
+    edges = pd.DataFrame({"bayes_factor": [1e304, 400.0, 0.5], "mean": 0.1})
+    edges.attrs["bayes_factor_bounds"] = [1]
+    written = report._marked(edges)
+    assert list(written) == ["bayes_factor", "bayes_factor_shown", "mean"]
+    assert written["bayes_factor_shown"].tolist() == ["> 1e6", "> 400", "0.5"]
+
+
 def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
     folder, _ = run
     job = cli_folder.read(folder)
@@ -178,7 +188,10 @@ def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
     report.write(tmp_path, job, idata)
     text = (tmp_path / "report.md").read_text()
     assert "1 fixed beforehand" in text
-    assert "*not tested* (empty in `edges.csv`): the edge was required or forbidden" in text
+    assert (
+        "*not tested* (`bayes_factor` is empty in `edges.csv`): the edge was required or forbidden"
+        in text
+    )
 
 
 def test_without_a_table_the_bundled_cells_are_used_as_logarithms(tmp_path):
@@ -479,6 +492,14 @@ def test_an_end_in_common_does_not_make_files_near(table, tmp_path):
     assert_one_line(far, "y.csv does not exist", "Check the name")
     near = command("learn", tmp_path / "cells2024.tsv", "--out", tmp_path / "out")
     assert_one_line(near, "Did you mean 'Cells_2024.csv'?")
+
+
+def test_without_arguments_the_help_is_shown():
+    result = command()
+    assert result.exit_code == 2
+    assert "Usage: bayesstruct" in result.output or "Usage: root" in result.output
+    assert "learn" in result.output
+    assert "Error" not in result.output
 
 
 def test_an_unknown_command_is_one_line():
