@@ -109,7 +109,7 @@ def models() -> None:
 def compile_models(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="By default all models.", show_default=False),
+        typer.Argument(metavar="MODEL", help="By default all models.", show_default=False),
     ] = None,
     progress: Annotated[bool, typer.Option(help="Show which model is being compiled.")] = True,
 ) -> None:
