@@ -21,7 +21,9 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.link.basic import PerformLinker
+from pytensor.tensor.basic import Alloc
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.shape import SpecifyShape
 
 from bayesstruct.core.ops import InterpretedOp
 
@@ -115,6 +117,13 @@ def row_densities(densities: "TensorVariable") -> "TensorVariable":
     return RowDensities().make_node(densities).outputs[0]
 
 
+def _widened(variable):
+    """Variable that another one only repeats, or whose shape it only states."""
+    while variable.owner is not None and isinstance(variable.owner.op, Alloc | SpecifyShape):
+        variable = variable.owner.inputs[0]
+    return variable
+
+
 def _draws(op) -> bool:
     """Whether an operation is a distribution of this package, or made from one of its bases."""
     modules = (kind.__module__ for kind in type(op).__mro__)
@@ -135,7 +144,7 @@ class _MarkGraphs(GraphRewriter):
         rows = [node for node in nodes if isinstance(node.op, RowDensities)]
         returned = {node.outputs[0] for node in rows}
         if any(_draws(node.op) for node in nodes) or (
-            rows and all(out in returned for out in fgraph.outputs)
+            rows and all(_widened(out) in returned for out in fgraph.outputs)
         ):
             fgraph.attach_feature(_RunByPythonMark())
         fgraph.replace_all([(node.outputs[0], node.inputs[0]) for node in rows], reason="unmark")

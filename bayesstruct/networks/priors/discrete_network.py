@@ -25,6 +25,7 @@ from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
 
 if TYPE_CHECKING:
@@ -402,7 +403,7 @@ class DiscreteNetwork(Discrete):
 @_logprob.register(DiscreteNetworkRV)
 def _rows_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
-    return state_terms(op.states, value, *params).sum(axis=-1)
+    return row_densities(state_terms(op.states, value, *params).sum(axis=-1))
 
 
 def state_terms(

@@ -21,6 +21,7 @@ from pymc.distributions.distribution import Continuous, Discrete, SymbolicRandom
 from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Apply
 
+from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.tensors import as_float
 from bayesstruct.networks.priors.discrete_network import DiscreteNetworkRV, state_terms
@@ -161,7 +162,7 @@ class FittedGaussianNetwork(Continuous):
 def _gaussian_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
     *params, price = params
-    return normal_terms(value, *params).sum(axis=-1) + _share(price, value)
+    return row_densities(normal_terms(value, *params).sum(axis=-1) + _share(price, value))
 
 
 class FittedDiscreteNetworkRV(SymbolicRandomVariable):
@@ -233,7 +234,7 @@ class FittedDiscreteNetwork(Discrete):
 def _discrete_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
     *params, price = params
-    return state_terms(op.states, value, *params).sum(axis=-1) + _share(price, value)
+    return row_densities(state_terms(op.states, value, *params).sum(axis=-1) + _share(price, value))
 
 
 def _share(price, value):

@@ -25,6 +25,7 @@ from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
 
 if TYPE_CHECKING:
@@ -394,7 +395,7 @@ class GaussianNetwork(Continuous):
 @_logprob.register(GaussianNetworkRV)
 def _rows_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
-    return normal_terms(value, *params).sum(axis=-1)
+    return row_densities(normal_terms(value, *params).sum(axis=-1))
 
 
 def normal_terms(

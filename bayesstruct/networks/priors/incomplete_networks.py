@@ -20,6 +20,7 @@ from pytensor.graph.basic import Apply
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, seed_from
+from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.missing import Mask
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.tensors import as_float
@@ -173,7 +174,7 @@ class IncompleteGaussianNetwork(GaussianNetwork):
 @_logprob.register(IncompleteGaussianNetworkRV)
 def _incomplete_rows_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
-    return _observed_terms(op, value, params)
+    return row_densities(_observed_terms(op, value, params))
 
 
 class _Cells:
@@ -361,4 +362,4 @@ def _incomplete_states_logp(op, values, rng, size, dag, tables, setting, missing
     (value,) = values
     rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
     value = value[rows, columns].set(_core(missing_states, 1).astype(value.dtype))
-    return state_terms(op.states, value, dag, tables, setting).sum(axis=-1)
+    return row_densities(state_terms(op.states, value, dag, tables, setting).sum(axis=-1))

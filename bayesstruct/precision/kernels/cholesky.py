@@ -1,10 +1,28 @@
 """Precision matrices as the unconstrained vectors of their default transform."""
 
+import math
+
 import numpy as np
 
 from scipy.linalg import lapack
 
-__all__ = ["pack_cholesky", "unpack_cholesky"]
+from bayesstruct.core.jit import kernel
+
+__all__ = ["fill_lower", "pack_cholesky", "unpack_cholesky"]
+
+
+@kernel
+def fill_lower(packed: np.ndarray, p: int) -> np.ndarray:
+    """Lower triangular (p, p) matrix from its rows, one after the other, the diagonal as logarithms."""
+    lower = np.zeros((p, p))
+    at = 0
+    for i in range(p):
+        for j in range(i):
+            lower[i, j] = packed[at]
+            at += 1
+        lower[i, i] = math.exp(packed[at])
+        at += 1
+    return lower
 
 
 def unpack_cholesky(vector: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:

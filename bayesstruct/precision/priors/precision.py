@@ -21,11 +21,12 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
-from pymc.distributions.transforms import CholeskyCovTransform, _default_transform
+from pymc.distributions.transforms import _default_transform
 from pytensor.graph.basic import Constant
 
 from bayesstruct.core.distributions import KernelRV
 from bayesstruct.core.tensors import as_float, as_square, draw_batch, is_beta, random_ancestors
+from bayesstruct.precision.ops.packed_cholesky import PackedCholesky
 from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV, beta_edge_probability
 
@@ -367,4 +368,4 @@ def _start(rv, size, matrix, scale):
 @_default_transform.register(GraphicalLassoRV)
 @_default_transform.register(GraphicalSpikeSlabRV)
 def _(op, rv):
-    return CholeskyCovTransform(n=rv.type.shape[-1] or rv.shape[-1])
+    return PackedCholesky(n=rv.type.shape[-1] or rv.shape[-1])

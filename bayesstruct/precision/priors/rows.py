@@ -28,6 +28,7 @@ from pytensor.graph.basic import Constant
 from pytensor.tensor.random.basic import NormalRV
 from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
 
 __all__ = ["ColumnMeans", "GraphicalNormal", "IncompleteGraphicalNormal", "MissingValues"]
@@ -122,7 +123,7 @@ class GraphicalNormal(Continuous):
         quadratic = (_rows_times(e, precision) * e).sum(-1)
         constant = -0.5 * value.shape[-1] * _LOG_2PI - pt.log(scale).sum(-1)
         logp = constant + 0.5 * (_log_det(precision) - quadratic)
-        return check_parameters(logp, pt.all(scale > 0), msg="scale > 0")
+        return row_densities(check_parameters(logp, pt.all(scale > 0), msg="scale > 0"))
 
 
 class IncompleteGraphicalNormalRV(SymbolicRandomVariable):
@@ -180,7 +181,7 @@ class IncompleteGraphicalNormal(Continuous):
         constant = -(observed * (0.5 * _LOG_2PI + pt.log(scale))).sum(-1)
         log_det = _log_det(precision) - _log_det(block)
         logp = constant + 0.5 * (log_det - quadratic)
-        return check_parameters(logp, pt.all(scale > 0), msg="scale > 0")
+        return row_densities(check_parameters(logp, pt.all(scale > 0), msg="scale > 0"))
 
 
 class MissingCellsRV(SymbolicRandomVariable):

@@ -8,6 +8,7 @@ left to another sampler.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pymc.distributions.transforms import CholeskyCovTransform
 from pytensor.tensor.random.basic import MvNormalRV
 
 from bayesstruct.core.recognition import (
@@ -146,7 +147,7 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
 
 def _check_transform(model, precision):
     transform = model.rvs_to_transforms.get(precision)
-    if type(transform).__name__ != "CholeskyCovTransform":
+    if not isinstance(transform, CholeskyCovTransform):
         raise NotRecognized(f"{precision.name!r} does not have its default transform")
 
 
