@@ -288,10 +288,18 @@ def joint(states, unary, pair):
     outer = _energies(left, 0, states, unary, pair, unary_start, pair_start)
     inner = _energies(right, cut, states, unary, pair, unary_start, pair_start)
     field = np.empty(unary_start[-1] - unary_start[cut])
-    out = np.empty((len(outer), len(inner)))
+    size = len(inner)
+    out, top, total = np.empty(len(outer) * size), -np.inf, 0.0
     for a in range(len(outer)):
         _field(left[a], cut, states, pair, unary_start, pair_start, field)
-        _spread(field, cut, states, out[a])
-        out[a] += inner + outer[a]
-    out = np.exp(out - out.max())
-    return (out / out.sum()).ravel()
+        row = out[a * size : (a + 1) * size]
+        _spread(field, cut, states, row)
+        for b in range(size):
+            row[b] += inner[b] + outer[a]
+            top = max(top, row[b])
+    for m in range(len(out)):
+        out[m] = np.exp(out[m] - top)
+        total += out[m]
+    for m in range(len(out)):
+        out[m] /= total
+    return out
