@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.tails import negative_binomial_quantile, seldom_exceeded
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, new_dish_rates
 from bayesstruct.features.priors.indian_buffet import IndianBuffet
@@ -57,26 +58,16 @@ def choose_max_features(
         return whole_number("max_features", given, 1)
     rates = float(new_dish_rates(n, concentration, discount).sum())
     if alpha is None:
-        from scipy.stats import nbinom
-
         shape, rate = prior
-        return max(int(nbinom(shape, rate / (rate + rates)).isf(_MORE)), 5)
+        return max(negative_binomial_quantile(shape, rate / (rate + rates), _MORE), 5)
     return _seldom_exceeded(rates * np.asarray(alpha, float))
 
 
 def _seldom_exceeded(means) -> int:
     """Smallest number, at least 5, that a mixture of Poisson variables with these means seldom exceeds."""
-    from scipy.stats import poisson
+    from scipy.special import pdtrc
 
-    enough = int(poisson(means.max()).isf(_MORE))  # bisection: the largest mean needs the most
-    few = 5
-    while few < enough:
-        middle = (few + enough) // 2
-        if poisson(means).sf(middle).mean() > _MORE:
-            few = middle + 1
-        else:
-            enough = middle
-    return few
+    return max(seldom_exceeded(lambda k: pdtrc(k, means).mean(), _MORE), 5)
 
 
 def features(

@@ -15,6 +15,7 @@ from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.tails import poisson_quantile
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import choice, whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, draw_by_dishes, new_dish_rates
@@ -45,10 +46,8 @@ def default_max_features(
     n: int, alpha: float, concentration: float = 1.0, discount: float = 0.0
 ) -> int:
     """Return a number of columns that a draw of the prior exceeds with probability below 1e-6."""
-    from scipy.stats import poisson
-
     mean = alpha * new_dish_rates(n, concentration, discount).sum()
-    return int(max(poisson.isf(1e-6, mean), 5))
+    return max(poisson_quantile(mean, 1e-6), 5)
 
 
 @dataclass(frozen=True)

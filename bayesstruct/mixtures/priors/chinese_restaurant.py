@@ -14,6 +14,7 @@ from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.tails import poisson_quantile
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.priors.indian_buffet import constant_number
@@ -24,13 +25,11 @@ __all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_max_clusters"]
 
 def default_max_clusters(n: int, alpha: float) -> int:
     """Return a number of clusters that a draw of the prior exceeds with probability below 1e-6."""
-    from scipy.stats import poisson
-
     from bayesstruct.mixtures.kernels.chinese_restaurant import mean_clusters
 
     # There is always one cluster; the number of others is a sum of independent 0/1 variables, whose tail
     # is below that of a Poisson variable with the same mean (Hoeffding 1956).
-    others = poisson.isf(1e-6, mean_clusters(n, alpha) - 1.0) + 2 if n > 1 else 0
+    others = poisson_quantile(mean_clusters(n, alpha) - 1.0, 1e-6) + 2 if n > 1 else 0
     return int(min(max(1 + others, 5), n))
 
 
