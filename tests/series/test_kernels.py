@@ -174,10 +174,12 @@ def joint(alpha=1.0, lengths=(4, 3, 5), d=2, **wrong):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_joint_draws_have_the_prior():
     assert len(assert_geweke(*joint(), draws=4_000, seed=3)) == 13
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("wrong", [{"prior": WRONG}, {"process": (1.0, 0.0)}])
 def test_joint_draws_of_a_wrong_scan_have_not(wrong):
     with pytest.raises(AssertionError, match="worst z"):

@@ -45,6 +45,7 @@ def test_rows_of_a_small_concentration_are_certain_and_not_zero():
     assert np.isfinite(pm.logp(rv, draws[0]).eval())
 
 
+@pytest.mark.statistical
 def test_scales_are_roots_of_inverse_gamma_variables():
     rv = BehaviourScales.dist(FEATURE, 3.0, 0.5, variables=2)
     draw = pm.draw(rv, random_seed=1)

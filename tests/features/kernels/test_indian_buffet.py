@@ -106,6 +106,7 @@ def test_left_order_is_that_of_binary_numbers():
     assert sorted(map(tuple, ordered.T)) == sorted(map(tuple, matrix.T))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     "draw", [buffet.draw_by_dishes, buffet.draw_by_histories, buffet.draw_by_poisson]

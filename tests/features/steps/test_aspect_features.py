@@ -245,10 +245,12 @@ def joint(scale=1.0, n=4):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_joint_draws_have_the_prior():
     assert len(assert_geweke(*joint(), draws=4_000, seed=3)) == 11
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_a_wrong_scan_have_not():
     with pytest.raises(AssertionError, match="worst z"):
         assert_geweke(*joint(scale=4.0), draws=4_000, seed=3)
@@ -336,6 +338,7 @@ def simulated(trials=60, seed=6):
     return pd.DataFrame(wins, names, names), z
 
 
+@pytest.mark.chain
 def test_choices_are_predicted():
     table, z = simulated()
     with elimination_by_aspects(table, lapse=LAPSE):

@@ -239,6 +239,7 @@ def joint(p=4, n=3, alpha=1.2, base=BASE):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_joint_draws_have_the_prior():
     z = assert_geweke(*joint(), draws=6_000, seed=3)
     assert len(z) == 9
@@ -253,6 +254,7 @@ def test_joint_draws_have_the_prior():
     assert (abs(blocks.mean(axis=0) - mean) < 4 * blocks.std(axis=0) / np.sqrt(60)).all()
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_a_wrong_scan_have_not():
     with pytest.raises(AssertionError, match="worst z"):
         assert_geweke(*joint(base=0.15), draws=6_000, seed=3)
@@ -351,6 +353,7 @@ def test_a_chain_without_maximum_stops_with_the_remedy():
                 point, _ = step.step(point)
 
 
+@pytest.mark.chain
 def test_causes_are_found_again():
     made = simulate(150, 10, random_seed=6)
     data = made.data.astype(object).where(made.data == 0, "yes").where(made.data == 1, "no")
@@ -384,6 +387,7 @@ def test_causes_are_found_again():
     assert abs(replicated.mean(axis=(0, 1, 2)) - made.data.mean()).max() < 0.06
 
 
+@pytest.mark.chain
 def test_probabilities_are_drawn_too():
     with hidden_causes(simulate(40, 5, random_seed=6).data, max_features=12):
         idata = pm.sample(

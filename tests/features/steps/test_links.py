@@ -385,6 +385,7 @@ def too_many_alone(step):
     step.sampler.scan = wrong
 
 
+@pytest.mark.statistical
 def test_joint_draws_with_too_many_features_are_caught():
     joint = Joint("logistic", too_many_alone)
     with pytest.raises(AssertionError, match="worst z"):

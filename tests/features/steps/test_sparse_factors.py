@@ -56,6 +56,7 @@ def test_the_score_summed_out_and_its_draws(laplace, slope, curvature):
     assert np.abs(error).max() < 1.95 / np.sqrt(1000)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("curvature", [1e-320, 1e-100, 1e-16, 1e-15, 1e-13, 1e-10, 1e-8])
 @pytest.mark.parametrize("slope", [0.0, 1e-6, -0.7])
 def test_scores_with_little_curvature(slope, curvature):
@@ -196,6 +197,7 @@ def joint(laplace, scale=SCALE, n=4, d=3):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_joint_draws_have_the_prior(laplace):
     assert len(assert_geweke(*joint(laplace), draws=2_000, seed=3)) == 10
@@ -278,6 +280,7 @@ def _sizes(w, a):
     )
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_joint_draws_of_a_wrong_scan_have_not(laplace):
     with pytest.raises(AssertionError, match="worst z"):
@@ -445,6 +448,7 @@ def components(n=120, seed=9):
     return scores @ loading + 0.2 * rng.standard_normal((n, 6)), z, loading
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("model", [sparse_factor_analysis, infinite_ica])
 def test_components_are_found_again(model):
     x, _, loading = components()
@@ -476,6 +480,7 @@ def test_components_are_found_again(model):
     assert idata["constant_data"]["seen"].to_numpy().sum() == 719
 
 
+@pytest.mark.chain
 def test_standard_deviations_are_drawn_too():
     with sparse_factor_analysis(components(40)[0], max_features=12):
         idata = pm.sample(

@@ -311,6 +311,7 @@ def test_missing_values_have_their_conditional_distribution(likelihood):
     assert np.abs(counts / 5_000 - p).max() < 4 * np.sqrt(0.25 / 1_000)
 
 
+@pytest.mark.chain
 def test_pm_sample_assigns_it_and_required_edges_stay():
     codes = rows((2, 2, 2, 2), n=80)
     with bs.models.ising(
@@ -350,6 +351,7 @@ def test_pm_sample_assigns_it_and_required_edges_stay():
         assert bs.edge_table(part).attrs["estimator"] == "control variate"
 
 
+@pytest.mark.chain
 def test_two_fields_report_their_own_estimates():
     with pm.Model() as model:
         for name, p in (("a", 3), ("b", 2)):
@@ -374,6 +376,7 @@ def test_two_fields_report_their_own_estimates():
             assert idata["sample_stats"]["b_weight_inclusion"].shape == (1, 5, 1)
 
 
+@pytest.mark.chain
 def test_estimates_are_stored_on_disk(tmp_path):
     table = np.random.default_rng(3).integers(0, 3, (40, 3))
     with bs.models.pairwise_mrf(table) as model:

@@ -148,10 +148,12 @@ def joint(n=5, alpha=1.2, noise_rate=NOISE_RATE):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_joint_draws_have_the_prior():
     assert len(assert_geweke(*joint(), draws=3_000, seed=3)) == 12
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_a_wrong_sampler_have_not():
     with pytest.raises(AssertionError, match="worst z"):
         assert_geweke(*joint(noise_rate=NOISE_RATE / 2), draws=3_000, seed=3)

@@ -63,6 +63,7 @@ def assert_moments_agree(matrices, weighted, bound=4.5):
     return np.abs(z).max()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("n", "p"), [(0, 3), (1, 3), (6, 3), (8, 4)])
 def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     rows = table(n, p)
@@ -98,6 +99,7 @@ def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     np.testing.assert_allclose(estimate, marginal, atol=0.01)  # about five standard errors
 
 
+@pytest.mark.statistical
 def test_probabilities_of_zero_and_one_are_kept():
     rows = table(5, 3)
     probability = np.array([[0.5, 1.0, 0.0], [1.0, 0.5, 0.3], [0.0, 0.3, 0.5]])
@@ -125,6 +127,7 @@ def test_probabilities_of_zero_and_one_are_kept():
     assert_matches_enumeration(codes, exact, errors=errors)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("n", "p"), [(0, 3), (6, 3), (8, 4)])
 def test_laplace_sweep_has_the_right_moments(n, p):
     rows = table(n, p)
@@ -139,6 +142,7 @@ def test_laplace_sweep_has_the_right_moments(n, p):
     assert_moments_agree(matrices, weighted)
 
 
+@pytest.mark.statistical
 def test_broken_sweeps_are_noticed():
     # n - 2 in place of n makes the shape of the gamma n/2 instead of n/2 + 1.
     rows = table(6, 3)
@@ -191,6 +195,7 @@ def test_marginal_log_odds_against_integration():
     assert kernel.marginal_log_odds(0.0, 0.0, spike**-2, slab**-2) == pytest.approx(0.0, abs=1e-14)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("b", "h", "rate"),
     [(0.0, 1.0, 1.0), (3.0, 2.0, 0.5), (-40.0, 1.5, 3.0), (0.3, 1e-4, 2.0), (200.0, 50.0, 90.0)],

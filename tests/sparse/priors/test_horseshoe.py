@@ -10,6 +10,7 @@ from scipy import stats
 import bayesstruct as bs
 
 
+@pytest.mark.statistical
 def test_hierarchy():
     with pm.Model(coords={"term": list("abcdefgh")}) as model:
         sigma = pm.HalfNormal("sigma", 1)
@@ -67,6 +68,7 @@ def test_options_and_resized_data():
     assert pm.draw(model["w"], random_seed=1).shape == (5,)
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_sparse_regression():
     rng = np.random.default_rng(4)

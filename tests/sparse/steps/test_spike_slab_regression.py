@@ -47,6 +47,7 @@ def chain(model, draws, seed=0, burn=100, **kwargs):
 # --- exactness -------------------------------------------------------------------------------
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("noise", ["one", "each"])
 def test_subsets_of_a_gaussian_regression(noise):
     X, y = table()
@@ -62,6 +63,7 @@ def test_subsets_of_a_gaussian_regression(noise):
     assert_matches_enumeration((draws != 0).astype(int), exact, states=states)
 
 
+@pytest.mark.statistical
 def test_subsets_of_a_logistic_regression():
     X, y = table()
     y = (y > 0) * 1.0
@@ -585,6 +587,7 @@ def random_everything(family, slab="normal", n=60, p=6):
     return model
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(("family", "slab"), [("gaussian", "laplace"), ("logistic", "normal")])
 def test_pm_sample_assigns_the_step_beside_nuts(family, slab):
     model = random_everything(family, slab)
@@ -632,6 +635,7 @@ def test_a_saved_state_continues_bit_for_bit():
     np.testing.assert_array_equal(first, elsewhere)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("family", ["gaussian", "logistic"])
 def test_a_run_that_was_cut_short_continues_bit_for_bit(family, tmp_path):
     class Crash(Exception):
@@ -684,6 +688,7 @@ def test_the_step_does_not_touch_the_point_it_is_given():
         np.testing.assert_array_equal(point[name], value)
 
 
+@pytest.mark.chain
 def test_two_processes_give_the_draws_of_one():
     with random_everything("logistic"):
         one = pm.sample(10, tune=5, nuts_sampler="pymc", **QUIET)
