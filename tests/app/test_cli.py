@@ -378,7 +378,6 @@ BAD_TABLES = {
 }
 
 
-@pytest.mark.chain
 @pytest.mark.parametrize("case", BAD_TABLES)
 def test_bad_tables_are_refused_in_one_line(case, tmp_path):
     content, *parts = BAD_TABLES[case]
@@ -388,7 +387,6 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.chain
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
