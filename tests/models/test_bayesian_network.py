@@ -193,9 +193,6 @@ def test_states_from_table_to_effects():
         ({"weights": "fair"}, "belongs to the prior 'order'"),
         ({"prior": "order", "weights": "fare"}, "did you mean 'fair'"),
         ({"score": "bdeu"}, "a|b|c"),
-        ({"max_parents": -1}, "max_parents"),
-        ({"max_parents": True}, "whole number"),
-        ({"equivalent_sample_size": "1"}, "positive number"),
     ],
 )
 def test_bad_options(options, words):

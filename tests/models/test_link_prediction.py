@@ -294,11 +294,9 @@ def test_graphs_that_cannot_be_used_are_refused(graph, words):
     ("options", "words"),
     [
         ({"alpha": 0.0}, "`alpha`"),
-        ({"alpha": True}, "`alpha`"),
         ({"weight_scale": -1.0}, "`weight_scale`"),
         ({"bias_scale": "1"}, "`bias_scale`"),
         ({"max_features": 0}, "`max_features`"),
-        ({"max_features": 2.5}, "`max_features`"),
         ({"link": "logit"}, "logistic"),
         ({"directed": "yes"}, "`directed`"),
         ({"concentration": -1.0}, "`concentration`"),

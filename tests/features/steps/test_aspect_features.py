@@ -387,7 +387,6 @@ def test_choices_that_cannot_be_used_are_refused(wins, words):
     [
         ({"alpha": 0}, "`alpha`"),
         ({"lapse": 0}, "`lapse`"),
-        ({"lapse": "small"}, "`lapse`"),
         ({"max_features": 0}, "`max_features`"),
     ],
 )

@@ -358,10 +358,7 @@ def test_the_power_of_the_likelihood_grows_to_one_in_half_of_the_warm_up():
     "options",
     [
         {"tempering": 0.5},
-        {"tempering": "hot"},
         {"exchanges": -1},
-        {"exchanges": 1.5},
-        {"exchanges": True},
     ],
 )
 def test_options_of_the_step_out_of_range_are_refused(options):

@@ -111,16 +111,12 @@ def test_messages():
     [
         ({"sigma": -1.0}, ValueError, "`sigma` must be positive and finite, it is -1"),
         ({"sigma": pt.constant(-1.0)}, ValueError, "`sigma` must be positive and finite"),
-        ({"sigma": "a"}, ValueError, "`sigma` must be numbers, not text"),
         ({"slab_scale": "a"}, ValueError, "`slab_scale` must be numbers, not text"),
         ({"slab_df": np.nan}, ValueError, "`slab_df` must be positive and finite"),
         ({"local_df": -3}, ValueError, "`local_df` must be positive and finite, it is -3"),
         ({"tau_df": 0}, ValueError, "`tau_df` must be positive and finite"),
-        ({"tau_df": True}, ValueError, "`tau_df` must be numbers, not truth values"),
         ({"n": np.inf}, ValueError, "`n` must be a finite number"),
-        ({"n": "a"}, TypeError, "`n` must be one number, not 'a'"),
         ({"expected_nonzero": "a"}, TypeError, "`expected_nonzero` must be one number, not 'a'"),
-        ({"expected_nonzero": np.nan}, ValueError, "`expected_nonzero` must be a finite number"),
     ],
 )
 def test_constants_are_checked(arguments, error, message):
