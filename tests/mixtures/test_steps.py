@@ -84,6 +84,7 @@ GLMS = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("family", GLMS)
 def test_labels_of_other_responses_have_the_exact_posterior(family):
     y, start, expected, mean = GLMS[family]

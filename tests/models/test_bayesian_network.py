@@ -290,6 +290,7 @@ def test_effects_of_other_results_are_refused(fitted):
         bs.do(idata["posterior"].to_dataset(), {"a": 1.0})
 
 
+@pytest.mark.statistical
 def test_many_columns_keep_to_candidates():
     from bayesstruct.networks.kernels.dags import is_acyclic
     from bayesstruct.steps import NetworkMCMC

@@ -187,6 +187,7 @@ def published_scan(x, alpha, noise, scale, draws):
 CASE = (np.array([[2.5], [-2.5]]), 2.0, 0.5, 1.0)
 
 
+@pytest.mark.statistical
 def test_the_scan_has_the_exact_posterior_and_the_published_one_has_not():
     exact = posterior(*CASE, most=18)
     # Of so many draws from the exact distribution the distance is about 0.03.

@@ -39,6 +39,7 @@ def test_unseen_features_have_the_expected_number(process):
         assert abs(sums.mean() - constant * mean) < 4.5 * sums.std() / np.sqrt(len(sums))
 
 
+@pytest.mark.statistical
 def test_slice_draws_have_the_exact_posterior_but_not_without_the_density_of_the_slice(monkeypatch):
     case = np.array([[0.5], [0.4]]), 1.0, 1.0, 1.0
     exact = posterior(*case, most=18)

@@ -87,6 +87,7 @@ def chain(draws, scale=1.0, seed=1):
         yield counts(z[:, :used])
 
 
+@pytest.mark.statistical
 def test_a_scan_with_wrong_weights_has_not_the_exact_posterior():
     assert distance(list(chain(8_000, scale=4.0)), exact()) > 0.06
 
@@ -110,6 +111,7 @@ def step_of(model, seed=1, tune=0):
     return step
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("case", "alpha", "most", "bound"),
     [

@@ -109,6 +109,7 @@ def test_activities_of_causes_that_nothing_has_are_zero():
 # --- the scan --------------------------------------------------------------------------------
 
 
+@pytest.mark.statistical
 def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
     exact = posterior_of(log_density, 2, 1.5, most=11)
     assert distance(list(chain(X, 1.5, 15_000)), exact) < 0.04

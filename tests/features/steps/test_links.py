@@ -246,6 +246,7 @@ def scan_one(sampler, rng, i, state, observed, likelihood, scale, alpha):
     scan_objects(rng, state.z, state.z, state.weights, effect, *parts, np.array([i]), 1)
 
 
+@pytest.mark.statistical
 def test_a_scan_that_deletes_first_is_caught():
     seen = visited("logistic", 2000, alone_first)
     assert apart(seen, exact("logistic", 4, 8), 2e-2) > 0.08

@@ -138,6 +138,7 @@ def chain(draws, scale=SCALE, seed=2):
         yield counts(w[:, :used] != 0)
 
 
+@pytest.mark.statistical
 def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
     exact = posterior_of(log_density, 2, ALPHA, most=5)
     assert distance(list(chain(3_000)), exact) < 0.08
@@ -233,11 +234,13 @@ def _of_scores(w, x):
     }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_split_and_merge_leave_the_joint_distribution_as_it_is(laplace):
     assert (np.abs(changes(factor_splits.split_or_merge, laplace, 1_500, 5)) < 3.9).all()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypatch):
     # Wrong: which of k factors is split has no probability.
@@ -405,6 +408,7 @@ def steps(kind, draws):
         yield counts(point["feature"][:, point["feature"].any(axis=0)])
 
 
+@pytest.mark.statistical
 def test_the_step_has_the_exact_posterior_and_a_wrong_one_has_not():
     exact = posterior_of(log_density, 2, ALPHA, most=5)
     # Of 1,500 draws the noise of the distance is .06 to .08.

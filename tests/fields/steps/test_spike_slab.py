@@ -198,6 +198,7 @@ def check(name, truth, draws):
     check_estimates(inclusion, p)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ALWAYS)
 def test_all_configurations(name, truth):
     check(name, truth, DRAWS)
@@ -211,6 +212,7 @@ def test_all_configurations_of_every_family(name, truth, request):
     check(name, truth, 4 * DRAWS)
 
 
+@pytest.mark.statistical
 def test_wrong_prior_odds_are_noticed(truth, monkeypatch):
     potentials, likelihood, slab = CASES["binary, exact"]
     codes, p = truth("binary, exact")

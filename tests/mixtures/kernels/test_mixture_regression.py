@@ -76,6 +76,7 @@ def test_partitions_have_the_exact_posterior(scan, moves, full):
     assert distance(chain(table, 1.3, draws, scan=scan, moves=moves), posterior) < bound
 
 
+@pytest.mark.statistical
 def test_wrong_samplers_do_not():
     table = small_table()
     posterior = exact(table, 1.3)

@@ -379,6 +379,7 @@ def test_beta_prior_keeps_required_and_forbidden_edges():
     assert 0 < draws[:, 1].mean() < 1
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_prior_predictive_is_compiled():
     # Object mode would warn, and warnings are errors.

@@ -236,7 +236,6 @@ def test_shapes_and_dims_that_do_not_fit_the_groups_are_refused(make):
         make("w", [0, 0, 1], dims="term")
 
 
-@pytest.mark.compiled
 def test_shapes_dims_and_start():
     assert GroupLaplace.dist([0, 0, 1]).eval(mode="FAST_COMPILE").shape == (3,)
     assert GroupLaplace.dist([[0, 2], [1]], shape=(4, 3)).eval(mode="FAST_COMPILE").shape == (4, 3)
