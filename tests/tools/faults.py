@@ -24,7 +24,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LANES = "not slow"  # what `.ci/run` runs
-COPIED = ("bayesstruct", "models", "tests", "pyproject.toml", "setup.py", "uv.lock", "README.md")
+COPIED = ("bayesstruct", "models", "tests", "docs", "README.md")
+COPIED += ("pyproject.toml", "setup.py", "uv.lock", ".python-version")
 
 
 @dataclass(frozen=True)
