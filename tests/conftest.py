@@ -12,7 +12,7 @@ from tools import lanes
 # graphs that PyMC interprets would otherwise wait for it, operation by operation.
 os.environ["PYTENSOR_FLAGS"] = ",".join([*filter(None, [os.getenv("PYTENSOR_FLAGS")]), "cxx="])
 
-COMPILED = {"ops", "runs", "modes"}  # chapters whose tests run machine code, as users do
+COMPILED = {"ops", "runs"}  # chapters whose tests run machine code, as users do
 
 
 def pytest_addoption(parser):

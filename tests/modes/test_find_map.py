@@ -50,6 +50,7 @@ def test_mode_with_covariates_and_a_random_rate():
 
 
 @pytest.mark.chain
+@pytest.mark.compiled
 def test_find_map_takes_the_model_on_the_stack_and_its_mode_starts_chains():
     with bs.models.gaussian_graphical(rows()):
         mode = bs.find_MAP()
