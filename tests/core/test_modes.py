@@ -8,10 +8,10 @@ import pytest
 from bayesstruct.core import modes
 from bayesstruct.core.families import import_chapters
 
-# One process imports PyMC, which takes long, and forks for each module that is imported first.
+# One process imports what takes long, and forks for each module that is imported first.
 ORDERS = """
 import importlib, os, sys
-import pymc
+import numba, pymc
 for first in sys.argv[1:]:
     if os.fork() == 0:
         importlib.import_module(first)

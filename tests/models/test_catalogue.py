@@ -87,9 +87,10 @@ IMPORTS = [
     "from bayesstruct.models import ising as model",
     "import bayesstruct; model = bayesstruct.models.ising",
 ]
-# One process imports PyMC, which takes long, and forks for each of the statements.
+# One process imports what takes long, and forks for each of the statements.
 EACH_IN_ITS_OWN_PROCESS = """
 import os, sys
+import numba
 from pymc.step_methods import STEP_METHODS as steps
 for statement in sys.argv[1:]:
     if os.fork() == 0:
