@@ -6,6 +6,8 @@ import sys
 
 from pathlib import Path
 
+import pytest
+
 HEAVY = {"numba", "matplotlib", "arviz", "nutpie", "networkx", "narwhals", "joblib", "sklearn"}
 WITHOUT = {"pymc", "pytensor", "arviz", "arviz_base", "arviz_stats", "arviz_plots"}
 #: Chapters of the families that are mathematics.
@@ -39,6 +41,7 @@ def test_import_loads_neither_pymc_nor_another_heavy_package():
     assert not loaded_by("import bayesstruct") & (HEAVY | WITHOUT | {"pandas", "scipy", "xarray"})
 
 
+@pytest.mark.chain
 def test_import_loads_no_heavy_package_after_pymc():
     forget = "known = {*sys.modules}; import bayesstruct; [sys.modules.pop(name) for name in known]"
     assert not loaded_by(f"import pymc; {forget}") & HEAVY
@@ -68,6 +71,7 @@ def test_the_check_knows_all_kernels():
     assert len(names) > 60
 
 
+@pytest.mark.chain
 def test_the_check_sees_what_is_loaded():
     assert "pymc" in loaded_by("import bayesstruct.sparse.priors.spike_and_slab")
 

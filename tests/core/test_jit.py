@@ -70,6 +70,7 @@ print(value(), sum(value.stats.cache_hits.values()), sum(value.stats.cache_misse
 """
 
 
+@pytest.mark.chain
 def test_an_edit_of_a_called_function_reaches_its_callers(copy):
     package, run = copy
     (package / "core" / "caller.py").write_text(CALLER)
@@ -81,6 +82,7 @@ def test_an_edit_of_a_called_function_reaches_its_callers(copy):
     assert run(REPORT) == "21 0 1"  # compiled again: two files away from the edit
 
 
+@pytest.mark.chain
 def test_numba_alone_would_run_the_old_code(copy):
     package, run = copy
     plain = "import numba\n{}\n@numba.njit(cache=True)\ndef {}():\n    return {}\n"
@@ -95,6 +97,7 @@ def test_numba_alone_would_run_the_old_code(copy):
     assert run(report) == "11 1 0"
 
 
+@pytest.mark.chain
 def test_a_package_that_is_reached_through_a_link_is_followed_too(copy, tmp_path):
     package, run = copy
     for name, text in (("caller", CALLER), ("callee", MIDDLE), ("depth", DEEPEST.format(1))):
@@ -106,6 +109,7 @@ def test_a_package_that_is_reached_through_a_link_is_followed_too(copy, tmp_path
     assert run(program) == "21 0 1"
 
 
+@pytest.mark.chain
 def test_code_is_stored_under_the_sources_that_it_was_compiled_from(copy):
     package, run = copy
     for name, text in (("caller", CALLER), ("callee", MIDDLE), ("depth", DEEPEST.format(1))):
@@ -116,6 +120,7 @@ def test_code_is_stored_under_the_sources_that_it_was_compiled_from(copy):
     assert run(REPORT) == "21 0 1"
 
 
+@pytest.mark.chain
 def test_an_edit_of_a_kernel_of_the_package_is_seen(copy):
     package, run = copy
     program = (

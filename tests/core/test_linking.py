@@ -91,17 +91,20 @@ def test_a_long_function_is_declared_and_not_copied(run):
     assert (float(value), loaded, error, line) == (_value(TERMS), "0", "negative", "['declare']")
 
 
+@pytest.mark.chain
 def test_code_on_disk_finds_what_it_calls(run):
     assert run(TERMS)[:3] == [str(_value(TERMS)), "0", "negative"]
     assert run(TERMS)[:3] == [str(_value(TERMS)), "1", "negative"]
 
 
+@pytest.mark.chain
 def test_code_on_disk_follows_a_change_in_a_long_function(run):
     run(TERMS)
     longer = TERMS + "\n        total += 0.5"
     assert run(longer)[:2] == [str(_value(longer)), "1"]
 
 
+@pytest.mark.chain
 def test_code_on_disk_is_not_used_when_what_it_calls_is_gone(run):
     run(TERMS)
     assert run("total += x[i]")[:2] == [str(_value("total += x[i]")), "0"]

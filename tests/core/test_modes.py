@@ -24,6 +24,7 @@ for first in sys.argv[1:]:
 """
 
 
+@pytest.mark.chain
 def test_the_order_does_not_depend_on_the_first_import():
     firsts = ["bayesstruct", *import_chapters("modes")]
     done = subprocess.run(

@@ -101,5 +101,6 @@ for statement in sys.argv[1:]:
 """
 
 
+@pytest.mark.chain
 def test_however_a_model_is_imported_it_is_the_function_and_steps_are_registered():
     assert python(EACH_IN_ITS_OWN_PROCESS, *IMPORTS).splitlines() == ["ising True"] * len(IMPORTS)
