@@ -86,6 +86,7 @@ def _value(terms):
     return float(space["outer"](space["np"].arange(5.0)))
 
 
+@pytest.mark.chain
 def test_a_long_function_is_declared_and_not_copied(run):
     value, loaded, error, line = run(TERMS)
     assert (float(value), loaded, error, line) == (_value(TERMS), "0", "negative", "['declare']")
