@@ -120,6 +120,7 @@ def test_notes_are_sentences_on_stderr(tmp_path):
     assert "Wang, H. (2012)" in report
 
 
+@pytest.mark.chain
 def test_one_is_not_many_and_boxes_are_said_once(tmp_path):
     frame = numbers().rename(columns={"a": "心", "b": "脳"})
     frame.iloc[3, 2] = np.nan

@@ -210,6 +210,7 @@ def _element_named(K):
     pm.Normal("other", K[0, 0], 1.0, observed=0.3)
 
 
+@pytest.mark.chain
 def test_a_child_of_the_missing_values_is_recognised():
     rows = ROWS.copy()
     rows[0, 1] = np.nan
