@@ -51,12 +51,14 @@ def test_the_command_line_loads_no_heavy_package_before_it_is_needed():
     assert not loaded_by("import bayesstruct.app.cli") & (HEAVY | WITHOUT)
 
 
+@pytest.mark.chain
 def test_mathematics_is_used_without_pymc():
     faces = "[bs.solvers, bs.penalties, bs.simulate, bs.exact, bs.data]"
     program = f"import bayesstruct as bs; [getattr(f, name) for f in {faces} for name in f.__all__]"
     assert not loaded_by(program) & WITHOUT
 
 
+@pytest.mark.chain
 def test_no_module_of_a_chapter_of_mathematics_loads_pymc():
     names = {chapter: modules_of(chapter) for chapter in MATHEMATICS}
     assert min(map(len, names.values())) > 1

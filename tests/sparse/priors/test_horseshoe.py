@@ -44,6 +44,7 @@ def test_expected_number():
     assert abs(effective.mean() - p0) < 4 * effective.std() / np.sqrt(4000)
 
 
+@pytest.mark.statistical
 def test_far_coefficients_are_those_of_the_slab():
     with pm.Model():
         w = bs.RegularizedHorseshoe("w", 9.99, n=1, shape=10, slab_scale=1.5, slab_df=4)
