@@ -119,6 +119,7 @@ def test_predictive_draws(fitted):
     assert prior["prior_predictive"]["x"].shape == (1, 20, 40, 4)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("family", MODELS)
 @pytest.mark.parametrize("prior", PRIORS)
 def test_the_prior_of_the_arcs_is_recorded(family, prior):

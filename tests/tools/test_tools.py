@@ -198,6 +198,7 @@ def test_mode_fails_another_point(wrong):
         assert_is_mode(model, mode | wrong, ["location", "spread", "sparse"])
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("p", [2, 3])
 def test_importance_sampling_is_the_weighted_prior(p):
     # An independent route: prior draws by rejection, weighted with the likelihood of three rows.

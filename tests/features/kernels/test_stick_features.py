@@ -68,6 +68,7 @@ def test_slice_draws_have_the_exact_posterior_to_one_percent(case, process, full
     )
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_features_and_table_have_the_prior():
     # Geweke (2004), as in test_indian_buffet.py; the means are those of the prior.
     rng, n, alpha, noise, scale = np.random.default_rng(7), 4, 1.2, 0.8, 1.1

@@ -274,6 +274,7 @@ def small_model(**options):
     return model
 
 
+@pytest.mark.statistical
 def test_the_step_keeps_causes_and_their_activities_together():
     model = small_model()
     with model:

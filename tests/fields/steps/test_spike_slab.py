@@ -222,6 +222,7 @@ def test_wrong_prior_odds_are_noticed(truth, monkeypatch):
     assert worst(index, p) > 6
 
 
+@pytest.mark.statistical
 def test_estimates_do_not_rest_on_the_proposals():
     """Two rows: many of the proposals are refused, and their probability is far off."""
     scale, potentials, codes = 3.0, Potentials("spin", (2, 2)), np.ones((2, 2), int)
@@ -275,6 +276,7 @@ def test_estimates_have_the_mean_of_the_indicator(exact, share, chance):
     assert square <= exact * (1 - exact)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_missing_values_have_their_conditional_distribution(likelihood):
     """One row with two gaps, parameters fixed by narrow priors: all completions one by one."""

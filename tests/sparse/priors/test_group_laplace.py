@@ -69,6 +69,7 @@ def test_the_density_integrates_to_one(kind, groups, norm):
     assert integral(f, len(groups)) == pytest.approx(1.0, abs=2e-3 if len(groups) > 1 else 1e-7)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", CASES)
 def test_the_density_integrates_to_one_in_many_dimensions(kind, norm):

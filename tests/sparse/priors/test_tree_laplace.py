@@ -64,6 +64,7 @@ def test_the_density_integrates_to_one_in_two_dimensions(norm):
     assert total == pytest.approx(1.0, abs=1e-7)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_density_integrates_to_one_in_many_dimensions(norm):
     rng = np.random.default_rng(1)
@@ -144,6 +145,7 @@ def test_draws_are_the_same_when_compiled(norm):
     np.testing.assert_allclose(compiled, pm.draw(dist, 3, random_seed=5, mode="FAST_COMPILE"))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_sweeps_forget_their_start(norm):
     # Half of the sweeps give the same averages, from a start that is far off.
