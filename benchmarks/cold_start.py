@@ -23,66 +23,10 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-import pandas as pd
 
-COLUMNS = [*"abcde"]
+from bayesstruct.models.catalogue import MODELS
+
 CALLS = ("find_MAP", "prior", "predictive", "log_likelihood")
-
-
-def _numbers(rng, n=60):
-    table = rng.standard_normal((n, 5)) @ (np.eye(5) + 0.8 * np.eye(5, k=1))
-    return pd.DataFrame(table, columns=COLUMNS)
-
-
-def _states(rng, states=2, n=60):
-    x = rng.integers(0, states, size=(n, 5))
-    for j in range(1, 5):
-        x[:, j] = np.where(rng.random(n) < 0.6, x[:, j - 1], x[:, j])
-    return pd.DataFrame(x, columns=COLUMNS)
-
-
-def _links(rng, n=12):
-    group = np.arange(n) % 2
-    upper = np.triu(rng.random((n, n)) < np.where(group[:, None] == group, 0.8, 0.2), 1)
-    return (upper + upper.T).astype(float)
-
-
-def _wins(rng, n=6):
-    wins = rng.integers(1, 6, size=(n, n)).astype(float)
-    np.fill_diagonal(wins, 0.0)
-    return wins
-
-
-def _series(rng, n=25):
-    return [rng.standard_normal((n, 2)) + 3.0 * (np.arange(n) % 10 < 5)[:, None] for _ in range(3)]
-
-
-def _response(rng, n=60):
-    x = rng.standard_normal(n)
-    slope = np.where(rng.random(n) < 0.5, 1.5, -1.5)
-    return pd.DataFrame({"x": x, "y": slope * x + 0.3 * rng.standard_normal(n)})
-
-
-#: Model, table and options of each case. The first seventeen are the catalogue.
-CASES = {
-    "gaussian_graphical": (_numbers, {}),
-    "gaussian_neighbourhoods": (_numbers, {}),
-    "ising_neighbourhoods": (_states, {}),
-    "ising": (_states, {}),
-    "pairwise_mrf": (lambda rng: _states(rng, states=3), {"potentials": "ordinal"}),
-    "bayesian_network": (_numbers, {}),
-    "latent_features": (_numbers, {}),
-    "link_prediction": (_links, {}),
-    "binary_matrix_factorization": (lambda rng: _numbers(rng, 12), {}),
-    "additive_clustering": (_links, {}),
-    "protein_complexes": (_links, {}),
-    "hidden_causes": (_states, {}),
-    "sparse_factor_analysis": (_numbers, {}),
-    "infinite_ica": (_numbers, {}),
-    "elimination_by_aspects": (_wins, {}),
-    "markov_transitions": (_series, {}),
-    "dp_glm": (_response, {"response": "y"}),
-}
 
 
 def child(name, profile):
@@ -100,8 +44,10 @@ def child(name, profile):
 
     import bayesstruct as bs
 
-    table, options = CASES[name]
-    with getattr(bs.models, name)(table(np.random.default_rng(1)), **options):
+    from bayesstruct.models.examples import example
+
+    table, options = example(name, np.random.default_rng(1))
+    with getattr(bs.models, name)(table, **options):
         lap("model")
         quiet = {"progressbar": False, "random_seed": 1}
         result = pm.sample(draws=20, tune=20, chains=1, cores=1, nuts_sampler="pymc", **quiet)
@@ -217,14 +163,14 @@ def main():
         return
     columns = ("first draw", *CALLS)
     print(f"{'CPU s, cold | warm':28s}", *(f"{c:>15s}" for c in columns), flush=True)
-    for name in options.models or CASES:
+    for name in options.models or MODELS:
         rows = {"cold": [], "warm": []}
         for _ in range(options.repeats):
             with tempfile.TemporaryDirectory() as caches:
-                for kind in rows:
+                for kind, measured in rows.items():
                     times = run(name, caches, options.profile and kind == "cold")
                     times["first draw"] = times["model"] + times["draws"]
-                    rows[kind].append(times)
+                    measured.append(times)
         cells = []
         for column in columns:
             pair = [

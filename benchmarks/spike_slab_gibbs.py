@@ -27,7 +27,7 @@ from scipy.special import expit
 
 import bayesstruct as bs
 
-from bayesstruct.core.special import slab_log_odds
+from bayesstruct.core.odds import slab_log_odds
 from bayesstruct.graphs.mixing import indicator_ess
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 from bayesstruct.precision.kernels.gibbs import laplace_sweep, spike_slab_sweep

@@ -14,6 +14,7 @@ from bayesstruct.data.arguments import optional_number
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def additive_clustering(
         weights = FeatureInteractions(
             "interaction", z, scale, kind="diagonal", positive=True, dims="latent"
         )
-        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(z))
         eta = bias + feature_pairs(z, weights, table.source, table.target)
         pm.Normal("y", eta, noise, observed=table.y, dims="pair")
         record_pairs(table, "normal")

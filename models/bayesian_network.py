@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import MissingStates
+from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.networks.data.arcs import most_parents
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.exact.problem import check_score

@@ -15,6 +15,7 @@ from bayesstruct.data.arguments import optional_number
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def binary_matrix_factorization(
             "column_feature", other_count, m, others, ("node", "latent_"), column_concentration
         )
         weights = FeatureInteractions("interaction", z, scale, other=u, dims=("latent", "latent_"))
-        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
-        pm.Deterministic("n_column_features", (u.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(z))
+        pm.Deterministic("n_column_features", features_in_use(u))
         eta = bias + feature_pairs(z, weights, table.source, table.target, other=u)
         pm.Normal("y", eta, noise, observed=table.y, dims="pair")
         record_pairs(table, "normal")

@@ -13,6 +13,7 @@ import pymc as pm
 from bayesstruct.data.arguments import choice, whole_number
 from bayesstruct.mixtures.data import FAMILIES, RegressionTable
 from bayesstruct.mixtures.model_parts import mixture_prior
+from bayesstruct.mixtures.ops import clusters_of
 from bayesstruct.mixtures.priors.chinese_restaurant import ChineseRestaurant
 from bayesstruct.mixtures.priors.mixture_parameters import ClusterNormals, ClusterVariances
 from bayesstruct.mixtures.priors.mixture_rows import (
@@ -144,7 +145,7 @@ def dp_glm(
             max_clusters=components,
             dims="observation",
         )
-        pm.Deterministic("n_clusters", cluster.max() + 1)
+        pm.Deterministic("n_clusters", clusters_of(cluster, components).used)
         covariates = _covariates(cluster, given, components)
         ClusterRows("x", cluster, *covariates, observed=table.x, dims=("observation", "node"))
         # The coordinate of this constant is the family of the response, for readers of the result.

@@ -14,6 +14,7 @@ import pymc as pm
 from bayesstruct.data.arguments import optional_number, probability
 from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.aspect_choices import aspect_probabilities
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions
 
@@ -95,7 +96,7 @@ def elimination_by_aspects(
         weight = FeatureInteractions(
             "interaction", z, 1.0, kind="diagonal", positive=True, dims="latent"
         )
-        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(z))
         chance = aspect_probabilities(z, weight, table.first, table.second, lapse=lapse)
         pm.Deterministic("probability", chance, dims="pair")
         pm.Binomial("y", table.trials, chance, observed=table.wins, dims="pair")

@@ -13,6 +13,7 @@ import pymc as pm
 from bayesstruct.data.arguments import optional_number, optional_probability
 from bayesstruct.data.states import StateTable
 from bayesstruct.features.model_parts.process import choose_max_features, features
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def hidden_causes(
         cause = CauseActivations(
             "cause", feature, base_rate, observations=n, dims=("observation", "latent")
         )
-        pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(feature))
         NoisyOr(
             "x",
             cause,

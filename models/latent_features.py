@@ -23,6 +23,7 @@ from bayesstruct.data.arguments import choice, is_number
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.indian_buffet import SAMPLERS, FeatureLoadings
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def latent_features(
         dims = ("observation", "latent")
         z = features("feature", alpha, n, columns, dims, concentration, discount, sampler=sampler)
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
-        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(z))
         mean = baseline + z @ loading
         with warnings.catch_warnings():
             # The docstring says that missing values are drawn.

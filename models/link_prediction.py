@@ -14,6 +14,7 @@ from bayesstruct.data.names import nearest
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 from bayesstruct.features.priors.feature_links import FeatureLinks
 
@@ -127,7 +128,7 @@ def link_prediction(
         weights = FeatureInteractions(
             "interaction", z, scale, kind=kind, dims=("latent", "latent_")
         )
-        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(z))
         eta = bias + feature_pairs(z, weights, table.source, table.target)
         FeatureLinks("y", eta, link=link, observed=table.y.astype("int64"), dims="pair")
         record_pairs(table, link)

@@ -12,6 +12,7 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import number, optional_number, whole_number
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.series.data import SeriesTable
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
@@ -126,7 +127,7 @@ def markov_transitions(
             max_features=len(latent),
             dims=("observation", "latent"),
         )
-        pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(feature))
         transition = BehaviourTransitions(
             "transition", feature, gamma, kappa, dims=("observation", "latent", "latent_")
         )

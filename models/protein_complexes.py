@@ -14,6 +14,7 @@ from bayesstruct.data.arguments import number, optional_number
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 from bayesstruct.features.priors.feature_links import FeatureLinks
 
@@ -101,7 +102,7 @@ def protein_complexes(
         weights = FeatureInteractions(
             "interaction", z, scale, kind="diagonal", positive=True, dims="latent"
         )
-        pm.Deterministic("n_features", (z.sum(axis=0) > 0).sum())
+        pm.Deterministic("n_features", features_in_use(z))
         eta = bias + feature_pairs(z, weights, table.source, table.target)
         FeatureLinks("y", eta, link="noisy_or", observed=table.y.astype("int64"), dims="pair")
         record_pairs(table, "noisy_or")

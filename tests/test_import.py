@@ -51,6 +51,85 @@ def test_the_command_line_loads_no_heavy_package_before_it_is_needed():
     assert not loaded_by("import bayesstruct.app.cli") & (HEAVY | WITHOUT)
 
 
+def loaded_by_command(*words):
+    """Top-level packages that a command of the command line loads, and its exit status."""
+    program = (
+        "import sys, json\nfrom bayesstruct.app.cli import main\n"
+        f"sys.argv = {['bayesstruct', *map(str, words)]!r}\n"
+        "try:\n    main()\nexcept SystemExit as end:\n"
+        "    print(json.dumps([end.code or 0, sorted(sys.modules)]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    status, names = json.loads(done.stdout.splitlines()[-1])
+    return {name.partition(".")[0] for name in names}, status
+
+
+TABLES = {
+    "empty.csv": "",
+    "header.csv": "a,b\n",
+    "ragged.csv": "a,b\n1,2\n3,4,5\n",
+    "repeated.csv": "a,a\n1,2\n3,5\n",
+    "sheet.xlsx": "PK",
+    "text.csv": "a,b\nx,1\ny,2\nz,4\n",
+    "good.csv": "a,b\n1,1\n2,2\n4,5\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["models"], 0),
+        (["learn", "--help"], 0),
+        (["compile", "--help"], 0),
+        (["compile", "isnig"], 2),
+        (["lern"], 2),
+        (["learn", "--priro", "laplace"], 2),
+        (["learn", "--model", "isnig"], 2),
+        (["learn", "--prior", "laplase"], 2),
+        (["learn", "--draws", "many"], 2),
+        (["learn", "--rate", "-1", "--prior", "laplace"], 2),
+        (["learn", "nofile.csv"], 2),
+        (["learn", "sheet.xlsx"], 2),
+        (["learn", "empty.csv"], 2),
+        (["learn", "header.csv"], 2),
+        (["learn", "ragged.csv"], 2),
+        (["learn", "repeated.csv"], 2),
+        (["learn", "good.csv", "--encoding", "klingon"], 2),
+        (["learn", "good.csv", "--out", "header.csv"], 2),
+        (["learn", "--resume", "norun"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_command_line_answers_without_heavy_packages(words, status, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in TABLES.items():
+        (tmp_path / name).write_text(text)
+    loaded, ended = loaded_by_command(*words)
+    assert ended == status
+    assert not loaded & (HEAVY | WITHOUT | {"pandas", "scipy", "xarray"})
+
+
+def test_what_a_table_holds_is_checked_without_pymc(tmp_path):
+    (tmp_path / "text.csv").write_text(TABLES["text.csv"])
+    loaded, ended = loaded_by_command("learn", tmp_path / "text.csv", "--out", tmp_path / "out")
+    assert ended == 2
+    assert "pandas" in loaded
+    assert not loaded & (HEAVY - {"narwhals"} | WITHOUT)
+
+
+@pytest.mark.chain
+def test_functions_that_read_results_are_found_without_pymc():
+    program = (
+        "import bayesstruct as bs; bs.summary, bs.check; "
+        "[getattr(face, name) for face in (bs.structure, bs.plots) for name in face.__all__]"
+    )
+    assert not loaded_by(program) & {"pymc", "pytensor", "numba"}
+
+
 @pytest.mark.chain
 def test_mathematics_is_used_without_pymc():
     faces = "[bs.solvers, bs.penalties, bs.simulate, bs.exact, bs.data]"

@@ -38,6 +38,9 @@ class OneLineErrors(TyperGroup):
         try:
             status = super().main(*args, standalone_mode=False, **extra)
         except ClickException as error:
+            if type(error).__name__ == "NoArgsIsHelpError":  # the help is the message
+                error.show()
+                sys.exit(error.exit_code)
             _complain(error.format_message())
             sys.exit(error.exit_code)
         except typer.Abort:
@@ -100,6 +103,46 @@ def models() -> None:
         learned = "yes" if model.learn else "Python only"
         table.add_row(name, model.purpose, ", ".join(model.priors), learned)
     Console().print(table)
+
+
+@app.command("compile")
+def compile_models(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="MODEL", help="By default all models.", show_default=False),
+    ] = None,
+    progress: Annotated[bool, typer.Option(help="Show which model is being compiled.")] = True,
+) -> None:
+    """Compile ahead of time what a first run of each MODEL needs, as for the image of a workshop."""
+    from bayesstruct.data.names import nearest
+
+    names = list(dict.fromkeys(names or MODELS))
+    for name in names:
+        if name not in MODELS:
+            _complain(nearest("model", name, MODELS))
+            raise typer.Exit(BAD_INPUT)
+    raise typer.Exit(_compile(names, progress))
+
+
+def _compile(names: list[str], progress: bool) -> int:
+    """Compile models one after the other, whatever becomes of the others; return the exit status."""
+    from rich.console import Console
+
+    status = 0
+    console = Console(stderr=True, quiet=not progress)
+    with console.status("Loading PyMC"):
+        from bayesstruct.app.compile import compile_model, folders
+    for number, name in enumerate(names, start=1):
+        try:
+            with console.status(f"Compiling {name} ({number} of {len(names)})"):
+                seconds = compile_model(name)
+            typer.echo(f"{name:28s}{seconds:6.1f} s")
+        except Exception as error:
+            _complain(f"{name}: {type(error).__name__}: {error}")
+            status = FAILED
+    for owner, folder in folders().items():
+        typer.echo(f"Machine code of {owner}: {folder}")
+    return status
 
 
 @app.command()
@@ -183,24 +226,51 @@ def learn(
 
 def _learn(table, out, options, resume, overwrite, running) -> int:
     """Run `learn`; returns the exit status."""
-    from bayesstruct.app import learn as cli_learn
+    from bayesstruct.app.folder import InputError
     from bayesstruct.data.errors import TableError
 
     folder = Path(resume or out).expanduser()
     again = f"continue it with: bayesstruct learn --resume {folder}"
     try:
+        _check_files(table, folder, resume, overwrite)
+        from bayesstruct.app import learn as cli_learn
+
         if resume is None:
             cli_learn.begin(folder, table, options, overwrite=overwrite)
         return INTERRUPTED if cli_learn.run(folder, **running) else 0
-    except (TableError, cli_learn.InputError) as error:
+    except (TableError, InputError) as error:
         _complain(error)
         return BAD_INPUT
     except KeyboardInterrupt as error:
         _complain(f"interrupted{f' ({error})' if str(error) else ''}; {again}")
         return INTERRUPTED
-    except (OSError, MemoryError, cli_learn.sampling_errors()) as error:
+    except Exception as error:
+        if not _is_expected(error):
+            raise
         _complain(f"{str(error) or type(error).__name__}; saved draws are kept, {again}")
         return FAILED
+
+
+def _check_files(table, folder, resume, overwrite) -> None:
+    """Refuse files that cannot be used; before heavy packages are loaded."""
+    from bayesstruct.app import folder as cli_folder
+    from bayesstruct.data.reading import check_file
+
+    if resume is not None:
+        return cli_folder.check_run(folder)
+    cli_folder.check(folder, overwrite=overwrite)
+    if table is not None:
+        check_file(table)
+    return None
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether an error is one of the machine or of a chain, for which there is a way on."""
+    if isinstance(error, OSError | MemoryError):
+        return True
+    from pymc.exceptions import SamplingError
+
+    return isinstance(error, SamplingError)
 
 
 def _wrong_options(options: dict) -> str | None:

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["InputError", "Job", "finished", "prepare", "read", "write"]
+__all__ = ["InputError", "Job", "check", "check_run", "finished", "prepare", "read", "write"]
 
 FORMAT = 1
 SETTINGS, TABLE, RUN = "settings.json", "table.npz", "run"
@@ -47,6 +45,41 @@ class Job:
     frame: "pd.DataFrame"
 
 
+def check(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that cannot take a new run, before a table is read.
+
+    Raises
+    ------
+    InputError
+        If it is a file, or holds results of no run, which would be lost.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: give the name of a folder to --out")
+    if overwrite or (folder / SETTINGS).exists():
+        return
+    taken = [name for name in (*RESULTS, TABLE, RUN) if (folder / name).exists()]
+    if taken:
+        raise InputError(
+            f"{folder} holds a {taken[0]} that belongs to no run: choose another folder with "
+            "--out, or delete it with --overwrite"
+        )
+
+
+def check_run(folder: Path) -> None:
+    """Refuse a folder without a run, before anything of it is read.
+
+    Raises
+    ------
+    InputError
+    """
+    if not (folder / SETTINGS).is_file():
+        what = "has no settings.json" if folder.is_dir() else "does not exist"
+        raise InputError(
+            f"{folder} holds no run to continue (it {what}): give the folder that an earlier "
+            "`bayesstruct learn --out` wrote to"
+        )
+
+
 def prepare(folder: Path, job: Job, *, overwrite: bool) -> bool:
     """Prepare the folder for a new run, unless it holds the same run, finished.
 
@@ -61,17 +94,10 @@ def prepare(folder: Path, job: Job, *, overwrite: bool) -> bool:
     InputError
         If the folder holds files that would be lost.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: give the name of a folder to --out")
+    check(folder, overwrite=overwrite)
     if overwrite:
         _delete(folder)
     if not (folder / SETTINGS).exists():
-        taken = [name for name in (*RESULTS, TABLE, RUN) if (folder / name).exists()]
-        if taken:
-            raise InputError(
-                f"{folder} holds a {taken[0]} that belongs to no run: choose another folder with "
-                "--out, or delete it with --overwrite"
-            )
         return True
     stored = read(folder)
     found = _differences(stored, job)
@@ -104,6 +130,8 @@ def _differences(stored: Job, job: Job) -> list[str]:
 
 def write(folder: Path, job: Job) -> None:
     """Store table and settings; the settings last, since they make the folder a run."""
+    import numpy as np
+
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / TABLE).open("wb") as file:
         np.savez_compressed(file, values=job.frame.to_numpy(dtype="float64"))
@@ -123,14 +151,10 @@ def read(folder: Path) -> Job:
     InputError
         If the folder holds no run, or a damaged one.
     """
+    check_run(folder)
+    import numpy as np
     import pandas as pd
 
-    if not (folder / SETTINGS).is_file():
-        what = "has no settings.json" if folder.is_dir() else "does not exist"
-        raise InputError(
-            f"{folder} holds no run to continue (it {what}): give the folder that an earlier "
-            "`bayesstruct learn --out` wrote to"
-        )
     try:
         options = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         with np.load(folder / TABLE, allow_pickle=False) as arrays:
@@ -147,6 +171,8 @@ def read(folder: Path) -> Job:
 
 def digest(frame: "pd.DataFrame") -> str:
     """Fingerprint of names and values."""
+    import numpy as np
+
     names = json.dumps([*map(str, frame.columns)]).encode()
     values = np.ascontiguousarray(frame.to_numpy(dtype="float64")).tobytes()
     return hashlib.blake2b(names + values, digest_size=16).hexdigest()

@@ -13,12 +13,12 @@ import typer
 
 from bayesstruct.app import folder as cli_folder
 from bayesstruct.app.folder import InputError, Job
-from bayesstruct.data.datasets import load_dataset
-from bayesstruct.data.errors import count
+from bayesstruct.data.bundled import load_dataset
+from bayesstruct.data.errors import TableError, TableWarning, count
 from bayesstruct.data.reading import read_table
-from bayesstruct.data.table import Table, TableError, TableWarning
+from bayesstruct.data.table import Table
 
-__all__ = ["InputError", "begin", "run", "sampling_errors"]
+__all__ = ["begin", "run"]
 
 BUNDLED = "sachs (bundled)"
 # matplotlib warns of each character, each time that it draws it.
@@ -105,21 +105,14 @@ def run(folder: Path, *, cores: int | None = None, show: bool = True) -> bool:
     return partial
 
 
-def sampling_errors() -> type[Exception]:
-    """Return the error that a failing chain raises."""
-    from pymc.exceptions import SamplingError
-
-    return SamplingError
-
-
 def _read(table, encoding, log):
     """Return the checked table as it goes into the model, and whether logarithms were taken."""
-    import pandas as pd
-
     if table is None:
         frame, log = load_dataset("sachs"), log is not False
     else:
         frame = read_table(table, encoding=encoding)
+    import pandas as pd  # after the errors that are found without it
+
     checked = Table.continuous(frame)
     values = _logarithms(checked) if log else checked.values
     return pd.DataFrame(values, columns=list(checked.names)), bool(log)
@@ -201,7 +194,7 @@ def _say(text: str) -> None:
 def _notes_to(notes: list[str], *, show: bool = False):
     """Collect the warnings about the table; with `show`, print the other warnings of the package."""
 
-    def take(message, category, *unused, **also_unused):
+    def take(message, *unused, **also_unused):
         text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else str(message)
         if text in notes:
             return

@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesstruct.app.report_correlations import CorrelationCheck, check_correlations
 from bayesstruct.app.report_page import STRONG, edge_header, edge_rows, page
+from bayesstruct.graphs.summaries import bayes_factor_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,12 +88,20 @@ def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
 
     idata.to_netcdf(folder / "posterior.nc", engine="h5netcdf")
     summary = _summarise(job, idata)
-    summary.edges.to_csv(folder / "edges.csv", index=False)
+    _marked(summary.edges).to_csv(folder / "edges.csv", index=False)
     graph = median_graph(idata)
     write_graphml(graph, folder / "graph.graphml")
     _draw(graph, folder / "graph.png")
     (folder / "report.md").write_text(page(folder, job, summary, partial), encoding="utf-8")
     return summary
+
+
+def _marked(edges: "pd.DataFrame") -> "pd.DataFrame":
+    """Add the Bayes factors as they are shown, with the marks of bounds."""
+    out = edges.copy()
+    at = list(out).index("bayes_factor") + 1
+    out.insert(at, "bayes_factor_shown", bayes_factor_texts(edges))
+    return out
 
 
 def console_table(summary: Summary) -> "rich.table.Table":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.errors import count
+from bayesstruct.graphs.summaries import LARGEST, bayes_factor_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["STRONG", "edge_header", "edge_rows", "page"]
 
 STRONG = 10  # Bayes factor from which an edge counts as found, or below 1 / STRONG as excluded
-LARGEST = 6  # Bayes factors are written up to 10 to this power: larger ones are not reliable
 SHOWN = 20  # edges in the report
 _NOT_TESTED = (
-    "*not tested* (empty in `edges.csv`): the edge was required or forbidden, so the data could not "
+    "*not tested* (`bayes_factor` is empty in `edges.csv`): the edge was required or forbidden, so the data could not "
     "change its odds. "
 )
 _PAPERS = {
@@ -44,7 +44,7 @@ def page(folder: Path, job: "Job", summary: "Summary", partial: bool) -> str:
         *(["**Interrupted before its end: the numbers are based on fewer draws.**", ""] * partial),
         *_asked(job, summary),
         *_results(summary),
-        *_trust(job, summary),
+        *_trust(summary),
         *_again(folder, job),
     ]
     return "\n".join([*lines, ""])
@@ -89,13 +89,14 @@ def _results(summary) -> list[str]:
         "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
         "the data changed the odds of that; `>` and `<` mark bounds: the draws cannot tell the "
         f"probability from 1 (from 0), or the value is beyond 1e{LARGEST}, where it depends on the shape "
-        f"of the prior. {_NOT_TESTED if summary.fixed else ''}*Weight*: partial correlation, posterior "
+        "of the prior; `bayes_factor_shown` in `edges.csv` has the marks, `bayes_factor` the computed values. "
+        f"{_NOT_TESTED if summary.fixed else ''}*Weight*: partial correlation, posterior "
         "mean.",
         "",
     ]
 
 
-def _trust(job, summary) -> list[str]:
+def _trust(summary) -> list[str]:
     check = summary.check
     rows = [
         [r.quantity, _number(r.r_hat, 3), _number(r.ess_bulk), _number(r.ess_tail), r.verdict]
@@ -163,26 +164,17 @@ def edge_header(edges: "pd.DataFrame") -> list[str]:
 
 def edge_rows(edges: "pd.DataFrame", shown: int) -> list[list[str]]:
     """Return the first rows of an edge table as text."""
-    bounds = set(edges.attrs["bayes_factor_bounds"])
+    top = edges.head(shown)
     return [
         [
             f"{row.source} -- {row.target}",
             f"{row.probability:.3f}",
-            _factor(row.bayes_factor, row.Index in bounds),
+            factor,
             f"{row.mean:.3f}",
             f"{row.hdi_low:.3f} to {row.hdi_high:.3f}",
         ]
-        for row in edges.head(shown).itertuples()
+        for row, factor in zip(top.itertuples(), bayes_factor_texts(top), strict=True)
     ]
-
-
-def _factor(value: float, bound: bool) -> str:
-    if np.isnan(value):
-        return "not tested"
-    if abs(np.log10(value)) > LARGEST:
-        return f"> 1e{LARGEST}" if value > 1 else f"< 1e-{LARGEST}"
-    text = f"{value:,.0f}" if value >= STRONG else f"{value:.2g}"
-    return f"{'>' if value > 1 else '<'} {text}" if bound else text
 
 
 def _number(value: float, digits: int = 0) -> str:

@@ -1,12 +1,17 @@
-"""Base of the random variables whose draw is a graph of several operations."""
+"""Bases of random variables: a draw is a graph of several operations, or made by a compiled kernel."""
+
+from functools import cache
 
 import pytensor.tensor as pt
 
 from pymc.distributions.distribution import SymbolicRandomVariable
 from pymc.pytensorf import normalize_rng_param
+from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.utils import normalize_size_param
 
-__all__ = ["GraphRV", "zeros_like_draw"]
+from bayesstruct.core.ops import version_of
+
+__all__ = ["GraphRV", "KernelRV", "zeros_like_draw"]
 
 
 class GraphRV(SymbolicRandomVariable):
@@ -82,3 +87,36 @@ class GraphRV(SymbolicRandomVariable):
 def zeros_like_draw(rv, *_):
     """Return zeros; for ``support_point`` of a distribution."""
     return pt.zeros(rv.shape, dtype=rv.dtype)
+
+
+@cache
+def _register_draw(op_type: type) -> None:
+    from pytensor.link.numba.dispatch import basic
+    from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+
+    @numba_core_rv_funcify.register(op_type)
+    def funcify(op, node):
+        return basic.numba_njit(op.numba_draw()), version_of(op_type)
+
+
+class KernelRV(RandomVariable):
+    """A random variable that a compiled kernel draws.
+
+    Subclasses define `numba_draw` beside ``rng_fn``. It is registered when the first variable of
+    its type is made, so that importing bayesstruct does not import Numba.
+    """
+
+    dtype = "float64"
+
+    def numba_draw(self):
+        """Plain function of a generator and the parameters that Numba can compile."""
+        raise NotImplementedError
+
+    def make_node(self, *args, **kwargs):
+        """Register the compiled draw, so that no graph falls back to Python."""
+        _register_draw(type(self))
+        return super().make_node(*args, **kwargs)
+
+    def __setstate__(self, state):
+        _register_draw(type(self))
+        self.__dict__.update(state)

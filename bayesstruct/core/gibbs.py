@@ -1,12 +1,16 @@
 """Step methods that draw a part of a model from its conditional distributions, and their registry."""
 
+from functools import wraps
 from typing import Any
 
+import numpy as np
 import pymc as pm
 
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.util import get_random_generator
+
+import bayesstruct.core.interpreted  # noqa: F401 (lets Python run graphs that draw)
 
 __all__ = ["GibbsStep", "asked_before", "register_step"]
 
@@ -65,6 +69,19 @@ def asked_before(step: type, other: type) -> bool:
     return other in later or any(asked_before(one, other) for one in later)
 
 
+def _in_rows(step):
+    """Let arrays of a drawn point be stored row by row: PyTensor compiles anew for every other order."""
+
+    @wraps(step)
+    def stepped(self, point):
+        point, statistics = step(self, point)
+        for value in self.vars:
+            point[value.name] = np.asarray(point[value.name], order="C")
+        return point, statistics
+
+    return stepped
+
+
 class GibbsStep(BlockedStep):
     """Step method that draws variables of a model which belong together.
 
@@ -93,6 +110,11 @@ class GibbsStep(BlockedStep):
 
     default_blocked = True
     _state_class = StepMethodState
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = _in_rows(cls.step)
 
     def __init__(
         self,

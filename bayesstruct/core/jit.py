@@ -4,6 +4,9 @@ Numba marks machine code on disk with a digest of the file of the function alone
 contains the functions that it calls. Here a function of this package is marked with a digest of its
 own file and of all files of the package that this one imports, directly or not: an edit of any of
 them makes the code on disk obsolete.
+
+The code is in the cache folder of the user (`cache_folder`), which all copies of the package share, unless
+``NUMBA_CACHE_DIR`` names another one. Where that cannot be written to, it is where Numba would put it.
 """
 
 import hashlib
@@ -17,9 +20,11 @@ import numba
 
 from numba.core import caching
 
+from bayesstruct.core.cache_folders import entry, note_use, remove_unused, versions_folder
 from bayesstruct.core.linking import LinkedDispatcher
 
 __all__ = [
+    "cache_folder",
     "fused_kernel",
     "inlined",
     "inner",
@@ -146,6 +151,35 @@ class _PackageLocator:
         return source_digest(self._py_file)
 
 
+class _SharedLocator(_PackageLocator, caching.UserWideCacheLocator):
+    """Locator of machine code in the cache folder of the user, one folder for each digest."""
+
+    def __init__(self, py_func, py_file):
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        path = Path(py_file).resolve().relative_to(_ROOT).with_suffix("")
+        self._folder = entry(".".join(path.parts), source_digest(py_file))
+        self._cache_path = str(self._folder)
+
+    def ensure_cache_path(self):
+        if self._folder is None:
+            raise OSError("the user has no cache folder")
+        if not self._folder.is_dir():
+            remove_unused(self._folder.parents[1])
+        super().ensure_cache_path()
+        note_use(self._folder)
+
+
+def cache_folder() -> Path:
+    """Return the folder that holds the machine code of this package, in its subfolders."""
+    settings: Any = numba.config
+    if settings.CACHE_DIR:
+        return Path(settings.CACHE_DIR)
+    shared = versions_folder()
+    # Where the user's folder cannot be written to, the code is beside its source.
+    return shared if shared is not None and shared.is_dir() else _ROOT
+
+
 def _tolerant(load_index):
     """Let an index that names classes of another version count as empty, as one with an old mark."""
 
@@ -168,7 +202,8 @@ def _install() -> None:
         return
     by_file = [c for c in own if issubclass(c, caching._SourceFileBackedLocatorMixin)]
     ours = [type(f"Package{c.__name__.strip('_')}", (_PackageLocator, c), {}) for c in by_file]
-    own[:0] = ours  # before those of Numba
+    # After the folder that the user has named, which is the first of Numba; before all others.
+    own[:0] = [ours[0], _SharedLocator, *ours[1:]]
     index: Any = caching.IndexDataCacheFile
     index._load_index = _tolerant(index._load_index)
 

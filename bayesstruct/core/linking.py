@@ -8,24 +8,39 @@ when their machine code is loaded, from memory or from the disk.
 """
 
 import importlib
+import sys
 
 from copy import copy
 from hashlib import sha256
 from itertools import islice
+from threading import local
+from types import CodeType
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from numba.core import caching
+from numba.core import caching, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+
+from bayesstruct.core.compiling import only_here
 
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
 
 #: Instructions of the longest function that is copied. The compiler would put none that is longer into a caller.
 LONGEST_COPIED = 150
 
+
+class _State(local):
+    """Whether a thread is compiling."""
+
+    compiles = False
+
+
 #: Module, name and argument types of the functions that have a symbol in this process.
 _SYMBOLS: dict[str, tuple[str, str, tuple]] = {}
+_STATE = _State()
+_KEPT: list = []  # machine code that has a symbol must not be freed
 
 
 class LinkedDispatcher(CPUDispatcher):
@@ -33,12 +48,40 @@ class LinkedDispatcher(CPUDispatcher):
 
     def compile(self, sig):
         """Compile or load the function for some argument types, and give it a symbol if it is long."""
-        entry = super().compile(sig)
         args = tuple(getattr(sig, "args", sig))
+        if _STATE.compiles or args in self.overloads or self._is_stored(sig):
+            entry = super().compile(sig)
+        else:
+            _STATE.compiles = True
+            try:
+                with global_compiler_lock, only_here(_family(self.py_func)):
+                    entry = super().compile(sig)
+            finally:
+                _STATE.compiles = False
         result = self.overloads.get(args)
-        if result is not None and "<locals>" not in self.py_func.__qualname__:
+        if result is not None and self._is_found():
             self._link(result, args)
         return entry
+
+    def _is_stored(self, sig) -> bool:
+        """Whether machine code for these argument types is on the disk."""
+        cache: Any = getattr(self, "_cache", None)
+        if not isinstance(cache, caching.Cache):
+            return True  # nobody else could load it
+        context: Any = self.targetctx
+        key = cache._index_key(sig, context.codegen())
+        return key in cache._cache_file._load_index()
+
+    def _is_found(self) -> bool:
+        """Whether this is the function that its module has under its name, not one that a test has made."""
+        module = sys.modules.get(self.py_func.__module__)
+        found = getattr(module, self.py_func.__qualname__, None)
+        return found is self and self.py_func.__globals__ is vars(module)
+
+    def get_call_template(self, args, kws):
+        """Compile once for all values of a whole number or a truth value, not once for each constant."""
+        kws = {name: types.unliteral(value) for name, value in kws.items()}
+        return super().get_call_template([types.unliteral(value) for value in args], kws)
 
     def _link(self, result, args) -> None:
         """Let callers find a function by a symbol, if it is long and not known yet."""
@@ -47,6 +90,7 @@ class LinkedDispatcher(CPUDispatcher):
             return
         address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
         llvm.add_symbol(symbol, address)
+        _KEPT.append(result)
         _SYMBOLS[symbol] = (self.py_func.__module__, self.py_func.__qualname__, args)
         described = copy(result.fndesc)
         described.mangled_name = symbol
@@ -54,10 +98,22 @@ class LinkedDispatcher(CPUDispatcher):
         self.targetctx.insert_user_function(result.entry_point, described)
 
 
+def _family(function) -> str:
+    """Package that a function belongs to."""
+    return ".".join(function.__module__.split(".")[:2])
+
+
 def _symbol(function, signature) -> str:
-    """Name of a function for certain arguments; another type of the result is another name."""
-    types = sha256(repr(signature).encode()).hexdigest()[:16]
+    """Name of a function; other types of arguments or result, or another body, are another name."""
+    code = function.__code__
+    body = repr((signature, code.co_code, code.co_names, [*map(_constant, code.co_consts)]))
+    types = sha256(body.encode()).hexdigest()[:16]
     return f"bayesstruct.{function.__module__}.{function.__qualname__}.{types}"
+
+
+def _constant(value) -> str:
+    """Text of a constant that does not name an address."""
+    return value.co_qualname if isinstance(value, CodeType) else repr(value)
 
 
 def _is_long(result) -> bool:

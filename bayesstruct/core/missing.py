@@ -1,18 +1,16 @@
-"""Missing values of a table: which ones, and their prior if they are states."""
+"""Which values of a table are missing."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pymc as pm
 
 from bayesstruct.core.recorded import Recorded, constant
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from pytensor.tensor import TensorVariable
 
-__all__ = ["Mask", "MissingMask", "MissingStates"]
+__all__ = ["Mask", "MissingMask"]
 
 
 class Mask:
@@ -64,25 +62,3 @@ class MissingMask(Recorded):
         """
         recorded = cls.read(source).missing
         return np.zeros(shape, bool) if recorded is None else recorded.reshape(shape) != 0
-
-
-class MissingStates(pm.Categorical):
-    """Missing values of a table of states, with a uniform prior over the states of their columns.
-
-    Parameters
-    ----------
-    name : str
-    states : (missing values,) array_like of int
-        Number of states of each missing value.
-    **kwargs
-        ``dims`` and the like.
-    """
-
-    rv_op = pm.Categorical.rv_op
-
-    @classmethod
-    def dist(cls, states: "ArrayLike", **kwargs) -> "TensorVariable":
-        """Create the distribution without a model."""
-        states = np.asarray(states)[:, None]
-        known = np.arange(states.max()) < states
-        return super().dist(p=known / states, **kwargs)

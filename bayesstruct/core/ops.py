@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 
 from pytensor.graph.op import Op
-from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.random.type import RandomGeneratorType
 
-__all__ = ["InterpretedOp", "KernelRV", "SolverOp"]
+__all__ = ["InterpretedOp", "SolverOp", "version_of"]
 
 
-def _version(op_type: type) -> int | None:
+def version_of(op_type: type) -> int | None:
     """Return a number that changes with the source of an Op; PyTensor caches machine code by it.
 
     None, for no cache, where the class has no source file, as in an interactive session.
@@ -31,17 +31,16 @@ def _register(op_type: type) -> None:
 
     @basic.register_funcify_default_op_cache_key(op_type)
     def funcify(op, node, **_):
-        return basic.numba_njit(op.numba_function(node)), _version(op_type)
+        return basic.numba_njit(op.numba_function(node)), version_of(op_type)
 
 
-@cache
-def _register_draw(op_type: type) -> None:
-    from pytensor.link.numba.dispatch import basic
-    from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+def _numba_type(kind):
+    """Type of Numba of an output that Python returns."""
+    import numba
 
-    @numba_core_rv_funcify.register(op_type)
-    def funcify(op, node):
-        return basic.numba_njit(op.numba_draw()), _version(op_type)
+    if isinstance(kind, RandomGeneratorType):
+        return numba.typeof(np.random.default_rng())
+    return numba.types.Array(numba.from_dtype(np.dtype(kind.dtype)), kind.ndim, "C")
 
 
 class SolverOp(Op):
@@ -91,10 +90,7 @@ class InterpretedOp(SolverOp):
         import numba
 
         compute = self.compute
-        kinds = [
-            numba.types.Array(numba.from_dtype(np.dtype(v.type.dtype)), v.type.ndim, "C")
-            for v in node.outputs
-        ]
+        kinds = [_numba_type(v.type) for v in node.outputs]
         result = kinds[0] if len(kinds) == 1 else numba.types.Tuple(kinds)
 
         def call(*inputs):
@@ -103,26 +99,3 @@ class InterpretedOp(SolverOp):
             return out
 
         return call
-
-
-class KernelRV(RandomVariable):
-    """A random variable that a compiled kernel draws.
-
-    Subclasses define `numba_draw` beside ``rng_fn``. It is registered when the first variable of
-    its type is made, so that importing bayesstruct does not import Numba.
-    """
-
-    dtype = "float64"
-
-    def numba_draw(self):
-        """Plain function of a generator and the parameters that Numba can compile."""
-        raise NotImplementedError
-
-    def make_node(self, *args, **kwargs):
-        """Register the compiled draw, so that no graph falls back to Python."""
-        _register_draw(type(self))
-        return super().make_node(*args, **kwargs)
-
-    def __setstate__(self, state):
-        _register_draw(type(self))
-        self.__dict__.update(state)

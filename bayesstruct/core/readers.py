@@ -1,15 +1,29 @@
-"""Registry of the functions that read results: the main table of each kind, and the others that fit."""
+"""Registries of the functions that read results.
 
-from collections.abc import Callable
+The main table of each kind of result, and the others that fit; and what is followed to tell whether chains
+have converged, where draws have labels that mean nothing.
+"""
+
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Reader", "reader_of", "readers", "register_summary", "variables"]
+__all__ = [
+    "Followed",
+    "Reader",
+    "followed_of",
+    "reader_of",
+    "readers",
+    "register_check",
+    "register_summary",
+    "variables",
+]
 
 _READERS: list["Reader"] = []
+_FOLLOWED: dict[str, "Followed"] = {}
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,56 @@ def register_summary(
     return reader
 
 
+@dataclass(frozen=True)
+class Followed:
+    """What is followed in results of one kind, to tell whether the chains have converged.
+
+    Attributes
+    ----------
+    recognise : callable
+        Of a result: whether it is of this kind.
+    quantities : callable
+        Of the posterior draws, a Dataset: names and draws of quantities that do not depend on labels.
+    labelled : callable
+        Of the posterior draws: names of variables that are not followed themselves, as their entries depend
+        on labels. All others are.
+    """
+
+    recognise: Callable[["xr.DataTree"], bool]
+    quantities: Callable[["xr.Dataset"], Iterable[tuple[str, "xr.DataArray"]]]
+    labelled: Callable[["xr.Dataset"], Collection[str]]
+
+
+def register_check(
+    kind: str,
+    recognise: Callable[["xr.DataTree"], bool],
+    quantities: Callable[["xr.Dataset"], Iterable[tuple[str, "xr.DataArray"]]],
+    labelled: Callable[["xr.Dataset"], Collection[str]],
+) -> Followed:
+    """Let ``bayesstruct.check`` follow the quantities of a kind of result.
+
+    Results with the variables of graphs need none: their quantities are known.
+
+    Parameters
+    ----------
+    kind : str
+        A kind that is registered already is replaced.
+    recognise, quantities, labelled : callable
+        As in `Followed`.
+
+    Returns
+    -------
+    Followed
+    """
+    _FOLLOWED[kind] = Followed(recognise, quantities, labelled)
+    return _FOLLOWED[kind]
+
+
+def followed_of(idata: "xr.DataTree") -> Followed | None:
+    """Return what is followed in a result: of the first kind that recognises it, or None."""
+    return next((kind for kind in _FOLLOWED.values() if kind.recognise(idata)), None)
+
+
 def readers() -> tuple[Reader, ...]:
     """Return all readers, in the order in which they are asked."""
     return tuple(_READERS)
@@ -90,4 +154,5 @@ def reader_of(idata: "xr.DataTree") -> Reader | None:
 
 def variables(idata: "xr.DataTree", group: str = "posterior") -> set[str]:
     """Names of the variables in a group of a result, none if there is no such group."""
-    return {str(name) for name in idata[group].data_vars} if group in idata.children else set()
+    children = getattr(idata, "children", ())
+    return {str(name) for name in idata[group].data_vars} if group in children else set()

@@ -2,11 +2,9 @@
 
 import math
 
-import numpy as np
-
 from bayesstruct.core.jit import kernel
 
-__all__ = ["LOG_2PI", "SQRT_HALF", "log_normal_cdf", "slab_log_odds"]
+__all__ = ["LOG_2PI", "SQRT_HALF", "log_normal_cdf"]
 
 SQRT_HALF = math.sqrt(0.5)
 
@@ -22,20 +20,3 @@ def log_normal_cdf(x):
     r = 1.0 / (x * x)
     series = 1.0 - r * (1.0 - 3.0 * r * (1.0 - 5.0 * r * (1.0 - 7.0 * r)))
     return -0.5 * x * x - math.log(-x) - 0.5 * LOG_2PI + math.log(series)
-
-
-def slab_log_odds(value, prior_log_odds, spike, slab):
-    """Log odds that a number is from the slab and not from the spike, both centred normals.
-
-    For numbers, NumPy arrays and tensors; Numba compiles it.
-
-    Parameters
-    ----------
-    value : float or array_like
-    prior_log_odds : float or array_like
-        Minus and plus infinity exclude one of the two.
-    spike, slab : float
-        Standard deviations.
-    """
-    fit = 0.5 * value * value * (1.0 / (spike * spike) - 1.0 / (slab * slab))
-    return prior_log_odds + fit + np.log(spike / slab)

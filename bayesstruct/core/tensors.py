@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
 __all__ = [
+    "as_drawn",
     "as_float",
     "as_square",
     "constant_value",
@@ -107,3 +109,9 @@ def is_beta(value: Any) -> bool:
     """Whether a value is an unregistered beta distribution, as in ``pm.Beta.dist(1, 1)``."""
     owner = getattr(value, "owner", None)
     return owner is not None and isinstance(owner.op, BetaRV)
+
+
+def as_drawn(value: "TensorVariable", rv: "TensorVariable", size: Any) -> "TensorVariable":
+    """Return the value of one draw with the shape of a random variable; for ``support_point``."""
+    value = value.astype(rv.dtype)
+    return value if rv_size_is_none(size) else pt.zeros(rv.shape, dtype=rv.dtype) + value

@@ -1,20 +1,8 @@
-"""Tables: validation, reading from files, and the data sets that come with the package."""
+"""Tables: validation, reading from files, and the data sets that come with the package.
 
-from bayesstruct.data.datasets import datasets, load_dataset, load_network, networks
-from bayesstruct.data.edge_priors import StochasticBlock
-from bayesstruct.data.reading import read_table
-from bayesstruct.data.states import StateTable
-from bayesstruct.data.table import Table, TableError, TableWarning
+Everything is loaded when it is first used, so that the command line can check a file at once.
+"""
 
-__all__ = [
-    "StateTable",
-    "StochasticBlock",
-    "Table",
-    "TableError",
-    "TableWarning",
-    "datasets",
-    "load_dataset",
-    "load_network",
-    "networks",
-    "read_table",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -46,12 +46,12 @@ ROUNDING = 1e-12
 #: Expected number of equal pairs of unrelated columns below which equal columns are copies.
 BY_CHANCE = 1e-6
 
+#: Way out for a table that is not continuous, unless the model knows a better one.
+DISCRETE = "a model for discrete variables"
 _REFUSALS = {
     "text": "text (for example {example!r}): leave missing values empty, convert text that is "
-    "numeric with pandas.to_numeric, otherwise leave the column out or use a model for discrete "
-    "variables",
-    "category": "categories (for example {example!r}): leave them out, or use a model for discrete "
-    "variables",
+    "numeric with pandas.to_numeric, otherwise leave the column out or use {discrete}",
+    "category": "categories (for example {example!r}): leave them out, or use {discrete}",
     "date": "dates or times (for example {example}): convert them to numbers, such as days since "
     "the first date, or leave them out",
     "complex": "complex numbers (for example {example}): use the real and imaginary parts, or the "
@@ -106,15 +106,15 @@ def _ambiguous_pairs(names: list[str]) -> list[str]:
     ]
 
 
-def value_problems(intake: Intake) -> list[str]:
-    """List what is wrong with the values of a table."""
+def value_problems(intake: Intake, discrete: str = DISCRETE) -> list[str]:
+    """List what is wrong with the values of a table; `discrete` can be used for columns that are not numbers."""
     numeric = np.ones(len(intake.names), dtype=bool)
     problems = []
     for kind, columns in intake.refused.items():
         positions = [j for j, _ in columns]
         numeric[positions] = False
         verb = "holds" if len(columns) == 1 else "hold"
-        what = _REFUSALS[kind].format(example=columns[0][1])
+        what = _REFUSALS[kind].format(example=columns[0][1], discrete=discrete)
         problems.append(f"{column_list([intake.names[j] for j in positions])} {verb} {what}")
     names = [name for name, kept in zip(intake.names, numeric, strict=True) if kept]
     values = intake.values[:, numeric]
@@ -145,9 +145,9 @@ def levels_problems(intake: Intake) -> list[str]:
     ]
 
 
-def remarks(names: list[str], values: np.ndarray) -> list[str]:
+def remarks(names: list[str], values: np.ndarray, discrete: str = DISCRETE) -> list[str]:
     """List properties of a valid table that may not be intended."""
-    return _missing(names, values) + _binary(names, values) + _collinear(names, values)
+    return _missing(names, values) + _binary(names, values, discrete) + _collinear(names, values)
 
 
 def _infinite(names: list[str], values: np.ndarray) -> list[str]:
@@ -307,15 +307,12 @@ def _missing(names: list[str], values: np.ndarray) -> list[str]:
     ]
 
 
-def _binary(names: list[str], values: np.ndarray) -> list[str]:
+def _binary(names: list[str], values: np.ndarray, discrete: str) -> list[str]:
     binary = (np.isnan(values) | (values == 0) | (values == 1)).all(axis=0)
     if not binary.any():
         return []
     columns = column_list([names[j] for j in np.flatnonzero(binary)])
-    return [
-        f"{columns}: binary (0 and 1 only), treated as continuous here; consider a model for "
-        "discrete variables"
-    ]
+    return [f"{columns}: binary (0 and 1 only), treated as continuous here; consider {discrete}"]
 
 
 def dependent_columns(names: list[str], values: np.ndarray) -> list[str]:

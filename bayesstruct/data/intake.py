@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.errors import TableError
-from bayesstruct.data.names import label_text
+from bayesstruct.data.names import label_text, reads_as_number
 
 #: DataFrame of pandas, polars or another library, or anything that NumPy makes a matrix of.
 TableLike = Any
 
-__all__ = ["Intake", "read_columns", "reads_as_number"]
+__all__ = ["Intake", "read_columns"]
 
 _ACCEPTED = (
     "a pandas or polars DataFrame, a two-dimensional NumPy array or xarray DataArray, "
@@ -198,15 +198,6 @@ def _number(value) -> float:
 
 def _is_word(value) -> bool:
     return isinstance(value, str) and not reads_as_number(value)
-
-
-def reads_as_number(text: str) -> bool:
-    """Whether a text can be read as a number, with a decimal point or comma."""
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def _first(items):

@@ -1,10 +1,10 @@
-"""Names of columns as text, and messages for unknown names."""
+"""Names of columns as text, texts that are numbers, and messages for unknown names."""
 
 import difflib
 
 from collections.abc import Iterable
 
-__all__ = ["label_text", "nearest"]
+__all__ = ["label_text", "nearest", "reads_as_number"]
 
 
 def label_text(label: object) -> str:
@@ -31,3 +31,12 @@ def nearest(kind: str, name: object, known: Iterable[str]) -> str:
     hint = f"did you mean {near[0]!r}? " if near else ""
     text = f"unknown {kind} {name!r}; {hint}There are: {', '.join(known)}"
     return text if near else text.replace("; There", "; there")
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text can be read as a number, with a decimal point or comma."""
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

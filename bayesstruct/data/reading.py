@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesstruct.data.errors import TableError, column_list, listing, warn
-from bayesstruct.data.intake import reads_as_number
+from bayesstruct.data.names import reads_as_number
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["read_table"]
+__all__ = ["check_file", "read_table"]
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _PARQUET = (".parquet", ".pq")
@@ -64,13 +64,20 @@ def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFram
     [26.4, 35.9]
     """
     path = Path(path)
-    _check_path(path)
+    check_file(path)
     if path.suffix.lower() in _PARQUET:
         return _read_parquet(path)
     return _read_text(_decode(path, encoding), path)
 
 
-def _check_path(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Refuse a path that cannot be a table, without reading it.
+
+    Raises
+    ------
+    TableError
+        If the file does not exist, is a folder, is of a kind that is not supported, or has no bytes.
+    """
     if path.is_dir():
         raise TableError(f"{path} is a folder: give the path of a file in it.")
     if not path.exists():
@@ -147,8 +154,8 @@ def _read_text(text: str, path: Path) -> "pandas.DataFrame":
         raise TableError(f"{path} is empty: it has blank lines only. Export it again.")
     delimiter = _delimiter(lines, path)
     header, labelled = _check_lines(text, delimiter, path)
-    frame = _parse(text, delimiter, ["", *header] if labelled else header)
     _check_header(header, path)
+    frame = _parse(text, delimiter, ["", *header] if labelled else header)
     return _set_index(frame, path)
 
 

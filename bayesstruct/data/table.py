@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesstruct.data.checks import (
     ARROW,
+    DISCRETE,
     SEPARATOR,
     duplicates,
     equal_states,
@@ -103,7 +104,9 @@ class Table(NamedColumns):
     scale: np.ndarray
 
     @classmethod
-    def continuous(cls, data: Any, *, standardize: bool = True) -> "Table":
+    def continuous(
+        cls, data: Any, *, standardize: bool = True, discrete: str = DISCRETE
+    ) -> "Table":
         """Check a table of continuous variables.
 
         Parameters
@@ -118,6 +121,8 @@ class Table(NamedColumns):
             Store the mean and standard deviation of the observed values of each column, so
             that :attr:`standardized` has mean 0 and standard deviation 1. The columns may then be
             in any units.
+        discrete : str, optional
+            What messages recommend for columns that are not continuous.
 
         Returns
         -------
@@ -149,8 +154,9 @@ class Table(NamedColumns):
         """
         intake = read_columns(data, max_columns())
         raise_problems(shape_problems(intake))
-        raise_problems([*value_problems(intake), *duplicates(intake.names, intake.values)])
-        for remark in remarks(intake.names, intake.values):
+        problems = value_problems(intake, discrete)
+        raise_problems([*problems, *duplicates(intake.names, intake.values)])
+        for remark in remarks(intake.names, intake.values, discrete):
             warn(remark)
         location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
         for array in (intake.values, location, scale):

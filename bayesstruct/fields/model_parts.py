@@ -8,7 +8,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.missing import MissingMask, MissingStates
+from bayesstruct.core.missing import MissingMask
+from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import is_number

@@ -1,4 +1,4 @@
-"""Intervals, order and notes of tables of edges and arcs."""
+"""Intervals, order, notes and displays of tables of edges and arcs."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,17 @@ from bayesstruct.data.arguments import probability
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["bound_note", "interval_probability", "most_probable_first"]
+__all__ = [
+    "LARGEST",
+    "bayes_factor_text",
+    "bayes_factor_texts",
+    "bound_note",
+    "interval_probability",
+    "most_probable_first",
+]
+
+#: Bayes factors are shown up to 10 to this power: larger ones depend on the shape of the prior.
+LARGEST = 6
 
 
 def interval_probability(ci_prob: float | None = None) -> float:
@@ -47,6 +57,50 @@ def most_probable_first(
     size = np.abs(table["mean"]) if "mean" in table else np.zeros(len(table))
     order = np.lexsort((-size, -table["probability"]))
     return table.iloc[order].reset_index(drop=True), np.flatnonzero(bound[order]).tolist()
+
+
+def bayes_factor_text(value: float, bound: bool) -> str:
+    """Write a Bayes factor for readers, with a mark if it is a bound.
+
+    Parameters
+    ----------
+    value : float
+        NaN where there were no odds that the data could change.
+    bound : bool
+        Whether the draws cannot tell the probability from 0 or 1.
+
+    Returns
+    -------
+    str
+        A number from 1e-6 to 1e6, the value or a bound of it: beyond them a Bayes factor depends on the shape
+        of the prior.
+
+    Examples
+    --------
+    >>> (
+    ...     bayes_factor_text(1e304, False),
+    ...     bayes_factor_text(400.0, True),
+    ...     bayes_factor_text(0.5, False),
+    ... )
+    ('> 1e6', '> 400', '0.5')
+    """
+    if np.isnan(value):
+        return "not tested"
+    if value > 10.0**LARGEST:
+        return f"> 1e{LARGEST}"
+    if value < 10.0**-LARGEST:
+        return f"< 1e-{LARGEST}"
+    text = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    return f"{'>' if value > 1 else '<'} {text}" if bound else text
+
+
+def bayes_factor_texts(table: "pd.DataFrame") -> list[str]:
+    """Write the Bayes factors of a table of edges or arcs, in the order of its rows."""
+    bounds = set(table.attrs.get("bayes_factor_bounds", ()))
+    return [
+        bayes_factor_text(value, row in bounds)
+        for row, value in zip(table.index, table["bayes_factor"], strict=True)
+    ]
 
 
 def bound_note(bounds: list[int]) -> list[str]:

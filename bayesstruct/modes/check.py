@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.features.reading.quantities import feature_quantities, has_features, unlabelled
+from bayesstruct.core.families import import_chapters
+from bayesstruct.core.readers import followed_of
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import MIN_DRAWS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
@@ -14,11 +15,15 @@ from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pandas as pd
     import xarray as xr
 
 
 __all__ = ["Check", "Row", "check"]
+
+import_chapters("reading")  # which register what is followed
 
 MAX_R_HAT = 1.01
 #: Share of runs whose independent draws may exceed the limit of R-hat that is set for noise.
@@ -115,8 +120,8 @@ def check(idata: "xr.DataTree") -> Check:
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of a bayesstruct graph model, of a Bayesian network, of a neighbourhood model or of a
-        latent-feature model.
+        Result of any model of :mod:`bayesstruct.models`, or of a model with distributions of this package that has
+        the same variables.
 
     Returns
     -------
@@ -125,9 +130,9 @@ def check(idata: "xr.DataTree") -> Check:
         number of edges (arcs); the distance to the median graph; the edge (arc) whose probability
         has the largest Monte Carlo error; the weight with the worst diagnostics; the worst entry of each
         other variable; the probability of parents outside of the candidates, and divergences, if the
-        sampler reports them. Columns of latent features have no names: their rows are quantities that do
-        not depend on the order of the columns, such as the number of features, of a row, and in common
-        to two rows, and fitted values.
+        sampler reports them. Latent features and clusters have no names: their rows are quantities that do
+        not depend on their order, such as the number of features, of a row, and in common to two rows, and
+        fitted values; the number of clusters, and the size and the parameters of the cluster of a row.
 
     Raises
     ------
@@ -169,18 +174,11 @@ def check(idata: "xr.DataTree") -> Check:
     >>> result = check(idata)  # doctest: +SKIP
     >>> assert result.ok, result  # doctest: +SKIP
     """
-    if has_features(idata):
+    if (followed := followed_of(idata)) is not None:
         draws = idata["posterior"].to_dataset()
-        return Check(
-            [
-                *(_variable_row(name, values) for name, values in feature_quantities(draws)),
-                *(
-                    _variable_row(name, values)
-                    for name, values in _parameters(unlabelled(draws), ())
-                ),
-                *_divergences(idata),
-            ]
-        )
+        given = _parameters(draws, followed.labelled(draws))
+        rows = [_variable_row(*one) for one in (*followed.quantities(draws), *given)]
+        return Check([*rows, *_divergences(idata)])
     posterior = read(idata)
     what, known = posterior.line, _repeated(posterior)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()
@@ -202,7 +200,7 @@ def _repeated(posterior) -> tuple[str, ...]:
     return _OTHER_FORMS if isinstance(posterior, DagPosterior) else _REPEATED
 
 
-def _parameters(draws: "xr.Dataset", known: tuple[str, ...]):
+def _parameters(draws: "xr.Dataset", known: "Collection[str]"):
     """Yield every other variable that was sampled; of the precision only what weights leave out."""
     for name, values in draws.data_vars.items():
         if name in known or not {*SAMPLE_DIMS} <= {*values.dims}:

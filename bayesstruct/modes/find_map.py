@@ -26,7 +26,7 @@ def find_MAP(
     """Find the posterior mode with the solvers of this package.
 
     Each family of models has solvers of its own, listed below. A model that none of them serves is
-    handed to ``pm.find_MAP``, with a note in the log.
+    handed to ``pm.find_MAP``, with a note in the log, if all its variables are continuous.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def find_MAP(
     Raises
     ------
     ValueError
-        For a structure whose posterior has no mode, or one that no solver finds, with the reason and
-        the remedy.
+        For a structure whose posterior has no mode, or one that no solver finds, and for other discrete
+        variables in a model that no solver serves, with the reason and the remedy.
 
     Warns
     -----
@@ -83,13 +83,29 @@ def find_MAP(
             mode = solver.solve(model, part, tol, max_rounds)
             _warn_unless_converged(mode)
             return _natural(model, mode.point)
-    nothing = "the model has no structure whose mode a solver of bayesstruct knows"
+    why = "; ".join(reasons) or (
+        "the model has no structure whose mode a solver of bayesstruct knows"
+    )
+    _refuse_discrete(model, why)
     _log.warning(
-        "find_MAP: %s. Using pm.find_MAP, a general optimiser: slower, on the continuous variables "
-        "only, and the result is not checked for optimality.",
-        "; ".join(reasons) or nothing,
+        "find_MAP: %s. Using pm.find_MAP, a general optimiser: slower, and the result is not checked "
+        "for optimality.",
+        why,
     )
     return _pymc_mode(model)
+
+
+def _refuse_discrete(model, why: str) -> None:
+    """Raise for discrete variables, which a general optimiser would leave where they start."""
+    names = [repr(value.name) for value in model.discrete_value_vars]
+    if not names:
+        return
+    raise ValueError(
+        f"find_MAP finds no mode of {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} discrete: "
+        f"{why}, and a general optimiser moves continuous variables only. Sample instead (pm.sample()) and "
+        "read the draws, from bs.summary(idata) on. Or take a structure or a prior whose mode is known: "
+        "help(bs.find_MAP) lists them."
+    )
 
 
 def _described() -> str:

@@ -10,6 +10,7 @@ import bayesstruct.graphs.edge_tables  # noqa: F401  the tables of graphs, from 
 
 from bayesstruct.core.families import import_chapters
 from bayesstruct.core.readers import reader_of, readers, variables
+from bayesstruct.graphs.summaries import bayes_factor_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ class Summary:
         import pandas as pd
 
         with pd.option_context("display.max_columns", None, "display.width", 120):
-            text = repr(self.table)
+            text = repr(self._shown())
         return "\n\n".join([self._headline(), text, *self._notes(), self._others()])
 
     def _repr_html_(self):
@@ -52,9 +53,15 @@ class Summary:
 
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return (
-            f"<p><b>{escape(self._headline())}</b></p>{self.table.to_html(max_rows=20)}{notes}"
+            f"<p><b>{escape(self._headline())}</b></p>{self._shown().to_html(max_rows=20)}{notes}"
             f"<p>{escape(self._others())}</p>"
         )
+
+    def _shown(self) -> "pd.DataFrame":
+        """Return the table with Bayes factors as text, in which bounds are marked."""
+        if "bayes_factor" not in self.table:
+            return self.table
+        return self.table.assign(bayes_factor=bayes_factor_texts(self.table))
 
     def _headline(self) -> str:
         return f"Draws of {self.kind}: bs.{self.reader}(idata)"
@@ -81,7 +88,8 @@ def summary(idata: "xr.DataTree", **options) -> Summary:
     Returns
     -------
     Summary
-        Prints as the table with its notes and the names of the other readers; ``.table`` is the DataFrame,
+        Prints as the table, in which bounds of Bayes factors are marked as in "> 1e6", with its notes and the
+        names of the other readers; ``.table`` is the DataFrame,
         ``.reader`` the name of the function that made it, ``.others`` the names of the other readers. The
         table is that of
 

@@ -15,8 +15,9 @@ from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.draws import SeededDraw, seed_from
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.recognition import claim
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tensors import as_drawn, as_float
 from bayesstruct.data.arguments import whole_number
+from bayesstruct.features.ops.columns import is_used
 
 __all__ = [
     "BehaviourScales",
@@ -31,7 +32,7 @@ _TINY = 1e-300
 
 
 def _used(feature):
-    return pt.gt(feature.sum(axis=-2), 0)[..., None]
+    return is_used(feature)[..., None]
 
 
 class BehaviourScalesRV(GraphRV):
@@ -196,7 +197,7 @@ class BehaviourTransitions(Continuous):
 
     def support_point(rv, size, feature, *_):
         """Return even probabilities."""
-        return pt.zeros(rv.shape) + _normalised(_pairs(feature))
+        return as_drawn(_normalised(_pairs(feature)), rv, size)
 
 
 @_logprob.register(BehaviourTransitionsRV)

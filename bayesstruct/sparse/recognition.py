@@ -191,16 +191,16 @@ def _product(tensor, w):
         return left if known else None
     op = None if tensor.owner is None or tensor.type.ndim != 1 else tensor.owner.op
     if isinstance(op, Sum) and op.axis == (1,):
-        pairs = _sum_of_products(tensor.owner.inputs[0], w)
+        pairs = _sum_of_products(tensor.owner.inputs[0])
     elif isinstance(op, DimShuffle) and op.is_squeeze:
-        pairs = _matrix_product(tensor.owner.inputs[0], w)
+        pairs = _matrix_product(tensor.owner.inputs[0])
     else:
         return None
     designs = [x for x, vector in pairs if vector is w and not depends_on([x], w)]
     return designs[0] if designs else None
 
 
-def _sum_of_products(inner, w):
+def _sum_of_products(inner):
     """Pairs (X, vector) that ``inner``, with elements ``x_ij v_j``, can be read as."""
     if not is_elemwise(inner, Mul) or len(inner.owner.inputs) != 2:
         return []
@@ -210,7 +210,7 @@ def _sum_of_products(inner, w):
     return [(x, v) for x, v in pairs if x.type.ndim == 2 and not x.type.broadcastable[1]]
 
 
-def _matrix_product(inner, w):
+def _matrix_product(inner):
     """Pairs (X, vector) that ``inner``, a product with a row or a column, can be read as."""
     left, right = _factors(inner)
     if left is None:

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 import bayesstruct as bs
 
+from bayesstruct.app import compile as cli_compile
 from bayesstruct.app import folder as cli_folder
 from bayesstruct.app import learn as cli_learn
 from bayesstruct.app import report
@@ -28,6 +29,8 @@ from bayesstruct.app.cli import app
 from bayesstruct.app.folder import RESULTS
 from bayesstruct.app.report_correlations import check_correlations
 from bayesstruct.app.report_page import edge_rows
+from bayesstruct.core.jit import cache_folder
+from bayesstruct.models.catalogue import MODELS
 from bayesstruct.precision.reading.predictive import correlations
 from bayesstruct.runs.checkpoint import iteration_of
 
@@ -75,10 +78,26 @@ def test_all_results_are_written_and_agree(run):
         assert dict(idata["posterior"]["edge"].sizes) == {"chain": 2, "draw": 60, "pair": 6}
         edges = bs.edge_table(idata)
         graph = bs.median_graph(idata)
-    pd.testing.assert_frame_equal(pd.read_csv(folder / "edges.csv"), edges)
+    written = pd.read_csv(folder / "edges.csv")
+    assert written["bayes_factor_shown"][0].startswith("> ")
+    pd.testing.assert_frame_equal(written.drop(columns="bayes_factor_shown"), edges)
     assert nx.utils.edges_equal(nx.read_graphml(folder / "graph.graphml").edges, graph.edges)
     assert (folder / "graph.png").read_bytes().startswith(b"\x89PNG")
     assert edges.loc[0, ["source", "target"]].tolist() == ["a", "b"]
+
+
+@pytest.mark.chain
+def test_a_saved_result_is_read_without_pymc(run):
+    program = (
+        "import sys\nimport xarray as xr\nimport bayesstruct as bs\n"
+        f"idata = xr.open_datatree({str(run[0] / 'posterior.nc')!r}, engine='h5netcdf')\n"
+        "bs.summary(idata), bs.edge_table(idata), bs.check(idata), bs.median_graph(idata)\n"
+        "print({'pymc', 'pytensor', 'numba'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "set()"
 
 
 @pytest.mark.chain
@@ -156,6 +175,14 @@ def test_bayes_factors_are_written_with_their_bounds(factor, bound, text):
     assert edge_rows(edges, 1)[0][2] == text
 
 
+def test_the_table_on_disk_marks_what_the_report_marks():
+    edges = pd.DataFrame({"bayes_factor": [1e304, 400.0, 0.5], "mean": 0.1})
+    edges.attrs["bayes_factor_bounds"] = [1]
+    written = report._marked(edges)
+    assert list(written) == ["bayes_factor", "bayes_factor_shown", "mean"]
+    assert written["bayes_factor_shown"].tolist() == ["> 1e6", "> 400", "0.5"]
+
+
 @pytest.mark.chain
 def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
     folder, _ = run
@@ -167,7 +194,10 @@ def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
     report.write(tmp_path, job, idata)
     text = (tmp_path / "report.md").read_text()
     assert "1 fixed beforehand" in text
-    assert "*not tested* (empty in `edges.csv`): the edge was required or forbidden" in text
+    assert (
+        "*not tested* (`bayes_factor` is empty in `edges.csv`): the edge was required or forbidden"
+        in text
+    )
 
 
 @pytest.mark.chain
@@ -186,6 +216,50 @@ def test_all_models_are_listed_with_those_that_learn_runs():
     assert all(model.name in result.stdout for model in bs.models.catalogue())
     assert "yes" in result.stdout
     assert "Python only" in result.stdout
+
+
+def test_compile_says_how_long_each_model_took_and_where_its_code_is(monkeypatch):
+    monkeypatch.setattr(cli_compile, "compile_model", lambda name: 2.5)
+    result = command("compile", "ising", "dp_glm", "ising")
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[:2] == [["ising", "2.5", "s"], ["dp_glm", "2.5", "s"]]
+    assert [line[3:] for line in lines[2:]] == [
+        ["Numba:", str(cache_folder())],
+        ["PyTensor:", str(pytensor.config.base_compiledir)],
+    ]
+    everything = command("compile").stdout
+    assert [*MODELS] == [line.split()[0] for line in everything.splitlines()[:-2]]
+
+
+def test_compile_goes_on_after_a_model_that_fails(monkeypatch):
+    def fail(name):
+        if name == "ising":
+            raise RuntimeError("no compiler")
+        return 1.0
+
+    monkeypatch.setattr(cli_compile, "compile_model", fail)
+    result = command("compile", "ising", "dp_glm")
+    assert_one_line(result, "ising: RuntimeError: no compiler", status=1)
+    assert "dp_glm" in result.stdout
+
+
+def test_compile_makes_all_first_calls_of_a_model_with_each_prior(monkeypatch, caplog):
+    called = []
+    for name in ("sample", "sample_posterior_predictive", "compute_log_likelihood"):
+        function = getattr(pm, name)
+        monkeypatch.setattr(
+            pm, name, lambda *a, f=function, n=name, **k: (called.append(n), f(*a, **k))[1]
+        )
+    result = command("compile", "gaussian_graphical", "--no-progress")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    assert called == ["sample", "sample_posterior_predictive", "compute_log_likelihood"] * 2
+    assert not caplog.records
+
+
+def test_compile_knows_its_models():
+    assert_one_line(command("compile", "isnig"), "unknown model", "'ising'", "There are: gaussian")
 
 
 def test_version():
@@ -433,6 +507,14 @@ def test_an_end_in_common_does_not_make_files_near(table, tmp_path):
     assert_one_line(far, "y.csv does not exist", "Check the name")
     near = command("learn", tmp_path / "cells2024.tsv", "--out", tmp_path / "out")
     assert_one_line(near, "Did you mean 'Cells_2024.csv'?")
+
+
+def test_without_arguments_the_help_is_shown():
+    result = command()
+    assert result.exit_code == 2
+    assert "Usage: bayesstruct" in result.output or "Usage: root" in result.output
+    assert "learn" in result.output
+    assert "Error" not in result.output
 
 
 def test_an_unknown_command_is_one_line():

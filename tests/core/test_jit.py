@@ -5,6 +5,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 
 from pathlib import Path
 
@@ -14,31 +15,44 @@ from numba.core import caching
 
 import bayesstruct
 
-from bayesstruct.core import jit
+from bayesstruct.core import cache_folders, jit
 
 PACKAGE = Path(bayesstruct.__file__).parent
+
+
+def copied(folder):
+    """A copy of the package in a folder, with three functions that call one another."""
+    shutil.copytree(PACKAGE, folder / "bayesstruct", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder / "bayesstruct"
+
+
+def write_functions(package, deepest=1):
+    """Write a function that calls one that calls another, each in a file of its own."""
+    for name, text in (("caller", CALLER), ("callee", MIDDLE), ("depth", DEEPEST.format(deepest))):
+        (package / "core" / f"{name}.py").write_text(text)
+
+
+def run_with(package, program, **variables):
+    """Run a program with a copy of the package in a fresh process."""
+    site = next(path for path in sys.path if path.endswith("site-packages"))
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"},
+        # -S leaves out the installed package, which would be found by its import hook.
+        "PYTHONPATH": os.pathsep.join([str(package.parent), site]),
+        **{name: str(value) for name, value in variables.items()},
+    }
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        check=True, capture_output=True, text=True, cwd=package.parent, env=environment,
+    )  # fmt: skip
+    return done.stdout.strip()
 
 
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the package, and a function that runs a program with it in a fresh process."""
-    shutil.copytree(PACKAGE, tmp_path / "bayesstruct", ignore=shutil.ignore_patterns("__pycache__"))
-    site = next(path for path in sys.path if path.endswith("site-packages"))
-    environment = {
-        **os.environ,
-        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),
-        # -S leaves out the installed package, which would be found by its import hook.
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), site]),
-    }
-
-    def run(program):
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", program],
-            check=True, capture_output=True, text=True, cwd=tmp_path, env=environment,
-        )  # fmt: skip
-        return done.stdout.strip()
-
-    return tmp_path / "bayesstruct", run
+    package = copied(tmp_path)
+    return package, lambda program: run_with(package, program, NUMBA_CACHE_DIR=tmp_path / "numba")
 
 
 CALLER = """
@@ -73,9 +87,7 @@ print(value(), sum(value.stats.cache_hits.values()), sum(value.stats.cache_misse
 @pytest.mark.chain
 def test_an_edit_of_a_called_function_reaches_its_callers(copy):
     package, run = copy
-    (package / "core" / "caller.py").write_text(CALLER)
-    (package / "core" / "callee.py").write_text(MIDDLE)
-    (package / "core" / "depth.py").write_text(DEEPEST.format(1))
+    write_functions(package)
     assert run(REPORT) == "11 0 1"
     assert run(REPORT) == "11 1 0"  # from disk
     (package / "core" / "depth.py").write_text(DEEPEST.format(2))
@@ -100,8 +112,7 @@ def test_numba_alone_would_run_the_old_code(copy):
 @pytest.mark.chain
 def test_a_package_that_is_reached_through_a_link_is_followed_too(copy, tmp_path):
     package, run = copy
-    for name, text in (("caller", CALLER), ("callee", MIDDLE), ("depth", DEEPEST.format(1))):
-        (package / "core" / f"{name}.py").write_text(text)
+    write_functions(package)
     (tmp_path / "link").symlink_to(package.parent, target_is_directory=True)
     program = f"import sys; sys.path.insert(0, {str(tmp_path / 'link')!r})\n{REPORT}"
     assert run(program) == "11 0 1"
@@ -112,8 +123,7 @@ def test_a_package_that_is_reached_through_a_link_is_followed_too(copy, tmp_path
 @pytest.mark.chain
 def test_code_is_stored_under_the_sources_that_it_was_compiled_from(copy):
     package, run = copy
-    for name, text in (("caller", CALLER), ("callee", MIDDLE), ("depth", DEEPEST.format(1))):
-        (package / "core" / f"{name}.py").write_text(text)
+    write_functions(package)
     # As when the package is updated while a notebook is open: the old function is in memory.
     edit = f"open({str(package / 'core' / 'depth.py')!r}, 'w').write({DEEPEST.format(2)!r})"
     assert run(f"import bayesstruct.core.callee\n{edit}\n{REPORT}") == "11 0 1"
@@ -208,3 +218,78 @@ def test_machine_code_for_a_class_that_was_renamed_is_made_anew(tmp_path):
     for data, known in [(pickle.dumps((b"mark", {"a": "b"})), {"a": "b"}), (renamed, {})]:
         (tmp_path / "sweep.nbi").write_bytes(pickle.dumps(index._version) + data)
         assert index._load_index() == known
+
+
+# ---- one cache for all copies of the package ---------------------------------------------------
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two copies of the package, and a function that runs programs with a cache folder of a user."""
+    one, other = (copied(tmp_path / name) for name in ("one", "other"))
+    # Linux looks at the second, macOS and Windows at the others.
+    home = dict.fromkeys(
+        ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE"), tmp_path / "home"
+    )
+    return one, other, lambda package, program: run_with(package, program, **home)
+
+
+FOLDER = "\nfrom bayesstruct.core.jit import cache_folder; print(cache_folder())"
+
+
+def test_copies_with_the_same_sources_share_their_code(two, tmp_path):
+    one, other, run = two
+    write_functions(one)
+    write_functions(other)
+    said, folder = run(one, REPORT + FOLDER).splitlines()
+    assert said == "11 0 1"
+    assert Path(folder).is_relative_to(tmp_path / "home")
+    assert run(other, REPORT) == "11 1 0"
+    assert [*one.rglob("*.nbi"), *other.rglob("*.nbi")] == []  # nothing beside the sources
+    assert [*Path(folder).glob("core.caller-*/caller.value-*.nbc")] != []
+
+
+def test_copies_with_other_sources_do_not_disturb_one_another(two):
+    one, other, run = two
+    write_functions(one)
+    write_functions(other, deepest=2)
+    for said in ("0 1", "1 0"):  # both are still there after the other has been stored
+        assert run(one, REPORT) == f"11 {said}"
+        assert run(other, REPORT) == f"21 {said}"
+
+
+def test_without_a_cache_folder_the_code_is_beside_its_source(two, tmp_path):
+    one, _, run = two
+    write_functions(one)
+    (tmp_path / "home").write_text("no folder can be made in a file")
+    said, folder = run(one, REPORT + FOLDER).splitlines()
+    assert said == "11 0 1"
+    assert Path(folder) == one.resolve()
+    assert run(one, REPORT) == "11 1 0"
+    assert [*one.glob("core/__pycache__/caller.value-*.nbc")] != []
+
+
+def test_code_that_is_not_used_is_removed_when_new_code_is_stored(two):
+    one, _, run = two
+    write_functions(one)
+    folder = Path(run(one, REPORT + FOLDER).splitlines()[1])
+    used, unused = folder / "used-0", folder.with_name("another-version") / "unused-0"
+    long_ago = time.time() - 86_400 * (cache_folders.UNUSED_DAYS + 1)
+    for path in (used, unused):
+        path.mkdir(parents=True)
+        (path / "code.nbc").touch()
+    os.utime(unused, (long_ago, long_ago))
+    assert run(one, REPORT) == "11 1 0"
+    assert unused.exists()  # nothing new was stored
+    write_functions(one, deepest=2)
+    assert run(one, REPORT) == "21 0 1"
+    assert not unused.exists()
+    assert (used / "code.nbc").exists()
+
+
+def test_the_use_of_code_is_noted(tmp_path):
+    old = time.time() - 86_400 * (cache_folders.UNUSED_DAYS - 1)
+    os.utime(tmp_path, (old, old))
+    cache_folders.note_use(tmp_path)
+    assert time.time() - tmp_path.stat().st_mtime < 86_400
+    cache_folders.note_use(tmp_path / "removed meanwhile")

@@ -6,7 +6,7 @@ import pytest
 
 from scipy import stats
 
-from bayesstruct.core.special import slab_log_odds
+from bayesstruct.core.odds import slab_log_odds
 from bayesstruct.precision.kernels.odds import edge_log_odds
 
 SPIKE, SLAB = 0.05, 1.3

@@ -218,6 +218,17 @@ def test_bad_tables():
         assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
+@pytest.mark.parametrize("score", ["bge", "gaussian"])
+def test_a_discrete_table_is_told_which_score_it_needs(score):
+    states = pd.DataFrame({"a": list("xyxyxx"), "b": list("yyxyxy")})
+    with pytest.raises(TableError, match='or use score="bdeu", for which all columns are discrete'):
+        bayesian_network(states, score=score)
+    numbers = np.random.default_rng(0).normal(size=(20, 2))
+    numbers[:, 0] = numbers[:, 0] > 0
+    with pytest.warns(TableWarning, match='consider score="bdeu"'):
+        bayesian_network(numbers, score=score)
+
+
 @pytest.mark.chain
 def test_missing_values_are_imputed():
     data, rng = normal_table(120), np.random.default_rng(5)

@@ -13,6 +13,7 @@ import pytest
 import bayesstruct as bs
 
 from bayesstruct.models.catalogue import MODELS
+from bayesstruct.models.examples import EXAMPLES, example
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +42,20 @@ def test_the_table_of_the_readme_and_the_stub_are_current(lists):
 
 def test_every_file_of_models_is_in_the_catalogue():
     files = {path.stem for path in (ROOT / "models").glob("*.py")}
-    assert files - {"__init__", "catalogue"} == {*MODELS}
+    assert files - {"__init__", "catalogue", "examples"} == {*MODELS}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_has_an_example_that_fits_each_of_its_priors(name, rng):
+    for prior in MODELS[name].priors or (None,):
+        table, options = example(name, rng)
+        chosen = {} if prior is None else {"prior": prior}
+        model = getattr(bs.models, name)(table, **options, **chosen)
+        assert model.observed_RVs or model.potentials
+
+
+def test_there_are_no_other_examples():
+    assert [*EXAMPLES] == [*MODELS]
 
 
 def test_the_exports_are_those_of_the_catalogue():

@@ -86,14 +86,36 @@ def test_a_model_without_a_known_prior_goes_to_pymc(caplog):
 
 def test_what_keeps_the_solver_away_is_said_in_a_sentence(caplog, monkeypatch):
     monkeypatch.setattr(pm, "find_MAP", lambda **kwargs: {})
-    with bs.models.gaussian_graphical(rows()) as model:
-        pm.Normal("y", model["edge"].sum(), 1.0, observed=3.0)
+    with bs.models.gaussian_graphical(rows(), prior="laplace") as model:
+        pm.Normal("y", model["precision"].sum(), 1.0, observed=3.0)
     with caplog.at_level(logging.WARNING, logger="bayesstruct"):
         bs.find_MAP(model)
     assert (
         "the solver for the precision matrix 'precision' does not fit this model, because 'y' "
-        "depends on 'edge'. Using pm.find_MAP, a general optimiser" in caplog.text
+        "is not a multivariate normal with the precision 'precision'. Using pm.find_MAP"
+        in caplog.text
     )
+
+
+def test_a_discrete_structure_that_no_solver_serves_is_refused():
+    with bs.models.gaussian_graphical(rows()) as model:
+        pm.Normal("y", model["edge"].sum(), 1.0, observed=3.0)
+    with pytest.raises(
+        ValueError, match=r"no mode of 'edge', which is discrete: .* 'y' depends on"
+    ):
+        bs.find_MAP(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (lambda: bs.models.latent_features(rows()), "'feature'"),
+        (lambda: bs.models.dp_glm(rows(), rows().columns[0]), "'cluster'"),
+    ],
+)
+def test_models_without_a_mode_say_what_to_do(model, names):
+    with pytest.raises(ValueError, match=rf"{names}, which is discrete.*pm\.sample\(\)"):
+        bs.find_MAP(model())
 
 
 def test_discrete_variables_that_stay_are_named(caplog):

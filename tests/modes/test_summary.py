@@ -75,6 +75,7 @@ def test_every_model_has_its_table(case):
     found = bs.summary(idata)
     assert (found.kind, found.reader) == (kind, reader)
     pd.testing.assert_frame_equal(found.table, getattr(bs, reader)(idata))
+    assert bs.check(idata).rows
 
 
 def test_every_model_of_the_catalogue_is_there():
@@ -120,6 +121,7 @@ def test_it_prints_table_notes_and_readers():
     text, page = repr(found), found._repr_html_()
     assert text.startswith("Draws of undirected graphs: bs.edge_table(idata)")
     assert "bayes_factor" in text  # no column is hidden
+    assert re.search(r"1\.0+ +> \d", text)  # a bound is marked
     assert "Bayes factors are bounds" in text
     assert text.endswith("bs.plot_matrix, bs.check.")
     assert "<table" in page

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import own_last, shuffle
 
@@ -201,7 +202,7 @@ def _propose_own(rng, i, own, count, scale, rate, choices, pairs, lapse):
         if rng.standard_exponential() > -ratio:
             for m in pairs:
                 choices.gain[m, 0 if choices.first[m] == i else 1] += total - old
-            own[:number] = proposed[:number]
+            copy_vector(own, proposed[:number])
             count = number
     return count
 

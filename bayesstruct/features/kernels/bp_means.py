@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import numpy_kernel
 
 __all__ = ["assign_rows"]
@@ -41,7 +42,7 @@ def assign_rows(
     k, changes = used, 0
     for i in rows:
         z = features[i]
-        left[:] = x[i]
+        copy_vector(left, x[i])
         for a in range(k):
             if z[a]:
                 for j in range(d):

@@ -53,7 +53,7 @@ def merge_or_split(
     if k < size + merges:
         return z, y
     chosen = rng.choice(k, size + merges, replace=False)
-    proposed = (_merged if merges else _split)(rng, z, y, chosen)
+    proposed = _merged(z, y, chosen) if merges else _split(rng, z, y, chosen)
     if proposed is None:
         return z, y
     new_z, new_y, log_ratio = proposed
@@ -62,7 +62,7 @@ def merge_or_split(
     return (new_z, new_y) if rng.standard_exponential() > -log_ratio else (z, y)
 
 
-def _merged(rng, z, y, chosen):
+def _merged(z, y, chosen):
     """Return the causes without the first of the chosen ones, and the log ratio of the proposals."""
     gone, others = chosen[0], chosen[1:]
     if not np.array_equal(z[:, gone], z[:, others].max(axis=1)):

@@ -29,6 +29,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_matrix, copy_vector
 from bayesstruct.core.jit import numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
 from bayesstruct.features.kernels.latent_features import update_rank_one
@@ -42,7 +43,7 @@ _MOST = 3  # columns that are taken out at once
 def _log_predictive(z, x, inverse, mean, noise, left):
     """Log density of a row given its features and the conditional distribution of the loadings."""
     k, d = inverse.shape[0], x.shape[0]
-    left[:] = x
+    copy_vector(left, x)
     spread = 1.0
     for a in range(k):
         if z[a]:
@@ -169,8 +170,8 @@ def exchange_columns(
     shuffle(rng, order, n)
     old, new = np.empty((n, k), np.int8), np.zeros((n, k - out + into), np.int8)
     for a in range(k):
-        old[:, a] = features[:, used[rank[a]]]
-    new[:, into:] = old[:, out:]
+        copy_vector(old[:, a], features[:, used[rank[a]]])
+    copy_matrix(new[:, into:], old[:, out:])
     ratio = (noise / scale) ** 2
     table, chosen = _allocate(rng, new, into, x, order, noise, ratio, False)
     prior = _log_prior(new, alpha, concentration, discount)
@@ -182,5 +183,5 @@ def exchange_columns(
     if math.log(1.0 - rng.random()) >= gain:
         return False
     features[:] = 0
-    features[:, : new.shape[1]] = new
+    copy_matrix(features, new)
     return True

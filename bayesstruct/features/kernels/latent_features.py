@@ -37,6 +37,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_matrix, copy_vector
 from bayesstruct.core.jit import kernel, numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
 
@@ -77,8 +78,8 @@ def _condition(square, cross, k, ratio, inverse, mean):
     """Set the inverse M and the mean of the first k features from the sums over rows."""
     if k == 0:
         return
-    inverse[:k, :k] = np.linalg.inv(square[:k, :k] + ratio * np.eye(k))
-    mean[:k] = np.ascontiguousarray(inverse[:k, :k]) @ cross[:k]
+    copy_matrix(inverse, np.linalg.inv(square[:k, :k] + ratio * np.eye(k)))
+    copy_matrix(mean, np.ascontiguousarray(inverse[:k, :k]) @ cross[:k])
 
 
 @numpy_inner
@@ -93,7 +94,7 @@ def update_rank_one(
     left: np.ndarray,
 ) -> None:
     """Put a row into inverse and mean (sign 1), or take it out (-1)."""
-    left[:] = x
+    copy_vector(left, x)
     spread = 0.0
     for a in range(k):
         along[a] = 0.0
@@ -129,11 +130,11 @@ def _move_column(features, square, cross, inverse, mean, sums, a, b):
         features[i, a] = features[i, b]
         features[i, b] = 0
     for source in (square, inverse):
-        source[a, :] = source[b, :]
-        source[:, a] = source[:, b]
+        copy_vector(source[a], source[b])
+        copy_vector(source[:, a], source[:, b])
         source[a, a] = source[b, b]
-    cross[a] = cross[b]
-    mean[a] = mean[b]
+    copy_vector(cross[a], cross[b])
+    copy_vector(mean[a], mean[b])
     sums[a] = sums[b]
 
 
@@ -174,7 +175,7 @@ def _redraw_row(rng, z, k, x, inverse, mean, log_odds, own, noise, along, left, 
     residual and the relative variance without that term.
     """
     d = x.shape[0]
-    left[:] = x
+    copy_vector(left, x)
     spread, square = 1.0, 0.0
     for a in range(k):
         along[a] = 0.0
@@ -252,7 +253,8 @@ def scan_rows(
     ratio = (noise / scale) ** 2
     some_square, some_cross = moments(features[:, :used], x)
     square, cross = np.zeros((most, most)), np.zeros((most, d))
-    square[:used, :used], cross[:used] = some_square, some_cross
+    copy_matrix(square, some_square)
+    copy_matrix(cross, some_cross)
     inverse, mean = np.zeros((most, most)), np.zeros((most, d))
     sums, log_odds = np.zeros(most), np.zeros(most)
     along, left, order = np.zeros(most), np.zeros(d), np.zeros(most, np.int64)

@@ -411,7 +411,9 @@ def scan_objects(
     """
     most, paired = z.shape[1], other.shape[1]
     sums, partners = _column_sums(z), _column_sums(other)
-    widest = np.diff(pairs.start).max()
+    widest = 0
+    for i in range(len(pairs.start) - 1):
+        widest = max(widest, pairs.start[i + 1] - pairs.start[i])
     trial, moves = np.zeros(widest), np.zeros(widest)
     places, order = np.zeros(most, np.int64), np.zeros(most, np.int64)
     own, shared = np.zeros(most, np.bool_), np.zeros(paired, np.bool_)

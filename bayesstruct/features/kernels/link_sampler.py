@@ -146,4 +146,4 @@ class LinkSampler:
     def draw_weights(self, rng, state, observed, likelihood, scale):
         """Draw all weights; arguments as for `scan`."""
         slab = self.slab(scale)
-        draw_weights(rng, state.z, state.u, state.weights, observed, likelihood, slab, self.one_set)
+        draw_weights(rng, state.z, state.u, state.weights, observed, likelihood, slab)

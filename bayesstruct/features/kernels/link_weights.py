@@ -103,7 +103,6 @@ def draw_weights(
     observed: ObservedPairs,
     likelihood: Likelihood,
     slab: Slab,
-    one_set: bool,
 ) -> None:
     """Draw all weights in turn, in place.
 
@@ -119,7 +118,6 @@ def draw_weights(
         Its ``eta`` and ``density`` are changed.
     likelihood : Likelihood
     slab : Slab
-    one_set : bool
     """
     used, paired = np.zeros(z.shape[1], np.bool_), np.zeros(other.shape[1], np.bool_)
     for a in range(z.shape[1]):

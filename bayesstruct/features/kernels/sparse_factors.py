@@ -29,6 +29,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.core.special import log_normal_cdf
 from bayesstruct.features.kernels.feature_columns import own_last, shuffle
@@ -174,7 +175,7 @@ def _propose_own(rng, own, count, left, precision, variance, rate, laplace):
             if number > own.shape[0]:
                 return -1
             now, count = then, number
-            own[:number] = proposed[:number]
+            copy_vector(own, proposed[:number])
     return count
 
 
@@ -246,7 +247,7 @@ def scan_factors(
         for b in range(used):
             sums[b] += w[i, b] != 0.0
     for i in rows:
-        left[:] = x[i]
+        copy_vector(left, x[i])
         for b in range(used):
             if w[i, b] != 0.0:
                 sums[b] -= 1

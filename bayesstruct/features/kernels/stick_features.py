@@ -35,6 +35,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import numpy_kernel
 
 __all__ = ["MOST_UNSEEN", "slice_features", "unseen_probabilities"]
@@ -116,7 +117,7 @@ def _draw_entries(rng, z, sums, probability, loading, x, noise, left):
     n, d = x.shape
     least = _least_active(probability, sums, -1)
     for i in range(n):
-        left[:] = x[i]
+        copy_vector(left, x[i])
         for a in range(len(sums)):
             if z[i, a]:
                 for j in range(d):
@@ -200,8 +201,9 @@ def slice_features(
     # A random order, so that it does not depend on the entries that are drawn.
     for a, place in enumerate(rng.permutation(np.arange(k))):
         if a < len(active):
-            probability[place], loading[place] = known[a], loadings[active[a]]
-            z[:, place], sums[place] = features[:, active[a]], totals[active[a]]
+            probability[place], sums[place] = known[a], totals[active[a]]
+            copy_vector(loading[place], loadings[active[a]])
+            copy_vector(z[:, place], features[:, active[a]])
         else:
             probability[place] = unseen[a - len(active)]
             for j in range(d):
@@ -212,5 +214,5 @@ def slice_features(
         return -1
     features[:] = 0
     for a in range(len(chosen)):
-        features[:, a] = z[:, chosen[a]]
+        copy_vector(features[:, a], z[:, chosen[a]])
     return len(chosen)

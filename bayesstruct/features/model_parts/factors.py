@@ -6,6 +6,7 @@ import pymc as pm
 from bayesstruct.data.arguments import optional_number
 from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
+from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings
 from bayesstruct.features.reading.records import ColumnUnits
@@ -52,8 +53,8 @@ def factor_model(
         loading = FeatureLoadings(
             "loading", feature, loading_scale, variables=d, dims=("latent", "node")
         )
-        pm.Deterministic("n_features", (feature.sum(axis=0) > 0).sum())
-        seen = None if not gaps.any() else pm.Data("seen", 1.0 - gaps, dims=rows)
+        pm.Deterministic("n_features", features_in_use(feature))
+        seen = pm.Data("seen", 1.0 - gaps, dims=rows) if gaps.any() else np.ones(d)
         ColumnUnits(table.location, table.scale).record()
         observed = np.where(gaps, 0.0, x)
         FactorRows("x", score, loading, sd, seen=seen, observed=observed, dims=rows)

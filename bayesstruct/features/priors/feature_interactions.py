@@ -15,6 +15,7 @@ from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import choice
 from bayesstruct.features.kernels.link_codes import DIAGONAL, FULL, KINDS, SYMMETRIC
+from bayesstruct.features.ops.columns import is_used
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -65,10 +66,10 @@ class FeatureInteractionsRV(GraphRV):
 
 def _kept(feature, other, kind):
     """Which weights belong to features that are used."""
-    used = pt.gt(feature.sum(axis=-2), 0)
+    used = is_used(feature)
     if kind == DIAGONAL:
         return used
-    return pt.and_(used[..., :, None], pt.gt(other.sum(axis=-2), 0)[..., None, :])
+    return pt.and_(used[..., :, None], is_used(other)[..., None, :])
 
 
 class FeatureInteractions(Continuous):

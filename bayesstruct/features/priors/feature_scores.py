@@ -9,7 +9,7 @@ from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.recognition import claim
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tensors import as_drawn, as_float
 from bayesstruct.data.arguments import choice
 
 __all__ = ["FactorRows", "FactorRowsRV", "FeatureScores", "FeatureScoresRV"]
@@ -76,7 +76,7 @@ class FeatureScores(Continuous):
 
     def support_point(rv, size, feature):
         """Return one for the entries that are there."""
-        return pt.zeros(rv.shape) + pt.gt(feature, 0)
+        return as_drawn(pt.gt(feature, 0), rv, size)
 
 
 @_logprob.register(FeatureScoresRV)
@@ -143,7 +143,7 @@ class FactorRows(Continuous):
 
     def support_point(rv, size, score, loading, *_):
         """Return the means."""
-        return pt.zeros(rv.shape) + _mean(score, loading)
+        return as_drawn(_mean(score, loading), rv, size)
 
 
 @_logprob.register(FactorRowsRV)

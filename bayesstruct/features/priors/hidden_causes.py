@@ -11,6 +11,7 @@ from bayesstruct.core.distributions import GraphRV, zeros_like_draw
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
+from bayesstruct.features.ops.columns import is_used
 
 MISSING = -1
 
@@ -28,7 +29,7 @@ class CauseActivationsRV(GraphRV):
     @classmethod
     def build(cls, rng, size, feature, probability, *, rows):
         """Build the graph of a draw."""
-        used, chance = pt.gt(feature.sum(axis=-2), 0), probability[..., None]
+        used, chance = is_used(feature), probability[..., None]
         batch = tuple(size) if not rv_size_is_none(size) else (used * chance).shape[:-1]
         shape = (*batch, rows, feature.shape[-1])
         next_rng, draw = pt.random.bernoulli(
@@ -75,7 +76,7 @@ class CauseActivations(Discrete):
 @_logprob.register(CauseActivationsRV)
 def _activations_logp(op, values, rng, size, feature, probability, **kwargs):
     (value,) = values
-    used = pt.gt(feature.sum(axis=-2), 0)[..., None, :]
+    used = is_used(feature)[..., None, :]
     chance = probability[..., None, None]
     on, off = pt.eq(value, 1), pt.eq(value, 0)
     log_density = pt.switch(on, pt.log(chance), pt.log1p(-chance))

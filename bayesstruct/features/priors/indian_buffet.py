@@ -18,6 +18,7 @@ from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import choice, whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, draw_by_dishes, new_dish_rates
+from bayesstruct.features.ops.columns import columns_of, is_used
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -202,10 +203,9 @@ def _buffet_logp(op, values, rng, size, alpha, c, discount, **kwargs):
     (value,) = values
     n, most = op.matrix
     value = pt.specify_shape(value, (*(None,) * (value.type.ndim - 2), n, most))
-    z = value.astype("float64")
-    sums = z.sum(axis=-2)
-    used = pt.gt(sums, 0.0)
-    m = pt.maximum(sums, 1.0)
+    columns = columns_of(value)
+    used = pt.gt(columns.sums, 0.0)
+    m = pt.maximum(columns.sums, 1.0)
     alpha_, c_, discount_ = (v[..., None] for v in (alpha, c, discount))
     column = (
         pt.log(alpha_)
@@ -215,7 +215,7 @@ def _buffet_logp(op, values, rng, size, alpha, c, discount, **kwargs):
         - pt.gammaln(c_ + discount_)
         + pt.gammaln(1.0 + c_)
         - pt.gammaln(n + c_)
-        - pt.log(_rank_among_equals(z, sums, most))
+        - pt.log(columns.rank)
     )
     before = np.arange(float(n))
     rates = pt.exp(
@@ -225,24 +225,7 @@ def _buffet_logp(op, values, rng, size, alpha, c, discount, **kwargs):
         - pt.gammaln(before + 1.0 + c_)
     )
     total = pt.where(used, column, 0.0).sum(axis=-1) - alpha * rates.sum(axis=-1)
-    return pt.where(_is_left_ordered(value), total, -np.inf)
-
-
-def _rank_among_equals(z, sums, most):
-    """Count the columns up to each one, itself included, that are equal to it."""
-    shared = pt.swapaxes(z, -1, -2) @ z
-    equal = pt.eq(sums[..., :, None] + sums[..., None, :], 2.0 * shared)
-    return (equal * np.tril(np.ones((most, most)))).sum(axis=-1)
-
-
-def _is_left_ordered(value):
-    """Whether all entries are 0 or 1 and no column is less than the next, as binary numbers."""
-    binary = pt.or_(pt.eq(value, 0), pt.eq(value, 1)).all(axis=(-1, -2))
-    step = value[..., :, :-1].astype("int64") - value[..., :, 1:].astype("int64")
-    # The first row in which two neighbours differ decides.
-    first = pt.argmax(pt.neq(step, 0), axis=-2)
-    decisive = pt.take_along_axis(step, first[..., None, :], axis=-2)
-    return pt.and_(binary, pt.ge(decisive, 0).all(axis=(-1, -2)))
+    return pt.where(columns.ordered, total, -np.inf)
 
 
 class FeatureLoadingsRV(GraphRV):
@@ -256,16 +239,12 @@ class FeatureLoadingsRV(GraphRV):
     @classmethod
     def build(cls, rng, size, feature, scale, *, columns):
         """Build the graph of a draw."""
-        used, deviation = _used(feature), scale[..., None, None]
+        used, deviation = is_used(feature), scale[..., None, None]
         batch = tuple(size) if not rv_size_is_none(size) else (used * deviation[..., 0]).shape[:-1]
         shape = (*batch, feature.shape[-1], columns)
         next_rng, draw = pt.random.normal(0.0, deviation, size=shape, rng=rng, return_next_rng=True)
         draw = pt.where(used[..., None], draw, 0.0)
         return next_rng, draw
-
-
-def _used(feature):
-    return pt.gt(feature.sum(axis=-2), 0)
 
 
 class FeatureLoadings(Continuous):
@@ -310,4 +289,5 @@ def _loadings_logp(op, values, rng, size, feature, scale, **kwargs):
     deviation = scale[..., None, None]
     slab = -0.5 * (value / deviation) ** 2 - pt.log(deviation) - 0.5 * _LOG_2PI
     spike = pt.where(pt.eq(value, 0.0), 0.0, -np.inf)
-    return pt.where(_used(feature)[..., None], slab, spike).sum(axis=(-1, -2))
+    used = is_used(feature)
+    return pt.where(used[..., None], slab, spike).sum(axis=(-1, -2))

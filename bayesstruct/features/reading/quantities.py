@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_check, variables
 from bayesstruct.features.reading.posterior import FEATURE, LOADING
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 
@@ -12,16 +13,10 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-__all__ = ["feature_quantities", "has_features", "unlabelled"]
+__all__ = ["feature_quantities"]
 
 SCORE = "score"
 ROWS = 40  # number of rows (evenly spaced) whose pairs and fitted values are followed
-
-
-def has_features(idata: "xr.DataTree") -> bool:
-    """Whether this is a result of a latent-feature model."""
-    children = getattr(idata, "children", ())
-    return "posterior" in children and FEATURE in idata["posterior"].data_vars
 
 
 def feature_quantities(draws: "xr.Dataset") -> "Iterator[tuple[str, xr.DataArray]]":
@@ -33,14 +28,17 @@ def feature_quantities(draws: "xr.Dataset") -> "Iterator[tuple[str, xr.DataArray
         yield "fitted value", _fitted(_weights(draws), draws[LOADING])
 
 
-def unlabelled(draws: "xr.Dataset") -> "xr.Dataset":
-    """Drop variables with a dimension over features, and counts of features."""
-    names = [
-        name
+def _has_features(idata: "xr.DataTree") -> bool:
+    return FEATURE in variables(idata)
+
+
+def _labelled(draws: "xr.Dataset") -> list[str]:
+    """Names of the variables with a dimension over features, and of counts of features."""
+    return [
+        str(name)
         for name, values in draws.data_vars.items()
         if name == "n_features" or any(str(dim).startswith("latent") for dim in values.dims)
     ]
-    return draws.drop_vars(names)
 
 
 def _is_binary_matrix(values) -> bool:
@@ -94,3 +92,6 @@ def _fitted(weight: "xr.DataArray", loading: "xr.DataArray") -> "xr.DataArray":
     return xr.DataArray(
         z.values.astype(float) @ a.values, dims=(*SAMPLE_DIMS, z.dims[2], a.dims[3]), coords=coords
     )
+
+
+register_check("latent features", _has_features, feature_quantities, _labelled)

@@ -88,9 +88,13 @@ def co_assignment(idata: "xr.DataTree", *, var_name: str = FEATURE) -> "pd.DataF
     TypeError, ValueError
         If `idata` is not a result of a latent-feature model, or has too many rows.
     """
+    return mean_in_common(read_features(idata, var_name=var_name))
+
+
+def mean_in_common(posterior: FeaturePosterior) -> "pd.DataFrame":
+    """Return the posterior mean of the number of features that two rows share, rows by rows."""
     import pandas as pd
 
-    posterior = read_features(idata, var_name=var_name)
     if (n := len(posterior.observations)) > MOST_ROWS:
         raise ValueError(
             f"A matrix over all pairs of {n:,} rows is too large: choose rows first, "

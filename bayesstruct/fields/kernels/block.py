@@ -19,6 +19,7 @@ Sums over rows are those of :mod:`bayesstruct.fields.kernels.row_tilts`, sums ov
 
 import math
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner
 from bayesstruct.fields.kernels.joint_tilts import marginal, tally_joint
 from bayesstruct.fields.kernels.row_tilts import (
@@ -116,7 +117,7 @@ def load_weights(layout, table, chain, prior, work, block):
     if layout.exact:
         dims[2] = 1
         _set_part(dims, 0, 1, ki * kj, -1, -1)
-        work.size[0, : ki * kj] = counts[: ki * kj]
+        copy_vector(work.size[0], counts[: ki * kj])
         for c in range(chain.energy.shape[0]):
             work.cell[c] = chain.digits[i, c] * kj + chain.digits[j, c]
         marginal(chain.energy, work.cell, work.base[: ki * kj])
@@ -143,9 +144,9 @@ def load_biases(layout, table, chain, work, i):
         work.scale[a] = 1.0
         work.moved[a] = first + a
         work.shift[a, a] = 1.0
-        work.feature[0, a, :k] = layout.effect[first + a, :k]
+        copy_vector(work.feature[0, a], layout.effect[first + a, :k])
     start = layout.unary_start[i]
-    work.size[0, :k] = table.unary[start : start + k]
+    copy_vector(work.size[0], table.unary[start : start + k])
     if layout.exact:
         _set_part(dims, 0, 1, k, -1, -1)
         for c in range(chain.energy.shape[0]):

@@ -14,6 +14,7 @@ and memory is proportional to the number of states of a half.
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import kernel
 
 __all__ = ["covariance_product", "joint", "log_partition", "marginals"]
@@ -123,7 +124,7 @@ def _gather(row, cut, states, work, out):
     at = 0
     for j in range(cut, len(states)):
         at += states[j]
-    work[:size] = row
+    copy_vector(work, row)
     for j in range(len(states) - 1, cut - 1, -1):
         k = states[j]
         size //= k

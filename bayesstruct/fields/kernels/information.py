@@ -11,6 +11,7 @@ f being the sums of the tables with all other variables.
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import kernel
 
 __all__ = ["row_information"]
@@ -19,7 +20,7 @@ __all__ = ["row_information"]
 @kernel
 def _fields(x, states, unary_start, pair_start, source, target, unary, pair, fields):
     """Log-potential of each state of each variable while the others are as in the row."""
-    fields[:] = unary
+    copy_vector(fields, unary)
     for e in range(len(source)):
         i, j = source[e], target[e]
         start, k = pair_start[e], states[j]

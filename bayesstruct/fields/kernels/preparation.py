@@ -119,13 +119,17 @@ def make_chain(
     weight, bias : float64 arrays
         Not copied: the sampler changes them.
     """
-    make = _joint if exact else _conditionals
-    logs, probability, lowest, energy, digits = make(potentials, table, weight, bias)
+    made = (
+        _joint(potentials, weight, bias)
+        if exact
+        else _conditionals(potentials, table, weight, bias)
+    )
+    logs, probability, lowest, energy, digits = made
     chain = Chain(weight, bias, logs, probability, lowest, energy, digits)
     return chain, len(energy)
 
 
-def _joint(potentials, table, weight, bias):
+def _joint(potentials, weight, bias):
     states = np.array(potentials.states)
     size = int(states.prod())
     digits = np.array(np.unravel_index(np.arange(size), tuple(states)), np.int16)

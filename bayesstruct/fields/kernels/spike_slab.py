@@ -40,6 +40,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.fields.kernels.arrays import chain_of, layout_of, prior_of, table_of, work_of
 from bayesstruct.fields.kernels.block import (
@@ -222,7 +223,7 @@ def _swap(rng, layout, table, chain, prior, work, blocks):
         apply_weights(layout, table, chain, work, rival, work.value)
     else:
         load_weights(layout, table, chain, prior, work, block)
-        work.value[:d] = kept
+        copy_vector(work.value, kept)
         apply_weights(layout, table, chain, work, block, work.value)
     return chance
 

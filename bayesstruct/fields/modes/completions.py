@@ -97,12 +97,12 @@ def _refuse_many(missing, potentials):
         f"row {worst} (counting from 0) has {int(missing[worst].sum())} missing values and "
         f"{sizes[worst]:,.0f} completions, all rows together {sizes[incomplete].sum():,.0f}; the mode "
         f"sums over all of them, at most {MOST_OF_A_ROW:,} of a row and {MOST:,} in all: drop the rows "
-        f"with most gaps, for example data.dropna(thresh={_kept(missing, potentials)}), or use "
+        f"with most gaps, for example data.dropna(thresh={_kept(potentials)}), or use "
         "pm.sample(), which imputes the values"
     )
 
 
-def _kept(missing, potentials) -> int:
+def _kept(potentials) -> int:
     """Return the number of observed values that leaves rows with few completions."""
     widest = max(potentials.states)
     allowed = int(math.log(MOST_OF_A_ROW) / math.log(widest))

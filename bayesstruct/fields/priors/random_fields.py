@@ -24,6 +24,7 @@ from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
+from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.missing import Mask
 from bayesstruct.core.recognition import claim, is_op
 from bayesstruct.core.tensors import as_float
@@ -371,7 +372,8 @@ def _first_states(rv, size):
 @_logprob.register(PairwiseRV)
 def _field_logp(op, values, rng, size, bias, weight, **kwargs):
     (value,) = values
-    return log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
+    density = log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
+    return row_densities(density)
 
 
 @_logprob.register(IncompletePairwiseRV)
@@ -379,7 +381,8 @@ def _incomplete_logp(op, values, rng, size, bias, weight, missing, **kwargs):
     (value,) = values
     rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
     value = value[rows, columns].set(_vector(missing).astype(value.dtype))
-    return log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
+    density = log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
+    return row_densities(density)
 
 
 def _vector(parameter):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.special import slab_log_odds
+from bayesstruct.core.odds import slab_log_odds
 from bayesstruct.graphs.mixing import series_ess, typical_ess
 from bayesstruct.graphs.records import EdgeProducts, EdgeScales
 

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_matrix
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.mixtures.kernels.mixture_columns import (
     ColumnPrior,
@@ -218,7 +219,7 @@ def scan_glm(
     max_clusters, m = coefficients.shape
     columns = fill_columns(x, labels, prior, max_clusters + 1)
     every = np.zeros((max_clusters + empty, m))
-    every[:max_clusters] = coefficients
+    copy_matrix(every, coefficients)
     if not _scan(rng, labels, order, data, columns, every, math.log(alpha)):
         return False
     members = np.empty(labels.shape[0], np.int64)

@@ -17,6 +17,7 @@ from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.priors.indian_buffet import constant_number
+from bayesstruct.mixtures.ops import clusters_of
 
 __all__ = ["ChineseRestaurant", "ChineseRestaurantRV", "default_max_clusters"]
 
@@ -156,15 +157,9 @@ def _restaurant_logp(op, values, rng, size, alpha, **kwargs):
     (value,) = values
     n = op.objects
     value = pt.specify_shape(value, (*(None,) * (value.type.ndim - 1), n))
-    member = pt.eq(value[..., None], np.arange(op.max_clusters))
-    counts = member.sum(axis=-2).astype("float64")
+    clusters = clusters_of(value, op.max_clusters)
+    counts = clusters.counts
     used = pt.gt(counts, 0.0)
     sizes = pt.where(used, pt.gammaln(pt.maximum(counts, 1.0)), 0.0).sum(axis=-1)
-    total = used.sum(axis=-1) * pt.log(alpha) + sizes + pt.gammaln(alpha) - pt.gammaln(n + alpha)
-    return pt.where(_is_in_order(value, member), total, -np.inf)
-
-
-def _is_in_order(value, member):
-    """Whether each label is below the number of different ones up to it, itself included."""
-    seen = pt.gt(pt.cumsum(member.astype("int64"), axis=-2), 0).sum(axis=-1)
-    return pt.and_(pt.lt(value, seen).all(axis=-1), member.any(axis=-1).all(axis=-1))
+    total = clusters.used * pt.log(alpha) + sizes + pt.gammaln(alpha) - pt.gammaln(n + alpha)
+    return pt.where(clusters.ordered, total, -np.inf)

@@ -8,8 +8,9 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tensors import as_drawn, as_float
 from bayesstruct.data.arguments import whole_number
+from bayesstruct.mixtures.ops import clusters_of
 
 __all__ = ["ClusterNormals", "ClusterNormalsRV", "ClusterVariances", "ClusterVariancesRV"]
 
@@ -18,7 +19,7 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 def _used(cluster, components):
     """Whether each cluster has an object, (..., K)."""
-    return pt.eq(cluster[..., None], pt.arange(components)).any(axis=-2)
+    return pt.gt(clusters_of(cluster, components).counts, 0.0)
 
 
 class ClusterVariancesRV(GraphRV):
@@ -83,7 +84,7 @@ class ClusterVariances(Continuous):
         """Return the modes, for clusters that are used."""
         used = _used(cluster, rv.owner.op.components)[..., None]
         mode = rate[..., None, :] / (shape[..., None, None] + 1.0)
-        return pt.where(used, mode, 0.0) + pt.zeros(rv.shape)
+        return as_drawn(pt.where(used, mode, 0.0), rv, size)
 
 
 @_logprob.register(ClusterVariancesRV)
@@ -159,7 +160,7 @@ class ClusterNormals(Continuous):
     def support_point(rv, size, cluster, variance, location, strength):
         """Return the prior means, for clusters that are used."""
         used = _used(cluster, variance.shape[-2])[..., None]
-        return pt.where(used, location[..., None, :], 0.0) + pt.zeros(rv.shape)
+        return as_drawn(pt.where(used, location[..., None, :], 0.0), rv, size)
 
 
 @_logprob.register(ClusterNormalsRV)

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.features.reading.posterior import (
-    FeaturePosterior,
-    draws_with,
-    match,
-    mean_products,
+from bayesstruct.features.reading.posterior import FeaturePosterior, draws_with, match
+from bayesstruct.features.reading.tables import (
+    feature_summaries,
+    matched_table,
+    mean_in_common,
 )
-from bayesstruct.features.reading.tables import MOST_ROWS, feature_summaries, matched_table
 from bayesstruct.graphs.groups import SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.summaries import interval_probability
 
@@ -69,16 +68,7 @@ def co_clustering(idata: "xr.DataTree", *, var_name: str = CLUSTER) -> "pd.DataF
     --------
     >>> co_clustering(idata).loc[0].nlargest(5)  # doctest: +SKIP
     """
-    import pandas as pd
-
-    posterior = _read(idata, var_name)
-    if (n := len(posterior.observations)) > MOST_ROWS:
-        raise ValueError(
-            f"A matrix over all pairs of {n:,} rows is too large: choose rows first, "
-            f"idata.isel(observation=slice({MOST_ROWS}))."
-        )
-    labels = posterior.observations
-    return pd.DataFrame(mean_products(posterior.flat).astype(float), labels, labels)
+    return mean_in_common(_read(idata, var_name))
 
 
 def cluster_table(
@@ -214,11 +204,11 @@ def _has_coefficients(idata) -> bool:
     return {CLUSTER, COEFFICIENT} <= variables(idata)
 
 
-register_summary("clusters", _has_clusters, cluster_table, ("co_clustering",))
+register_summary("clusters", _has_clusters, cluster_table, ("co_clustering", "check"))
 register_summary(
     "clusters of regressions",
     _has_coefficients,
     cluster_table,
-    ("cluster_coefficients", "mixture_predictions", "co_clustering"),
+    ("cluster_coefficients", "mixture_predictions", "co_clustering", "check"),
     before="clusters",
 )

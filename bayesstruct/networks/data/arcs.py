@@ -208,7 +208,7 @@ def _tier_arcs(names, tiers):
     if hasattr(tiers, "items"):
         pairs = [(label_text(name), level) for name, level in tiers.items()]
     else:
-        tiers = _tier_list(names, tiers)
+        tiers = _tier_list(tiers)
         pairs = [(name, level) for level, tier in enumerate(tiers) for name in _tier(tier)]
     columns = [name for name, _ in pairs]
     if unknown := [name for name in columns if name not in names]:
@@ -226,7 +226,7 @@ def _tier_arcs(names, tiers):
     return (level[:, None] <= level) & ~np.eye(len(names), dtype=bool)
 
 
-def _tier_list(names, tiers):
+def _tier_list(tiers):
     """Tiers as a list of groups."""
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
         raise ValueError(

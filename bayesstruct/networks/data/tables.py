@@ -161,7 +161,7 @@ def _read(data, score, *, quiet):
     with warnings.catch_warnings():
         if quiet:
             warnings.filterwarnings("ignore", ".*is a linear combination")
-        return Table.continuous(data)
+        return Table.continuous(data, discrete='score="bdeu", for which all columns are discrete')
 
 
 def _warn_about_targets(table):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import kernel
-from bayesstruct.core.special import slab_log_odds
+from bayesstruct.core.odds import slab_log_odds
 
 #: Log odds that an off-diagonal element came from the slab, given its value and its prior log odds.
 edge_log_odds = kernel(slab_log_odds)

@@ -9,7 +9,7 @@ from pymc.distributions.continuous import UnitContinuous
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.shape_utils import rv_size_is_none
 
-from bayesstruct.core.ops import KernelRV
+from bayesstruct.core.distributions import KernelRV
 from bayesstruct.core.tensors import as_float, as_square, draw_batch
 from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
 

@@ -8,8 +8,8 @@ import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 
-from bayesstruct.core.ops import KernelRV
-from bayesstruct.core.special import slab_log_odds
+from bayesstruct.core.distributions import KernelRV
+from bayesstruct.core.odds import slab_log_odds
 from bayesstruct.core.tensors import draw_batch
 from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, safe_log
 

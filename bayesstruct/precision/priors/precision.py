@@ -24,7 +24,7 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.distributions.transforms import CholeskyCovTransform, _default_transform
 from pytensor.graph.basic import Constant
 
-from bayesstruct.core.ops import KernelRV
+from bayesstruct.core.distributions import KernelRV
 from bayesstruct.core.tensors import as_float, as_square, draw_batch, is_beta, random_ancestors
 from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV, beta_edge_probability

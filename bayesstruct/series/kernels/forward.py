@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import numpy_inner, numpy_kernel
 
 __all__ = [
@@ -198,7 +199,7 @@ def smooth_series(
         own = places[:m]
         transition_probabilities(weights[i], own, p)
         filter_states(p, own, logs[first:last], filtered, gains)
-        later[:m] = filtered[last - first - 1, :m]
+        copy_vector(later, filtered[last - first - 1, :m])
         for t in range(last - first - 1, -1, -1):
             if t < last - first - 1:
                 now[:m] = 0.0
@@ -209,6 +210,6 @@ def smooth_series(
                     if total > 0.0:
                         for a in range(m):
                             now[a] += filtered[t, a] * p[a, b] * later[b] / total
-                later[:m] = now[:m]
+                copy_vector(later, now[:m])
             for a in range(m):
                 out[first + t, own[a]] += later[a]

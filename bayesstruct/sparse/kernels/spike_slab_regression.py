@@ -63,6 +63,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_matrix, copy_vector
 from bayesstruct.core.jit import fused_kernel, inner, kernel
 
 _REBUILD = 100  # changes of an indicator after which h, r and the factor are computed afresh
@@ -115,13 +116,13 @@ def _reserve(s):
     if k == members.shape[0]:
         capacity = min(p, 2 * k + 1)
         members, half, solve = np.empty(capacity, np.int64), np.empty(capacity), np.empty(capacity)
-        members[:k] = s.members[:k]
-        half[:k] = s.half[:k]
+        copy_vector(members, s.members[:k])
+        copy_vector(half, s.half[:k])
         factor = np.empty((capacity, capacity))
-        factor[:k, :k] = s.factor[:k, :k]
+        copy_matrix(factor, s.factor[:k, :k])
     if known == rows.shape[0] and known < p:
         rows = np.empty((min(p, 2 * known + 1), p))
-        rows[:known] = s.rows[:known]
+        copy_matrix(rows, s.rows[:known])
     return _Search(
         rows,
         s.slot,
@@ -206,7 +207,7 @@ def _enter(s, j):
     s.factor[k, k] = root
     s.half[k] = target / root
     _solve_upper(s.factor, solve, k)
-    s.push[:] = row
+    copy_vector(s.push, row)
     for a in range(k):
         _subtract(s.push, solve[a], s.rows[s.slot[s.members[a]]])
     _move(s.left, s.pull, s.push, -1.0 / pivot, -pull / pivot)
@@ -282,8 +283,8 @@ def _leave(s, q, spread, mean):
 def _rebuild(s):
     """Compute h, r and the factor afresh from the list of active predictors."""
     k = s.counts[0]
-    s.left[:] = s.diagonal
-    s.pull[:] = s.score
+    copy_vector(s.left, s.diagonal)
+    copy_vector(s.pull, s.score)
     s.counts[0] = 0
     for a in range(k):
         _enter(s, s.members[a])
@@ -417,7 +418,7 @@ def _search(rows, slot, diagonal, score, columns, weights, ridge, active, known)
     p, k = slot.shape[0], active.shape[0]
     capacity = min(p, 2 * k + 16)
     members, place = np.empty(capacity, np.int64), np.full(p, -1)
-    members[:k] = active
+    copy_vector(members, active)
     counts = np.array([k, known, 0])
     return _Search(
         rows,
@@ -520,7 +521,7 @@ def weighted_sweep(
         scaled[a] = weights * columns[active[a]]
     scaled[k] = target
     product = np.dot(scaled, columns.T)  # one pass over the table
-    rows[:k] = product[:k]
+    copy_matrix(rows, product[:k])
     s = _search(
         rows,
         slot,

@@ -212,7 +212,7 @@ def arrange(
             f"{title} needs a matrix X and {kind} y, or batches of them; they have "
             f"{X.type.ndim} and {y.type.ndim} dimensions."
         )
-    _check_lengths(title, X, y, rate, core)
+    _check_lengths(title, X, y, core)
     if X.type.ndim > 2:
         inner = (slice(None),) * core
         stacked: Any = Blockwise(op)
@@ -230,7 +230,7 @@ def arrange(
     return [w, b] if op.intercept else w
 
 
-def _check_lengths(title, X, y, rate, core):
+def _check_lengths(title, X, y, core):
     """Refuse lengths that are known and do not fit."""
     rows, responses = X.type.shape[-2], y.type.shape[-core]
     if None not in (rows, responses) and rows != responses:

@@ -15,7 +15,8 @@ from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_impl
 from pytensor.graph.basic import Apply, Constant
 from pytensor.tensor.random.op import RandomVariable
 
-from bayesstruct.core.ops import KernelRV, SolverOp
+from bayesstruct.core.distributions import KernelRV
+from bayesstruct.core.ops import SolverOp
 from bayesstruct.core.tensors import draw_batch
 from bayesstruct.sparse.penalties.structure import Structure
 

@@ -1,0 +1,50 @@
+"""Sums, ranks among equals and order of the columns of a binary matrix."""
+
+import numpy as np
+
+from bayesstruct.core.jit import inner, kernel
+
+__all__ = ["column_pattern"]
+
+
+@kernel
+def column_pattern(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, int]:
+    """Describe the columns of a matrix.
+
+    Parameters
+    ----------
+    matrix : (n, k) int
+
+    Returns
+    -------
+    sums : (k,) float64
+    rank : (k,) float64
+        Columns up to each one, itself included, that are equal to it.
+    ordered : bool
+        Whether all entries are 0 or 1 and no column is less than the next, as binary numbers.
+    used : int
+        Columns whose sum is above 0.
+    """
+    n, k = matrix.shape
+    sums, rank = np.empty(k), np.empty(k)
+    ordered, used = True, 0
+    for a in range(k):
+        sums[a], rank[a] = 0.0, 1.0
+        for i in range(n):
+            sums[a] += matrix[i, a]
+            ordered = ordered and matrix[i, a] in (0, 1)
+        used += sums[a] > 0.0
+        for b in range(a):
+            difference = _first_difference(matrix, b, a)
+            rank[a] += difference == 0
+            ordered = ordered and (b < a - 1 or difference >= 0)
+    return sums, rank, ordered, used
+
+
+@inner
+def _first_difference(matrix, a, b):
+    """Difference of two columns in the first row in which they differ, 0 if they are equal."""
+    for i in range(matrix.shape[0]):
+        if matrix[i, a] != matrix[i, b]:
+            return int(matrix[i, a]) - int(matrix[i, b])
+    return 0

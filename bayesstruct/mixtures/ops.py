@@ -1,0 +1,106 @@
+"""What labels of clusters say about the clusters, as one operation.
+
+As an expression of PyTensor's own operations the same takes seconds to compile.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pytensor.gradient import grad_undefined
+from pytensor.graph.basic import Apply
+from pytensor.tensor.blockwise import Blockwise
+
+from bayesstruct.core.ops import SolverOp
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
+__all__ = ["ClusterCounts", "Clusters", "clusters_of"]
+
+
+class Clusters(NamedTuple):
+    """Properties of the clusters of a partition.
+
+    Attributes
+    ----------
+    counts : TensorVariable, shape (k,), float64
+        Objects in each cluster.
+    ordered : TensorVariable, scalar, bool
+        Whether all labels are below k, and each at most the number of different ones before it.
+    used : TensorVariable, scalar, int64
+        Clusters that have objects.
+    """
+
+    counts: "TensorVariable"
+    ordered: "TensorVariable"
+    used: "TensorVariable"
+
+
+def clusters_of(labels: Any, number: Any) -> Clusters:
+    """Return the properties of clusters.
+
+    Parameters
+    ----------
+    labels : tensor_like of int, shape (..., n)
+    number : int or scalar tensor
+        Labels from 0 to ``number - 1`` are counted.
+
+    Returns
+    -------
+    Clusters
+        Of shape (..., k) and (...).
+    """
+    labels = pt.as_tensor_variable(labels)
+    empty = pt.zeros(number)
+    op = ClusterCounts() if labels.type.ndim == 1 else Blockwise(ClusterCounts())
+    return Clusters(*op.make_node(labels, empty).outputs)
+
+
+class ClusterCounts(SolverOp):
+    """Sizes, order and number of the clusters of a partition; the second input gives their number."""
+
+    __props__ = ()
+    gufunc_signature = "(n),(k)->(k),(),()"
+
+    def make_node(self, labels, empty):
+        """Apply the operation to labels, and to as many zeros as there are clusters."""
+        self.register()
+        labels, empty = pt.as_tensor_variable(labels), pt.as_tensor_variable(empty)
+        if labels.type.ndim != 1 or empty.type.ndim != 1:
+            raise TypeError("labels and zeros must be vectors")
+        counts = pt.tensor(dtype="float64", shape=empty.type.shape)
+        return Apply(
+            self, [labels, empty], [counts, pt.scalar(dtype="bool"), pt.scalar(dtype="int64")]
+        )
+
+    def perform(self, node, inputs, output_storage):
+        """Compute the properties by a compiled kernel."""
+        from bayesstruct.mixtures.kernels.clusters import cluster_counts
+
+        for storage, value in zip(output_storage, cluster_counts(*inputs), strict=True):
+            storage[0] = np.asarray(value)
+
+    def numba_function(self, node):
+        """Return the call of the kernel."""
+        from bayesstruct.mixtures.kernels.clusters import cluster_counts
+
+        def counts(labels, empty):
+            sizes, ordered, used = cluster_counts(labels, empty)
+            return sizes, np.asarray(ordered), np.asarray(used)
+
+        return counts
+
+    def infer_shape(self, node, input_shapes):
+        """Shapes of the outputs."""
+        return [input_shapes[1], (), ()]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Whole numbers have no derivatives."""
+        reason = "labels are whole numbers"
+        return [grad_undefined(self, i, inputs[i], reason) for i in range(2)]
+
+    def connection_pattern(self, node):
+        """No output varies continuously with an input."""
+        return [[False] * 3] * 2
