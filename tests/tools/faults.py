@@ -55,7 +55,7 @@ FAULTS = [
     # core and data
     Fault(
         "slab-odds: the variances of spike and slab exchanged",
-        "bayesstruct/core/special.py",
+        "bayesstruct/core/odds.py",
         "(1.0 / (spike * spike) - 1.0 / (slab * slab))",
         "(1.0 / (slab * slab) - 1.0 / (spike * spike))",
         "core/test_special.py precision/kernels/test_gibbs.py precision/steps/test_exact.py",
