@@ -6,11 +6,49 @@ import sys
 import numpy as np
 import pytest
 
+from tools import lanes
+
 # No C compiler, here and in processes that tests start: nothing of ours is compiled by it, and the
 # graphs that PyMC interprets would otherwise wait for it, operation by operation.
 os.environ["PYTENSOR_FLAGS"] = ",".join([*filter(None, [os.getenv("PYTENSOR_FLAGS")]), "cxx="])
 
-COMPILED = {"ops", "runs", "modes"}  # chapters whose tests run machine code, as users do
+COMPILED = {"ops", "runs"}  # chapters whose tests run machine code, as users do
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--lanes-check",
+        action="store_true",
+        help=f"fail tests without a mark that take more than {lanes.LIMIT:g} s of processor time; run all once "
+        "before, so that machine code is on disk",
+    )
+
+
+def pytest_configure(config):
+    """Run all tests of files that are named on the command line, not only the fast ones."""
+    if lanes.asks_for_files(config) and not hasattr(config, "workerinput"):
+        config.option.markexpr = ""
+    if config.getoption("lanes_check"):
+        import bayesstruct.steps  # noqa: F401  its time is that of no test
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Put calibration into the statistical lane, where it runs reduced."""
+    for item in items:
+        if item.get_closest_marker("calibration"):
+            item.add_marker("statistical")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Fail a slow test of the fast lane if that was asked for (`--lanes-check`)."""
+    before = lanes.processor_seconds()
+    result = yield
+    seconds = lanes.processor_seconds() - before
+    if item.config.getoption("lanes_check") and seconds > lanes.LIMIT and not lanes.marked(item):
+        pytest.fail(f"{seconds:.1f} s of processor time without a mark of a lane", pytrace=False)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,7 @@ from tools import compliance
 STORED = compliance.read()
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("case", [*compliance.CASES, "simulations"])
 def test_results_are_those_on_record(case):
     assert case in STORED, "record it: python tests/tools/compliance.py record"

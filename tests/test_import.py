@@ -37,18 +37,14 @@ def modules_of(chapter):
     return sorted(name.removesuffix(".__init__") for name in names)
 
 
-@pytest.fixture(scope="module")
-def by_pymc():
-    return loaded_by("import pymc")
-
-
 def test_import_loads_neither_pymc_nor_another_heavy_package():
     assert not loaded_by("import bayesstruct") & (HEAVY | WITHOUT | {"pandas", "scipy", "xarray"})
 
 
-def test_import_loads_no_heavy_package_after_pymc(by_pymc):
-    extra = loaded_by("import pymc, bayesstruct") - by_pymc
-    assert not extra & HEAVY
+@pytest.mark.chain
+def test_import_loads_no_heavy_package_after_pymc():
+    forget = "known = {*sys.modules}; import bayesstruct; [sys.modules.pop(name) for name in known]"
+    assert not loaded_by(f"import pymc; {forget}") & HEAVY
 
 
 def test_the_command_line_loads_no_heavy_package_before_it_is_needed():
@@ -125,6 +121,7 @@ def test_what_a_table_holds_is_checked_without_pymc(tmp_path):
     assert not loaded & (HEAVY - {"narwhals"} | WITHOUT)
 
 
+@pytest.mark.chain
 def test_functions_that_read_results_are_found_without_pymc():
     program = (
         "import bayesstruct as bs; bs.summary, bs.check; "
@@ -133,17 +130,19 @@ def test_functions_that_read_results_are_found_without_pymc():
     assert not loaded_by(program) & {"pymc", "pytensor", "numba"}
 
 
-@pytest.mark.parametrize("face", ["solvers", "penalties", "simulate", "exact", "data"])
-def test_mathematics_is_used_without_pymc(face):
-    program = f"import bayesstruct as bs; [getattr(bs.{face}, name) for name in bs.{face}.__all__]"
+@pytest.mark.chain
+def test_mathematics_is_used_without_pymc():
+    faces = "[bs.solvers, bs.penalties, bs.simulate, bs.exact, bs.data]"
+    program = f"import bayesstruct as bs; [getattr(f, name) for f in {faces} for name in f.__all__]"
     assert not loaded_by(program) & WITHOUT
 
 
-@pytest.mark.parametrize("chapter", MATHEMATICS)
-def test_no_module_of_a_chapter_of_mathematics_loads_pymc(chapter):
-    names = modules_of(chapter)
-    assert len(names) > 1
-    assert not loaded_by("; ".join(f"import {name}" for name in names)) & WITHOUT
+@pytest.mark.chain
+def test_no_module_of_a_chapter_of_mathematics_loads_pymc():
+    names = {chapter: modules_of(chapter) for chapter in MATHEMATICS}
+    assert min(map(len, names.values())) > 1
+    every = "; ".join(f"import {name}" for inside in names.values() for name in inside)
+    assert not loaded_by(every) & WITHOUT
 
 
 def test_the_check_knows_all_kernels():
@@ -153,6 +152,7 @@ def test_the_check_knows_all_kernels():
     assert len(names) > 60
 
 
+@pytest.mark.chain
 def test_the_check_sees_what_is_loaded():
     assert "pymc" in loaded_by("import bayesstruct.sparse.priors.spike_and_slab")
 

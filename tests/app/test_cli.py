@@ -69,6 +69,7 @@ def run(table, tmp_path_factory):
 # ---- what is written -------------------------------------------------------------------------
 
 
+@pytest.mark.chain
 def test_all_results_are_written_and_agree(run):
     folder, result = run
     assert result.exit_code == 0, result.stderr
@@ -85,6 +86,7 @@ def test_all_results_are_written_and_agree(run):
     assert edges.loc[0, ["source", "target"]].tolist() == ["a", "b"]
 
 
+@pytest.mark.chain
 def test_a_saved_result_is_read_without_pymc(run):
     program = (
         "import sys\nimport xarray as xr\nimport bayesstruct as bs\n"
@@ -98,6 +100,7 @@ def test_a_saved_result_is_read_without_pymc(run):
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.chain
 def test_the_report_says_what_was_asked_found_and_trusted(run):
     text = (run[0] / "report.md").read_text()
     for part in (
@@ -117,6 +120,7 @@ def test_the_report_says_what_was_asked_found_and_trusted(run):
     assert "Sachs" not in text
 
 
+@pytest.mark.chain
 def test_notes_are_sentences_on_stderr(tmp_path):
     frame = numbers().assign(c=lambda f: (f["c"] > 0).astype(float))
     frame.loc[:49, "d"] = np.nan
@@ -135,6 +139,7 @@ def test_notes_are_sentences_on_stderr(tmp_path):
     assert "Wang, H. (2012)" in report
 
 
+@pytest.mark.chain
 def test_one_is_not_many_and_boxes_are_said_once(tmp_path):
     frame = numbers().rename(columns={"a": "心", "b": "脳"})
     frame.iloc[3, 2] = np.nan
@@ -178,6 +183,7 @@ def test_the_table_on_disk_marks_what_the_report_marks():
     assert written["bayes_factor_shown"].tolist() == ["> 1e6", "> 400", "0.5"]
 
 
+@pytest.mark.chain
 def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
     folder, _ = run
     job = cli_folder.read(folder)
@@ -194,6 +200,7 @@ def test_the_report_explains_edges_that_were_not_tested(run, tmp_path):
     )
 
 
+@pytest.mark.chain
 def test_without_a_table_the_bundled_cells_are_used_as_logarithms(tmp_path):
     result = command("learn", "--out", tmp_path / "out", *FEW)
     assert result.exit_code == 0, result.stderr
@@ -262,6 +269,7 @@ def test_version():
 # ---- nothing is lost -------------------------------------------------------------------------
 
 
+@pytest.mark.chain
 def test_a_finished_run_is_used_again(run, table):
     folder, _ = run
     (folder / "report.md").unlink()
@@ -273,6 +281,7 @@ def test_a_finished_run_is_used_again(run, table):
     assert (folder / "edges.csv").read_bytes() == before
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -289,6 +298,7 @@ def test_another_run_is_not_overwritten(run, table, words, says):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
+@pytest.mark.chain
 def test_overwrite_deletes_the_run_and_nothing_else(table, tmp_path):
     command("learn", table, "--out", tmp_path, *FEW)
     (tmp_path / "mine.txt").write_text("keep")
@@ -304,6 +314,7 @@ def test_files_of_others_are_not_overwritten(table, tmp_path):
     assert (tmp_path / "edges.csv").read_text() == "mine"
 
 
+@pytest.mark.chain
 def test_resume_takes_no_other_settings(run, table):
     result = command("learn", table, "--resume", run[0], "--draws", 50)
     assert_one_line(result, "leave out", "the table", "--draws")
@@ -313,6 +324,7 @@ def test_resume_needs_a_run(tmp_path):
     assert_one_line(command("learn", "--resume", tmp_path), "holds no run to continue")
 
 
+@pytest.mark.chain
 def test_a_damaged_run_is_refused(run, tmp_path):
     for name in ("settings.json", "table.npz"):
         (tmp_path / name).write_bytes((run[0] / name).read_bytes()[:-40])
@@ -353,6 +365,7 @@ def draws_in(folder):
         return idata["posterior"].to_dataset().load()
 
 
+@pytest.mark.chain
 def test_a_killed_run_continues_bit_for_bit(tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     with running(killed) as process:
@@ -370,6 +383,7 @@ def test_a_killed_run_continues_bit_for_bit(tmp_path):
         np.testing.assert_array_equal(resumed[name].values, values.values, err_msg=name)
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_ctrl_c_writes_what_there_is(tmp_path):
     with running(tmp_path / "out") as process:
@@ -382,6 +396,7 @@ def test_ctrl_c_writes_what_there_is(tmp_path):
     assert 0 < draws_in(tmp_path / "out").sizes["draw"] < DRAWS
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [

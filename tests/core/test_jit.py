@@ -84,6 +84,7 @@ print(value(), sum(value.stats.cache_hits.values()), sum(value.stats.cache_misse
 """
 
 
+@pytest.mark.chain
 def test_an_edit_of_a_called_function_reaches_its_callers(copy):
     package, run = copy
     write_functions(package)
@@ -93,6 +94,7 @@ def test_an_edit_of_a_called_function_reaches_its_callers(copy):
     assert run(REPORT) == "21 0 1"  # compiled again: two files away from the edit
 
 
+@pytest.mark.chain
 def test_numba_alone_would_run_the_old_code(copy):
     package, run = copy
     plain = "import numba\n{}\n@numba.njit(cache=True)\ndef {}():\n    return {}\n"
@@ -107,6 +109,7 @@ def test_numba_alone_would_run_the_old_code(copy):
     assert run(report) == "11 1 0"
 
 
+@pytest.mark.chain
 def test_a_package_that_is_reached_through_a_link_is_followed_too(copy, tmp_path):
     package, run = copy
     write_functions(package)
@@ -117,6 +120,7 @@ def test_a_package_that_is_reached_through_a_link_is_followed_too(copy, tmp_path
     assert run(program) == "21 0 1"
 
 
+@pytest.mark.chain
 def test_code_is_stored_under_the_sources_that_it_was_compiled_from(copy):
     package, run = copy
     write_functions(package)
@@ -126,6 +130,7 @@ def test_code_is_stored_under_the_sources_that_it_was_compiled_from(copy):
     assert run(REPORT) == "21 0 1"
 
 
+@pytest.mark.chain
 def test_an_edit_of_a_kernel_of_the_package_is_seen(copy):
     package, run = copy
     program = (

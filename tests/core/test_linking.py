@@ -89,22 +89,26 @@ def _value(terms):
     return float(space["outer"](space["np"].arange(5.0)))
 
 
+@pytest.mark.chain
 def test_a_long_function_is_declared_and_not_copied(run):
     value, loaded, error, line = run(TERMS)
     assert (float(value), loaded, error, line) == (_value(TERMS), "0", "negative", "['declare']")
 
 
+@pytest.mark.chain
 def test_code_on_disk_finds_what_it_calls(run):
     assert run(TERMS)[:3] == [str(_value(TERMS)), "0", "negative"]
     assert run(TERMS)[:3] == [str(_value(TERMS)), "1", "negative"]
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("terms", [TERMS + "\n        total += 0.5", "total += x[i]"])
 def test_code_on_disk_is_not_used_when_what_it_calls_has_changed(run, terms):
     run(TERMS)
     assert run(terms)[:2] == [str(_value(terms)), "0"]
 
 
+@pytest.mark.chain
 def test_a_function_in_the_place_of_another_has_no_symbol(monkeypatch):
     from bayesstruct.core import linking
     from bayesstruct.core.jit import kernel

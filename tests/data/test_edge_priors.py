@@ -4,7 +4,7 @@ import pytest
 
 from bayesstruct.data import TableError, TableWarning
 from bayesstruct.data.covariates import check_same_rows, standardized_covariates
-from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
+from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
 
 NAMES = ("a", "b", "c")
@@ -67,6 +67,14 @@ def test_probabilities_are_aligned_by_name():
 def test_wrong_probabilities(probability, message):
     with pytest.raises(TableError, match=message):
         edge_probability_matrix(NAMES, probability)
+
+
+def test_the_mean_of_a_block_prior_is_that_of_its_draws():
+    prior = StochasticBlock(3, concentration=0.5, within=(3.0, 1.0), between=(1.0, 4.0))
+    rng = np.random.default_rng(0)
+    same = (rng.dirichlet([0.5] * 3, 100_000) ** 2).sum(axis=1)  # two nodes have the same label
+    draws = same * 3.0 / 4.0 + (1.0 - same) * 1.0 / 5.0
+    assert abs(prior.mean - draws.mean()) < 4.5 * draws.std() / np.sqrt(len(draws))
 
 
 def test_covariates_are_standardised():

@@ -49,6 +49,7 @@ def test_the_tolerance_is_that_of_independent_draws(page, rng):
     assert np.quantile(np.abs(counts - exact).sum(axis=1) / 2, 0.999) < TOLERANCE
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_the_check_sees_a_wrong_sampler(page, monkeypatch):
     right = page["draw_chain"]

@@ -70,6 +70,7 @@ def sampled(model):
     return pm.sample(20, tune=5, chains=2, cores=1, random_seed=1, progressbar=False, model=model)
 
 
+@pytest.mark.chain
 def test_a_hand_written_model_is_told_what_to_add_and_then_read():
     rng = np.random.default_rng(0)
     rows, names = rng.normal(size=(40, 3)), ["a", "b", "c"]

@@ -27,6 +27,7 @@ MEAN, VARIANCE = np.array([[1.0, -1], [2, 0.5], [0, 0]]), np.array([[1.0, 2], [0
 COEFFICIENT, CENTRE = np.array([[0.5, 1, -1], [-0.5, 0.3, 0.7], [0, 0, 0]]), np.array([0.2, -0.1])
 
 
+@pytest.mark.statistical
 def test_densities_of_parameters():
     rv = ClusterVariances.dist(LABELS, 2.5, [0.5, 2.0], components=3)
     expected = stats.invgamma(2.5, scale=[0.5, 2.0]).logpdf(VARIANCE[:2]).sum()
@@ -46,6 +47,7 @@ def test_densities_of_parameters():
     assert stats.kstest(z.ravel(), "norm").pvalue > 1e-3
 
 
+@pytest.mark.statistical
 def test_densities_of_rows():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(5, 2))
@@ -82,6 +84,7 @@ GLMS = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("family", GLMS)
 def test_labels_of_other_responses_have_the_exact_posterior(family):
     y, start, expected, mean = GLMS[family]

@@ -35,6 +35,7 @@ def fitted():
     return model, idata
 
 
+@pytest.mark.chain
 def test_the_functions_of_pymc_work(fitted):
     model, idata = fitted
     with model:
@@ -50,6 +51,7 @@ def test_the_functions_of_pymc_work(fitted):
     assert np.isfinite(az.loo(idata).elpd)
 
 
+@pytest.mark.chain
 def test_the_result_is_read_as_graphs(fitted):
     _, idata = fitted
     table = bs.arc_table(idata)
@@ -60,6 +62,7 @@ def test_the_result_is_read_as_graphs(fitted):
     assert "arc" in str(bs.check(idata))
 
 
+@pytest.mark.chain
 def test_an_effect_is_that_of_the_formula(fitted):
     _, idata = fitted
     effects = bs.do(idata, {"a": 5.0})
@@ -73,6 +76,7 @@ def test_an_effect_is_that_of_the_formula(fitted):
     assert upstream.loc["a", "effect"] == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.chain
 def test_an_effect_of_known_parameters_is_exact(fitted):
     _, idata = fitted
     posterior, constants = idata["posterior"], idata["constant_data"]
@@ -86,6 +90,7 @@ def test_an_effect_of_known_parameters_is_exact(fitted):
     assert high - low == pytest.approx(slope, rel=1e-10)
 
 
+@pytest.mark.chain
 def test_intervals_of_effects_have_the_probability_of_arviz(fitted):
     _, idata = fitted
     with az.rc_context({"stats.ci_prob": 0.5}):
@@ -100,6 +105,7 @@ def test_intervals_of_effects_have_the_probability_of_arviz(fitted):
         bs.do(idata, {"a": 1.0}, ci_prob=94)
 
 
+@pytest.mark.chain
 def test_effects_of_equivalent_graphs_are_mixed():
     # two columns without interventions: either arc, and the effect is there for one of them only
     with bayesian_network(normal_table()[["a", "b"]]):
@@ -134,6 +140,7 @@ def test_the_mode_is_the_best_graph():
     assert np.isfinite(logp(model.initial_point() | {"dag": mode["dag"]}))
 
 
+@pytest.mark.chain
 def test_states_from_table_to_effects():
     rng = np.random.default_rng(3)
     a = rng.choice(["no", "yes"], 300)
@@ -186,9 +193,6 @@ def test_states_from_table_to_effects():
         ({"weights": "fair"}, "belongs to the prior 'order'"),
         ({"prior": "order", "weights": "fare"}, "did you mean 'fair'"),
         ({"score": "bdeu"}, "a|b|c"),
-        ({"max_parents": -1}, "max_parents"),
-        ({"max_parents": True}, "whole number"),
-        ({"equivalent_sample_size": "1"}, "positive number"),
     ],
 )
 def test_bad_options(options, words):
@@ -225,6 +229,7 @@ def test_a_discrete_table_is_told_which_score_it_needs(score):
         bayesian_network(numbers, score=score)
 
 
+@pytest.mark.chain
 def test_missing_values_are_imputed():
     data, rng = normal_table(120), np.random.default_rng(5)
     whole, gaps = data.copy(), rng.random((120, 3)) < 0.15
@@ -250,6 +255,7 @@ def test_missing_values_are_imputed():
     assert model.free_RVs[-1].name == "x_missing"
 
 
+@pytest.mark.chain
 def test_results_that_were_cut_or_sorted_are_refused(fitted):
     _, idata = fitted
     for read in (bs.arc_table, bs.median_graph, bs.check, lambda tree: bs.do(tree, {"a": 1.0})):
@@ -267,6 +273,7 @@ def test_results_that_were_cut_or_sorted_are_refused(fitted):
     )
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("dim", "order"), [("ordered_pair", [5, 3, 1, 0, 2, 4]), ("node", [2, 0, 1])]
 )
@@ -279,6 +286,7 @@ def test_draws_that_alone_were_sorted_are_put_back(fitted, dim, order):
     pd.testing.assert_frame_equal(*effects)
 
 
+@pytest.mark.chain
 def test_effects_of_other_results_are_refused(fitted):
     _, idata = fitted
     with pytest.raises(ValueError, match="column"):
@@ -293,6 +301,7 @@ def test_effects_of_other_results_are_refused(fitted):
         bs.do(idata["posterior"].to_dataset(), {"a": 1.0})
 
 
+@pytest.mark.statistical
 def test_many_columns_keep_to_candidates():
     from bayesstruct.networks.kernels.dags import is_acyclic
     from bayesstruct.steps import NetworkMCMC

@@ -27,10 +27,10 @@ def lists():
     return module
 
 
-def python(program):
+def python(program, *arguments):
     """What a fresh process prints."""
     done = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+        [sys.executable, "-c", program, *arguments], check=True, capture_output=True, text=True
     )
     return done.stdout.strip()
 
@@ -95,18 +95,26 @@ def test_the_catalogue_is_read_without_pymc():
     assert python(program) == "False"
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "import bayesstruct.models.ising; model = bayesstruct.models.ising",
-        "from bayesstruct.models.ising import ising as model",
-        "from bayesstruct.models import ising as model",
-        "import bayesstruct; model = bayesstruct.models.ising",
-    ],
-)
-def test_however_a_model_is_imported_it_is_the_function_and_steps_are_registered(statement):
-    program = (
-        f"{statement}; from pymc.step_methods import STEP_METHODS as steps; "
-        "print(model.__name__, any(step.__name__ == 'NetworkMCMC' for step in steps))"
-    )
-    assert python(program) == "ising True"
+IMPORTS = [
+    "import bayesstruct.models.ising; model = bayesstruct.models.ising",
+    "from bayesstruct.models.ising import ising as model",
+    "from bayesstruct.models import ising as model",
+    "import bayesstruct; model = bayesstruct.models.ising",
+]
+# One process imports what takes long, and forks for each of the statements.
+EACH_IN_ITS_OWN_PROCESS = """
+import os, sys
+import numba
+from pymc.step_methods import STEP_METHODS as steps
+for statement in sys.argv[1:]:
+    if os.fork() == 0:
+        exec(statement)
+        print(model.__name__, any(step.__name__ == "NetworkMCMC" for step in steps), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.chain
+def test_however_a_model_is_imported_it_is_the_function_and_steps_are_registered():
+    assert python(EACH_IN_ITS_OWN_PROCESS, *IMPORTS).splitlines() == ["ising True"] * len(IMPORTS)

@@ -83,6 +83,7 @@ def exact_moments(model, x, y, new, alpha):
     return mean, np.sqrt(square - mean**2), own
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_predictions_are_those_of_all_partitions():
     rng = np.random.default_rng(3)
@@ -105,6 +106,7 @@ def test_predictions_are_those_of_all_partitions():
     np.testing.assert_allclose(bs.mixture_predictions(idata, new)["mean"], found["mean"])
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_two_lines_are_found_and_read():
     table, first = two_lines()
@@ -143,6 +145,7 @@ def test_two_lines_are_found_and_read():
     assert inside.mean() > 0.88
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("family", ["logistic", "poisson"])
 def test_other_responses(family):
     table, first = two_lines(150)

@@ -41,6 +41,7 @@ def fitted(request):
     return model, sample(model)
 
 
+@pytest.mark.chain
 def test_names_dims_and_coordinates(fitted):
     _, idata = fitted
     posterior = idata["posterior"]
@@ -54,6 +55,7 @@ def test_names_dims_and_coordinates(fitted):
     assert idata["observed_data"]["x"].dims == ("observation", "node")
 
 
+@pytest.mark.chain
 def test_weights_are_partial_correlations(fitted):
     _, idata = fitted
     K = idata["posterior"]["precision"].values
@@ -63,6 +65,7 @@ def test_weights_are_partial_correlations(fitted):
     assert np.linalg.eigvalsh(K).min() > 0
 
 
+@pytest.mark.chain
 def test_constants_of_the_posterior(fitted):
     _, idata = fitted
     constant = idata["constant_data"]
@@ -76,6 +79,7 @@ def test_constants_of_the_posterior(fitted):
     assert len(bs.edge_table(idata)) == 6
 
 
+@pytest.mark.chain
 def test_predictive_draws_are_in_the_units_of_the_table(fitted):
     model, idata = fitted
     with model:
@@ -90,6 +94,7 @@ def test_predictive_draws_are_in_the_units_of_the_table(fitted):
     assert ((ratio > 0.7) & (ratio < 1.8)).all()
 
 
+@pytest.mark.chain
 def test_log_likelihood_and_loo(fitted):
     model, idata = fitted
     with model:
@@ -112,6 +117,7 @@ def test_log_likelihood_and_loo(fitted):
         assert np.isfinite(az.loo(idata).elpd)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
 def test_missing_values(prior):
     model = gaussian_graphical(frame(gaps=True), prior=prior)
@@ -138,6 +144,7 @@ def with_everything():
     return sample(gaussian_graphical(frame(gaps=True), required=[("worry", "energy")]))
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("name", ["summary", "ess", "rhat"])
 def test_arviz_reads_the_whole_posterior(with_everything, name):
     sizes = with_everything["posterior"].sizes
@@ -151,6 +158,7 @@ def test_arviz_reads_the_whole_posterior(with_everything, name):
         assert read["precision"].dims == ("node", "node_")
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("name", ["plot_forest", "plot_trace", "plot_trace_dist"])
 def test_arviz_draws_the_whole_posterior(with_everything, name):
     import matplotlib.pyplot as plt
@@ -184,6 +192,7 @@ def test_chains_start_apart_and_near_the_mode(prior):
     assert logp(point) > logp(point | {name: np.zeros_like(one)}) + 5  # better than the identity
 
 
+@pytest.mark.chain
 def test_covariates():
     table = frame()
     design = pd.DataFrame({"age": np.linspace(20, 60, 30)})
@@ -213,6 +222,7 @@ def test_constants_of_the_posterior_cannot_be_set(name):
         pm.set_data({name: 0.5})
 
 
+@pytest.mark.chain
 def test_constants_of_the_posterior_survive_transformations():
     model = pm.do(gaussian_graphical(frame()), {"mean": np.zeros(4)})
     constant = sample(model, 10)["constant_data"]
@@ -220,6 +230,7 @@ def test_constants_of_the_posterior_survive_transformations():
     np.testing.assert_allclose(constant["edge_prior"], implied_edge_probability(4), atol=1e-12)
 
 
+@pytest.mark.chain
 def test_required_and_forbidden_edges():
     model = gaussian_graphical(
         frame(), required=[("worry", "energy")], forbidden=[("sleep", "mood")]
@@ -233,6 +244,7 @@ def test_required_and_forbidden_edges():
     assert prior.sel(pair="mood -- sleep") == 0
 
 
+@pytest.mark.chain
 def test_edge_probability_matrix_and_beta():
     nominal = np.full((4, 4), 0.2)
     nominal[0, 1] = nominal[1, 0] = 0.9
@@ -246,6 +258,7 @@ def test_edge_probability_matrix_and_beta():
     assert (posterior["edge"].sel(pair="mood -- sleep") == 0).all()
 
 
+@pytest.mark.chain
 def test_a_learned_rate():
     model = gaussian_graphical(frame(), prior="laplace", rate=pm.Gamma.dist(1, 0.1))
     posterior = sample(model, 60, nuts_sampler="pymc")["posterior"]
@@ -253,6 +266,7 @@ def test_a_learned_rate():
     assert float(posterior["rate"].std()) > 0
 
 
+@pytest.mark.chain
 def test_laplace_options():
     model = gaussian_graphical(
         frame(), prior="laplace", rate=3.0, diagonal_rate=0.4, negligible=0.2
@@ -293,6 +307,7 @@ def test_it_prints_and_its_graph_has_every_variable():
     assert {"precision", "edge", "mean", "weight", "x"} <= nodes
 
 
+@pytest.mark.chain
 def test_do_and_observe():
     model = gaussian_graphical(frame())
     fixed = pm.do(model, {"mean": np.zeros(4)})

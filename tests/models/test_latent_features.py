@@ -76,6 +76,7 @@ def test_rows_without_a_cell_are_refused():
         latent_features(x)
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_the_model_samples_predicts_and_has_pointwise_densities():
     x, _ = two_features()
@@ -104,6 +105,7 @@ def test_the_model_samples_predicts_and_has_pointwise_densities():
     assert model.named_vars.keys() >= {"alpha", "noise", "loading_scale", "loading"}
 
 
+@pytest.mark.chain
 def test_missing_values_are_drawn_and_the_table_is_predicted():
     x, _ = two_features()
     gaps = np.array(x)
@@ -141,6 +143,7 @@ def test_rows_of_zeros_begin_without_features():
     assert not point["feature"][[5, 20]].any() and point["feature"].mean() > 0.1
 
 
+@pytest.mark.chain
 def test_too_little_room_is_an_error_that_names_the_option():
     x, _ = two_features()
     known = {"alpha": 1.0, "noise": 0.3, "loading_scale": 2.0}

@@ -64,6 +64,7 @@ def similarities(seed=3):
 # --- what users do ---------------------------------------------------------------------------
 
 
+@pytest.mark.chain
 def test_link_prediction_finds_the_pairs_that_were_left_out():
     truth = planted(40, seed=5)
     rng = np.random.default_rng(4)
@@ -102,6 +103,7 @@ BUILDERS = {
 }
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("name", list(BUILDERS))
 def test_models_sample_predict_and_have_pointwise_densities(name):
     model = BUILDERS[name]()
@@ -124,6 +126,7 @@ def test_models_sample_predict_and_have_pointwise_densities(name):
     assert len(observed) == y.size
 
 
+@pytest.mark.chain
 def test_probabilities_are_means_over_draws():
     truth = planted(6, directed=True)
     model = link_prediction(truth.graph, max_features=8)
@@ -140,6 +143,7 @@ def test_probabilities_are_means_over_draws():
     np.testing.assert_allclose(table["probability"], total[places], atol=1e-12)
 
 
+@pytest.mark.chain
 def test_other_results_are_refused():
     with pytest.raises(TypeError, match="DataTree"):
         link_probabilities({})
@@ -290,11 +294,9 @@ def test_graphs_that_cannot_be_used_are_refused(graph, words):
     ("options", "words"),
     [
         ({"alpha": 0.0}, "`alpha`"),
-        ({"alpha": True}, "`alpha`"),
         ({"weight_scale": -1.0}, "`weight_scale`"),
         ({"bias_scale": "1"}, "`bias_scale`"),
         ({"max_features": 0}, "`max_features`"),
-        ({"max_features": 2.5}, "`max_features`"),
         ({"link": "logit"}, "logistic"),
         ({"directed": "yes"}, "`directed`"),
         ({"concentration": -1.0}, "`concentration`"),
@@ -307,6 +309,7 @@ def test_options_out_of_range_are_refused(options, words):
         link_prediction(planted(8).graph, **options)
 
 
+@pytest.mark.chain
 def test_too_many_features_raise_an_error_that_names_the_option():
     model = link_prediction(planted(20).graph, max_features=1, alpha=3.0)
     with pytest.raises(ValueError, match="`max_features`"):

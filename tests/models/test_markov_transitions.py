@@ -26,6 +26,7 @@ def test_a_chain_with_too_many_behaviours_stops_with_the_remedy():
                 point, _ = step.step(point)
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_behaviours_are_found_again():
     made = simulate(100, 4, random_seed=3)

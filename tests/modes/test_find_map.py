@@ -34,7 +34,8 @@ def test_mode_with_missing_cells_is_that_of_the_observed_ones(prior):
     data = rows().mask(np.random.default_rng(0).random((60, 4)) < 0.15)
     model = bs.models.gaussian_graphical(data, prior=prior)
     mode = bs.find_MAP(model)
-    assert_is_mode(model, mode, ["precision", "mean"], terms=["precision", "mean", "x"])
+    terms = ["precision", "mean", "x"]
+    assert_is_mode(model, mode, ["precision", "mean"], terms=terms, perturbations=300)
     assert mode["x_missing"].shape == (int(data.isna().to_numpy().sum()),)
 
 
@@ -46,9 +47,12 @@ def test_mode_with_covariates_and_a_random_rate():
     )
     mode = bs.find_MAP(model)
     names = ["precision", "mean", "coefficients", "rate"]
-    assert_is_mode(model, mode, names, terms=[*names, "x"], gradient_tol=1e-3)
+    terms = [*names, "x"]
+    assert_is_mode(model, mode, names, terms=terms, gradient_tol=1e-3, perturbations=300)
 
 
+@pytest.mark.chain
+@pytest.mark.compiled
 def test_find_map_takes_the_model_on_the_stack_and_its_mode_starts_chains():
     with bs.models.gaussian_graphical(rows()):
         mode = bs.find_MAP()

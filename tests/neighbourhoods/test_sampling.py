@@ -58,6 +58,7 @@ def gaussian_regression(X, y, *, inclusion, slab, shape, rate, grid=400):
     return states, joint.sum(axis=1), float((joint.sum(axis=0) * v).sum())
 
 
+@pytest.mark.chain
 def test_a_gaussian_regression_against_enumeration():
     x = table()
     inclusion = np.full((5, 5), 0.4)
@@ -110,6 +111,7 @@ def check_logistic(model, distribution, **options):
     assert_matches_enumeration(arcs, exact, states=states, errors=errors)
 
 
+@pytest.mark.chain
 def test_a_logistic_regression_against_enumeration(logistic):
     check_logistic(*logistic, **BURN)
 
@@ -122,6 +124,7 @@ def _always_accepted(rng, w):
         w[i], w[j] = w[j], w[i]
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("wrong", [None, "acceptance", "prior"])
 def test_a_wrong_logistic_chain_is_noticed(logistic, wrong, monkeypatch):
     from bayesstruct.neighbourhoods import kernels
@@ -153,6 +156,7 @@ CASES = {
 }
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("case", CASES)
 def test_pm_sample_has_the_same_posterior(case):
     model = CASES[case]()
@@ -207,11 +211,13 @@ def reference(request, references):
     return references[request.param]
 
 
+@pytest.mark.chain
 def test_threads_give_the_draws_of_one(reference):
     model, one = reference
     assert_identical(one, bs.sample_neighbourhoods(model, cores=2, **FEW))
 
 
+@pytest.mark.chain
 def test_another_seed_gives_other_draws(reference):
     model, one = reference
     other = bs.sample_neighbourhoods(model, **FEW | {"random_seed": 2})
@@ -220,6 +226,7 @@ def test_another_seed_gives_other_draws(reference):
     bs.sample_neighbourhoods(model, **FEW | {"random_seed": generator})
 
 
+@pytest.mark.chain
 def test_no_two_regressions_and_no_two_chains_have_the_same_random_numbers(reference):
     intercept = reference[1]["posterior"]["intercept"].values
     assert len(np.unique(intercept)) == intercept.size
@@ -231,12 +238,14 @@ def paths_of_workers(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(bs.__file__).parents[1]))
 
 
+@pytest.mark.chain
 def test_processes_give_the_same_draws(references, paths_of_workers):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         for model, one in references.values():
             assert_identical(one, bs.sample_neighbourhoods(model, **FEW))
 
 
+@pytest.mark.chain
 @pytest.mark.filterwarnings("default")  # of the cluster, on sockets and event loops
 def test_a_dask_cluster_gives_the_same_draws(references, paths_of_workers):
     distributed = pytest.importorskip("distributed")
@@ -258,6 +267,7 @@ def test_a_dask_cluster_gives_the_same_draws(references, paths_of_workers):
 # --- results ---------------------------------------------------------------------------------
 
 
+@pytest.mark.chain
 def test_groups_and_layout(reference):
     _, idata = reference
     assert {"posterior", "sample_stats", "observed_data", "constant_data"} <= set(idata.children)
@@ -277,6 +287,7 @@ def test_groups_and_layout(reference):
     assert posterior.attrs["inference_library"] == "bayesstruct"
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
 def test_a_compact_result_holds_the_same_draws(prior, monkeypatch):
     model = gaussian(prior=prior)
@@ -363,6 +374,7 @@ def test_bad_types(bad, message):
         bs.sample_neighbourhoods(gaussian(), **FEW | {"cores": 0})
 
 
+@pytest.mark.chain
 def test_fewer_rows_than_columns():
     model = bs.models.gaussian_neighbourhoods(np.random.default_rng(0).normal(size=(8, 12)))
     idata = bs.sample_neighbourhoods(model, **FEW)
@@ -373,6 +385,7 @@ def test_fewer_rows_than_columns():
     assert np.isfinite(bs.sample_neighbourhoods(laplace, **FEW)["posterior"]["weight"]).all()
 
 
+@pytest.mark.chain
 def test_columns_that_determine_one_another():
     x = np.tile([0, 1], 30)
     y = np.where(np.arange(60) == 7, 1 - x, x)
@@ -427,6 +440,7 @@ def check_stationary(model, mode, build):
         assert (np.abs(gradient[others & ~active]) <= rate + 1e-6).all()
 
 
+@pytest.mark.chain
 def test_a_mode_starts_chains():
     with gaussian(prior="laplace"):
         mode = bs.find_MAP()

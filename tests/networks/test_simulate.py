@@ -44,6 +44,7 @@ def test_gaussian_rows_have_the_covariance_of_the_model():
     assert found.noise == 0.5 and not found.interventions.to_numpy().any()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["logistic", "discrete"])
 def test_states_have_the_distribution_of_the_model(kind):
     found = simulate(20_000, graph=DIAMOND, kind=kind, states=2, random_seed=3)

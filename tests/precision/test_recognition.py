@@ -128,20 +128,23 @@ def _minibatch(K):
     pm.MvNormal("y", np.zeros(3), tau=K, observed=ROWS, total_size=600)
 
 
+CHILDREN = [
+    _element,
+    _potential,
+    _doubled,
+    _covariance,
+    _mean_too,
+    _student,
+    _through_deterministic,
+    _minibatch,
+]
+
+
+# What is looked for is the same under either prior.
 @pytest.mark.parametrize(
-    "child",
-    [
-        _element,
-        _potential,
-        _doubled,
-        _covariance,
-        _mean_too,
-        _student,
-        _through_deterministic,
-        _minibatch,
-    ],
+    ("kind", "child"),
+    [("spike_slab", child) for child in CHILDREN] + [("laplace", _element), ("laplace", _student)],
 )
-@pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
 def test_other_children_leave_the_matrix_to_nuts(kind, child):
     with pm.Model() as model:
         K = prior(kind=kind)
@@ -210,6 +213,7 @@ def _element_named(K):
     pm.Normal("other", K[0, 0], 1.0, observed=0.3)
 
 
+@pytest.mark.chain
 def test_a_child_of_the_missing_values_is_recognised():
     rows = ROWS.copy()
     rows[0, 1] = np.nan

@@ -35,6 +35,7 @@ def _trace_distribution(graph, b):
     return stats.gamma(p * (b - 2) / 2 + p + graph.number_of_edges())
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "graph",
     [nx.empty_graph(3), nx.path_graph(4), nx.complete_graph(4), nx.lollipop_graph(3, 2)],
@@ -47,6 +48,7 @@ def test_distribution_on_decomposable_graphs(graph):
     assert stats.kstest(traces, expected.cdf).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("graph", "draws"),
     [(nx.cycle_graph(4), 400), (nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4)), 120)],
@@ -59,6 +61,7 @@ def test_distribution_on_other_graphs_after_ten_sweeps(graph, draws):
     assert stats.kstest(traces, expected.cdf).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 def test_nodes_without_an_edge_are_independent():
     # The direct sampler of Lenkoski (2013) gives a correlation of .17 here.
     rng, adjacency = np.random.default_rng(3), np.zeros((2, 2), dtype=bool)

@@ -54,6 +54,7 @@ def stored(request, tmp_path):
     return request.param, tmp_path / "run", whole
 
 
+@pytest.mark.chain
 def test_a_run_of_the_earlier_layout_is_continued(stored):
     name, folder, whole = stored
     posterior = continued(name, folder)["posterior"]

@@ -106,6 +106,7 @@ def crash_at(chain, iteration, error=Crash):
 # ---- the same draws --------------------------------------------------------------------------
 
 
+@pytest.mark.chain
 def test_draws_are_those_of_pm_sample(case):
     model, ours = case
     settings = {k: v for k, v in SETTINGS.items() if k != "compute_convergence_checks"}
@@ -123,6 +124,7 @@ def test_draws_are_those_of_pm_sample(case):
     assert ours["posterior"].attrs["tuning_steps"] == TUNE
 
 
+@pytest.mark.chain
 def test_crashes_leave_no_trace_in_the_result(case, tmp_path):
     model, expected = case
     settings = {**SETTINGS, "random_seed": 7, "model": model, "checkpoint": tmp_path}
@@ -133,6 +135,7 @@ def test_crashes_leave_no_trace_in_the_result(case, tmp_path):
     assert_same_draws(sample(**settings), expected)
 
 
+@pytest.mark.chain
 def test_crash_before_the_first_saved_state(discrete, tmp_path):
     model, expected = discrete
     settings = {**SETTINGS, "random_seed": 7, "model": model, "checkpoint": tmp_path}
@@ -142,12 +145,14 @@ def test_crash_before_the_first_saved_state(discrete, tmp_path):
     assert_same_draws(sample(**settings), expected)
 
 
+@pytest.mark.chain
 def test_result_does_not_depend_on_the_number_of_processes(case):
     model, expected = case
     settings = {**SETTINGS, "cores": 2}
     assert_same_draws(sample(**settings, random_seed=7, model=model), expected)
 
 
+@pytest.mark.chain
 def test_chains_and_seeds_differ(discrete):
     model, first = discrete
     other = sample(**SETTINGS, random_seed=8, model=model)
@@ -156,6 +161,7 @@ def test_chains_and_seeds_differ(discrete):
     assert not np.array_equal(c, other["posterior"]["c"].values)
 
 
+@pytest.mark.chain
 def test_moments_of_a_known_normal_posterior():
     y = np.array([1.0, 2.0, 4.0, 1.0])
     with pm.Model() as model:
@@ -240,6 +246,7 @@ def alive(pid):
         return False
 
 
+@pytest.mark.chain
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("victim", ["parent", "worker"])
 def test_kill_9_and_resume(victim, tmp_path):
@@ -286,6 +293,7 @@ def _draws_on_disk(folder):
 # ---- Ctrl-C and failures ---------------------------------------------------------------------
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("cores", [1, 2])
 def test_ctrl_c_keeps_the_draws(cores, tmp_path, monkeypatch):
     def press(trace, draw):
@@ -313,6 +321,7 @@ def test_ctrl_c_keeps_the_draws(cores, tmp_path, monkeypatch):
     assert_same_draws(sample(**settings), expected)
 
 
+@pytest.mark.chain
 def test_interrupt_during_warmup_raises_and_can_be_continued(discrete, tmp_path):
     model, expected = discrete
     settings = {**SETTINGS, "random_seed": 7, "model": model, "checkpoint": tmp_path}
@@ -332,6 +341,7 @@ class Fragile(Walk):
         return super().step(point)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("cores", [1, 2])
 def test_failing_step_names_the_chain_and_the_way_on(cores, tmp_path, monkeypatch):
     settings = walk_settings(cores=cores, checkpoint=tmp_path, checkpoint_every=0.0)
@@ -348,6 +358,7 @@ def test_failing_step_names_the_chain_and_the_way_on(cores, tmp_path, monkeypatc
     assert_same_draws(sample(**settings), sample(**walk_settings()))
 
 
+@pytest.mark.chain
 def test_callback_sees_the_draws_as_they_come():
     seen = []
 
@@ -378,6 +389,7 @@ def finished(discrete, tmp_path):
     return settings, expected
 
 
+@pytest.mark.chain
 def test_finished_run_returns_at_once(finished):
     settings, expected = finished
     started = time.monotonic()
@@ -387,6 +399,7 @@ def test_finished_run_returns_at_once(finished):
     assert_same_draws(load_checkpoint(settings["checkpoint"]), expected)
 
 
+@pytest.mark.chain
 def test_settings_may_be_left_out_when_resuming(finished):
     settings, expected = finished
     for name in ("random_seed", "chains"):
@@ -394,6 +407,7 @@ def test_settings_may_be_left_out_when_resuming(finished):
     assert_same_draws(sample(**settings), expected)
 
 
+@pytest.mark.chain
 def test_labels_survive_without_the_model(tmp_path):
     model = nuts_model()
     idata = sample(
@@ -407,6 +421,7 @@ def test_labels_survive_without_the_model(tmp_path):
     assert_same_draws(alone, idata)
 
 
+@pytest.mark.chain
 def test_files_are_arrays_and_json_only(finished):
     folder = Path(finished[0]["checkpoint"])
     files = [f for f in folder.rglob("*") if f.is_file() and f.name != "lock"]
@@ -422,6 +437,7 @@ def test_files_are_arrays_and_json_only(finished):
             json.loads(arrays["json"].tobytes())
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -442,6 +458,7 @@ def test_another_run_is_refused(finished, change, message):
     assert "delete this one" in str(info.value)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("prior", "y", "message"),
     [
@@ -460,11 +477,13 @@ def test_another_model_of_the_same_shape_is_refused(finished, prior, y, message)
         load_checkpoint(finished[0]["checkpoint"], model)
 
 
+@pytest.mark.chain
 def test_the_same_model_built_again_is_accepted(finished):
     settings, expected = finished
     assert_same_draws(sample(**{**settings, "model": discrete_model()}), expected)
 
 
+@pytest.mark.chain
 def test_other_step_method_is_refused(tmp_path):
     settings = walk_settings(checkpoint=tmp_path)
     with pytest.raises(Crash):
@@ -474,6 +493,7 @@ def test_other_step_method_is_refused(tmp_path):
         sample(**settings)
 
 
+@pytest.mark.chain
 def test_damaged_state_falls_back_to_the_older_one(discrete, tmp_path):
     model, expected = discrete
     settings = {**SETTINGS, "random_seed": 7, "model": model, "checkpoint": tmp_path}
@@ -487,6 +507,7 @@ def test_damaged_state_falls_back_to_the_older_one(discrete, tmp_path):
     assert_same_draws(sample(**settings), expected)
 
 
+@pytest.mark.chain
 def test_damaged_files_are_named(finished):
     settings, expected = finished
     chain = Path(settings["checkpoint"]) / "chain.0"
@@ -507,6 +528,7 @@ def test_damaged_files_are_named(finished):
         sample(**settings)
 
 
+@pytest.mark.chain
 def test_folders_that_cannot_be_used(discrete, tmp_path, monkeypatch):
     settings = {**SETTINGS, "model": discrete[0]}
     file = tmp_path / "file"
@@ -523,6 +545,7 @@ def test_folders_that_cannot_be_used(discrete, tmp_path, monkeypatch):
         sample(**settings, checkpoint=tmp_path / "full")
 
 
+@pytest.mark.chain
 def test_disc_that_fills_up_while_space_is_claimed(discrete, tmp_path, monkeypatch):
     def refuse(*args):
         raise OSError(28, "No space left on device")
@@ -542,6 +565,7 @@ def test_two_processes_cannot_write_the_same_folder(tmp_path):
         pass
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -557,6 +581,7 @@ def test_arguments_are_checked(discrete, arguments, message):
         sample(**{**SETTINGS, **arguments}, model=discrete[0])
 
 
+@pytest.mark.chain
 def test_unsaveable_state_is_refused_at_the_start(tmp_path):
     settings = walk_settings(checkpoint=tmp_path)
     settings["step"].history = object()
@@ -564,6 +589,7 @@ def test_unsaveable_state_is_refused_at_the_start(tmp_path):
         sample(**settings)
 
 
+@pytest.mark.chain
 def test_progress_bar_runs(discrete, capsys):
     sample(**{**SETTINGS, "progressbar": "combined"}, random_seed=7, model=discrete[0])
     assert "Draw" in capsys.readouterr().out

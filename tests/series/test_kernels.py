@@ -85,6 +85,7 @@ def chain(x, starts, alpha, draws, seed=1, prior=PRIOR, scan_prior=None):
         yield counts(state[0])
 
 
+@pytest.mark.statistical
 def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
     exact = exact_posterior(SMALL, SMALL_STARTS, 0.5, 4)
     assert distance(list(chain(SMALL, SMALL_STARTS, 0.5, 6_000)), exact) < 0.05
@@ -92,6 +93,7 @@ def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
     assert distance(list(chain(SMALL, SMALL_STARTS, 0.5, 6_000, scan_prior=WRONG)), exact) > 0.1
 
 
+@pytest.mark.statistical
 def test_transitions_that_are_nearly_certain_keep_the_exact_posterior():
     # Half of the gamma variables of this shape are below the least number of the machine.
     prior, x, starts = (0.001, 0.0, *PRIOR[2:]), SMALL[[0, 1, 0, 3]], np.array([0, 3, 4])
@@ -174,10 +176,12 @@ def joint(alpha=1.0, lengths=(4, 3, 5), d=2, **wrong):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_joint_draws_have_the_prior():
     assert len(assert_geweke(*joint(), draws=4_000, seed=3)) == 13
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("wrong", [{"prior": WRONG}, {"process": (1.0, 0.0)}])
 def test_joint_draws_of_a_wrong_scan_have_not(wrong):
     with pytest.raises(AssertionError, match="worst z"):

@@ -12,6 +12,7 @@ from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, Swi
 FEATURE = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 0]], np.int8)
 
 
+@pytest.mark.statistical
 def test_transitions_are_dirichlet_among_the_own_behaviours():
     rv = BehaviourTransitions.dist(FEATURE, 0.7, 2.0)
     draw = pm.draw(rv, random_seed=1)
@@ -45,6 +46,7 @@ def test_rows_of_a_small_concentration_are_certain_and_not_zero():
     assert np.isfinite(pm.logp(rv, draws[0]).eval())
 
 
+@pytest.mark.statistical
 def test_scales_are_roots_of_inverse_gamma_variables():
     rv = BehaviourScales.dist(FEATURE, 3.0, 0.5, variables=2)
     draw = pm.draw(rv, random_seed=1)
@@ -76,6 +78,7 @@ def test_the_density_of_series_is_the_forward_algorithm():
         SwitchingSeries.dist(FEATURE, transition, mean, scale, lengths=[4, 0], seen=seen)
 
 
+@pytest.mark.statistical
 def test_draws_of_series_have_the_moments_of_the_chain():
     transition = np.array([[[0.9, 0.1], [0.4, 0.6]]])
     mean, scale = np.array([[3.0], [-1.0]]), np.array([[1.0], [0.5]])

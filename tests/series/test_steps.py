@@ -28,6 +28,7 @@ def small_model(max_features=12, alpha=0.5, prior=PRIOR, x=SMALL, lengths=(2, 2)
     return model
 
 
+@pytest.mark.statistical
 def test_the_step_has_the_exact_posterior():
     model = small_model()
     with model:

@@ -25,6 +25,7 @@ def metropolis(target, draws, rng):
     return out
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(3))
 def test_enumeration_passes_a_right_chain(seed):
     draws = metropolis(PROBABILITIES, 20_000, np.random.default_rng(seed))
@@ -33,6 +34,7 @@ def test_enumeration_passes_a_right_chain(seed):
     assert report["ess"] < 15_000  # the autocorrelation was noticed
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(3))
 def test_enumeration_fails_a_wrong_chain(seed):
     wrong = PROBABILITIES**1.3
@@ -41,6 +43,7 @@ def test_enumeration_fails_a_wrong_chain(seed):
         assert_matches_enumeration(draws, PROBABILITIES)
 
 
+@pytest.mark.statistical
 def test_enumeration_sees_many_small_differences():
     rng = np.random.default_rng(0)
     target = np.full(64, 1 / 64)
@@ -53,6 +56,7 @@ def test_enumeration_sees_many_small_differences():
     assert np.abs(z).max() < 5
 
 
+@pytest.mark.statistical
 def test_enumeration_takes_vectors_and_chains():
     states = binary_states(3)
     p = np.arange(1, 9) / 36
@@ -62,6 +66,7 @@ def test_enumeration_takes_vectors_and_chains():
         assert_matches_enumeration(draws, p[::-1], states=states)
 
 
+@pytest.mark.statistical
 def test_enumeration_false_alarms_are_rare():
     rng = np.random.default_rng(1)
     alarms = 0
@@ -99,10 +104,12 @@ def normal_model(rows=5):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_geweke_passes_a_right_kernel():
     assert_geweke(*normal_model(), draws=10_000, seed=1)
 
 
+@pytest.mark.statistical
 def test_geweke_fails_a_wrong_kernel():
     forward, transition, statistics = normal_model()
 
@@ -128,10 +135,12 @@ def conjugate(shrink=1.0, shift=0.0):
     return simulate, fit
 
 
+@pytest.mark.statistical
 def test_calibration_passes_the_posterior():
     assert_calibrated(*conjugate(), simulations=400)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("wrong", [{"shrink": 0.7}, {"shrink": 1.4}, {"shift": 0.2}])
 def test_calibration_fails_a_wrong_posterior(wrong):
     with pytest.raises(AssertionError, match="not uniform"):
@@ -148,6 +157,7 @@ def test_ranks_are_uniform_for_any_number_of_draws_and_ties():
     assert np.abs(counts - 400).max() < 80
 
 
+@pytest.mark.statistical
 def test_runner_feeds_new_data_to_a_compiled_model():
     with pm.Model() as model:
         x = pm.Data("x", np.zeros(4))
@@ -188,6 +198,7 @@ def test_mode_fails_another_point(wrong):
         assert_is_mode(model, mode | wrong, ["location", "spread", "sparse"])
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("p", [2, 3])
 def test_importance_sampling_is_the_weighted_prior(p):
     # An independent route: prior draws by rejection, weighted with the likelihood of three rows.

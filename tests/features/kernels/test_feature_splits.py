@@ -42,6 +42,7 @@ def test_exchanges_leave_the_exact_posterior(case, process, full):
     assert distance(list(chain(case, process, draws)), exact) < bound
 
 
+@pytest.mark.statistical
 def test_exchanges_without_the_probability_of_the_proposal_do_not(monkeypatch):
     exact = posterior(*CASES[0][0], most=18)
     allocate = feature_splits._allocate

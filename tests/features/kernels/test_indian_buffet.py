@@ -106,6 +106,7 @@ def test_left_order_is_that_of_binary_numbers():
     assert sorted(map(tuple, ordered.T)) == sorted(map(tuple, matrix.T))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     "draw", [buffet.draw_by_dishes, buffet.draw_by_histories, buffet.draw_by_poisson]
@@ -186,6 +187,7 @@ def published_scan(x, alpha, noise, scale, draws):
 CASE = (np.array([[2.5], [-2.5]]), 2.0, 0.5, 1.0)
 
 
+@pytest.mark.statistical
 def test_the_scan_has_the_exact_posterior_and_the_published_one_has_not():
     exact = posterior(*CASE, most=18)
     # Of so many draws from the exact distribution the distance is about 0.03.

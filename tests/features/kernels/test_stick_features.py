@@ -39,6 +39,7 @@ def test_unseen_features_have_the_expected_number(process):
         assert abs(sums.mean() - constant * mean) < 4.5 * sums.std() / np.sqrt(len(sums))
 
 
+@pytest.mark.statistical
 def test_slice_draws_have_the_exact_posterior_but_not_without_the_density_of_the_slice(monkeypatch):
     case = np.array([[0.5], [0.4]]), 1.0, 1.0, 1.0
     exact = posterior(*case, most=18)
@@ -67,6 +68,7 @@ def test_slice_draws_have_the_exact_posterior_to_one_percent(case, process, full
     )
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_features_and_table_have_the_prior():
     # Geweke (2004), as in test_indian_buffet.py; the means are those of the prior.
     rng, n, alpha, noise, scale = np.random.default_rng(7), 4, 1.2, 0.8, 1.1

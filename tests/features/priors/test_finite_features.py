@@ -53,6 +53,7 @@ def test_many_columns_are_an_indian_buffet(process):
         assert np.isclose(logp(wide) + ways, log_buffet(matrix, *process), atol=2e-3)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("process", PROCESSES)
 def test_draws_have_the_distribution(process):
     alpha, c = process
@@ -67,6 +68,7 @@ def test_draws_have_the_distribution(process):
     assert pm.draw(FiniteFeatures.dist([1.0, 2.0], observations=3, columns=4)).shape == (2, 3, 4)
 
 
+@pytest.mark.chain
 def test_draws_of_the_step_have_the_posterior():
     with pm.Model() as model:
         z = FiniteFeatures("z", 1.0, observations=2, columns=2)
@@ -107,6 +109,7 @@ def test_the_density_of_probabilities_integrates_to_one():
         assert logp(np.array(outside)) == -np.inf
 
 
+@pytest.mark.statistical
 def test_probabilities_have_their_means_and_ratios():
     alpha = 1.7
     draws = pm.draw(StickBreakingProbabilities.dist(alpha, columns=6), 4000, random_seed=3)

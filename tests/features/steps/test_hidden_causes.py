@@ -109,6 +109,7 @@ def test_activities_of_causes_that_nothing_has_are_zero():
 # --- the scan --------------------------------------------------------------------------------
 
 
+@pytest.mark.statistical
 def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
     exact = posterior_of(log_density, 2, 1.5, most=11)
     assert distance(list(chain(X, 1.5, 15_000)), exact) < 0.04
@@ -239,6 +240,7 @@ def joint(p=4, n=3, alpha=1.2, base=BASE):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_joint_draws_have_the_prior():
     z = assert_geweke(*joint(), draws=6_000, seed=3)
     assert len(z) == 9
@@ -253,6 +255,7 @@ def test_joint_draws_have_the_prior():
     assert (abs(blocks.mean(axis=0) - mean) < 4 * blocks.std(axis=0) / np.sqrt(60)).all()
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_a_wrong_scan_have_not():
     with pytest.raises(AssertionError, match="worst z"):
         assert_geweke(*joint(base=0.15), draws=6_000, seed=3)
@@ -271,6 +274,7 @@ def small_model(**options):
     return model
 
 
+@pytest.mark.statistical
 def test_the_step_keeps_causes_and_their_activities_together():
     model = small_model()
     with model:
@@ -351,6 +355,7 @@ def test_a_chain_without_maximum_stops_with_the_remedy():
                 point, _ = step.step(point)
 
 
+@pytest.mark.chain
 def test_causes_are_found_again():
     made = simulate(150, 10, random_seed=6)
     data = made.data.astype(object).where(made.data == 0, "yes").where(made.data == 1, "no")
@@ -384,6 +389,7 @@ def test_causes_are_found_again():
     assert abs(replicated.mean(axis=(0, 1, 2)) - made.data.mean()).max() < 0.06
 
 
+@pytest.mark.chain
 def test_probabilities_are_drawn_too():
     with hidden_causes(simulate(40, 5, random_seed=6).data, max_features=12):
         idata = pm.sample(

@@ -246,6 +246,7 @@ def scan_one(sampler, rng, i, state, observed, likelihood, scale, alpha):
     scan_objects(rng, state.z, state.z, state.weights, effect, *parts, np.array([i]), 1)
 
 
+@pytest.mark.statistical
 def test_a_scan_that_deletes_first_is_caught():
     seen = visited("logistic", 2000, alone_first)
     assert apart(seen, exact("logistic", 4, 8), 2e-2) > 0.08
@@ -385,6 +386,7 @@ def too_many_alone(step):
     step.sampler.scan = wrong
 
 
+@pytest.mark.statistical
 def test_joint_draws_with_too_many_features_are_caught():
     joint = Joint("logistic", too_many_alone)
     with pytest.raises(AssertionError, match="worst z"):

@@ -56,6 +56,7 @@ def test_the_score_summed_out_and_its_draws(laplace, slope, curvature):
     assert np.abs(error).max() < 1.95 / np.sqrt(1000)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("curvature", [1e-320, 1e-100, 1e-16, 1e-15, 1e-13, 1e-10, 1e-8])
 @pytest.mark.parametrize("slope", [0.0, 1e-6, -0.7])
 def test_scores_with_little_curvature(slope, curvature):
@@ -137,6 +138,7 @@ def chain(draws, scale=SCALE, seed=2):
         yield counts(w[:, :used] != 0)
 
 
+@pytest.mark.statistical
 def test_the_scan_has_the_exact_posterior_and_a_wrong_one_has_not():
     exact = posterior_of(log_density, 2, ALPHA, most=5)
     assert distance(list(chain(3_000)), exact) < 0.08
@@ -196,6 +198,7 @@ def joint(laplace, scale=SCALE, n=4, d=3):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_joint_draws_have_the_prior(laplace):
     assert len(assert_geweke(*joint(laplace), draws=2_000, seed=3)) == 10
@@ -231,11 +234,13 @@ def _of_scores(w, x):
     }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_split_and_merge_leave_the_joint_distribution_as_it_is(laplace):
     assert (np.abs(changes(factor_splits.split_or_merge, laplace, 1_500, 5)) < 3.9).all()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_split_and_merge_without_the_choice_of_a_factor_do_not(laplace, monkeypatch):
     # Wrong: which of k factors is split has no probability.
@@ -278,6 +283,7 @@ def _sizes(w, a):
     )
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [False, True])
 def test_joint_draws_of_a_wrong_scan_have_not(laplace):
     with pytest.raises(AssertionError, match="worst z"):
@@ -402,6 +408,7 @@ def steps(kind, draws):
         yield counts(point["feature"][:, point["feature"].any(axis=0)])
 
 
+@pytest.mark.statistical
 def test_the_step_has_the_exact_posterior_and_a_wrong_one_has_not():
     exact = posterior_of(log_density, 2, ALPHA, most=5)
     # Of 1,500 draws the noise of the distance is .06 to .08.
@@ -445,6 +452,7 @@ def components(n=120, seed=9):
     return scores @ loading + 0.2 * rng.standard_normal((n, 6)), z, loading
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("model", [sparse_factor_analysis, infinite_ica])
 def test_components_are_found_again(model):
     x, _, loading = components()
@@ -476,6 +484,7 @@ def test_components_are_found_again(model):
     assert idata["constant_data"]["seen"].to_numpy().sum() == 719
 
 
+@pytest.mark.chain
 def test_standard_deviations_are_drawn_too():
     with sparse_factor_analysis(components(40)[0], max_features=12):
         idata = pm.sample(

@@ -23,6 +23,7 @@ def independent():
     return model, idata
 
 
+@pytest.mark.chain
 def test_weights_of_independent_columns_get_their_standard_error(independent):
     model, idata = independent
     corrected = bs.sandwich(idata, model)
@@ -43,6 +44,7 @@ def test_weights_of_independent_columns_get_their_standard_error(independent):
     assert len(bs.edge_table(corrected)) == 3
 
 
+@pytest.mark.chain
 def test_draws_without_labels_are_corrected_likewise(independent):
     model, idata = independent
     plain = idata.copy()
@@ -51,6 +53,7 @@ def test_draws_without_labels_are_corrected_likewise(independent):
     np.testing.assert_array_equal(corrected["weight"].values, wanted["weight"].values)
 
 
+@pytest.mark.chain
 def test_absent_edges_stay_absent_and_strengths_follow():
     rng = np.random.default_rng(1)
     a, c = rng.integers(0, 3, (2, 80))
@@ -66,6 +69,7 @@ def test_absent_edges_stay_absent_and_strengths_follow():
     assert model is not None
 
 
+@pytest.mark.chain
 def test_draws_are_corrected_once_and_with_their_own_model(independent):
     model, idata = independent
     with pytest.raises(ValueError, match="corrected already"):
@@ -75,6 +79,7 @@ def test_draws_are_corrected_once_and_with_their_own_model(independent):
         bs.sandwich(idata, ising(other, coding="pm", edge_probability=1.0, slab_scale=10.0))
 
 
+@pytest.mark.chain
 def test_refusals(independent):
     model, idata = independent
     with pytest.raises(ValueError, match="too few"):
@@ -92,6 +97,7 @@ def test_refusals(independent):
         bs.sandwich(idata, ising(np.column_stack([x, x[:, 0] ^ 1 ^ x[:, 1]])))
 
 
+@pytest.mark.chain
 def test_an_uncertain_edge_of_full_tables_does_not_blow_the_others_up():
     """Biases move with its presence, so that covariances counted pair by pair are not definite."""
     rng = np.random.default_rng(0)
@@ -112,6 +118,7 @@ def test_an_uncertain_edge_of_full_tables_does_not_blow_the_others_up():
     assert (after["hdi_high"] - after["hdi_low"]).max() < 2
 
 
+@pytest.mark.chain
 def test_a_correction_that_is_out_of_bounds_is_refused(independent, monkeypatch):
     model, idata = independent
     module = importlib.import_module("bayesstruct.fields.modes.sandwich")
@@ -120,6 +127,7 @@ def test_a_correction_that_is_out_of_bounds_is_refused(independent, monkeypatch)
         bs.sandwich(idata, model)
 
 
+@pytest.mark.chain
 def test_draws_that_were_sorted_are_refused(independent):
     model, idata = independent
     with pytest.raises(

@@ -195,6 +195,7 @@ def ising():
     return model, x
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_the_functions_of_pymc_work(ising):
     model, x = ising

@@ -10,6 +10,7 @@ from tools.enumeration import binary_states
 import bayesstruct as bs
 
 
+@pytest.mark.statistical
 def test_rows_have_the_distribution_of_the_model():
     simulation = bs.simulate.ising(20_000, 4, graph="band", random_seed=1)
     theta = simulation.couplings.values

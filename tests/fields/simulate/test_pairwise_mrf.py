@@ -38,6 +38,7 @@ def check_distribution(simulation):
     assert stats.chisquare(counts, counts.sum() * probability).pvalue > 1e-4
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("kind", "states"), CASES)
 def test_rows_have_the_distribution_of_the_parameters(kind, states):
     simulation = bs.simulate.pairwise_mrf(
@@ -49,6 +50,7 @@ def test_rows_have_the_distribution_of_the_parameters(kind, states):
     assert edges.tolist() == [1, 2]  # of (b, c), (b, a), (c, a)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("sign", ["positive", "random"])
 def test_rows_of_a_space_too_large_to_list(monkeypatch, sign):
     """Perfect sampling where all attract each other, else Gibbs sampling."""
@@ -61,6 +63,7 @@ def test_rows_of_a_space_too_large_to_list(monkeypatch, sign):
         )
 
 
+@pytest.mark.statistical
 def test_a_sampler_of_no_edge_draws_independent_columns(monkeypatch):
     graph = nx.empty_graph(3)
     one = bs.simulate.pairwise_mrf(50, graph=graph, random_seed=1)

@@ -91,6 +91,7 @@ def check(family, slab, draws):
     return assert_geweke(joint.forward, joint.transition, joint.statistics, draws=draws)
 
 
+@pytest.mark.statistical
 def test_parameters_and_rows_have_their_joint_distribution():
     check("full", "normal", 4_000)
 
@@ -101,6 +102,7 @@ def test_joint_distributions_of_others(family, slab, full):
     check(family, slab, 40_000 if full else 1_000)
 
 
+@pytest.mark.statistical
 def test_wrong_prior_odds_break_the_joint_distribution(monkeypatch):
     right = pairwise._log_odds
     monkeypatch.setattr(pairwise, "_log_odds", lambda q, count: right(q, count) + 0.8)

@@ -112,6 +112,7 @@ def p_values(step, point, rows, potentials, distribution=completion_probabilitie
     return np.array(out)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("name", CASES)
 def test_values_have_their_distribution_in_the_field_at_fixed_weights(name, likelihood):
@@ -125,6 +126,7 @@ def test_the_cases_have_rows_of_one_block_and_of_several():
     assert min(sizes) <= BLOCK < max(sizes)
 
 
+@pytest.mark.statistical
 def test_the_distribution_of_the_composite_density_is_noticed():
     """In it a cell is also a condition of its neighbours, which so count twice."""
     potentials = CASES["full"]
@@ -133,6 +135,7 @@ def test_the_distribution_of_the_composite_density_is_noticed():
     assert p_values(step, point, rows, potentials, composite).min() < 1e-8
 
 
+@pytest.mark.statistical
 def test_values_of_a_row_drawn_given_their_states_of_before_are_noticed(monkeypatch):
     """All values at once, each given the others as they were: right for rows with one gap only."""
     right = module.MissingDraws.__call__
@@ -240,12 +243,14 @@ def test_the_distribution_of_the_chain_is_the_posterior_where_there_is_one():
     np.testing.assert_allclose(distribution, softmax(logp), rtol=1e-9)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 def test_values_and_weights_have_their_joint_distribution(likelihood):
     # The largest of nine t statistics with 49 degrees of freedom.
     assert np.abs(z_scores(likelihood)).max() < 4
 
 
+@pytest.mark.statistical
 def test_values_given_the_weights_of_the_start_are_noticed(monkeypatch):
     right = module._Table.draw
 
@@ -258,6 +263,7 @@ def test_values_given_the_weights_of_the_start_are_noticed(monkeypatch):
     assert np.abs(z_scores("exact")).max() > 6
 
 
+@pytest.mark.chain
 def test_pm_sample_draws_values_and_weights_in_turn():
     with shrunk("pseudo") as model:
         idata = pm.sample(
@@ -341,6 +347,7 @@ def joint_distribution(draws):
     return assert_geweke(joint.forward, joint.transition, joint.statistics, draws=draws)
 
 
+@pytest.mark.statistical
 def test_settings_and_rows_have_their_joint_distribution():
     joint_distribution(4_000)
 
@@ -350,6 +357,7 @@ def test_settings_and_rows_have_their_joint_distribution_in_a_long_run(full):
     joint_distribution(40_000 if full else 500)
 
 
+@pytest.mark.statistical
 def test_values_that_follow_their_neighbours_too_much_break_the_joint_distribution(monkeypatch):
     right = module.MissingDraws.__call__
 

@@ -198,6 +198,7 @@ def check(name, truth, draws):
     check_estimates(inclusion, p)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ALWAYS)
 def test_all_configurations(name, truth):
     check(name, truth, DRAWS)
@@ -211,6 +212,7 @@ def test_all_configurations_of_every_family(name, truth, request):
     check(name, truth, 4 * DRAWS)
 
 
+@pytest.mark.statistical
 def test_wrong_prior_odds_are_noticed(truth, monkeypatch):
     potentials, likelihood, slab = CASES["binary, exact"]
     codes, p = truth("binary, exact")
@@ -220,6 +222,7 @@ def test_wrong_prior_odds_are_noticed(truth, monkeypatch):
     assert worst(index, p) > 6
 
 
+@pytest.mark.statistical
 def test_estimates_do_not_rest_on_the_proposals():
     """Two rows: many of the proposals are refused, and their probability is far off."""
     scale, potentials, codes = 3.0, Potentials("spin", (2, 2)), np.ones((2, 2), int)
@@ -273,6 +276,7 @@ def test_estimates_have_the_mean_of_the_indicator(exact, share, chance):
     assert square <= exact * (1 - exact)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_missing_values_have_their_conditional_distribution(likelihood):
     """One row with two gaps, parameters fixed by narrow priors: all completions one by one."""
@@ -311,6 +315,7 @@ def test_missing_values_have_their_conditional_distribution(likelihood):
     assert np.abs(counts / 5_000 - p).max() < 4 * np.sqrt(0.25 / 1_000)
 
 
+@pytest.mark.chain
 def test_pm_sample_assigns_it_and_required_edges_stay():
     codes = rows((2, 2, 2, 2), n=80)
     with bs.models.ising(
@@ -350,6 +355,7 @@ def test_pm_sample_assigns_it_and_required_edges_stay():
         assert bs.edge_table(part).attrs["estimator"] == "control variate"
 
 
+@pytest.mark.chain
 def test_two_fields_report_their_own_estimates():
     with pm.Model() as model:
         for name, p in (("a", 3), ("b", 2)):
@@ -374,6 +380,7 @@ def test_two_fields_report_their_own_estimates():
             assert idata["sample_stats"]["b_weight_inclusion"].shape == (1, 5, 1)
 
 
+@pytest.mark.chain
 def test_estimates_are_stored_on_disk(tmp_path):
     table = np.random.default_rng(3).integers(0, 3, (40, 3))
     with bs.models.pairwise_mrf(table) as model:

@@ -127,11 +127,13 @@ def joint(family, n=5, alpha=1.2, share=1.0):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("family", [LOGISTIC, POISSON])
 def test_joint_draws_have_the_prior(family):
     assert len(assert_geweke(*joint(family), draws=3_000, seed=4)) == 11
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_a_wrong_sampler_have_not():
     with pytest.raises(AssertionError, match="worst z"):
         assert_geweke(*joint(LOGISTIC, share=EMPTY), draws=3_000, seed=4)

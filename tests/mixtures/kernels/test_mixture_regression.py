@@ -76,6 +76,7 @@ def test_partitions_have_the_exact_posterior(scan, moves, full):
     assert distance(chain(table, 1.3, draws, scan=scan, moves=moves), posterior) < bound
 
 
+@pytest.mark.statistical
 def test_wrong_samplers_do_not():
     table = small_table()
     posterior = exact(table, 1.3)
@@ -148,10 +149,12 @@ def joint(n=5, alpha=1.2, noise_rate=NOISE_RATE):
     return forward, transition, statistics
 
 
+@pytest.mark.statistical
 def test_joint_draws_have_the_prior():
     assert len(assert_geweke(*joint(), draws=3_000, seed=3)) == 12
 
 
+@pytest.mark.statistical
 def test_joint_draws_of_a_wrong_sampler_have_not():
     with pytest.raises(AssertionError, match="worst z"):
         assert_geweke(*joint(noise_rate=NOISE_RATE / 2), draws=3_000, seed=3)

@@ -63,6 +63,7 @@ def test_the_order_of_objects_does_not_matter():
         assert pm.logp(rv, other).eval() == pytest.approx(first, rel=1e-12)
 
 
+@pytest.mark.statistical
 def test_draws_have_the_density():
     every, alpha = partitions(5), 1.4
     rv = ChineseRestaurant.dist(alpha, observations=5, max_clusters=5)

@@ -117,6 +117,7 @@ COMBINATIONS = [
 ]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("family", "name", "moves"), COMBINATIONS)
 def test_frequencies_of_graphs(cases, family, name, moves):
     tables, start, log = cases[family]
@@ -147,6 +148,7 @@ def nothing(*_):
     return 0.0
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("module", "family", "broken", "wrong", "moves"),
     [
@@ -196,6 +198,7 @@ def no_layer(*_):
     return np.int64(FREE)
 
 
+@pytest.mark.statistical
 def test_layers_that_do_not_meet_are_noticed(cases, monkeypatch):
     tables, start, log = cases["all"]
     copy = interpreted(parent_blocks, monkeypatch)
@@ -208,6 +211,7 @@ def test_layers_that_do_not_meet_are_noticed(cases, monkeypatch):
     assert discrepancy(draw, start, log, 1500) > 1.5 * AGREES
 
 
+@pytest.mark.statistical
 def test_blocks_that_the_graph_chooses_are_noticed(cases):
     """A variable with its parents: the way back would take another block."""
     tables, start, log = cases["all"]

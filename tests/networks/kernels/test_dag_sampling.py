@@ -104,11 +104,13 @@ def test_acyclicity_and_order_agree_with_networkx():
     assert found == {True, False}
 
 
+@pytest.mark.statistical
 def test_uniform_draws_are_uniform():
     # A right sampler fails once in a thousand seeds.
     assert fit(draw_uniform_dags(np.random.default_rng(5), 4, 12_000), np.full(543, 1 / 543)) > 1e-3
 
 
+@pytest.mark.statistical
 def test_draws_by_random_orders_are_not_uniform():
     rng = np.random.default_rng(6)
     draws = [draw_ordered_dag(rng, ParentPrior(4), rng.permutation(4)) for _ in range(1500)]
@@ -134,6 +136,7 @@ def test_large_uniform_draws():
     assert (draws == again).all()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.parametrize("order", [False, True])
 def test_draws_have_the_distribution_of_the_prior(name, order):
@@ -143,6 +146,7 @@ def test_draws_have_the_distribution_of_the_prior(name, order):
     assert fit(draws, probabilities(weights)) > 1e-3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_chain_of_graphs_has_the_distribution_of_the_prior(name):
     _, _, weights = enumerated(NO_DATA, PRIORS[name])
@@ -151,6 +155,7 @@ def test_the_chain_of_graphs_has_the_distribution_of_the_prior(name):
     assert fit(draws, probabilities(weights)) > 1e-3
 
 
+@pytest.mark.statistical
 def test_a_chain_without_steps_has_the_distribution_of_orders():
     _, _, weights = enumerated(NO_DATA, PRIORS["fair"])
     rng = np.random.default_rng(10)

@@ -53,6 +53,7 @@ def test_values_of_another_shape_are_refused():
         logp(np.zeros((4, 4), "int8"))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("prior", ["edge", "order"])
 def test_draws_have_the_probabilities_of_the_density(prior):
     dag = bs.DAG.dist(["a", "b", "c"], prior=prior, edge_probability=0.3, forbidden=[("c", "a")])
@@ -265,6 +266,7 @@ def test_observed_and_missing_values_make_the_rows():
     np.testing.assert_allclose(observed[alone], complete[alone], rtol=1e-12)
 
 
+@pytest.mark.statistical
 def test_missing_values_are_drawn_from_their_density():
     x = np.zeros((1, 3))
     _, rows, cells = incomplete(x, np.array([[False, True, True]]), np.full((1, 3), np.nan))

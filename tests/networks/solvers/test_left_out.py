@@ -78,22 +78,26 @@ def z_score(name, *, plus_one=True, order=None, calls=4_000):
     return (found.mean() - wanted) / (found.std() / np.sqrt(calls))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("plus_one", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_the_mean_is_that_of_all_sets(name, plus_one):
     assert abs(z_score(name, plus_one=plus_one)) < 4
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["numbers", "states"])
 def test_the_mean_given_an_order_is_that_of_the_sets_before(name):
     assert abs(z_score(name, order=ORDER)) < 4
 
 
+@pytest.mark.statistical
 def test_sets_that_would_close_a_cycle_are_noticed(monkeypatch):
     monkeypatch.setattr(module, "_descendants", lambda graph, child: np.arange(len(graph)) == child)
     assert abs(z_score("numbers")) > 6
 
 
+@pytest.mark.statistical
 def test_sets_that_are_not_counted_are_noticed(monkeypatch):
     right = module._draw_some
 

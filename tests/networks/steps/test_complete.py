@@ -59,6 +59,7 @@ CASES = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("candidates", [None, 3], ids=["independent", "chain"])
 @pytest.mark.parametrize("name", CASES)
 def test_graphs_have_their_exact_posterior(name, candidates):
@@ -141,10 +142,12 @@ def statistics(state):
     return out
 
 
+@pytest.mark.statistical
 def test_graph_parameters_and_rows_have_their_joint_distribution():
     assert_geweke(forward, transition(PRIOR), statistics, draws=6000, batches=60)
 
 
+@pytest.mark.statistical
 def test_a_wrong_shape_of_the_variances_breaks_it():
     wrong = PRIOR._replace(alpha_w=PRIOR.alpha_w + 1.0)
     with pytest.raises(AssertionError, match="worst z"):
@@ -188,6 +191,7 @@ def test_a_run_of_eighty_variables_that_is_too_short_says_so():
     assert max(row.r_hat for row in rows) > 1.05
 
 
+@pytest.mark.statistical
 def test_twelve_columns_and_few_rows_have_their_exact_arcs():
     """Large parent sets with little probability each: no short list of candidates has them."""
     rng = np.random.default_rng(4)
@@ -206,6 +210,7 @@ def test_twelve_columns_and_few_rows_have_their_exact_arcs():
     assert np.abs((mean - exact.ravel()) / error).max() < 4.5
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(("short", "ok"), [(True, [False]), (False, [])])
 def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
     """Each column depends on the four before it: with one candidate and one more the others are left out."""
@@ -236,6 +241,7 @@ def test_parents_outside_of_the_candidates_are_said(monkeypatch, short, ok):
     assert all("more candidates" in row.verdict for row in rows)
 
 
+@pytest.mark.chain
 def test_pm_sample_assigns_it():
     with bayesian_network(normal_table().iloc[:, :3], required=[("a", "b")]):
         idata = pm.sample(

@@ -127,16 +127,19 @@ def discrete():
     return model, *(exact(completions, score_of, orders=orders) for orders in (False, True))
 
 
+@pytest.mark.statistical
 def test_graphs_and_missing_numbers_have_their_joint_distribution(normal):
     model, wanted, standardize = normal
     assert_same(chain(model, 1000), wanted, standardize)
 
 
+@pytest.mark.statistical
 def test_tables_of_candidates_do_the_same(normal):
     model, wanted, standardize = normal
     assert_same(chain(model, 500, candidates=2), wanted, standardize)
 
 
+@pytest.mark.statistical
 def test_numbers_drawn_without_their_row_are_caught(normal, monkeypatch):
     model, wanted, standardize = normal
 
@@ -148,11 +151,13 @@ def test_numbers_drawn_without_their_row_are_caught(normal, monkeypatch):
         assert_same(chain(model, 300), wanted, standardize)
 
 
+@pytest.mark.statistical
 def test_graphs_and_missing_states_have_their_joint_distribution(discrete):
     model, wanted, _ = discrete
     assert_same(chain(model, 1000), wanted)
 
 
+@pytest.mark.statistical
 def test_the_prior_of_orders_counts_here_too(discrete):
     _, other, wanted = discrete
     model = bayesian_network(states(), score="bdeu", interventions=SET, prior="order")
@@ -162,6 +167,7 @@ def test_the_prior_of_orders_counts_here_too(discrete):
         assert_same(points, other)
 
 
+@pytest.mark.statistical
 def test_states_drawn_from_their_parents_only_are_caught(discrete, monkeypatch):
     model, wanted, _ = discrete
     kernel = missing_values.draw_missing_states

@@ -54,6 +54,7 @@ def assert_arcs(graphs, exact):
 SCORES = {"gaussian": numbers, "multinomial": words, "logistic": words, "bde": words}
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("prior", ["uniform", "order"])
 @pytest.mark.parametrize("score", SCORES)
 def test_graphs_have_their_exact_posterior(score, prior):
@@ -64,6 +65,7 @@ def test_graphs_have_their_exact_posterior(score, prior):
     assert_arcs(chain(step, model, 800), exact.arc_probabilities)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("candidates", [None, 3], ids=["independent", "chain"])
 def test_the_prior_of_orders_is_drawn_exactly(candidates):
     data, options = numbers(), {"prior": "order", "interventions": SET}
@@ -127,6 +129,7 @@ def test_the_density_is_the_score(score):
     np.testing.assert_allclose(differences, differences[0], atol=1e-7)  # units and prior
 
 
+@pytest.mark.chain
 def test_results_are_read_as_others():
     data = numbers()
     with bayesian_network(data, score="bic", interventions=SET):

@@ -54,6 +54,14 @@ def laplace_chain(rng, scatter, n, rates, rate, sweeps, burn):
     return matrices, W
 
 
+@numba.njit
+def laplace_normals(rng, b, h, rate, size):
+    out = np.empty(size)
+    for i in range(size):
+        out[i] = kernel.laplace_normal(rng, b, h, rate)
+    return out
+
+
 def assert_moments_agree(matrices, weighted, bound=4.5):
     """All first and second moments within 4.5 standard errors of both sides (at most 31 of them)."""
     exact, exact_error = weighted.mean(moments(weighted.precision))
@@ -63,6 +71,7 @@ def assert_moments_agree(matrices, weighted, bound=4.5):
     return np.abs(z).max()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("n", "p"), [(0, 3), (1, 3), (6, 3), (8, 4)])
 def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     rows = table(n, p)
@@ -98,6 +107,7 @@ def test_spike_slab_sweep_visits_configurations_as_often_as_it_should(n, p):
     np.testing.assert_allclose(estimate, marginal, atol=0.01)  # about five standard errors
 
 
+@pytest.mark.statistical
 def test_probabilities_of_zero_and_one_are_kept():
     rows = table(5, 3)
     probability = np.array([[0.5, 1.0, 0.0], [1.0, 0.5, 0.3], [0.0, 0.3, 0.5]])
@@ -125,6 +135,7 @@ def test_probabilities_of_zero_and_one_are_kept():
     assert_matches_enumeration(codes, exact, errors=errors)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("n", "p"), [(0, 3), (6, 3), (8, 4)])
 def test_laplace_sweep_has_the_right_moments(n, p):
     rows = table(n, p)
@@ -139,6 +150,7 @@ def test_laplace_sweep_has_the_right_moments(n, p):
     assert_moments_agree(matrices, weighted)
 
 
+@pytest.mark.statistical
 def test_broken_sweeps_are_noticed():
     # n - 2 in place of n makes the shape of the gamma n/2 instead of n/2 + 1.
     rows = table(6, 3)
@@ -171,13 +183,17 @@ def test_broken_sweeps_are_noticed():
 def test_matrix_stays_positive_definite_with_fewer_rows_than_columns(slab):
     p, n = 30, 5
     rows = np.random.default_rng(0).normal(size=(n, p))
-    _, matrices, W, _ = spike_slab_chain(
-        np.random.default_rng(1), rows.T @ rows, float(n), np.zeros((p, p)), 0.02, slab, 0.5, 600, 0
-    )
-    assert np.linalg.eigvalsh(matrices)[:, 0].min() > 0
-    np.testing.assert_array_equal(matrices, matrices.mT)
+    K, W, scatter, nothing = np.eye(p), np.eye(p), rows.T @ rows, np.zeros((p, p))
+    edges, inclusion, work = np.zeros((p, p), np.int8), nothing.copy(), np.empty((2, p))
+    rng = np.random.default_rng(1)
+    for _ in range(600):
+        kernel.spike_slab_sweep(
+            rng, K, W, edges, inclusion, scatter, float(n), nothing, 0.02, slab, 0.5, work
+        )
+        assert np.linalg.eigvalsh(K)[0] > 0
+        np.testing.assert_array_equal(K, K.T)
     # The inverse was updated 18,000 times and never computed anew.
-    np.testing.assert_allclose(W @ matrices[-1], np.eye(p), atol=1e-5)
+    np.testing.assert_allclose(W @ K, np.eye(p), atol=1e-5)
 
 
 def test_marginal_log_odds_against_integration():
@@ -191,19 +207,13 @@ def test_marginal_log_odds_against_integration():
     assert kernel.marginal_log_odds(0.0, 0.0, spike**-2, slab**-2) == pytest.approx(0.0, abs=1e-14)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("b", "h", "rate"),
     [(0.0, 1.0, 1.0), (3.0, 2.0, 0.5), (-40.0, 1.5, 3.0), (0.3, 1e-4, 2.0), (200.0, 50.0, 90.0)],
 )
 def test_laplace_normal_against_its_density(b, h, rate):
-    @numba.njit
-    def many(rng, size):
-        out = np.empty(size)
-        for i in range(size):
-            out[i] = kernel.laplace_normal(rng, b, h, rate)
-        return out
-
-    draws = many(np.random.default_rng(3), 20_000)
+    draws = laplace_normals(np.random.default_rng(3), b, h, rate, 20_000)
     u = np.linspace(draws.min() - 1, draws.max() + 1, 400_001)
     log_density = b * u - 0.5 * h * u**2 - rate * np.abs(u)
     cdf = np.cumsum(np.exp(log_density - log_density.max()))

@@ -77,6 +77,7 @@ def test_partial_correlations():
     np.testing.assert_allclose(rho, (-K3 / np.outer(root, root))[np.triu_indices(3, 1)])
 
 
+@pytest.mark.statistical
 def test_implied_probability_is_that_of_forward_draws_and_not_the_nominal():
     kwargs = {"spike_scale": 0.1, "slab_scale": 1.0, "diagonal_rate": 0.5}
     implied = implied_edge_probability(5, 0.5, **kwargs)

@@ -230,6 +230,7 @@ def off_diagonal_cdf(density, rate):
     return lambda x: np.interp(x, u, cdf / cdf[-1])
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
 def test_two_variables_against_quadrature(kind):
     if kind == "laplace":
@@ -256,6 +257,7 @@ def assert_same_distribution(a, b, alpha=1e-4):
     assert min(p_values) > alpha / len(p_values), p_values
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("p", [3, 4])
 def test_spike_slab_draws_against_rejection(p):
     probability = MATRIX[:p, :p]
@@ -273,6 +275,7 @@ def test_spike_slab_draws_against_rejection(p):
     assert_same_distribution(draws, 2.0 * expected)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("p", [3, 4])
 def test_laplace_draws_against_rejection(p):
     draws = pm.draw(
@@ -284,6 +287,7 @@ def test_laplace_draws_against_rejection(p):
     assert_same_distribution(draws, expected)
 
 
+@pytest.mark.statistical
 def test_gibbs_fallback_agrees_with_rejection(monkeypatch):
     # The Python functions of the kernels, with the size up to which rejection is tried set to 0.
     monkeypatch.setattr(precision_prior, "REJECTION_SIZE", 0)
@@ -313,6 +317,7 @@ def test_gibbs_fallback_agrees_with_rejection(monkeypatch):
     assert stats.ks_2samp(shares, expected).pvalue > 1e-4
 
 
+@pytest.mark.statistical
 def test_implied_prior_of_the_edge_probability():
     # Beta(pi; a, b) C(pi), C(pi) the chance that independent elements are positive definite.
     kwargs = {"spike_scale": 0.2, "slab_scale": 1.2}
@@ -339,6 +344,7 @@ def test_implied_prior_of_the_edge_probability():
     assert C(1.0) < 0.9 * C(0.0)
 
 
+@pytest.mark.statistical
 def test_beta_prior_joint_draws():
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, pm.Beta.dist(1.5, 2.0), spike_scale=0.2)
@@ -373,6 +379,7 @@ def test_beta_prior_keeps_required_and_forbidden_edges():
     assert 0 < draws[:, 1].mean() < 1
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_prior_predictive_is_compiled():
     # Object mode would warn, and warnings are errors.

@@ -54,6 +54,7 @@ def assert_agrees(matrices, weighted):
     assert np.abs(z).max() < 4.5, z
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("n", "p", "sweeps"), [(5, 3, 4_000), (8, 4, 6_000)])
 def test_edges_with_known_mean(n, p, sweeps):
     rows = table(n, p)
@@ -69,6 +70,7 @@ def test_edges_with_known_mean(n, p, sweeps):
     assert_agrees(matrices, weighted)
 
 
+@pytest.mark.statistical
 def test_edges_with_column_means_in_the_units_of_the_table():
     rows = table(6, 3)
     with pm.Model() as model:
@@ -84,6 +86,7 @@ def test_edges_with_column_means_in_the_units_of_the_table():
     assert_agrees(matrices, weighted)
 
 
+@pytest.mark.statistical
 def test_edges_with_a_beta_edge_probability():
     rows = table(6, 3)
     with pm.Model() as model:
@@ -103,6 +106,7 @@ def test_edges_with_a_beta_edge_probability():
     assert abs(mean[0] - expected) < 4.5 * error[0]
 
 
+@pytest.mark.statistical
 def test_edges_and_imputations_of_missing_values():
     rows = table(7, 3)
     rows[0, 1] = rows[2, 0] = rows[2, 2] = rows[5, 2] = np.nan
@@ -130,6 +134,7 @@ def test_edges_and_imputations_of_missing_values():
     assert (np.abs(mean - expected) < 4.5 * np.hypot(error, expected_error)).all()
 
 
+@pytest.mark.statistical
 def test_required_and_forbidden_edges():
     rows = table(6, 3)
     nominal = np.array([[0.5, 0.0, 0.4], [0.0, 0.5, 1.0], [0.4, 1.0, 0.5]])
@@ -145,6 +150,7 @@ def test_required_and_forbidden_edges():
     assert_agrees(matrices, weighted)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("rate", "diagonal_rate"), [(2.0, None), (0.7, 0.9), ("matrix", 0.6)], ids=str
 )
@@ -167,6 +173,7 @@ def test_laplace_moments(rate, diagonal_rate):
     assert_agrees(matrices, weighted)
 
 
+@pytest.mark.statistical
 def test_a_common_scale_is_that_of_the_matrix():
     # K = c Q: rows with precision c Q are rows with precision Q times sqrt(c).
     rows, c = table(6, 3), 3.0
@@ -182,6 +189,7 @@ def test_a_common_scale_is_that_of_the_matrix():
     assert_agrees(matrices / c, weighted)
 
 
+@pytest.mark.statistical
 def test_several_tables_share_one_matrix():
     rows = table(9, 3)
     with pm.Model() as model:

@@ -22,6 +22,7 @@ def table(n=30, p=3, seed=0):
     return z
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
 def test_pm_sample_uses_the_step_unasked(kind):
     with gaussian_graphical(table(), prior=kind):
@@ -36,6 +37,7 @@ def test_pm_sample_uses_the_step_unasked(kind):
     assert len(np.unique(K[..., 0, 0])) == 100
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_regression_mean_by_nuts_and_matrix_by_gibbs():
     rng = np.random.default_rng(0)
@@ -84,6 +86,7 @@ def test_gibbs_and_nuts_agree_with_the_exact_posterior(full):
         assert (np.abs(mean - exact) / np.hypot(error, exact_error)).max() < 4.5
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_latent_rows():
     # x is not observed but y = x + noise is: K sees the current x only.
@@ -171,6 +174,7 @@ def test_fewer_rows_than_columns(kind):
     assert all(np.isfinite(q["mean"]).all() for q in points)
 
 
+@pytest.mark.chain
 def test_two_processes_give_the_draws_of_one():
     with gaussian_graphical(table()):
         one = pm.sample(20, tune=10, **QUIET)

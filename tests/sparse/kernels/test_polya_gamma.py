@@ -55,6 +55,7 @@ def test_laplace_transform(z, s):
     assert abs(values.mean() - exact) < 4.5 * values.std() / np.sqrt(N)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("z", [0.0, 0.7, 3.0, 3.2, 9.0])
 def test_distribution(z):
     # The distribution is that of a sum of gamma variables (theorem 1); 300 terms and the mean of the rest,
@@ -104,6 +105,7 @@ def table(kind):
     return X, y
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["tall", "wide", "separable", "deficient"])
 def test_subsets_have_their_posterior(kind):
     X, y = table(kind)
@@ -114,6 +116,7 @@ def test_subsets_have_their_posterior(kind):
     assert_matches_enumeration((out != 0).astype(int), exact, states=states, errors=errors)
 
 
+@pytest.mark.statistical
 def test_required_and_forbidden_predictors():
     X, y = table("tall")
     inclusion = np.array([0.0, 0.4, 1.0, 0.5, 0.5, 0.2, 0.0, 1.0])
@@ -123,6 +126,7 @@ def test_required_and_forbidden_predictors():
     assert_matches_enumeration((out != 0).astype(int), exact, states=states, errors=errors)
 
 
+@pytest.mark.statistical
 def test_ignoring_the_offset_is_noticed():
     X, y = table("tall")
     options = {"inclusion": np.linspace(0.2, 0.6, 8), "slab": np.linspace(1.0, 3.0, 8)}

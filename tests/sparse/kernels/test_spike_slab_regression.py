@@ -61,6 +61,7 @@ def assert_moments(draws, first, second):
     assert np.abs(z).max() < 4.5, z
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("swaps", [0, 4])
 @pytest.mark.parametrize("kind", ["tall", "wide", "deficient"])
 def test_subsets_and_coefficients_have_their_posterior(kind, swaps):
@@ -75,6 +76,7 @@ def test_subsets_and_coefficients_have_their_posterior(kind, swaps):
     np.testing.assert_allclose(chance, exact @ states, atol=4 * 0.0036)
 
 
+@pytest.mark.statistical
 def test_a_shift_of_the_prior_odds_is_noticed():
     X, y = table("tall")
     states, exact, *_ = gaussian_subsets(X, y, inclusion=INCLUSION, slab=SLAB, noise=NOISE)
@@ -83,6 +85,7 @@ def test_a_shift_of_the_prior_odds_is_noticed():
         assert_matches_enumeration((draws != 0).astype(int), exact, states=states)
 
 
+@pytest.mark.statistical
 def test_required_and_forbidden_predictors():
     X, y = table("deficient")
     inclusion = INCLUSION.copy()
@@ -96,6 +99,7 @@ def test_required_and_forbidden_predictors():
     np.testing.assert_array_equal(chance[[0, 1, 3, 6]], [0.0, 1.0, 1.0, 0.0])
 
 
+@pytest.mark.statistical
 def test_unequal_noise():
     X, y = table("tall")
     noise = np.random.default_rng(3).uniform(0.5, 2.0, size=len(y))
@@ -115,6 +119,7 @@ def test_equal_weights_are_the_gaussian_sweep():
     np.testing.assert_allclose(a, b, rtol=1e-8)
 
 
+@pytest.mark.statistical
 def test_a_shared_gram_with_the_response_forbidden_is_the_regression_on_the_others():
     X, _ = table("tall")
     inclusion = INCLUSION.copy()
@@ -205,6 +210,7 @@ def test_many_active_predictors():
     np.testing.assert_allclose(coefficients, w, atol=5 * 0.3 / np.sqrt(180))
 
 
+@pytest.mark.statistical
 def test_without_data_the_prior_is_drawn():
     draws, _ = run(np.empty((0, P)), np.empty(0), 20_000)
     z = ((draws != 0).mean(0) - INCLUSION) / np.sqrt(INCLUSION * (1 - INCLUSION) / 20_000)
@@ -214,6 +220,7 @@ def test_without_data_the_prior_is_drawn():
         assert stats.kstest(nonzero, stats.norm(scale=np.sqrt(SLAB[j])).cdf).pvalue > 1e-4
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("size", [1e-12, 0.05, 1.0, 30.0])
 def test_variances_of_the_laplace_slab(size):
     draws, scale, N = np.empty(20_000), 0.7, 20_000
@@ -226,6 +233,7 @@ def test_variances_of_the_laplace_slab(size):
         assert stats.kstest(1 / draws, distribution.cdf).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 def test_variances_of_zero_coefficients_make_the_laplace_prior():
     rng, N = np.random.default_rng(2), 40_000
     variances, scale = np.empty(N), np.full(N, 0.7)
@@ -234,6 +242,7 @@ def test_variances_of_zero_coefficients_make_the_laplace_prior():
     assert stats.kstest(w, stats.laplace(scale=0.7).cdf).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 def test_laplace_slab_of_two_coefficients_against_quadrature():
     rng = np.random.default_rng(4)
     X, scale, q = rng.normal(size=(6, 2)), np.array([0.4, 0.9]), np.array([0.4, 0.6])

@@ -69,6 +69,7 @@ def test_the_density_integrates_to_one(kind, groups, norm):
     assert integral(f, len(groups)) == pytest.approx(1.0, abs=2e-3 if len(groups) > 1 else 1e-7)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", CASES)
 def test_the_density_integrates_to_one_in_many_dimensions(kind, norm):
@@ -119,6 +120,7 @@ def test_constant_of_sparse_groups(ratio):
     np.testing.assert_allclose(tiny, Euclidean().log_integrals(sizes), rtol=1e-9)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_radii_and_directions(norm):
     rates = np.array([0.5, 2.0, 1.0])
@@ -139,6 +141,7 @@ def test_radii_and_directions(norm):
         assert stats.binomtest(int((block[:, 0] > 0).sum()), len(w)).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("rates", [(0.7, 1.1), (5.0, 0.2), (0.05, 2.0)])
 def test_draws_of_sparse_groups(norm, rates):
@@ -169,6 +172,7 @@ def test_draws_of_sparse_groups(norm, rates):
         assert np.abs(z).max() < 4.5
 
 
+@pytest.mark.statistical
 def test_draws_of_a_group_without_a_norm_and_of_large_ratios():
     make, weights = SparseGroupLaplace.dist, [0.0, 1e-9]
     w = draws_of(make, 10_000, 6, [0, 0, 1], 1.5, group_rate=1.0, weights=weights)
@@ -176,6 +180,7 @@ def test_draws_of_a_group_without_a_norm_and_of_large_ratios():
         assert stats.kstest(w[:, j], stats.laplace(scale=1 / 1.5).cdf).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_random_rates(norm):
     with pm.Model() as model:
@@ -232,7 +237,6 @@ def test_shapes_and_dims_that_do_not_fit_the_groups_are_refused(make):
         make("w", [0, 0, 1], dims="term")
 
 
-@pytest.mark.compiled
 def test_shapes_dims_and_start():
     assert GroupLaplace.dist([0, 0, 1]).eval(mode="FAST_COMPILE").shape == (3,)
     assert GroupLaplace.dist([[0, 2], [1]], shape=(4, 3)).eval(mode="FAST_COMPILE").shape == (4, 3)
@@ -291,6 +295,7 @@ def test_models_pickle():
     assert first == second
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_posterior_against_quadrature():
     # Two coefficients in one group and a random rate: NUTS against a grid.

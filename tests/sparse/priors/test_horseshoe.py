@@ -10,6 +10,7 @@ from scipy import stats
 import bayesstruct as bs
 
 
+@pytest.mark.statistical
 def test_hierarchy():
     with pm.Model(coords={"term": list("abcdefgh")}) as model:
         sigma = pm.HalfNormal("sigma", 1)
@@ -43,6 +44,7 @@ def test_expected_number():
     assert abs(effective.mean() - p0) < 4 * effective.std() / np.sqrt(4000)
 
 
+@pytest.mark.statistical
 def test_far_coefficients_are_those_of_the_slab():
     with pm.Model():
         w = bs.RegularizedHorseshoe("w", 9.99, n=1, shape=10, slab_scale=1.5, slab_df=4)
@@ -67,6 +69,7 @@ def test_options_and_resized_data():
     assert pm.draw(model["w"], random_seed=1).shape == (5,)
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_sparse_regression():
     rng = np.random.default_rng(4)
@@ -109,16 +112,12 @@ def test_messages():
     [
         ({"sigma": -1.0}, ValueError, "`sigma` must be positive and finite, it is -1"),
         ({"sigma": pt.constant(-1.0)}, ValueError, "`sigma` must be positive and finite"),
-        ({"sigma": "a"}, ValueError, "`sigma` must be numbers, not text"),
         ({"slab_scale": "a"}, ValueError, "`slab_scale` must be numbers, not text"),
         ({"slab_df": np.nan}, ValueError, "`slab_df` must be positive and finite"),
         ({"local_df": -3}, ValueError, "`local_df` must be positive and finite, it is -3"),
         ({"tau_df": 0}, ValueError, "`tau_df` must be positive and finite"),
-        ({"tau_df": True}, ValueError, "`tau_df` must be numbers, not truth values"),
         ({"n": np.inf}, ValueError, "`n` must be a finite number"),
-        ({"n": "a"}, TypeError, "`n` must be one number, not 'a'"),
         ({"expected_nonzero": "a"}, TypeError, "`expected_nonzero` must be one number, not 'a'"),
-        ({"expected_nonzero": np.nan}, ValueError, "`expected_nonzero` must be a finite number"),
     ],
 )
 def test_constants_are_checked(arguments, error, message):

@@ -130,6 +130,7 @@ def test_gradients_at_kinks():
     np.testing.assert_allclose(gradient(1e-200 * w), -2.0 * expected, atol=1e-13)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("shape", [(2, 2), (4, 2), (2, 7)])
 def test_draws_of_two_singular_values(shape):
     n, W = max(shape), matrices(*shape, 20_000, 6)
@@ -143,6 +144,7 @@ def test_draws_of_two_singular_values(shape):
     assert abs(stats.spearmanr(ratio, s.sum(axis=1)).statistic) < 0.03
 
 
+@pytest.mark.statistical
 def test_draws_by_rejection_are_those_of_sweeps():
     # Two ways to five singular values: from proposals, and from a start that is far off.
     k, n, N = 5, 6, 4000
@@ -159,6 +161,7 @@ def test_draws_by_rejection_are_those_of_sweeps():
         assert stats.ks_2samp(f(chains), f(exact)).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("shape", [(3, 4), (10, 9)])
 def test_directions_of_draws_are_uniform(shape):
     # One of them is drawn by rejection, the other by sweeps.
@@ -218,6 +221,7 @@ def test_operations_know_their_shapes():
     assert repr(first.structure) != repr(second.structure)
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_posterior_against_importance_sampling():
     # Two noisy matrices and a random rate: NUTS against weighted draws of the prior.
@@ -260,6 +264,7 @@ def test_posterior_against_importance_sampling():
         assert np.abs((draws.mean(axis=0) - mean) / sd).max() < 4 / np.sqrt(260)
 
 
+@pytest.mark.statistical
 def test_mode_of_the_model():
     rng = np.random.default_rng(12)
     X = rng.normal(size=(40, 14))

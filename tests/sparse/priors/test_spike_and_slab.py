@@ -25,6 +25,7 @@ def test_density(slab):
     np.testing.assert_allclose(got, np.where(value == 0, np.log1p(-inclusion), dense), rtol=1e-12)
 
 
+@pytest.mark.statistical
 @pytest.mark.compiled
 @pytest.mark.parametrize("slab", SLABS)
 def test_draws_follow_the_density(slab):
@@ -46,6 +47,7 @@ def test_the_density_integrates_to_the_mass_of_the_slab(slab):
     assert np.trapezoid(np.exp(logp), grid) == pytest.approx(0.3, abs=1e-6)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("slab", SLABS)
 def test_draws_with_random_scale_and_probability(slab):
     N = 20_000

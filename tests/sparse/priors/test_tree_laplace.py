@@ -64,6 +64,7 @@ def test_the_density_integrates_to_one_in_two_dimensions(norm):
     assert total == pytest.approx(1.0, abs=1e-7)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_density_integrates_to_one_in_many_dimensions(norm):
     rng = np.random.default_rng(1)
@@ -90,6 +91,7 @@ def test_values_are_those_of_the_penalty(norm):
     np.testing.assert_allclose(got, -penalty.value(w), rtol=1e-10)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_draws_equal_those_of_sparse_groups(norm):
     # A tree of two levels, whose exact draws are known.
@@ -110,6 +112,7 @@ def test_draws_equal_those_of_sparse_groups(norm):
         assert stats.ks_2samp(f(tree), f(exact)).pvalue > 1e-3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_draws_of_three_levels(norm):
     # The outer norm as an importance weight of draws from the two trees inside it: with the scale
@@ -142,6 +145,7 @@ def test_draws_are_the_same_when_compiled(norm):
     np.testing.assert_allclose(compiled, pm.draw(dist, 3, random_seed=5, mode="FAST_COMPILE"))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_sweeps_forget_their_start(norm):
     # Half of the sweeps give the same averages, from a start that is far off.
@@ -169,6 +173,7 @@ def test_sweeps_forget_their_start(norm):
     assert np.abs((some - all_of_them) / np.hypot(e1, e2)).max() < 4
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
 def test_random_rate_gradients_and_shapes(norm):
     def logp(w, rate):

@@ -262,7 +262,6 @@ X0, Y0 = np.eye(3), np.array([1.0, 0.0, 1.0])
         ({"y": [0, 0, 0], "family": "poisson"}, "no finite mode"),
         ({"family": "gausian"}, "did you mean 'gaussian'"),
         ({"rate": -1.0}, "rate"),
-        ({"rate": np.inf}, "rate"),
         ({"rate": None}, "give a `rate`"),
         ({"penalty": L1(1.0, weights=[1.0, 2.0])}, "2 coefficients"),
         ({"penalty": L1(1.0, weights=[1.0, 0, 1], nonnegative=True)}, "small positive weight"),
@@ -277,7 +276,6 @@ def test_bad_input(arguments, message):
     ("arguments", "message"),
     [
         ({"rate": "1"}, "rate must be one number, not '1'"),
-        ({"rate": True}, "rate must be one number, not True"),
         ({"tol": None}, "`tol` must be one number, not None"),
         ({"max_iter": "5"}, "`max_iter` must be a whole number, not '5'"),
         ({"intercept": "no"}, "`intercept` must be True or False, not 'no'"),
@@ -328,8 +326,6 @@ def test_arguments_that_do_not_fit(arguments, message):
     [
         ([], "a list of numbers"),
         (3.0, "a list of numbers"),
-        ("abc", "not text"),
-        ([True], "not truth values"),
         ([1.0, -1.0], "negative"),
         ([1.0, None], "NaN"),
     ],

@@ -17,8 +17,6 @@ from bayesstruct.sparse.kernels import polya_gamma, spike_slab_regression
 from bayesstruct.sparse.steps.regression_data import RegressionData
 from bayesstruct.steps import SpikeSlabRegression
 
-pytestmark = pytest.mark.compiled  # thousands of steps, each of which evaluates a graph
-
 QUIET = {"chains": 2, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
 P = 8
 INCLUSION, SCALE = np.linspace(0.2, 0.6, P), np.linspace(0.7, 1.4, P)
@@ -47,6 +45,8 @@ def chain(model, draws, seed=0, burn=100, **kwargs):
 # --- exactness -------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled  # thousands of evaluations of a graph
+@pytest.mark.statistical
 @pytest.mark.parametrize("noise", ["one", "each"])
 def test_subsets_of_a_gaussian_regression(noise):
     X, y = table()
@@ -62,6 +62,8 @@ def test_subsets_of_a_gaussian_regression(noise):
     assert_matches_enumeration((draws != 0).astype(int), exact, states=states)
 
 
+@pytest.mark.compiled
+@pytest.mark.statistical
 def test_subsets_of_a_logistic_regression():
     X, y = table()
     y = (y > 0) * 1.0
@@ -171,6 +173,7 @@ class Joint:
         )
 
 
+@pytest.mark.compiled
 @pytest.mark.calibration
 @pytest.mark.parametrize("slab", ["normal", "laplace"])
 @pytest.mark.parametrize("family", ["gaussian", "logistic"])
@@ -203,6 +206,7 @@ def _without_occam(right, family):
     return broken
 
 
+@pytest.mark.compiled
 @pytest.mark.calibration
 @pytest.mark.parametrize("wrong", ["acceptance", "occam"])
 @pytest.mark.parametrize("family", ["gaussian", "logistic"])
@@ -245,8 +249,12 @@ MEANS = {
 }
 
 
-@pytest.mark.parametrize("mean", MEANS)
-@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+# A mean is read before it is asked whose it is: logistic responses see some of them.
+@pytest.mark.parametrize(
+    ("family", "mean"),
+    [("gaussian", mean) for mean in MEANS]
+    + [("logistic", mean) for mean in ("dot", "minus", "deterministic")],
+)
 def test_means_that_are_recognised_are_read_correctly(family, mean):
     with pm.Model() as model:
         X = pm.Data("X", ROWS)
@@ -287,6 +295,7 @@ def test_two_vectors_in_one_mean_are_drawn_in_turn():
     assert {len(stats), len(point)} == {2}
 
 
+@pytest.mark.compiled
 def test_coefficients_without_a_regression_have_their_prior():
     with pm.Model() as model:
         bs.SpikeAndSlab("w", 0.3, 2.0, slab="laplace", shape=5)
@@ -455,8 +464,11 @@ NOISES = {
 }
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("mean", MATRIX_MEANS)
+# Each mean with two kinds of noise, and logistic responses with several means.
+PAIRS = [(m, n) for k in (0, 2) for m, n in zip(MATRIX_MEANS, [*NOISES, *NOISES][k:], strict=False)]
+
+
+@pytest.mark.parametrize(("mean", "noise"), PAIRS)
 def test_each_row_of_a_matrix_is_drawn_as_a_vector(mean, noise):
     """The sweeps of the rows are those of one vector after the other, with the same generator."""
     q, scale = np.array([[0.2, 0.5, 0.7], [0.6, 0.0, 1.0]]), np.array([0.5, 1.0, 2.0])
@@ -505,6 +517,7 @@ def test_each_row_of_a_matrix_is_drawn_as_a_vector(mean, noise):
     assert drawn[1, 1] == 0 != drawn[1, 2]
 
 
+@pytest.mark.compiled
 def test_a_matrix_without_a_regression_has_its_prior():
     with pm.Model() as model:
         W = bs.SpikeAndSlab("W", np.array([[0.3], [0.6]]), 2.0, shape=(2, 4))
@@ -585,6 +598,8 @@ def random_everything(family, slab="normal", n=60, p=6):
     return model
 
 
+@pytest.mark.compiled
+@pytest.mark.chain
 @pytest.mark.parametrize(("family", "slab"), [("gaussian", "laplace"), ("logistic", "normal")])
 def test_pm_sample_assigns_the_step_beside_nuts(family, slab):
     model = random_everything(family, slab)
@@ -632,6 +647,8 @@ def test_a_saved_state_continues_bit_for_bit():
     np.testing.assert_array_equal(first, elsewhere)
 
 
+@pytest.mark.compiled
+@pytest.mark.chain
 @pytest.mark.parametrize("family", ["gaussian", "logistic"])
 def test_a_run_that_was_cut_short_continues_bit_for_bit(family, tmp_path):
     class Crash(Exception):
@@ -684,6 +701,8 @@ def test_the_step_does_not_touch_the_point_it_is_given():
         np.testing.assert_array_equal(point[name], value)
 
 
+@pytest.mark.compiled
+@pytest.mark.chain
 def test_two_processes_give_the_draws_of_one():
     with random_everything("logistic"):
         one = pm.sample(10, tune=5, nuts_sampler="pymc", **QUIET)

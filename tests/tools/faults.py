@@ -1,0 +1,573 @@
+"""Seeded faults: one wrong line each, and the tests that must notice it.
+
+    python tests/tools/faults.py                    # all faults, by the tests as they are
+    python tests/tools/faults.py bge nuclear        # faults whose names begin so
+    python tests/tools/faults.py --tests COMMIT     # all faults, by the tests of another commit
+    python tests/tools/faults.py --lane ""          # by all tests, not only those of `.ci/run`
+
+A fault is put into a copy of the repository, and the test files that belong to it run there until one
+test fails. The copy is kept between faults, so that machine code of what did not change is reused.
+"""
+
+import argparse
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LANES = "not slow"  # what `.ci/run` runs
+COPIED = ("bayesstruct", "models", "tests", "docs", "README.md")
+COPIED += ("pyproject.toml", "setup.py", "uv.lock", ".python-version")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One line of a file made wrong.
+
+    Attributes
+    ----------
+    name : str
+        First word: what is wrong.
+    file : str
+        Below the root of the repository.
+    old, new : str
+        A fragment that occurs once in the file, and the wrong one.
+    tests : str
+        Test files or folders below ``tests``, the likeliest first, separated by blanks.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+FAULTS = [
+    # core and data
+    Fault(
+        "slab-odds: the variances of spike and slab exchanged",
+        "bayesstruct/core/odds.py",
+        "(1.0 / (spike * spike) - 1.0 / (slab * slab))",
+        "(1.0 / (slab * slab) - 1.0 / (spike * spike))",
+        "core/test_special.py precision/kernels/test_gibbs.py precision/steps/test_exact.py",
+    ),
+    Fault(
+        "stale-code: machine code is not renewed when an imported file changes",
+        "bayesstruct/core/jit.py",
+        "new += _imports(file)",
+        "new += ()",
+        "core/test_jit.py",
+    ),
+    Fault(
+        "stale-value: a shared variable is read once",
+        "bayesstruct/core/expressions.py",
+        "out[i] = variable.get_value()",
+        "out[i] = self.__dict__.setdefault(f'_{i}', variable.get_value())",
+        "core sparse/steps/test_spike_slab_regression.py",
+    ),
+    Fault(
+        "bootstrap: the scatter of a start is that of one row",
+        "bayesstruct/core/starts.py",
+        "return n * (centred.T * weights) @ centred",
+        "return (centred.T * weights) @ centred",
+        "core precision/ops precision/priors/test_precision.py models/test_gaussian_graphical.py",
+    ),
+    Fault(
+        "mode-order: a solver stands right before the one it must follow",
+        "bayesstruct/core/modes.py",
+        "max((kinds.index(other) + 1 for other in earlier), default=place)",
+        "max((kinds.index(other) for other in earlier), default=place)",
+        "core/test_modes.py",
+    ),
+    Fault(
+        "block-prior: probability that two nodes have the same label",
+        "bayesstruct/data/edge_priors.py",
+        "same = (self.concentration + 1.0) / (",
+        "same = self.concentration / (",
+        "data/test_edge_priors.py fields/steps/test_spike_slab.py models/test_random_fields.py",
+    ),
+    Fault(
+        "missing-code: missing values get the first state",
+        "bayesstruct/data/states.py",
+        "np.where(np.isnan(values), -1, np.searchsorted(levels, values))",
+        "np.where(np.isnan(values), 0, np.searchsorted(levels, values))",
+        "data/test_states.py",
+    ),
+    Fault(
+        "covariates: divided by the variance",
+        "bayesstruct/data/covariates.py",
+        "(values - values.mean(axis=0)) / scale",
+        "(values - values.mean(axis=0)) / scale**2",
+        "data neighbourhoods models/test_neighbourhoods.py",
+    ),
+    # sparse
+    Fault(
+        "occam: half the exponent of the determinant in a spike-and-slab regression",
+        "bayesstruct/sparse/kernels/spike_slab_regression.py",
+        "0.5 * (math.log(ridge / total) + r * r / (total * variance))",
+        "0.5 * (0.5 * math.log(ridge / total) + r * r / (total * variance))",
+        "sparse/kernels/test_spike_slab_regression.py sparse/steps/test_spike_slab_regression.py",
+    ),
+    Fault(
+        "scale-mixture: the variance of a Laplace slab has half its mean",
+        "bayesstruct/sparse/kernels/spike_slab_regression.py",
+        "value = 2.0 * s * s * rng.standard_exponential()",
+        "value = s * s * rng.standard_exponential()",
+        "sparse/kernels/test_spike_slab_regression.py sparse/steps/test_spike_slab_regression.py",
+    ),
+    Fault(
+        "polya-gamma: scaled as the Jacobi variable",
+        "bayesstruct/sparse/kernels/polya_gamma.py",
+        "return 0.25 * x",
+        "return 0.5 * x",
+        "sparse/kernels/test_polya_gamma.py sparse/steps/test_spike_slab_regression.py",
+    ),
+    Fault(
+        "pseudo-response: without one half",
+        "bayesstruct/sparse/kernels/polya_gamma.py",
+        "response[i] - 0.5 - weights[i] * offset[i]",
+        "response[i] - weights[i] * offset[i]",
+        "sparse/kernels/test_polya_gamma.py sparse/steps/test_spike_slab_regression.py",
+    ),
+    Fault(
+        "soft-threshold: of another sign below zero",
+        "bayesstruct/sparse/kernels/proximal.py",
+        "x - t if x > t else (x + t if x < -t else 0.0)",
+        "x - t if x > t else (x - t if x < -t else 0.0)",
+        "sparse/kernels/test_proximal.py sparse/penalties/test_penalties.py",
+    ),
+    Fault(
+        "spike-density: no atom at zero",
+        "bayesstruct/sparse/priors/spike_and_slab.py",
+        "pt.switch(zero, log_probability(1.0 - inclusion), log_probability(inclusion) + log_slab)",
+        "pt.switch(zero, log_probability(inclusion), log_probability(inclusion) + log_slab)",
+        "sparse/priors/test_spike_and_slab.py sparse/steps/test_spike_slab_regression.py",
+    ),
+    Fault(
+        "group-jacobian: one power of the rate less",
+        "bayesstruct/sparse/priors/group_laplace.py",
+        "pt.sum(sizes * pt.log(rates) - rates * group_norms, axis=-1) - constant",
+        "pt.sum((sizes - 1) * pt.log(rates) - rates * group_norms, axis=-1) - constant",
+        "sparse/priors/test_group_laplace.py sparse/priors/test_nuclear_laplace.py",
+    ),
+    Fault(
+        "group-radius: gamma with one degree of freedom less",
+        "bayesstruct/sparse/kernels/norm_priors.py",
+        "factor = rng.standard_gamma(float(d)) / (rates[g] * math.sqrt(square))",
+        "factor = rng.standard_gamma(float(max(d - 1, 1))) / (rates[g] * math.sqrt(square))",
+        "sparse/priors/test_group_laplace.py",
+    ),
+    Fault(
+        "tree-constant: the measure of the exponential scale is missing",
+        "bayesstruct/sparse/priors/tree_constants.py",
+        "density = np.log(a) + between - a * np.exp(between)",
+        "density = np.log(a) - a * np.exp(between)",
+        "sparse/priors/test_tree_laplace.py",
+    ),
+    Fault(
+        "horseshoe: the slab has its scale instead of its variance",
+        "bayesstruct/sparse/priors/horseshoe.py",
+        "half * pt.square(slab_scale)",
+        "half * slab_scale",
+        "sparse/priors/test_horseshoe.py",
+    ),
+    Fault(
+        "poisson: the gradient has the responses with another sign",
+        "bayesstruct/sparse/solvers/losses.py",
+        "return np.exp(z) - self.y",
+        "return np.exp(z) + self.y",
+        "sparse/solvers/test_sparse.py",
+    ),
+    Fault(
+        "rate-max: without the rate",
+        "bayesstruct/sparse/penalties/base.py",
+        'return self.rate * self.dual_norm(-self._vector("g", g), ignore_unpenalised=True)',
+        'return self.dual_norm(-self._vector("g", g), ignore_unpenalised=True)',
+        "sparse/penalties/test_penalties.py sparse/solvers/test_sparse.py",
+    ),
+    # precision
+    Fault(
+        "schur: a chi-square variable with two degrees of freedom less",
+        "bayesstruct/precision/kernels/gibbs.py",
+        "rng.standard_gamma(0.5 * n + 1.0) * 2.0 / rate",
+        "rng.standard_gamma(0.5 * n) * 2.0 / rate",
+        "precision/kernels/test_gibbs.py precision/steps/test_exact.py precision/steps/test_geweke.py",
+    ),
+    Fault(
+        "column-odds: data against an edge count for it",
+        "bayesstruct/precision/kernels/gibbs.py",
+        "odds = log_odds[j, i] + marginal_log_odds(b, h, t0, t1)",
+        "odds = log_odds[j, i] - marginal_log_odds(b, h, t0, t1)",
+        "precision/kernels/test_gibbs.py precision/steps/test_exact.py precision/steps/test_geweke.py",
+    ),
+    Fault(
+        "diagonal-rate: half of what the prior says",
+        "bayesstruct/precision/kernels/gibbs.py",
+        "a = scatter[j, j] + 2.0 * diagonal_rate",
+        "a = scatter[j, j] + diagonal_rate",
+        "precision/kernels/test_gibbs.py precision/steps/test_exact.py precision/steps/test_geweke.py",
+    ),
+    Fault(
+        "g-wishart: one degree of freedom less",
+        "bayesstruct/precision/kernels/g_wishart.py",
+        "w = rng.chisquare(degrees_of_freedom + size) / root[size, size] ** 2",
+        "w = rng.chisquare(degrees_of_freedom + size - 1) / root[size, size] ** 2",
+        "precision/test_simulate.py precision",
+    ),
+    Fault(
+        "share: the prior of the edge probability counts the absent edges as present",
+        "bayesstruct/precision/kernels/prior.py",
+        "x = rng.standard_gamma(alpha + present)",
+        "x = rng.standard_gamma(alpha + absent)",
+        "precision/priors/test_edges.py precision/priors precision/steps/test_geweke.py",
+    ),
+    # graphs
+    Fault(
+        "expected-shd: the product counted once",
+        "bayesstruct/graphs/comparison.py",
+        "float((p + q - 2 * p * q)[upper].sum())",
+        "float((p + q - p * q)[upper].sum())",
+        "graphs/test_comparison.py",
+    ),
+    Fault(
+        "shd: a reversed arc counts twice",
+        "bayesstruct/graphs/distances.py",
+        "return apart.sum(axis=(-2, -1)) // 2",
+        "return apart.sum(axis=(-2, -1))",
+        "graphs/test_directed.py graphs/test_comparison.py",
+    ),
+    Fault(
+        "orders: chances of a relation without the added draws",
+        "bayesstruct/networks/exact/posterior.py",
+        "near = seen / draws, (seen + 1) / (draws + 2)",
+        "near = seen / draws, (seen + 1) / draws",
+        "networks/exact/test_posterior.py",
+    ),
+    # neighbourhoods
+    Fault(
+        "or-rule: the product is added",
+        "bayesstruct/neighbourhoods/reading.py",
+        "return one + other - one * other, (1 - one) * (1 - other)",
+        "return one + other + one * other, (1 - one) * (1 - other)",
+        "neighbourhoods/test_reading.py",
+    ),
+    Fault(
+        "partial-correlation: the ratio of the noises upside down",
+        "bayesstruct/neighbourhoods/reading.py",
+        "ratio = root[..., i[at]] / root[..., j[at]]",
+        "ratio = root[..., j[at]] / root[..., i[at]]",
+        "neighbourhoods/test_reading.py",
+    ),
+    # fields
+    Fault(
+        "pseudo: the gradient of a pair without what is observed",
+        "bayesstruct/fields/kernels/pseudo.py",
+        "fields[m, i] = expected - count * scores[first + codes[m, i]]",
+        "fields[m, i] = expected",
+        "fields/ops/test_log_partition.py fields/solvers/test_modes.py fields/priors/test_random_fields.py",
+    ),
+    Fault(
+        "reversible-jump: the chance of proposing a full block is left out",
+        "bayesstruct/fields/kernels/spike_slab.py",
+        "log_ratio -= math.log(chance) + log_proposal(work, slab, work.value)",
+        "log_ratio -= log_proposal(work, slab, work.value)",
+        "fields/steps/test_spike_slab.py fields/steps/test_geweke.py",
+    ),
+    Fault(
+        "slab: a Laplace slab with the constant of another scale",
+        "bayesstruct/fields/kernels/slab.py",
+        "return -math.sqrt(square) / scale - math.log(2.0 * scale)",
+        "return -math.sqrt(square) / scale - math.log(scale)",
+        "fields/steps/test_spike_slab.py fields/steps/test_geweke.py",
+    ),
+    Fault(
+        "coupling: an edge enters an Ising conditional twice",
+        "bayesstruct/fields/kernels/ising.py",
+        "log_odds += couplings[k] * x[neighbours[k]]",
+        "log_odds += 2.0 * couplings[k] * x[neighbours[k]]",
+        "fields/simulate/test_ising.py fields/simulate",
+    ),
+    Fault(
+        "missing-states: rows and columns of a table exchanged",
+        "bayesstruct/fields/kernels/missing.py",
+        "cell = s * states[j] + x[j] if i < j else x[j] * states[i] + s",
+        "cell = s * states[j] + x[j] if i > j else x[j] * states[i] + s",
+        "fields/steps/test_missing.py",
+    ),
+    Fault(
+        "label-prior: the second parameter of the beta prior is the first one",
+        "bayesstruct/fields/solvers/edge_priors.py",
+        "out = betaln(present + self.alpha, absent + self.beta)",
+        "out = betaln(present + self.alpha, absent + self.alpha)",
+        "fields/solvers/test_search.py",
+    ),
+    # networks
+    Fault(
+        "bge: the weight of the prior mean off by one row",
+        "bayesstruct/networks/kernels/scores/gaussian.py",
+        "n * self.alpha_mu / (n + self.alpha_mu) * np.outer(shift, shift)",
+        "n * self.alpha_mu / (n + self.alpha_mu + 1) * np.outer(shift, shift)",
+        "networks/kernels/test_scores.py",
+    ),
+    Fault(
+        "bdeu: the sample size is not shared by the configurations",
+        "bayesstruct/networks/kernels/scores/expected.py",
+        "out[mask] = _dirichlet(cells, r, sample_size / (q * r))",
+        "out[mask] = _dirichlet(cells, r, sample_size / r)",
+        "networks/modes/test_incomplete.py networks/kernels/test_scores.py networks",
+    ),
+    Fault(
+        "fair: sizes of parent sets off by one",
+        "bayesstruct/networks/kernels/dag_priors.py",
+        "out = gammaln(size + 1) + gammaln(self.d - size) - gammaln(self.d)",
+        "out = gammaln(size + 1) + gammaln(self.d - size + 1) - gammaln(self.d + 1)",
+        "networks/kernels/test_dag_priors.py networks/kernels/test_scores.py",
+    ),
+    Fault(
+        "hastings: the numbers of arcs exchanged",
+        "bayesstruct/networks/kernels/samplers/structure_mcmc.py",
+        "return math.log(arcs_now / arcs_then) + gained - lost",
+        "return math.log(arcs_then / arcs_now) + gained - lost",
+        "networks/kernels/test_dag_samplers.py",
+    ),
+    Fault(
+        "relocation: a variable is before the wrong place",
+        "bayesstruct/networks/kernels/samplers/order_mcmc.py",
+        "total += before[order[k - 1]] if k > 0 else 0.0",
+        "total += before[order[k]] if k > 0 else 0.0",
+        "networks/kernels/test_dag_samplers.py",
+    ),
+    Fault(
+        "variance-draw: the residual sum without one half",
+        "bayesstruct/networks/kernels/parameters.py",
+        "variance[child] = 0.5 * left / rng.standard_gamma(shape)",
+        "variance[child] = left / rng.standard_gamma(shape)",
+        "networks/priors/test_networks.py networks/steps/test_complete.py",
+    ),
+    Fault(
+        "dirichlet-draw: a cell without its own log",
+        "bayesstruct/networks/kernels/parameters.py",
+        "rng.standard_gamma(x[s] + 1.0)) - rng.standard_exponential() / x[s]",
+        "rng.standard_gamma(x[s] + 1.0)) - rng.standard_exponential()",
+        "networks/priors/test_networks.py networks/steps/test_complete.py",
+    ),
+    # features
+    Fault(
+        "buffet: a dish is taken with the chances of one customer later",
+        "bayesstruct/features/kernels/indian_buffet.py",
+        "chance = (taken[:dishes] - discount) / (i + concentration)",
+        "chance = (taken[:dishes] - discount) / (i + 1 + concentration)",
+        "features/kernels/test_indian_buffet.py",
+    ),
+    Fault(
+        "buffet-density: the rates of new dishes are not scaled",
+        "bayesstruct/features/kernels/indian_buffet.py",
+        "- alpha * new_dish_rates(n, concentration, discount).sum()",
+        "- new_dish_rates(n, concentration, discount).sum()",
+        "features/kernels/test_indian_buffet.py",
+    ),
+    Fault(
+        "stick: log odds of a feature without the log of the chance of its absence",
+        "bayesstruct/features/kernels/stick_features.py",
+        "log_odds += math.log(probability[a]) - math.log1p(-probability[a])",
+        "log_odds += math.log(probability[a])",
+        "features/kernels/test_stick_features.py",
+    ),
+    Fault(
+        "score-scale: the Jacobian of a common factor is missing",
+        "bayesstruct/features/kernels/factor_loadings.py",
+        "change += (m - d) * step - 0.5",
+        "change += -0.5",
+        "features/steps/test_sparse_factors.py",
+    ),
+    Fault(
+        "causes: the prior of an entry counts one variable too many",
+        "bayesstruct/features/kernels/hidden_causes.py",
+        "(sums[a] - discount) / (p - 1 - sums[a] + concentration + discount)",
+        "(sums[a] - discount) / (p - sums[a] + concentration + discount)",
+        "features/steps/test_hidden_causes.py models/test_hidden_causes_calibration.py",
+    ),
+    Fault(
+        "aspects: a lapse counts in full",
+        "bayesstruct/features/kernels/aspect_features.py",
+        "value += wins * math.log((1.0 - lapse) * share + 0.5 * lapse)",
+        "value += wins * math.log((1.0 - lapse) * share + lapse)",
+        "features/steps/test_aspect_features.py",
+    ),
+    # mixtures and series
+    Fault(
+        "restaurant: the normalising constant of one object less",
+        "bayesstruct/mixtures/kernels/chinese_restaurant.py",
+        "gammaln(counts).sum() + gammaln(alpha) - gammaln(n + alpha)",
+        "gammaln(counts).sum() + gammaln(alpha) - gammaln(n - 1 + alpha)",
+        "mixtures/priors/test_chinese_restaurant.py",
+    ),
+    Fault(
+        "student: the scale of a predictive density",
+        "bayesstruct/mixtures/kernels/mixture_columns.py",
+        "scale = (2.0 * columns.rate[j] + spread) * (weight + 1.0) / weight",
+        "scale = (2.0 * columns.rate[j] + spread) / weight",
+        "mixtures/kernels/test_mixture_regression.py mixtures/test_steps.py",
+    ),
+    Fault(
+        "empty-clusters: all of them together have the weight of one",
+        "bayesstruct/mixtures/kernels/mixture_glm.py",
+        "share = log_alpha - math.log(size - max_clusters)",
+        "share = log_alpha",
+        "mixtures/kernels/test_mixture_glm.py",
+    ),
+    Fault(
+        "emission: shape of the variance with all observations",
+        "bayesstruct/series/kernels/states.py",
+        "scale = rng.standard_gamma(shape + 0.5 * number)",
+        "scale = rng.standard_gamma(shape + number)",
+        "series/test_kernels.py series/test_steps.py",
+    ),
+    Fault(
+        "backward: a transition from the next state to this one",
+        "bayesstruct/series/kernels/states.py",
+        "back[a] = filtered[t, a] * p[a, out[t + 1]]",
+        "back[a] = filtered[t, a] * p[out[t + 1], a]",
+        "series/test_kernels.py series/test_steps.py",
+    ),
+    # runs, modes, app
+    Fault(
+        "rows: a draw is stored in the row before its own",
+        "bayesstruct/runs/chains.py",
+        "store.record(done - tune, _project(plan, point), stats)",
+        "store.record(max(done - tune - 1, 0), _project(plan, point), stats)",
+        "runs/test_sample.py",
+    ),
+    Fault(
+        "slots: a checkpoint overwrites the newest one",
+        "bayesstruct/runs/checkpoint.py",
+        "self._slot, self._dirty = 1 - self._slot, False",
+        "self._slot, self._dirty = self._slot, False",
+        "runs/test_sample.py runs/test_interrupted.py",
+    ),
+    Fault(
+        "check-error: the standard error of a probability without its square root",
+        "bayesstruct/modes/check.py",
+        "np.sqrt(p * (1 - p) / np.nan_to_num(ess, nan=1.0))",
+        "p * (1 - p) / np.nan_to_num(ess, nan=1.0)",
+        "modes/test_check.py modes/test_check_directed.py",
+    ),
+    Fault(
+        "excluded: undecided edges are among them",
+        "bayesstruct/app/report.py",
+        "int((factor > STRONG).sum()), int((factor < 1 / STRONG).sum())",
+        "int((factor > STRONG).sum()), int((factor < STRONG).sum())",
+        "app/test_cli.py",
+    ),
+    Fault(
+        "digest: a folder of another table is continued",
+        "bayesstruct/app/folder.py",
+        'if old["digest"] != new["digest"]:',
+        'if old["digest"] != old["digest"]:',
+        "app/test_cli.py",
+    ),
+]
+
+
+def copy(to: Path, commit: str | None) -> None:
+    """Copy what is needed to run tests; the tests may be those of another commit."""
+    skipped = shutil.ignore_patterns("__pycache__")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, to / name, ignore=skipped, dirs_exist_ok=True)
+        else:
+            shutil.copy(source, to / name)
+    if commit is not None:
+        shutil.rmtree(to / "tests")
+        archive = subprocess.run(
+            ["git", "archive", commit, "tests"], cwd=ROOT, check=True, capture_output=True
+        )
+        tarfile.open(fileobj=io.BytesIO(archive.stdout)).extractall(to, filter="data")
+
+
+def first_failure(folder: Path, tests: list[str], lane: str, seconds: float) -> str | None:
+    """Run test files in turn; return the first test that fails, or None."""
+    caches = {"NUMBA_CACHE_DIR": folder / "numba", "OPENBLAS_NUM_THREADS": 1}
+    caches |= {"PYTENSOR_FLAGS": f"base_compiledir={folder / 'pytensor'}", "MPLBACKEND": "Agg"}
+    command = ["uv", "run", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0", "-m", lane]
+    try:
+        run = subprocess.run(
+            command + [f"tests/{name}" for name in tests],
+            cwd=folder,
+            env=os.environ | {name: str(value) for name, value in caches.items()},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "(no end)"
+    if run.returncode in (0, 5):
+        return None
+    failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].split(" - ")[0] if failed else f"(status {run.returncode})"
+
+
+def seed(folder: Path, fault: Fault) -> str:
+    """Put a fault into a copy; returns the right text of the file."""
+    path = folder / fault.file
+    right = path.read_text(encoding="utf-8")
+    if right.count(fault.old) != 1:
+        raise ValueError(f"{fault.name}: the line occurs {right.count(fault.old)} times")
+    path.write_text(right.replace(fault.old, fault.new), encoding="utf-8")
+    return right
+
+
+def noticed(folder: Path, fault: Fault, lane: str, seconds: float) -> str | None:
+    """Return the test that notices a fault, or None."""
+    right = seed(folder, fault)
+    try:
+        return first_failure(folder, fault.tests.split(), lane, seconds)
+    finally:
+        (folder / fault.file).write_text(right, encoding="utf-8")
+
+
+def main() -> int:
+    """Seed the faults that were asked for; the exit status is the number of those uncaught."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", help="first words of the names of faults; all by default"
+    )
+    parser.add_argument("--tests", metavar="COMMIT", help="take the tests from this commit")
+    parser.add_argument("--lane", default=LANES, help=f"expression of marks (default: {LANES!r})")
+    parser.add_argument(
+        "--folder", type=Path, help="where the copy is kept (default: a temporary one)"
+    )
+    parser.add_argument("--seconds", type=float, default=600.0, help="limit for one fault")
+    options = parser.parse_args()
+    chosen = [f for f in FAULTS if not options.names or f.name.startswith(tuple(options.names))]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        copy(folder, options.tests)
+        caught = 0
+        for fault in chosen:
+            began = time.perf_counter()
+            by = noticed(folder, fault, options.lane, options.seconds)
+            caught += by is not None
+            took = f"{time.perf_counter() - began:4.0f} s"
+            sys.stdout.write(f"{took}  {fault.name}\n        {by or 'NOT CAUGHT'}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{caught} of {len(chosen)} faults caught\n")
+    return len(chosen) - caught
+
+
+if __name__ == "__main__":
+    sys.exit(main())
