@@ -20,8 +20,13 @@ import numba
 
 from numba.core import caching
 
-from bayesstruct.core.cache_folders import entry, note_use, remove_unused, versions_folder
-from bayesstruct.core.linking import LinkedDispatcher
+from bayesstruct.core.machine_code.cache_folders import (
+    entry,
+    note_use,
+    remove_unused,
+    versions_folder,
+)
+from bayesstruct.core.machine_code.linking import LinkedDispatcher
 
 __all__ = [
     "cache_folder",

@@ -15,7 +15,8 @@ from numba.core import caching
 
 import bayesstruct
 
-from bayesstruct.core import cache_folders, jit
+from bayesstruct.core import jit
+from bayesstruct.core.machine_code import cache_folders
 
 PACKAGE = Path(bayesstruct.__file__).parent
 

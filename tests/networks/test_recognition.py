@@ -65,7 +65,11 @@ def test_the_table_is_read_once_to_choose_its_bic(monkeypatch, data, reader, lea
     for kind, method in ((Table, "continuous"), (StateTable, "read")):
         read = getattr(kind, method)
         monkeypatch.setattr(
-            kind, method, lambda data, kind=kind, read=read: calls.append(kind) or read(data)
+            kind,
+            method,
+            lambda data, kind=kind, read=read, **options: (
+                calls.append(kind) or read(data, **options)
+            ),
         )
     learn(data, score="bic")
     assert calls == [reader]

@@ -23,7 +23,7 @@ from numba.core import caching, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from bayesstruct.core.compiling import only_here
+from bayesstruct.core.machine_code.compiling import only_here
 
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
 

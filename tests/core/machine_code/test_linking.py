@@ -110,8 +110,8 @@ def test_code_on_disk_is_not_used_when_what_it_calls_has_changed(run, terms):
 
 @pytest.mark.chain
 def test_a_function_in_the_place_of_another_has_no_symbol(monkeypatch):
-    from bayesstruct.core import linking
     from bayesstruct.core.jit import kernel
+    from bayesstruct.core.machine_code import linking
     from bayesstruct.features.kernels import latent_features
 
     # The same name, module and body, but globals of its own.

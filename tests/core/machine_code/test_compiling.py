@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bayesstruct.core import compiling
+from bayesstruct.core.machine_code import compiling
 
 
 @pytest.fixture(autouse=True)
