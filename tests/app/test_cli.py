@@ -118,6 +118,9 @@ def test_the_report_says_what_was_asked_found_and_trusted(run):
     ):
         assert part in text, part
     assert "Sachs" not in text
+    factor = pd.read_csv(run[0] / "edges.csv")["bayes_factor"]
+    found, excluded = (factor > report.STRONG).sum(), (factor < 1 / report.STRONG).sum()
+    assert f" {excluded} excluded (below 1/{report.STRONG}), {6 - found - excluded} undec" in text
 
 
 @pytest.mark.chain
@@ -296,6 +299,14 @@ def test_another_run_is_not_overwritten(run, table, words, says):
     result = command("learn", table, "--out", folder, *FEW, *words)
     assert_one_line(result, says)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+@pytest.mark.chain
+def test_a_run_of_another_table_is_not_taken_for_this_one(run, tmp_path):
+    folder, _ = run
+    numbers(seed=1).to_csv(tmp_path / "other.csv", index=False)
+    result = command("learn", tmp_path / "other.csv", "--out", folder, "--seed", 3, *FEW)
+    assert_one_line(result, f"{folder} holds another run")
 
 
 @pytest.mark.chain

@@ -40,6 +40,12 @@ def test_small_effective_sample_is_said_with_its_number():
     assert "< 400)" in frame.set_index("quantity").loc["mean"].verdict
 
 
+def test_the_worst_edge_is_the_one_whose_probability_is_least_well_known():
+    drawn = np.random.default_rng(4).random((4, 500, 3)) < 0.5
+    drawn[:, :, 1] = np.repeat(drawn[:, :50, 1], 10, axis=1)  # as probable, but rarely drawn anew
+    assert "edge (worst): v0 -- v2" in {*check(posterior(drawn.astype(int))).to_frame().quantity}
+
+
 @pytest.mark.parametrize(("draws", "chains"), [(60, 4), (60, 1), (300, 2)])
 def test_too_few_draws_say_how_many_are_needed(draws, chains):
     rng = np.random.default_rng(5)

@@ -7,6 +7,7 @@ import pytest
 
 from scipy import stats
 from tools.buffets import counts, distance
+from tools.enumeration import assert_matches_enumeration
 from tools.geweke import assert_geweke
 from tools.series import (
     PRIOR,
@@ -57,6 +58,29 @@ def test_the_forward_algorithm_is_the_sum_over_all_paths():
         mine = slice(starts[i], starts[i + 1])
         assert gains[mine].sum() == pytest.approx(np.log(total))
         np.testing.assert_allclose(probability[mine], smoothed / total, atol=1e-12)
+
+
+@pytest.mark.statistical
+def test_states_of_a_series_have_their_distribution_given_the_rest():
+    rng = np.random.default_rng(3)
+    z, states = np.ones((1, 3), np.int8), np.zeros(4, np.int64)
+    # Transitions that differ between a way and the way back.
+    weights = np.array([[[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]]])
+    theta = np.array([[[-0.5], [0.0], [0.5]], [[1.0], [1.0], [1.0]]])
+    x, starts = np.array([[0.3], [-0.2], [np.nan], [0.4]]), np.array([0, 4])
+    emission = np.nan_to_num(stats.norm.pdf(x, theta[0].T, theta[1].T), nan=1.0)
+    exact = np.array(
+        [
+            path_density(path, weights[0], range(3)) * emission[range(4), path].prod()
+            for path in paths_of(4, range(3))
+        ]
+    )
+    draws = []
+    for _ in range(10_000):
+        given = weights.copy(), theta.copy(), full_prior(1, 1.0)
+        draw_given_states(rng, z, *given, x, starts, states)
+        draws.append(states @ [27, 9, 3, 1])
+    assert_matches_enumeration(np.array(draws), exact / exact.sum())
 
 
 def begin(n, d, rng, prior=PRIOR):

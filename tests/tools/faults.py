@@ -455,10 +455,10 @@ FAULTS = [
         "runs/test_sample.py runs/test_interrupted.py",
     ),
     Fault(
-        "check-error: the standard error of a probability without its square root",
+        "check-error: the standard error of a probability grows with the number of draws",
         "bayesstruct/modes/check.py",
         "np.sqrt(p * (1 - p) / np.nan_to_num(ess, nan=1.0))",
-        "p * (1 - p) / np.nan_to_num(ess, nan=1.0)",
+        "np.sqrt(p * (1 - p) * np.nan_to_num(ess, nan=1.0))",
         "modes/test_check.py modes/test_check_directed.py",
     ),
     Fault(
