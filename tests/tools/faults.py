@@ -54,6 +54,41 @@ class Fault:
 FAULTS = [
     # core and data
     Fault(
+        "column-rank: a column is not counted among those that are equal to it",
+        "bayesstruct/features/kernels/column_pattern.py",
+        "rank[a] += difference == 0",
+        "rank[a] += difference == 0 and b > 0",
+        "features/ops/test_columns.py features/priors",
+    ),
+    Fault(
+        "cluster-order: a label may skip one",
+        "bayesstruct/mixtures/kernels/clusters.py",
+        "if c > used:",
+        "if c > used + 1:",
+        "mixtures/test_ops.py mixtures/priors",
+    ),
+    Fault(
+        "packed-diagonal: the diagonal is not a logarithm",
+        "bayesstruct/precision/kernels/cholesky.py",
+        "lower[i, i] = math.exp(packed[at])",
+        "lower[i, i] = packed[at]",
+        "precision/ops/test_packed_cholesky.py precision/priors",
+    ),
+    Fault(
+        "python-graph: every graph runs the first one",
+        "bayesstruct/core/interpreted.py",
+        "        found = _GRAPHS[int(number)](*inputs)",
+        "        found = _GRAPHS[min(_GRAPHS)](*inputs)",
+        "core/test_interpreted.py",
+    ),
+    Fault(
+        "stale-symbol: old code on the disk calls what has its name now",
+        "bayesstruct/core/machine_code/linking.py",
+        "        if symbol not in _SYMBOLS:\n            raise OSError",
+        "        if False:\n            raise OSError",
+        "core/machine_code/test_linking.py",
+    ),
+    Fault(
         "slab-odds: the variances of spike and slab exchanged",
         "bayesstruct/core/odds.py",
         "(1.0 / (spike * spike) - 1.0 / (slab * slab))",
