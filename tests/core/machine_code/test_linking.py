@@ -116,11 +116,14 @@ def test_a_function_in_the_place_of_another_has_no_symbol(monkeypatch):
 
     # The same name, module and body, but globals of its own.
     twin = FunctionType(
-        latent_features._condition.py_func.__code__, {**vars(latent_features)}, "_condition"
+        latent_features.moments.py_func.__code__, {**vars(latent_features)}, "moments"
     )
     twin.__module__ = latent_features.__name__
     before = set(linking._SYMBOLS)
-    monkeypatch.setattr(latent_features, "_condition", kernel(twin))
-    square, cross = np.eye(2), np.ones((2, 3))
-    latent_features._condition(square, cross, 2, 0.5, np.empty((2, 2)), np.empty((2, 3)))
-    assert not [name for name in set(linking._SYMBOLS) - before if "_condition" in name]
+    monkeypatch.setattr(latent_features, "moments", kernel(twin))
+    latent_features.moments(np.ones((2, 2), np.int8)[:, ::-1], np.ones((2, 3))[:, ::-1])
+    assert not [name for name in set(linking._SYMBOLS) - before if "moments" in name]
+    # The function itself has one, for the same types of arguments.
+    monkeypatch.undo()
+    latent_features.moments(np.ones((2, 2), np.int8)[:, ::-1], np.ones((2, 3))[:, ::-1])
+    assert [name for name in set(linking._SYMBOLS) - before if "moments" in name]
