@@ -58,16 +58,29 @@ def _digest(*parts: str | bytes) -> str:
 
 
 def _formulas(model) -> dict[str, str]:
-    from pytensor.graph.traversal import explicit_graph_inputs, io_toposort
-
     roots = [*model.basic_RVs, *model.potentials, *model.deterministics]
     known: dict[Any, str] = {}
-    for node in io_toposort(list(explicit_graph_inputs(roots)), roots):
+    _add_formulas(known, roots)
+    return {v.name: known.get(v) or _leaf(v) for v in roots}
+
+
+def _add_formulas(known: dict, outputs: list) -> None:
+    """Add the checksums of variables and of all that they are computed from."""
+    from pytensor.graph.traversal import explicit_graph_inputs, io_toposort
+
+    for node in io_toposort(list(explicit_graph_inputs(outputs)), outputs):
+        if node.outputs[0] in known:
+            continue
         inputs = [known.get(v) or known.setdefault(v, _leaf(v)) for v in node.inputs]
         operation = _operation(node.op)
         for i, output in enumerate(node.outputs):
             known[output] = _digest(operation, *inputs, str(i))
-    return {v.name: known.get(v) or _leaf(v) for v in roots}
+        # One operation may stand for an expression, under whose checksum runs have been stored.
+        meant = node.op.definition(*node.inputs) if hasattr(node.op, "definition") else []
+        for output, expression in zip(node.outputs, meant, strict=False):
+            if expression is not None:
+                _add_formulas(known, [expression])
+                known[output] = known[expression]
 
 
 def _operation(op) -> str:

@@ -54,7 +54,7 @@ def factor_model(
             "loading", feature, loading_scale, variables=d, dims=("latent", "node")
         )
         pm.Deterministic("n_features", features_in_use(feature))
-        seen = pm.Data("seen", 1.0 - gaps, dims=rows) if gaps.any() else np.ones(d)
+        seen = None if not gaps.any() else pm.Data("seen", 1.0 - gaps, dims=rows)
         ColumnUnits(table.location, table.scale).record()
         observed = np.where(gaps, 0.0, x)
         FactorRows("x", score, loading, sd, seen=seen, observed=observed, dims=rows)

@@ -66,5 +66,6 @@ def sparse_factors_of(model: "pm.Model", feature: "TensorVariable") -> SparseFac
         )
     if any(depends_on(others, rv) for rv in (feature, score, loading)):
         raise NotRecognized(f"the noise of {table.name!r} depends on its factors")
-    [seen] = Expressions(model, [others[-1]])(model.initial_point())
+    once = {"mode": "FAST_COMPILE"}
+    [seen] = Expressions(model, [others[-1]], once)(model.initial_point())
     return SparseFactors(feature, score, loading, table, seen)
