@@ -56,8 +56,8 @@ FAULTS = [
     Fault(
         "column-rank: a column is not counted among those that are equal to it",
         "bayesstruct/features/kernels/column_pattern.py",
-        "rank[a] += difference == 0",
-        "rank[a] += difference == 0 and b > 0",
+        "for b in range(a):",
+        "for b in range(1, a):",
         "features/ops/test_columns.py features/priors",
     ),
     Fault(

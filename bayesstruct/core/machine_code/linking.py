@@ -28,7 +28,7 @@ from bayesstruct.core.machine_code.compiling import only_here
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
 
 #: Instructions of the longest function that is copied. The compiler would put none that is longer into a caller.
-LONGEST_COPIED = 150
+LONGEST_COPIED = 60
 
 
 class _State(local):

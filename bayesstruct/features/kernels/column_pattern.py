@@ -29,15 +29,20 @@ def column_pattern(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, in
     sums, rank = np.empty(k), np.empty(k)
     ordered, used = True, 0
     for a in range(k):
-        sums[a], rank[a] = 0.0, 1.0
-        for i in range(n):
+        sums[a] = 0.0
+    for i in range(n):  # row by row, as the matrix is stored
+        for a in range(k):
             sums[a] += matrix[i, a]
             ordered = ordered and matrix[i, a] in (0, 1)
+    for a in range(k):
+        rank[a] = 1.0
+        if sums[a] == 0.0:
+            rank[a] += a - used  # those without any row are equal
+            continue
         used += sums[a] > 0.0
         for b in range(a):
-            difference = _first_difference(matrix, b, a)
-            rank[a] += difference == 0
-            ordered = ordered and (b < a - 1 or difference >= 0)
+            rank[a] += sums[b] == sums[a] and _first_difference(matrix, b, a) == 0
+        ordered = ordered and (a == 0 or _first_difference(matrix, a - 1, a) >= 0)
     return sums, rank, ordered, used
 
 
