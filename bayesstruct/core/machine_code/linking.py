@@ -27,7 +27,7 @@ from bayesstruct.core.machine_code.compiling import only_here
 
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
 
-#: Instructions of the longest function that is copied. The compiler would put none that is longer into a caller.
+#: Instructions of the longest function that is copied. Beyond some fifty the compiler seldom puts one into its caller.
 LONGEST_COPIED = 60
 
 

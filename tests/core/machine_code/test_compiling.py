@@ -36,8 +36,10 @@ def test_a_second_one_waits_for_the_first():
 
 def test_nobody_waits_forever(monkeypatch):
     monkeypatch.setattr(compiling, "_LONGEST_WAIT", 0.1)
+    began = time.monotonic()
     with compiling.only_here("family"), compiling.only_here("family"):
-        pass
+        waited = time.monotonic() - began
+    assert waited >= 0.1  # the second one did wait, and went on
 
 
 def test_a_family_is_named_once(monkeypatch, caplog):
