@@ -114,7 +114,7 @@ class Profile:
         if self.stack:
             self.stack[-1][1] += took
 
-    def report(self, what, longest=25):
+    def report(self, what, longest=60):
         """Print the dearest functions and passes since the last report."""
         rows = sorted(self.functions.items(), key=lambda row: -sum(row[1]))
         total, number = (
@@ -124,6 +124,11 @@ class Profile:
         print(f"-- {what}: {number} compilations", f"{total:.1f}", file=sys.stderr)
         for name, seconds in rows[:longest]:
             print(f"{sum(seconds):7.2f} {len(seconds):3d}  {name}", file=sys.stderr)
+        groups = defaultdict(float)
+        for name, seconds in rows:
+            groups[name.rpartition(".<locals>")[0] or name.split("/")[0]] += sum(seconds)
+        for name, seconds in sorted(groups.items(), key=lambda row: -row[1])[:longest]:
+            print(f"      group {seconds:7.2f}  {name}", file=sys.stderr)
         for name, seconds in sorted(self.passes.items(), key=lambda row: -row[1])[:8]:
             print(f"        pass {seconds:7.2f}  {name}", file=sys.stderr)
         self.functions.clear()

@@ -1,4 +1,4 @@
-"""Copies of arrays in compiled functions.
+"""Copies and entries of arrays in compiled functions.
 
 An assignment to a slice brings NumPy's rules for shapes with it, which take seconds to compile.
 """
@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel
 
-__all__ = ["copy_matrix", "copy_vector"]
+__all__ = ["copy_matrix", "copy_vector", "entries_at"]
 
 
 @kernel
@@ -23,3 +23,15 @@ def copy_matrix(target: np.ndarray, source: np.ndarray) -> None:
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
             target[i, j] = source[i, j]
+
+
+@kernel
+def entries_at(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the entries of a matrix at these places, as a vector."""
+    n, m = matrix.shape
+    out = np.empty(rows.shape[0], matrix.dtype)
+    for i in range(rows.shape[0]):
+        if not (0 <= rows[i] < n and 0 <= columns[i] < m):
+            raise IndexError("an entry is outside of the matrix")
+        out[i] = matrix[rows[i], columns[i]]
+    return out

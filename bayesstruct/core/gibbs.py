@@ -10,7 +10,8 @@ from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.util import get_random_generator
 
-import bayesstruct.core.interpreted  # noqa: F401 (lets Python run graphs that draw)
+import bayesstruct.core.interpreted
+import bayesstruct.core.parameter_slices  # noqa: F401 (rewrites of the graphs of this package)
 
 __all__ = ["GibbsStep", "asked_before", "register_step"]
 

@@ -6,10 +6,11 @@ from functools import cache
 
 import numpy as np
 
+from pytensor.gradient import grad_undefined, pullback
 from pytensor.graph.op import Op
 from pytensor.tensor.random.type import RandomGeneratorType
 
-__all__ = ["InterpretedOp", "SolverOp", "version_of"]
+__all__ = ["ExpressionOp", "InterpretedOp", "KernelOp", "SolverOp", "version_of"]
 
 
 def version_of(op_type: type) -> int | None:
@@ -61,6 +62,64 @@ class SolverOp(Op):
     def __setstate__(self, state):
         self.__dict__.update(state)
         self.register()
+
+
+class KernelOp(SolverOp):
+    """An Op that calls one compiled kernel and has no derivatives, unless a subclass gives them.
+
+    Subclasses define ``kernel()``, which imports the kernel when it is needed first.
+    """
+
+    def kernel(self):
+        """Return the compiled function of the inputs: it returns an array, or a tuple of them."""
+        raise NotImplementedError
+
+    def perform(self, node, inputs, output_storage):
+        """Call the kernel."""
+        found = self.kernel()(*inputs)
+        found = (found,) if len(node.outputs) == 1 else found
+        for storage, value in zip(output_storage, found, strict=True):
+            storage[0] = value
+
+    def numba_function(self, node):
+        """Return the call of the kernel."""
+        kernel = self.kernel()
+
+        def call(*inputs):
+            return kernel(*inputs)
+
+        return call
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Return that there are no derivatives."""
+        reason = f"{type(self).__name__} has none"
+        return [grad_undefined(self, i, v, reason) for i, v in enumerate(inputs)]
+
+    def connection_pattern(self, node):
+        """No output varies continuously with an input."""
+        return [[False] * len(node.outputs)] * len(node.inputs)
+
+
+class ExpressionOp(KernelOp):
+    """An Op that stands for an expression, and computes it by a compiled kernel.
+
+    Each operation of PyTensor that an expression consists of is compiled for itself; one kernel
+    compiles in a fraction of the time. Subclasses define the kernel and the expression, from which
+    derivatives and checksums of models are taken.
+    """
+
+    def definition(self, *inputs):
+        """Return the expressions of the outputs in PyTensor's own operations."""
+        raise NotImplementedError
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Differentiate the expressions."""
+        options = {"disconnected_inputs": "ignore", "return_disconnected": "disconnected"}
+        return pullback(self.definition(*inputs), inputs, cotangents, **options)
+
+    def connection_pattern(self, node):
+        """All outputs depend on all inputs that are not whole numbers."""
+        return [[v.type.dtype.startswith("float")] * len(node.outputs) for v in node.inputs]
 
 
 class InterpretedOp(SolverOp):

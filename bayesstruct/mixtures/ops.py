@@ -5,14 +5,12 @@ As an expression of PyTensor's own operations the same takes seconds to compile.
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pytensor.tensor as pt
 
-from pytensor.gradient import grad_undefined
 from pytensor.graph.basic import Apply
 from pytensor.tensor.blockwise import Blockwise
 
-from bayesstruct.core.ops import SolverOp
+from bayesstruct.core.ops import KernelOp
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -58,7 +56,7 @@ def clusters_of(labels: Any, number: Any) -> Clusters:
     return Clusters(*op.make_node(labels, empty).outputs)
 
 
-class ClusterCounts(SolverOp):
+class ClusterCounts(KernelOp):
     """Sizes, order and number of the clusters of a partition; the second input gives their number."""
 
     __props__ = ()
@@ -79,32 +77,12 @@ class ClusterCounts(SolverOp):
         """Give an output as an expression of PyTensor's own operations; for fingerprints of models."""
         return [None, None, labels.max() + 1]
 
-    def perform(self, node, inputs, output_storage):
-        """Compute the properties by a compiled kernel."""
+    def kernel(self):
+        """Return the kernel."""
         from bayesstruct.mixtures.kernels.clusters import cluster_counts
 
-        for storage, value in zip(output_storage, cluster_counts(*inputs), strict=True):
-            storage[0] = np.asarray(value)
-
-    def numba_function(self, node):
-        """Return the call of the kernel."""
-        from bayesstruct.mixtures.kernels.clusters import cluster_counts
-
-        def counts(labels, empty):
-            sizes, ordered, used = cluster_counts(labels, empty)
-            return sizes, np.asarray(ordered), np.asarray(used)
-
-        return counts
+        return cluster_counts
 
     def infer_shape(self, node, input_shapes):
         """Shapes of the outputs."""
         return [input_shapes[1], (), ()]
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Whole numbers have no derivatives."""
-        reason = "labels are whole numbers"
-        return [grad_undefined(self, i, inputs[i], reason) for i in range(2)]
-
-    def connection_pattern(self, node):
-        """No output varies continuously with an input."""
-        return [[False] * 3] * 2

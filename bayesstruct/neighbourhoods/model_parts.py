@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.core.entries import entries
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.options import check_options
@@ -91,9 +92,7 @@ def neighbour_coefficients(
     source, target = table.arc_index
     ArcEnds.in_model(source, target).record()
     coefficients, marginal, both, cut = _PRIORS[prior](table, options, deviation)
-    # As tensors: PyTensor looks at a NumPy index element by element.
-    at = (pt.as_tensor_variable(target), pt.as_tensor_variable(source))
-    weight = pm.Deterministic("weight", coefficients[at], dims="ordered_pair")
+    weight = pm.Deterministic("weight", entries(coefficients, target, source), dims="ordered_pair")
     pm.Deterministic("arc", pt.gt(pt.abs(weight), cut).astype("int8"), dims="ordered_pair")
     ArcPrior(
         np.broadcast_to(marginal, len(source)).copy(),

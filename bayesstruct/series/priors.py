@@ -18,6 +18,7 @@ from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_drawn, as_float
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.ops.columns import is_used
+from bayesstruct.series.ops import transitions_of
 
 __all__ = [
     "BehaviourScales",
@@ -27,8 +28,6 @@ __all__ = [
     "SwitchingSeries",
     "SwitchingSeriesRV",
 ]
-
-_TINY = 1e-300
 
 
 def _used(feature):
@@ -203,14 +202,14 @@ class BehaviourTransitions(Continuous):
 @_logprob.register(BehaviourTransitionsRV)
 def _transitions_logp(op, values, rng, size, feature, concentration, stickiness, **kwargs):
     (value,) = values
-    mask, prior = _pairs(feature), _dirichlet(feature, concentration, stickiness)
-    has = pt.gt(feature, 0)
-    terms = (prior - 1.0) * pt.log(pt.maximum(value, _TINY)) - pt.gammaln(prior)
-    rows = (mask * terms).sum(axis=-1) + pt.gammaln(pt.maximum((mask * prior).sum(axis=-1), _TINY))
-    total = pt.where(has, rows, 0.0).sum(axis=(-1, -2))
-    inside = pt.where(pt.gt(mask, 0), pt.ge(value, 0.0), pt.eq(value, 0.0)).all(axis=(-1, -2, -3))
-    sums = pt.abs(value.sum(axis=-1) - has) < 1e-6
-    return pt.where(pt.and_(inside, sums.all(axis=(-1, -2))), total, -np.inf)
+    members, stay, leave, valid = transitions_of(value, feature)
+    own = concentration + stickiness  # the parameter of staying in a behaviour
+    sums = members * concentration[..., None] + stickiness[..., None]
+    normaliser = members * pt.gammaln(pt.where(pt.gt(members, 0.0), sums, 1.0))
+    normaliser -= members * pt.gammaln(own)[..., None]
+    normaliser -= members * (members - 1.0) * pt.gammaln(concentration)[..., None]
+    total = normaliser.sum(axis=-1) + (own - 1.0) * stay + (concentration - 1.0) * leave
+    return pt.where(valid, total, -np.inf)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ __all__ = ["column_pattern"]
 
 
 @kernel
-def column_pattern(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, int]:
+def column_pattern(matrix: np.ndarray) -> tuple[np.ndarray, ...]:
     """Describe the columns of a matrix.
 
     Parameters
@@ -20,9 +20,9 @@ def column_pattern(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, in
     sums : (k,) float64
     rank : (k,) float64
         Columns up to each one, itself included, that are equal to it.
-    ordered : bool
+    ordered : () bool
         Whether all entries are 0 or 1 and no column is less than the next, as binary numbers.
-    used : int
+    used : () int64
         Columns whose sum is above 0.
     """
     n, k = matrix.shape
@@ -43,7 +43,7 @@ def column_pattern(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, in
         for b in range(a):
             rank[a] += sums[b] == sums[a] and _first_difference(matrix, b, a) == 0
         ordered = ordered and (a == 0 or _first_difference(matrix, a - 1, a) >= 0)
-    return sums, rank, ordered, used
+    return sums, rank, np.asarray(ordered), np.asarray(used)
 
 
 @inner

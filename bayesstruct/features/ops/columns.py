@@ -5,14 +5,12 @@ As an expression of PyTensor's own operations the same takes seconds to compile.
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pytensor.tensor as pt
 
-from pytensor.gradient import grad_undefined
 from pytensor.graph.basic import Apply
 from pytensor.tensor.blockwise import Blockwise
 
-from bayesstruct.core.ops import SolverOp
+from bayesstruct.core.ops import KernelOp
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -68,7 +66,7 @@ def is_used(matrix: Any) -> "TensorVariable":
     return pt.gt(columns_of(matrix).sums, 0.0)
 
 
-class ColumnPattern(SolverOp):
+class ColumnPattern(KernelOp):
     """Sums, ranks among equals, order and number of the columns of a binary matrix."""
 
     __props__ = ()
@@ -88,32 +86,13 @@ class ColumnPattern(SolverOp):
         """Give an output as an expression of PyTensor's own operations; for fingerprints of models."""
         return [None, None, None, (matrix.sum(axis=0) > 0).sum()]
 
-    def perform(self, node, inputs, output_storage):
-        """Compute the properties by a compiled kernel."""
+    def kernel(self):
+        """Return the kernel."""
         from bayesstruct.features.kernels.column_pattern import column_pattern
 
-        for storage, value in zip(output_storage, column_pattern(*inputs), strict=True):
-            storage[0] = np.asarray(value)
-
-    def numba_function(self, node):
-        """Return the call of the kernel."""
-        from bayesstruct.features.kernels.column_pattern import column_pattern
-
-        def pattern(matrix):
-            sums, rank, ordered, used = column_pattern(matrix)
-            return sums, rank, np.asarray(ordered), np.asarray(used)
-
-        return pattern
+        return column_pattern
 
     def infer_shape(self, node, input_shapes):
         """Shapes of the outputs."""
         ((_, k),) = input_shapes
         return [(k,), (k,), (), ()]
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Whole numbers have no derivatives."""
-        return [grad_undefined(self, 0, inputs[0], "a matrix of whole numbers")]
-
-    def connection_pattern(self, node):
-        """No output varies continuously with the matrix."""
-        return [[False] * 4]

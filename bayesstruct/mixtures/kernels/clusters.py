@@ -8,7 +8,7 @@ __all__ = ["cluster_counts"]
 
 
 @kernel
-def cluster_counts(labels: np.ndarray, empty: np.ndarray) -> tuple[np.ndarray, bool, int]:
+def cluster_counts(labels: np.ndarray, empty: np.ndarray) -> tuple[np.ndarray, ...]:
     """Count the objects of each cluster.
 
     Parameters
@@ -20,9 +20,9 @@ def cluster_counts(labels: np.ndarray, empty: np.ndarray) -> tuple[np.ndarray, b
     Returns
     -------
     counts : (k,) float64
-    ordered : bool
+    ordered : () bool
         Whether all labels are from 0 to k - 1, and each at most the number of different ones before it.
-    used : int
+    used : () int64
         Clusters that have objects.
     """
     k = empty.shape[0]
@@ -38,4 +38,4 @@ def cluster_counts(labels: np.ndarray, empty: np.ndarray) -> tuple[np.ndarray, b
             ordered = False
         used += counts[c] == 0.0
         counts[c] += 1.0
-    return counts, ordered, used
+    return counts, np.asarray(ordered), np.asarray(used)

@@ -25,6 +25,7 @@ from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.entries import entries
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
 
@@ -56,8 +57,7 @@ def arc_index(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 def arc_vector(dag: "TensorVariable") -> "TensorVariable":
     """Entries of a (..., d, d) adjacency tensor as a vector over arcs, target by target."""
-    source, target = (pt.as_tensor_variable(i) for i in arc_index(dag.type.shape[-1]))
-    return dag[..., source, target]
+    return entries(dag, *arc_index(dag.type.shape[-1]))
 
 
 def coefficient_matrix(weight: "TensorVariable", d: int) -> "TensorVariable":

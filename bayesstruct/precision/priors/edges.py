@@ -9,8 +9,10 @@ from pymc.distributions.distribution import Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 
 from bayesstruct.core.distributions import KernelRV
+from bayesstruct.core.entries import entries
 from bayesstruct.core.odds import slab_log_odds
-from bayesstruct.core.tensors import draw_batch
+from bayesstruct.core.tensors import as_float, draw_batch
+from bayesstruct.precision.ops.partial_correlations import PartialCorrelations
 from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, safe_log
 
 if TYPE_CHECKING:
@@ -68,10 +70,9 @@ def _edge_log_odds(precision, probability, spike, slab, scale):
 def upper(matrix) -> "TensorVariable":
     """Upper triangle of a (..., p, p) tensor as a vector, row by row."""
     p = matrix.type.shape[-1]
-    indices = pt.triu_indices(matrix.shape[-1], 1) if p is None else np.triu_indices(p, 1)
-    # As tensors: PyTensor looks at a NumPy index element by element.
-    rows, columns = (pt.as_tensor_variable(i) for i in indices)
-    return matrix[..., rows, columns]
+    if p is None:
+        return matrix[..., *pt.triu_indices(matrix.shape[-1], 1)]
+    return entries(matrix, *np.triu_indices(p, 1))
 
 
 class Edges(Discrete):
@@ -147,5 +148,8 @@ def partial_correlations(precision: Any) -> "TensorVariable":
 
     .. math:: \rho_{ij} = -k_{ij} / \sqrt{k_{ii} k_{jj}}
     """
+    precision = as_float(precision)
+    if precision.type.ndim == 2 and precision.type.shape[0] is not None:
+        return PartialCorrelations().make_node(precision).outputs[0]
     root = pt.sqrt(pt.diagonal(precision, axis1=-2, axis2=-1))
     return upper(-precision / (root[..., :, None] * root[..., None, :]))

@@ -518,8 +518,10 @@ def weighted_sweep(
     scaled = np.empty((k + 1, n))
     for a in range(k):
         slot[active[a]] = a
-        scaled[a] = weights * columns[active[a]]
-    scaled[k] = target
+        for i in range(n):
+            scaled[a, i] = weights[i] * columns[active[a], i]
+    for i in range(n):
+        scaled[k, i] = target[i]
     product = np.dot(scaled, columns.T)  # one pass over the table
     copy_matrix(rows, product[:k])
     s = _search(
