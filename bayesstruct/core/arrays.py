@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel
 
-__all__ = ["copy_matrix", "copy_vector", "entries_at"]
+__all__ = ["copy_matrix", "copy_vector", "entries_at", "scaled_identity"]
 
 
 @kernel
@@ -34,4 +34,14 @@ def entries_at(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.
         if not (0 <= rows[i] < n and 0 <= columns[i] < m):
             raise IndexError("an entry is outside of the matrix")
         out[i] = matrix[rows[i], columns[i]]
+    return out
+
+
+@kernel
+def scaled_identity(size: int, scale: float) -> np.ndarray:
+    """Return a square matrix with this number on its diagonal and zeros elsewhere."""
+    out = np.empty((size, size))
+    for i in range(size):
+        for j in range(size):
+            out[i, j] = scale if i == j else 0.0
     return out

@@ -11,7 +11,7 @@ from pymc.step_methods.compound import BlockedStep, StepMethodState
 from pymc.util import get_random_generator
 
 import bayesstruct.core.interpreted
-import bayesstruct.core.parameter_slices  # noqa: F401 (rewrites of the graphs of this package)
+import bayesstruct.core.lean_graphs  # noqa: F401 (rewrites of the graphs of this package)
 
 __all__ = ["GibbsStep", "asked_before", "register_step"]
 

@@ -29,7 +29,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.arrays import copy_matrix, copy_vector
+from bayesstruct.core.arrays import copy_matrix, copy_vector, scaled_identity
 from bayesstruct.core.jit import numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
 from bayesstruct.features.kernels.latent_features import update_rank_one
@@ -70,7 +70,7 @@ def _allocate(rng, z, fresh, x, order, noise, ratio, forced):
     """
     n, k = z.shape
     d = x.shape[1]
-    inverse, mean = np.eye(k) / ratio, np.zeros((k, d))
+    inverse, mean = scaled_identity(k, 1.0 / ratio), np.zeros((k, d))
     along, left, sums = np.empty(k), np.empty(d), np.zeros(fresh)
     codes = 1 << fresh
     weight, density = np.empty(codes), np.empty(codes)
@@ -89,7 +89,9 @@ def _allocate(rng, z, fresh, x, order, noise, ratio, forced):
                 weight[code] += math.log(m / (t + 1.0))
             density[code] = _log_predictive(row, x[i], inverse, mean, noise, left)
             weight[code] += density[code]
-        top = weight.max()
+        top = weight[0]
+        for code in range(1, codes):
+            top = max(top, weight[code])
         total = np.exp(weight - top).sum()
         if not forced:
             share, own = rng.random() * total, 0

@@ -37,7 +37,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.arrays import copy_matrix, copy_vector
+from bayesstruct.core.arrays import copy_matrix, copy_vector, scaled_identity
 from bayesstruct.core.jit import kernel, numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
 
@@ -78,7 +78,7 @@ def _condition(square, cross, k, ratio, inverse, mean):
     """Set the inverse M and the mean of the first k features from the sums over rows."""
     if k == 0:
         return
-    copy_matrix(inverse, np.linalg.inv(square[:k, :k] + ratio * np.eye(k)))
+    copy_matrix(inverse, np.linalg.inv(square[:k, :k] + scaled_identity(k, ratio)))
     copy_matrix(mean, np.ascontiguousarray(inverse[:k, :k]) @ cross[:k])
 
 

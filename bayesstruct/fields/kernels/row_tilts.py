@@ -41,7 +41,10 @@ _MODERATE = 1e4  # no such product of them leaves the range of doubles
 @inner
 def _is_moderate(factor):
     """Whether the normalisers of a block of rows may be multiplied."""
-    return factor.max() < _MODERATE and factor.min() * _MODERATE > 1.0
+    for value in factor:
+        if not (value < _MODERATE and value * _MODERATE > 1.0):
+            return False
+    return True
 
 
 @inner
@@ -87,7 +90,7 @@ def _value_of_binary(probability, context, starts, multiplicity, factor):
     for g in range(multiplicity.shape[0]):
         logs = 0.0
         for r in range(starts[g], starts[g + 1], _BLOCK):
-            end = min(r + _BLOCK, starts[g + 1])
+            end = r + _BLOCK if r + _BLOCK < starts[g + 1] else starts[g + 1]
             logs += math.log(_multiply(probability[0], probability[1], context, r, end, factor))
         total += multiplicity[g] * logs
     return total
@@ -100,7 +103,7 @@ def _tally_binary(probability, context, starts, multiplicity, factor, first, sec
     for g in range(multiplicity.shape[0]):
         m, logs = multiplicity[g], 0.0
         for r in range(starts[g], starts[g + 1], _BLOCK):
-            end = min(r + _BLOCK, starts[g + 1])
+            end = r + _BLOCK if r + _BLOCK < starts[g + 1] else starts[g + 1]
             product, off, off2, on, on2 = _multiply_and_add(
                 probability[0], probability[1], context, r, end, factor
             )
@@ -225,7 +228,7 @@ def _tally_alone(probability, starts, multiplicity, factor, first, second):
     for g in range(multiplicity.shape[0]):
         m, logs = multiplicity[g], 0.0
         for r in range(starts[g], starts[g + 1], _BLOCK):
-            end = min(r + _BLOCK, starts[g + 1])
+            end = r + _BLOCK if r + _BLOCK < starts[g + 1] else starts[g + 1]
             logs += math.log(_tilt_block(probability, r, end, factor, tilted))
             for s in range(k):
                 first[s] += m * _sum(tilted[s], end - r)
@@ -337,7 +340,7 @@ def tally_feature(probability, context, starts, multiplicity, factor, feature):
     for g in range(multiplicity.shape[0]):
         m, logs = multiplicity[g], 0.0
         for r in range(starts[g], starts[g + 1], step):
-            end = min(r + step, starts[g + 1])
+            end = r + step if r + step < starts[g + 1] else starts[g + 1]
             product, mean, variance = _moments(probability, context, r, end, factor, feature)
             logs += math.log(product)
             means += m * mean

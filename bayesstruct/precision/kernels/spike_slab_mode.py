@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import scaled_identity
 from bayesstruct.core.jit import inlined, kernel
 from bayesstruct.precision.kernels.gibbs import close_column, open_column, shift_column
 from bayesstruct.precision.kernels.odds import edge_log_odds
@@ -211,7 +212,7 @@ def mode(scatter, n, log_odds, spike, slab, rate, tol, max_iter):
     """Mode from the identity, for arrays of which the symmetric parts count."""
     symmetric = 0.5 * (scatter + scatter.T)
     odds = 0.5 * (log_odds + log_odds.T)
-    start = np.eye(scatter.shape[0])
+    start = scaled_identity(scatter.shape[0], 1.0)
     scales = (spike.item(), slab.item(), rate.item())
     return spike_slab_mode(symmetric, n.item(), odds, *scales, start, tol, max_iter)[0]
 
