@@ -77,6 +77,7 @@ TABLES = {
 }
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("words", "status"),
     [

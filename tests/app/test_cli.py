@@ -247,6 +247,7 @@ def test_compile_goes_on_after_a_model_that_fails(monkeypatch):
     assert "dp_glm" in result.stdout
 
 
+@pytest.mark.chain
 def test_compile_makes_all_first_calls_of_a_model_with_each_prior(monkeypatch, caplog):
     called = []
     for name in ("sample", "sample_posterior_predictive", "compute_log_likelihood"):

@@ -67,6 +67,7 @@ def factors():
     return sparse_factor_analysis(np.random.default_rng(0).normal(size=(10, 4)), alpha=1.0)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("make", "kind", "head"),
     [

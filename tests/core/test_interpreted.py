@@ -80,6 +80,7 @@ with pm.Model():
 """
 
 
+@pytest.mark.chain
 def test_machine_code_on_disk_runs_the_graph_of_its_own_process(tmp_path):
     flags = f"base_compiledir={tmp_path},cxx="
     first, second = (

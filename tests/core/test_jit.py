@@ -238,6 +238,7 @@ def two(tmp_path):
 FOLDER = "\nfrom bayesstruct.core.jit import cache_folder; print(cache_folder())"
 
 
+@pytest.mark.chain
 def test_copies_with_the_same_sources_share_their_code(two, tmp_path):
     one, other, run = two
     write_functions(one)
@@ -250,6 +251,7 @@ def test_copies_with_the_same_sources_share_their_code(two, tmp_path):
     assert [*Path(folder).glob("core.caller-*/caller.value-*.nbc")] != []
 
 
+@pytest.mark.chain
 def test_copies_with_other_sources_do_not_disturb_one_another(two):
     one, other, run = two
     write_functions(one)
@@ -259,6 +261,7 @@ def test_copies_with_other_sources_do_not_disturb_one_another(two):
         assert run(other, REPORT) == f"21 {said}"
 
 
+@pytest.mark.chain
 def test_without_a_cache_folder_the_code_is_beside_its_source(two, tmp_path):
     one, _, run = two
     write_functions(one)
@@ -270,6 +273,7 @@ def test_without_a_cache_folder_the_code_is_beside_its_source(two, tmp_path):
     assert [*one.glob("core/__pycache__/caller.value-*.nbc")] != []
 
 
+@pytest.mark.chain
 def test_code_that_is_not_used_is_removed_when_new_code_is_stored(two):
     one, _, run = two
     write_functions(one)

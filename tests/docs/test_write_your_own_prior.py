@@ -32,6 +32,7 @@ def page():
     STEP_METHODS[:] = before
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_the_code_of_the_page_runs_and_its_sampler_is_exact(page):
     assert "changes" in page["idata"]["sample_stats"]  # so the step was assigned

@@ -146,6 +146,7 @@ def test_the_step_refuses_what_it_cannot_draw():
             DirichletMixtureGibbs(model.value_vars)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])
 def test_a_chain_with_too_many_clusters_stops_with_the_remedy(family):
     made = simulate(60, 2, n_clusters=5, family=family, separation=9.0, random_seed=8)

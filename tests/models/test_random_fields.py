@@ -139,6 +139,7 @@ def test_predictive_checks_read_the_result(fitted):
     assert bs.predictive_sum_scores(idata)["observed"].sum() == pytest.approx(1.0)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
 @pytest.mark.parametrize(
     ("build", "options"),
@@ -319,6 +320,7 @@ def test_graphs_are_read_from_a_chain(chained):
     assert bs.plot_graph(idata) is not None
 
 
+@pytest.mark.chain
 def test_mode_on_a_graph_equals_the_solver():
     table, chain = days(p=100)
     with ising(table, prior="laplace", likelihood="exact", graph=chain, bias_scale=np.inf) as model:
@@ -350,6 +352,7 @@ def test_spike_and_slab_on_a_graph(likelihood):
     assert (few["edge"].sel(pair="d0 -- d1") == 1).all()
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(
     ("build", "options"),
     [
@@ -424,6 +427,7 @@ def test_an_ordinal_edge_has_the_same_prior_of_the_correlation_for_any_states(ki
     assert found[7] == pytest.approx(found[2], rel=0.05)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("likelihood", ["pseudo", "exact"])
 def test_mode_with_missing_cells_sums_them_out(likelihood):
     """No point near is better, all completions being gone through one by one."""

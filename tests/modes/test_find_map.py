@@ -15,6 +15,7 @@ def rows(n=60, p=4, seed=3):
     return bs.simulate.gaussian_graphical(n, p, edge_probability=0.5, random_seed=seed).data
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
 def test_mode_of_the_model(prior):
     model = bs.models.gaussian_graphical(rows(), prior=prior)
@@ -22,6 +23,7 @@ def test_mode_of_the_model(prior):
     assert_is_mode(model, mode, ["precision", "mean"], terms=["precision", "mean", "x"])
 
 
+@pytest.mark.chain
 def test_mode_with_a_learned_edge_probability():
     model = bs.models.gaussian_graphical(rows(), edge_probability=pm.Beta.dist(2, 3))
     mode = bs.find_MAP(model)

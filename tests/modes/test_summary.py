@@ -67,6 +67,7 @@ def made_up():
     }
 
 
+@pytest.mark.chain
 @pytest.mark.usefixtures("python_mode")
 @pytest.mark.parametrize("case", RESULTS)
 def test_every_model_has_its_table(case):

@@ -399,6 +399,7 @@ def test_columns_that_determine_one_another():
 # --- modes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("build", [gaussian, ising])
 def test_mode_under_the_laplace_prior(build):
     model = build(prior="laplace")

@@ -56,6 +56,7 @@ def test_a_learned_rate_and_coefficients_go_to_nuts():
     assert assigned(model) == expected
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
 @pytest.mark.parametrize(
     "mean", ["number", "zero", "vector", "column_means", "regression", "deterministic"]
@@ -140,6 +141,7 @@ CHILDREN = [
 ]
 
 
+@pytest.mark.chain
 # What is looked for is the same under either prior.
 @pytest.mark.parametrize(
     ("kind", "child"),
@@ -194,6 +196,7 @@ def overlooked(model, name):
     return any(model.rvs_to_values[model[name]] in m.vars for m in gibbs)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("child", ["potential", "observed"])
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_child_of_the_indicators_is_not_overlooked(child, exact):

@@ -372,6 +372,7 @@ def test_options_of_the_step_out_of_range_are_refused(options):
         LatentFeatureGibbs(model.value_vars, **options)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("sampler", ["gibbs", "slice"])
 def test_missing_values_are_drawn_with_the_features_outside_of_a_context(sampler):
     x = np.random.default_rng(0).normal(size=(12, 4))

@@ -49,6 +49,7 @@ def identified(potentials, norm, **options):
     return mode
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(("potentials", "norm", "likelihood"), CASES, ids=str)
 def test_derivatives_along_a_direction(potentials, norm, likelihood):
     codes = rows(potentials.states)

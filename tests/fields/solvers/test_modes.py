@@ -149,6 +149,7 @@ EQUIVALENT = [
 ]
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(("kind", "norm", "factor"), EQUIVALENT, ids=str)
 def test_binary_equivalences(reinis, kind, norm, factor):
     """Seven penalised models of binary data are one: the same distribution and objective."""

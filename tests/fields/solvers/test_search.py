@@ -181,6 +181,7 @@ def test_evidence_is_the_integral(slab, likelihood, strength):
     assert fit.evidence == pytest.approx(logsumexp(logs) + np.log(volume), abs=0.05)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_best_of_all_graphs_of_four_binary_columns(likelihood, seed):
@@ -202,6 +203,7 @@ def test_best_of_all_graphs_of_four_binary_columns(likelihood, seed):
     assert found.score == pytest.approx(learned.max(), abs=1e-3)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("kind", ["full", "generalized_ising", "ordinal"])
 def test_best_of_all_graphs_of_three_columns_of_three_states(kind, likelihood):

@@ -385,6 +385,7 @@ MODELS = {
 }
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("name", MODELS)
 def test_values_are_assigned_and_drawn_at_the_start(name):
     model = MODELS[name]()

@@ -108,6 +108,7 @@ def test_scores_of_complete_tables_are_the_usual_ones():
     assert half == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.chain
 def test_find_map_fills_missing_values_in():
     data = numbers()
     with bayesian_network(data, interventions=SET):

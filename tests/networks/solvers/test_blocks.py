@@ -97,6 +97,7 @@ def twenty_variables():
     return (x - x.mean(0)) / x.std(0)
 
 
+@pytest.mark.chain
 def test_chains_cross_by_blocks_what_other_moves_hardly_do():
     names = tuple(f"x{i}" for i in range(20))
     problem = NetworkProblem(names, BGe(twenty_variables()), ParentPrior(20, kind="edge"))

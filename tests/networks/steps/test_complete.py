@@ -75,6 +75,7 @@ def test_graphs_have_their_exact_posterior(name, candidates):
     assert np.abs(z).max() < 4.5  # 12 arcs
 
 
+@pytest.mark.chain
 def test_candidates_with_one_more_parent_find_the_same():
     data = normal_table()
     full = np.mean([p["dag"] for p in chain(bayesian_network(data), 4000)], axis=0)
@@ -173,6 +174,7 @@ def eighty_variables(rng):
     return (x - x.mean(axis=0)) / x.std(axis=0)
 
 
+@pytest.mark.chain
 def test_a_run_of_eighty_variables_that_is_too_short_says_so():
     """A thousand iterations of a few moves each, as published samplers count them."""
     score = BGe(eighty_variables(np.random.default_rng(0)))

@@ -31,6 +31,7 @@ def mode_of(x, odds=ODDS, **kwargs):
     return pytensor.function([], out)()
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_the_mode_of_the_model(seed):
     x = rows(seed=seed)
@@ -44,6 +45,7 @@ def test_it_is_the_mode_of_the_model(seed):
     assert report["gain"] <= 1e-8
 
 
+@pytest.mark.chain
 def test_the_lasso_mode_is_the_mode_of_its_model():
     x = rows()
     with pm.Model() as model:

@@ -39,6 +39,7 @@ def test_logp_and_draws(scale):
     assert pm.draw(edge, 5, random_seed=0).shape == (5, 3)
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_draws_given_a_matrix():
     with pm.Model() as model:
@@ -91,6 +92,7 @@ def test_implied_probability_is_that_of_forward_draws_and_not_the_nominal():
     assert implied.max() < 0.45  # the cone has taken something
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("beta", [None, (1.5, 2.0)])
 def test_implied_probability_of_unequal_edges(beta):
     nominal = np.array([[0.5, 1.0, 0.5], [1.0, 0.5, 0.0], [0.5, 0.0, 0.5]])

@@ -109,6 +109,7 @@ def model_of(kind):
     return model
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("kind", ["laplace", "fixed", "beta", "scale"])
 def test_gradient_by_finite_differences(kind):
     # Required and forbidden edges are in the matrix of `fixed`: no NaN may come from log(0).

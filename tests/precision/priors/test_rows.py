@@ -75,6 +75,7 @@ def test_observed_and_missing_make_the_complete_row():
     np.testing.assert_allclose(observed.sum() + missing, complete, rtol=1e-10)
 
 
+@pytest.mark.chain
 def test_the_identity_holds_for_gradients():
     k = pt.dmatrix("k")
     args = (MEAN, k, LOCATION, SCALE)
@@ -117,6 +118,7 @@ def test_incomplete_rows_have_the_shape_of_their_table(mean):
     )
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_moments_of_missing_values():
     rv = MissingValues.dist(MEAN, K, LOCATION, SCALE, table=ROWS, missing=MISSING)

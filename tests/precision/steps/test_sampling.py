@@ -162,6 +162,7 @@ def test_the_step_does_not_touch_the_point_it_is_given():
     assert not np.array_equal(new["mean"], point["mean"])
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
 def test_fewer_rows_than_columns(kind):
     rows = table(n=5, p=30)

@@ -127,6 +127,7 @@ def test_of_all_modes_the_one_of_least_norm():
         assert free == (2 if loose[j] else 1)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("k", [3, 4])

@@ -78,6 +78,7 @@ def test_optimality(family, n, p):
     assert 3 < np.count_nonzero(w) < 40
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradients(family, intercept, assert_derivatives):

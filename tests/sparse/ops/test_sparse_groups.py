@@ -141,6 +141,7 @@ def test_compiled_by_numba():
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("mode", [group, tree])
 def test_is_the_mode_of_the_model(mode, family, python_mode):

@@ -60,6 +60,7 @@ CASES = {
 }
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("groups", [[0], [0, 0], [0, 1], [0, 0, 0], [0, 1, 0]])
 @pytest.mark.parametrize("kind", CASES)
@@ -204,6 +205,7 @@ def test_random_rates(norm):
         assert logp(point) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("norm", NORMS)
 def test_gradients(norm):
     w = np.random.default_rng(8).normal(size=6)
@@ -263,6 +265,7 @@ def test_shapes_dims_and_start():
     assert "GroupLaplace" in model.str_repr()
 
 
+@pytest.mark.chain
 @pytest.mark.compiled
 def test_compiled_draws_know_their_structure():
     # Same shapes, other groups: the disk cache must not mix them up.
@@ -332,6 +335,7 @@ def test_posterior_against_quadrature():
     assert np.abs(draws.std(0) / sd - 1).max() < 4 / np.sqrt(600)
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", ["group", "sparse"])
 def test_mode_of_the_model(kind, norm):

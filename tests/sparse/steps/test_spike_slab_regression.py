@@ -468,6 +468,7 @@ NOISES = {
 PAIRS = [(m, n) for k in (0, 2) for m, n in zip(MATRIX_MEANS, [*NOISES, *NOISES][k:], strict=False)]
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize(("mean", "noise"), PAIRS)
 def test_each_row_of_a_matrix_is_drawn_as_a_vector(mean, noise):
     """The sweeps of the rows are those of one vector after the other, with the same generator."""

@@ -1,0 +1,111 @@
+"""Graphs from which checks and views that change nothing are taken."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+from pytensor.tensor.elemwise import DimShuffle
+from pytensor.tensor.math import Dot
+from pytensor.tensor.shape import SpecifyShape
+
+import bayesstruct as bs
+
+from bayesstruct.core.lean_graphs import KnownLength, Product
+from bayesstruct.features.ops.columns import columns_of
+
+
+def kinds(function):
+    return [type(node.op) for node in function.maker.fgraph.apply_nodes]
+
+
+def ours():
+    """Return a scalar from an operation of this package."""
+    return columns_of(np.array([[1, 0], [0, 1]])).sums.sum()
+
+
+@pytest.fixture
+def joined():
+    """Give a vector, and its first two elements as parameters with a known shape."""
+    x = pt.dvector("x")
+    return x, pt.specify_shape(x[:2], (2,))
+
+
+def test_lengths_of_parameters_are_not_checked(joined):
+    x, part = joined
+    function = pytensor.function([x], pt.exp(part).sum() + ours(), mode="NUMBA")
+    assert KnownLength in kinds(function) and SpecifyShape not in kinds(function)
+    assert function([0.0, 1.0, 5.0]) == pytest.approx(1.0 + np.e + 2.0)
+
+
+def test_other_graphs_keep_their_checks(joined):
+    x, part = joined
+    function = pytensor.function([x], pt.exp(part).sum(), mode="NUMBA")
+    assert KnownLength not in kinds(function)
+    with pytest.raises(AssertionError):
+        function([0.0])
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda x: x[-2:], lambda x: x[:4:2], lambda x: x[1:], lambda x: (2 * x)[:2]]
+)
+def test_slices_that_may_have_another_length_are_checked(cut):
+    x = pt.dvector("x")
+    function = pytensor.function([x], pt.specify_shape(cut(x), (2,)).sum() + ours(), mode="NUMBA")
+    assert KnownLength not in kinds(function)
+    with pytest.raises(AssertionError):
+        function([0.0])
+
+
+def test_derivatives_pass_through(joined):
+    x, part = joined
+    slope = pytensor.grad((KnownLength(2)(part) ** 2).sum(), x)
+    assert pytensor.function([x], slope)([1.0, 2.0, 3.0]).tolist() == [2.0, 4.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+@pytest.mark.parametrize("shape", [(4, 3, 2), (1, 5, 1), (0, 2, 3), (2, 0, 3)])
+def test_products_are_those_of_numpy(dtype, shape, rng):
+    n, k, m = shape
+    a, b = pt.tensor("a", shape=(None, None), dtype=dtype), pt.dmatrix("b")
+    first, second = rng.integers(-3, 4, size=(n, k)).astype(dtype), rng.normal(size=(k, m))
+    function = pytensor.function([a, b], a @ b * ours(), mode="NUMBA")
+    assert Product in kinds(function) and Dot not in kinds(function)
+    assert np.allclose(function(first, second), 2.0 * (first @ second), rtol=1e-14)
+
+
+def test_transposed_products(rng):
+    a, b = pt.dmatrix("a"), pt.dmatrix("b")
+    first, second = rng.normal(size=(5, 4)), rng.normal(size=(3, 5))
+    function = pytensor.function([a, b], a.T @ b.T * ours(), mode="NUMBA")
+    assert np.allclose(function(first, second), 2.0 * (first.T @ second.T), rtol=1e-14)
+
+
+def test_shapes_that_do_not_match_are_refused(rng):
+    a, b = pt.dmatrix("a"), pt.dmatrix("b")
+    function = pytensor.function([a, b], a @ b * ours(), mode="NUMBA")
+    with pytest.raises(ValueError):
+        function(np.ones((2, 3)), np.ones((2, 3)))
+
+
+def test_views_of_scalars_are_taken_out():
+    x = pt.dscalar("x")
+    stacked = pt.stack([pt.exp(x), ours(), pt.constant(np.array([2.0]))[0]])
+    function = pytensor.function([x], stacked.sum(), mode="NUMBA")
+    assert DimShuffle not in kinds(function)
+    assert function(0.0) == pytest.approx(5.0)
+
+
+def test_densities_and_derivatives_of_a_model_are_those_of_python(rng):
+    x = rng.integers(0, 2, size=(30, 3))
+    with bs.models.ising_neighbourhoods(x) as model:
+        point = model.initial_point()
+        values = [
+            model.compile_fn(f, mode=mode)(point)
+            for mode in ("NUMBA", "FAST_COMPILE")
+            for f in (model.logp(), model.dlogp([model.value_vars[-1]]))
+        ]
+    assert np.allclose(values[0], values[2], rtol=1e-12)
+    assert np.allclose(values[1], values[3], rtol=1e-12)
+    assert isinstance(model, pm.Model)
