@@ -5,6 +5,8 @@ length PyTensor then checks: the error message of that check takes two seconds t
 change of the dimensions of a scalar takes a fifth of a second.
 """
 
+from typing import Any
+
 import numpy as np
 import pytensor.tensor as pt
 
@@ -20,6 +22,9 @@ from pytensor.tensor.subtensor import Subtensor, get_idx_list
 from bayesstruct.core.ops import SolverOp
 
 __all__ = ["KnownLength", "Product"]
+
+
+_JOINED = "joined_inputs"  # PyMC's name of the vector
 
 
 class KnownLength(SolverOp):
@@ -121,20 +126,22 @@ class _Simplify(GraphRewriter):
 
 
 def _is_parameter(node, inputs) -> bool:
-    """Whether a node checks the constant length of a slice from an input of the graph."""
+    """Whether a node checks the constant length of a slice from PyMC's vector of parameters."""
     part = node.inputs[0].owner
     if node.outputs[0].type.ndim != 1 or part is None or not isinstance(part.op, Subtensor):
         return False
     (index,) = get_idx_list(part.inputs, part.op.idx_list)
     length = node.outputs[0].type.shape[0]
-    return part.inputs[0] in inputs and length is not None and _length(index) == length
+    vector = part.inputs[0]
+    known = length is not None and _length(index) == length
+    return known and vector in inputs and vector.name == _JOINED
 
 
 def _length(index) -> int | None:
     """Length of a slice with constant bounds, or None."""
     if not isinstance(index, slice) or index.step is not None:
         return None
-    bounds = [getattr(v, "data", v) for v in (index.start, index.stop)]
+    bounds: list[Any] = [getattr(v, "data", v) for v in (index.start, index.stop)]
     start, stop = bounds[0] or 0, bounds[1]
     if not all(isinstance(v, int | np.integer) and v >= 0 for v in (start, stop)):
         return None

@@ -1,6 +1,7 @@
 """What has to change at once between good graphs, and that chains change it."""
 
 import numpy as np
+import pytest
 
 from tools.dags import random_dags
 
