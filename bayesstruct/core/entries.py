@@ -31,7 +31,7 @@ def entries(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> "TensorVariab
     """
     matrix = pt.as_tensor_variable(matrix)
     # As tensors: PyTensor looks at a NumPy index element by element.
-    places = [pt.as_tensor_variable(i) for i in (rows, columns)]
+    places = [pt.as_tensor_variable(np.ascontiguousarray(i)) for i in (rows, columns)]
     if matrix.type.ndim != 2:
         return matrix[..., *places]
     return MatrixEntries().make_node(matrix, *places).outputs[0]

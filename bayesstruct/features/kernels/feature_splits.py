@@ -30,7 +30,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.arrays import copy_matrix, copy_vector, scaled_identity
-from bayesstruct.core.jit import numpy_kernel
+from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.features.kernels.feature_columns import shuffle
 from bayesstruct.features.kernels.latent_features import update_rank_one
 
@@ -39,7 +39,7 @@ __all__ = ["exchange_columns"]
 _MOST = 3  # columns that are taken out at once
 
 
-@numpy_kernel
+@numpy_inner
 def _log_predictive(z, x, inverse, mean, noise, left):
     """Log density of a row given its features and the conditional distribution of the loadings."""
     k, d = inverse.shape[0], x.shape[0]

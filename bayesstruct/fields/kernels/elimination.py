@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 __all__ = ["Plan", "covariance_product", "draw", "log_partition", "make_plan", "marginals"]
 
@@ -128,7 +128,7 @@ def _starts(sizes):
     return np.concatenate([[0], np.cumsum(_int(sizes))]).astype(np.int64)
 
 
-@kernel
+@inner
 def _advance(state, size, stride, others, at):
     """Move the other members to their next states; return where that is in a table."""
     for d in range(others - 1, -1, -1):
@@ -141,7 +141,7 @@ def _advance(state, size, stride, others, at):
     return at
 
 
-@kernel
+@inner
 def _gather(plan, b, tables, state, out):
     """Sum the tables that enter a step, for each cell of its clique."""
     first, last = plan.member_start[b], plan.member_start[b + 1]
@@ -159,7 +159,7 @@ def _gather(plan, b, tables, state, out):
             at = _advance(state, size, stride, others, at)
 
 
-@kernel
+@inner
 def _scatter(plan, b, cells, state, tables):
     """Add each cell of a clique to the cells of the tables that were summed for it."""
     first, last = plan.member_start[b], plan.member_start[b + 1]
@@ -176,7 +176,7 @@ def _scatter(plan, b, cells, state, tables):
             at = _advance(state, size, stride, others, at)
 
 
-@kernel
+@inner
 def _normalize(cells, k, message):
     """Turn the rows of a clique into conditional distributions; their log totals are the message."""
     for row in range(len(message)):
@@ -193,7 +193,7 @@ def _normalize(cells, k, message):
         message[row] = top + np.log(total)
 
 
-@kernel
+@inner
 def _widest(plan):
     """Largest number of members of a clique, and of cells."""
     members = cells = 0
@@ -203,7 +203,7 @@ def _widest(plan):
     return members, cells
 
 
-@kernel
+@inner
 def _forward(plan, unary, pair, conditional):
     """Fill in the conditional distribution of each step; return the log partition function."""
     tables = np.empty(plan.message_start[-1])
@@ -221,7 +221,7 @@ def _forward(plan, unary, pair, conditional):
     return log_z
 
 
-@kernel
+@inner
 def _backward(plan, conditional, marginal):
     """Fill in the marginals of all tables, messages included."""
     members, largest = _widest(plan)

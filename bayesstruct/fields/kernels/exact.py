@@ -15,12 +15,12 @@ and memory is proportional to the number of states of a half.
 import numpy as np
 
 from bayesstruct.core.arrays import copy_vector
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 __all__ = ["covariance_product", "joint", "log_partition", "marginals"]
 
 
-@kernel
+@inner
 def _cut(states):
     """Return the number of variables in the first half, with about the square root of all joint states."""
     total = 1.0
@@ -33,7 +33,7 @@ def _cut(states):
     return cut
 
 
-@kernel
+@inner
 def _starts(states):
     p = len(states)
     unary = np.zeros(p + 1, np.int64)
@@ -48,7 +48,7 @@ def _starts(states):
     return unary, pair
 
 
-@kernel
+@inner
 def _check(states, unary, pair):
     """Raise if the tables are not those of all pairs."""
     of_unary, of_pair = 0, 0
@@ -59,7 +59,7 @@ def _check(states, unary, pair):
         raise ValueError("the tables must contain all variables and all pairs")
 
 
-@kernel
+@inner
 def _digits(states):
     """States of each variable in each joint state, (joint states, variables), C order."""
     p, size = len(states), 1
@@ -74,7 +74,7 @@ def _digits(states):
     return out
 
 
-@kernel
+@inner
 def _energies(digits, first, states, unary, pair, unary_start, pair_start):
     """Log-potentials within a half whose first variable is `first`."""
     out = np.zeros(len(digits))
@@ -90,7 +90,7 @@ def _energies(digits, first, states, unary, pair, unary_start, pair_start):
     return out
 
 
-@kernel
+@inner
 def _field(x, cut, states, pair, unary_start, pair_start, field):
     """Effect of the states of the first half on each state of the second."""
     offset = unary_start[cut]
@@ -102,7 +102,7 @@ def _field(x, cut, states, pair, unary_start, pair_start, field):
             field[unary_start[j] - offset + t] = total
 
 
-@kernel
+@inner
 def _spread(field, cut, states, row):
     """Sum of a function of single variables for every joint state of the second half."""
     row[0] = 0.0
@@ -117,7 +117,7 @@ def _spread(field, cut, states, row):
         at += k
 
 
-@kernel
+@inner
 def _gather(row, cut, states, work, out):
     """Sum `row` over the joint states in which each variable of the second half has each state."""
     size = len(row)
@@ -140,7 +140,7 @@ def _gather(row, cut, states, work, out):
             work[r] = total
 
 
-@kernel
+@inner
 def _collect(weights, digits, first, states, unary_start, pair_start, out_unary, out_pair):
     """Add the marginals of a half from the weights of its joint states."""
     for row in range(len(digits)):
@@ -192,7 +192,7 @@ def log_partition(states, unary, pair):
     return top + np.log(total)
 
 
-@kernel
+@inner
 def _sums(states, unary, pair, log_z, direction_unary, direction_pair, centre, out_unary, out_pair):
     """Add the marginals under ``p(x) (d(x) - centre)``, d linear in the tables; or under ``p(x)``.
 

@@ -12,7 +12,7 @@ f being the sums of the tables with all other variables.
 import numpy as np
 
 from bayesstruct.core.arrays import copy_vector
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 __all__ = ["row_information"]
 
@@ -30,7 +30,7 @@ def _fields(x, states, unary_start, pair_start, source, target, unary, pair, fie
             fields[unary_start[j] + t] += pair[start + x[i] * k + t]
 
 
-@kernel
+@inner
 def _information(table, columns):
     """Mutual information of a table of log-probabilities up to a constant; `columns` is a work array."""
     top = table.max()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel, numpy_kernel
+from bayesstruct.core.jit import inner, kernel, numpy_inner
 
 __all__ = ["BLOCK", "draw_missing"]
 
@@ -12,7 +12,7 @@ __all__ = ["BLOCK", "draw_missing"]
 BLOCK = 16
 
 
-@kernel
+@inner
 def _logit(x, i, s, states, unary, pair, unary_start, position):
     """Log-potentials of the row that state s of variable i is part of."""
     total = unary[unary_start[i] + s]
@@ -24,7 +24,7 @@ def _logit(x, i, s, states, unary, pair, unary_start, position):
     return total
 
 
-@kernel
+@inner
 def _energy(x, columns, states, unary, pair, unary_start, position):
     """Sum of the log-potentials of a row that depend on some of its columns, which are in order."""
     total = 0.0
@@ -38,7 +38,7 @@ def _energy(x, columns, states, unary, pair, unary_start, position):
     return total
 
 
-@kernel
+@inner
 def _block(first, rows, columns, states):
     """End of the block of missing values that starts at `first`, and its number of joint states."""
     last, count = first + 1, states[columns[first]]
@@ -50,7 +50,7 @@ def _block(first, rows, columns, states):
     return last, count
 
 
-@numpy_kernel
+@numpy_inner
 def _put(c, x, columns, states):
     """Put joint state c of some columns into their row."""
     for i in columns:
@@ -58,7 +58,7 @@ def _put(c, x, columns, states):
         c //= states[i]
 
 
-@kernel
+@inner
 def _choose(rng, weights):
     """Draw an index by log weights, whose exponentials take their place."""
     top, norm = weights.max(), 0.0

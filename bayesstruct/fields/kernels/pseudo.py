@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 __all__ = ["scored_residuals", "table_residuals"]
 
 
-@kernel
+@inner
 def _top(logits, k):
     top = logits[0]
     for s in range(1, k):

@@ -2,10 +2,23 @@
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 from bayesstruct.fields.kernels.exact import joint
 
 __all__ = ["draw_exact", "draw_gibbs", "draw_perfect"]
+
+
+@inner
+def _first_beyond(levels, u):
+    """Position of the first of increasing levels that is greater than u, at most the last one."""
+    low, high = 0, len(levels) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if levels[middle] > u:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @kernel
@@ -21,10 +34,11 @@ def draw_exact(rng, states, unary, pair, out):
     out : (n, p) int64 array
         Filled.
     """
-    cumulative = np.cumsum(joint(states, unary, pair))
+    cumulative = joint(states, unary, pair)
+    for k in range(1, len(cumulative)):
+        cumulative[k] += cumulative[k - 1]
     for m in range(len(out)):
-        at = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
-        at = min(at, len(cumulative) - 1)
+        at = _first_beyond(cumulative, rng.random() * cumulative[-1])
         for i in range(len(states) - 1, -1, -1):
             out[m, i] = at % states[i]
             at //= states[i]
@@ -69,7 +83,7 @@ def draw_gibbs(rng, states, unary_start, unary, start, other, table_start, table
                 x[i] = _choose(rng, weights, k, top)
 
 
-@kernel
+@inner
 def _choose(rng, logits, k, top):
     total = 0.0
     for s in range(k):
@@ -83,7 +97,7 @@ def _choose(rng, logits, k, top):
     return k - 1
 
 
-@kernel
+@inner
 def _monotone_sweep(seed, threshold, start, other, coupling, low, high):
     """Move two ordered rows by the same random numbers, those of one sweep."""
     state = np.uint64(seed)

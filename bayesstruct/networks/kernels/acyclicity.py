@@ -18,7 +18,7 @@ asking for both ends of a new path, not one of them).
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 __all__ = [
     "add",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-@kernel
+@inner
 def _inherit(adjacency, ancestors, child):
     """Make the ancestors of a child from those of its parents."""
     d = len(adjacency)

@@ -36,7 +36,7 @@ networks. *UAI* 25.
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 from bayesstruct.networks.kernels.subset_sums import (
     draw_index,
     draw_set,
@@ -89,7 +89,7 @@ def meeting_sums(log_weights):
     return out
 
 
-@kernel
+@inner
 def _ternary(d):
     """For each mask the sum of 3**i over its bits i; the pair T within S has the place S' + T'."""
     out = np.zeros(1 << d, np.int64)
@@ -101,7 +101,7 @@ def _ternary(d):
     return out
 
 
-@kernel
+@inner
 def _submasks(mask, out):
     """Write the subsets of a mask in increasing order, and return the number of its bits."""
     out[0] = 0
@@ -116,7 +116,7 @@ def _submasks(mask, out):
     return k
 
 
-@kernel
+@inner
 def _bits(mask, out):
     """Write the positions of the bits of a mask, and return their number."""
     count = 0
@@ -129,7 +129,7 @@ def _bits(mask, out):
     return count
 
 
-@kernel
+@inner
 def _layer_factors(mask, subsets, size, nodes, meeting, out):
     """Log beta_v(S, T) for S = mask, its subsets T and some nodes v; into (nodes, subsets).
 
@@ -150,7 +150,7 @@ def _layer_factors(mask, subsets, size, nodes, meeting, out):
             h += 1
 
 
-@kernel
+@inner
 def _factors(mask, subsets, size, nodes, log_weights, meeting, logs, shares, sums):
     """Log beta_v(S, T), their shares beta / alpha in [0, 1], and log alpha_v(S), for some nodes v."""
     _layer_factors(mask, subsets, size, nodes, meeting, logs)
@@ -210,7 +210,7 @@ def partition_forward(log_weights, meeting):
     return out
 
 
-@kernel
+@inner
 def _states(table, ternary, mask, subsets, out):
     """Copy the entries of all T within S = mask, and return the largest."""
     if mask == 0:
@@ -223,7 +223,7 @@ def _states(table, ternary, mask, subsets, out):
     return top
 
 
-@kernel
+@inner
 def _add_products(factors, product, total):
     """Add the product of the factors in each subset, times product[0], to the total of the subset."""
     for a in range(len(factors)):
@@ -315,7 +315,7 @@ def partition_backward(log_weights, meeting, forward):
     return out
 
 
-@kernel
+@inner
 def _products(log_factors, out):
     """Write the sum of the log factors in each subset, the empty one first."""
     out[0] = 0.0
@@ -324,7 +324,7 @@ def _products(log_factors, out):
             out[(1 << a) + w] = out[w] + log_factors[a]
 
 
-@kernel
+@inner
 def _node_parts(factors, after, product, parts):
     """Sum of `after` times products of factors over all subsets, and over those with each element."""
     count = len(factors)
@@ -338,7 +338,7 @@ def _node_parts(factors, after, product, parts):
     return _fold(product, count, parts)
 
 
-@kernel
+@inner
 def _fold(x, count, parts):
     """Sum over all subsets, and over those with each element; x is overwritten."""
     for a in range(count - 1, -1, -1):
@@ -351,7 +351,7 @@ def _fold(x, count, parts):
     return x[0]
 
 
-@kernel
+@inner
 def _add_families(mask, subsets, v, log_sum, x, log_weights, out):
     """Add the terms of kappa_v(S, T) for all T within S = mask to the parents of v; x is overwritten."""
     size = len(subsets)
@@ -366,7 +366,7 @@ def _add_families(mask, subsets, v, log_sum, x, log_weights, out):
             out[v, place] += met[m] * np.exp(log_weights[v, place] - log_sum)
 
 
-@kernel
+@inner
 def _met(x, out):
     """For each set P the sum of x over the sets T that meet it, into zeros; x is overwritten.
 

@@ -171,7 +171,9 @@ def random_order(rng, required, order):
 def _climb(rng, t, tables, order, position, scores, score):
     """Relocate variables one after the other until nothing improves; return the score."""
     d = len(order)
-    queue, vain = np.arange(d), 0
+    queue, vain = order.copy(), 0
+    for k in range(d):
+        queue[k] = k
     while vain < d:
         for k in range(d):
             other = k + int(rng.random() * (d - k))
@@ -198,7 +200,9 @@ def _disturb(rng, order, position, moves):
 def _search(rng, t, tables, required, climbs, order):
     """Write the best order found in a number of climbs; return its score."""
     d = len(order)
-    here, there, position = order.copy(), order.copy(), np.arange(d)
+    here, there, position = order.copy(), order.copy(), order.copy()
+    for k in range(d):
+        position[k] = k
     scores = np.empty((4, d))
     best = now = -np.inf
     vain = _PATIENCE * d

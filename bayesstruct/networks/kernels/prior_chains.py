@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 from bayesstruct.networks.kernels.dags import topological_order
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _sizes(odds):
     return out
 
 
-@kernel
+@inner
 def _log_order_factor(order, place, odds, required, log_sizes):
     """Log sum of the weights of the parent sets of the variable at a place, up to its constant."""
     d = len(order)
@@ -152,7 +152,7 @@ def _log_order_factor(order, place, odds, required, log_sizes):
     return total + np.log(kept) if kept > 0.0 else -np.inf
 
 
-@kernel
+@inner
 def _pair(rng, d):
     """Two different variables; all ordered pairs have the same probability."""
     a, b = int(rng.random() * d), int(rng.random() * (d - 1))
@@ -216,7 +216,7 @@ def draw_modular_dag(
     return graph
 
 
-@kernel
+@inner
 def _leads(graph, source, target, stack, seen):
     """Whether there is a path from source to target, the arc between them left out."""
     d = len(graph)

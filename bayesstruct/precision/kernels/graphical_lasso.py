@@ -16,14 +16,14 @@ diagonal; it is stored by rows (both triangles) as ``rows`` (offsets), ``columns
 
 import numpy as np
 
-from bayesstruct.core.jit import vector_kernel
+from bayesstruct.core.jit import vector_inner, vector_kernel
 
 # Above one free entry in this many, matrix products beat sparse loops.
 _DENSE = 8
 _MAX_SWEEPS = 50
 
 
-@vector_kernel
+@vector_inner
 def _factor_panel(P, m, inverse):
     """Overwrite the lower triangle of ``P[:m, :m]`` by its Cholesky factor; False if not PD."""
     for j in range(m):
@@ -149,7 +149,7 @@ def components(S, lam):
     return labels, count
 
 
-@vector_kernel
+@vector_inner
 def _soft(z, threshold):
     if z > threshold:
         return z - threshold
@@ -158,7 +158,7 @@ def _soft(z, threshold):
     return 0.0
 
 
-@vector_kernel
+@vector_inner
 def _gather(j, S, lam, W, beta, r, active):
     """Compute ``r = W beta`` and list the active set of column ``j``; return its size."""
     p = S.shape[0]
@@ -176,7 +176,7 @@ def _gather(j, S, lam, W, beta, r, active):
     return count
 
 
-@vector_kernel
+@vector_inner
 def _regress(j, S, lam, W, beta, r, active, floor):
     """Coordinate sweeps of the lasso of variable ``j`` on the others; keeps ``r = W beta``.
 
@@ -213,7 +213,7 @@ def _regress(j, S, lam, W, beta, r, active, floor):
     return change, variance
 
 
-@vector_kernel
+@vector_inner
 def _largest_shrinkage(S, lam):
     """Largest ``t`` for which ``(1 - t) S`` off the diagonal stays within ``lam`` of ``S``."""
     p = S.shape[0]
@@ -322,7 +322,7 @@ def free_set(S, lam, W, K):
     return rows, columns, values
 
 
-@vector_kernel
+@vector_inner
 def _scatter(rows, columns, X):
     """Dense form of ``X`` stored on the free set."""
     p = rows.shape[0] - 1
@@ -333,7 +333,7 @@ def _scatter(rows, columns, X):
     return dense
 
 
-@vector_kernel
+@vector_inner
 def _sparse_sandwich(rows, columns, K, X, out):
     """``K X K`` on the free set, for ``K`` and ``X`` stored on it."""
     p = rows.shape[0] - 1
@@ -362,7 +362,7 @@ def _sparse_sandwich(rows, columns, K, X, out):
             out[n] = inner
 
 
-@vector_kernel
+@vector_inner
 def _times_dense(rows, columns, X, W, U):
     """``U = X W`` for ``X`` on the free set."""
     p = W.shape[0]
@@ -376,7 +376,7 @@ def _times_dense(rows, columns, X, W, U):
                     U[i, l] += x * W[k, l]
 
 
-@vector_kernel
+@vector_inner
 def _dense_sandwich(rows, columns, W, X, U, out):
     """``W X W`` on the free set, for ``X`` stored on it; ``U`` is scratch."""
     p = W.shape[0]
@@ -498,7 +498,7 @@ def sweep(rows, columns, values, D, W, U, column):
     return decrease
 
 
-@vector_kernel
+@vector_inner
 def _mirror(rows, columns, D):
     """Copy the upper triangle of ``D``, which sweeps keep, to the lower."""
     for i in range(rows.shape[0] - 1):
@@ -508,7 +508,7 @@ def _mirror(rows, columns, D):
                 D[n] = D[rows[j] + np.searchsorted(columns[rows[j] : rows[j + 1]], i)]
 
 
-@vector_kernel
+@vector_inner
 def _model_change(values, D, image, trial, trial_image):
     """Newton model at ``trial`` minus at ``D``, for equal signs; ``image`` is ``W D W``.
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 
-@kernel
+@inner
 def _gather(precision, residual, missing, block, push):
     """Fill ``block = K_mm`` and ``push = K_mo e_o`` for one row; return the number of missing values."""
     p, m = precision.shape[0], 0
@@ -26,7 +26,7 @@ def _gather(precision, residual, missing, block, push):
     return m
 
 
-@kernel
+@inner
 def _factor(block, m):
     """Overwrite the leading (m, m) block by its lower Cholesky factor."""
     for i in range(m):
@@ -37,7 +37,7 @@ def _factor(block, m):
             block[i, j] = math.sqrt(total) if i == j else total / block[j, j]
 
 
-@kernel
+@inner
 def _solve_lower(factor, vector, m):
     for i in range(m):
         total = vector[i]
@@ -46,7 +46,7 @@ def _solve_lower(factor, vector, m):
         vector[i] = total / factor[i, i]
 
 
-@kernel
+@inner
 def _solve_upper(factor, vector, m):
     """Solve with the transpose of a lower factor."""
     for i in range(m - 1, -1, -1):
@@ -56,7 +56,7 @@ def _solve_upper(factor, vector, m):
         vector[i] = total / factor[i, i]
 
 
-@kernel
+@inner
 def _spread(residual, missing, values):
     m = 0
     for k in range(residual.shape[0]):

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.arrays import scaled_identity
-from bayesstruct.core.jit import inlined, kernel
+from bayesstruct.core.jit import inlined, inner, kernel
 from bayesstruct.precision.kernels.gibbs import close_column, open_column, shift_column
 from bayesstruct.precision.kernels.odds import edge_log_odds
 
@@ -28,7 +28,7 @@ def _slab_share(value, log_odds, spike, slab):
     return 1.0 / (1.0 + math.exp(-edge_log_odds(value, log_odds, spike, slab)))
 
 
-@kernel
+@inner
 def _log_mixture(value, log_odds, spike, slab):
     """Log of the mixture density up to a constant that depends on the log odds only."""
     # Relative to the component that is certain when the odds are infinite.
@@ -48,7 +48,7 @@ def _softplus(x):
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@kernel
+@inner
 def _best_coordinate(old, b, h, odds, t0, t1):
     """Raise ``b u - h u^2 / 2 + log m(u)``; ``odds`` are those of slab against spike at u = 0.
 
@@ -146,7 +146,7 @@ def spike_slab_mode(scatter, n, log_odds, spike, slab, rate, start, tol, max_ite
     return precision, residual, sweeps
 
 
-@kernel
+@inner
 def _slopes(k, share, spike, slab):
     """Differentiate ``g = (log m)'`` at k: in k, in the log odds, in the spike, in the slab."""
     t0, t1 = 1.0 / (spike * spike), 1.0 / (slab * slab)
@@ -157,7 +157,7 @@ def _slopes(k, share, spike, slab):
     return by_k, by_odds, by_spike, by_slab
 
 
-@kernel
+@inner
 def _curvature(X, covariance, weight, n):
     """Negative Hessian of F applied to a symmetric matrix, entries of a pair sharing theirs."""
     return 0.5 * n * (covariance @ X @ covariance) - weight * X

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 from bayesstruct.sparse.kernels.nuclear import draw_group_nuclear
 
 __all__ = [
@@ -164,7 +164,7 @@ def sweep_tree_linf(rng, rate, weights, order, start, parent, size, sweeps):
     return w * (rng.standard_gamma(float(size)) / (rate * penalty))
 
 
-@kernel
+@inner
 def _tree_l2_norms(w, weights, order, start, parent, square):
     """Squared norms of nested groups, into ``square``; return the weighted sum of the norms."""
     square[:] = 0.0
@@ -178,7 +178,7 @@ def _tree_l2_norms(w, weights, order, start, parent, square):
     return total
 
 
-@kernel
+@inner
 def _tree_linf_norms(w, weights, order, start, parent, norm):
     """Maximum norms of nested groups, into ``norm``; return their weighted sum."""
     norm[:] = 0.0
@@ -192,12 +192,12 @@ def _tree_linf_norms(w, weights, order, start, parent, norm):
     return total
 
 
-@kernel
+@inner
 def _sign(rng):
     return 1.0 if rng.random() < 0.5 else -1.0
 
 
-@kernel
+@inner
 def _normal_excess(rng, bound):
     """Draw a standard normal variable beyond ``bound >= 0``, minus the bound (Robert 1995)."""
     slope = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
@@ -208,7 +208,7 @@ def _normal_excess(rng, bound):
             return excess
 
 
-@kernel
+@inner
 def _log_mass(u, ratio):
     """Log and log-slope of ``u * erfcx(ratio * u)``, the mass of a coordinate given the scale."""
     x = ratio * u
@@ -221,7 +221,7 @@ def _log_mass(u, ratio):
     return math.log1p(series) - math.log(ratio) - 0.5 * math.log(math.pi), slope
 
 
-@kernel
+@inner
 def _mixing_scale(rng, d, ratio):
     r"""Draw from the density proportional to :math:`e^{-u^2} (u \, \mathrm{erfcx}(\rho u))^d`.
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import numpy_kernel
+from bayesstruct.core.jit import numpy_inner, numpy_kernel
 
 SWEEPS = 50  # of `sweep_singular_values` for a draw, and so many more for every singular value
 SWEEPS_VALUE = 5
@@ -158,7 +158,7 @@ def sweep_singular_values(rng, s, n, sweeps):
             _slice_singular_value(rng, s, i, n - k)
 
 
-@numpy_kernel
+@numpy_inner
 def _slice_singular_value(rng, s, i, power):
     level = _log_density(s, i, s[i], power) - rng.standard_exponential()
     low = s[i + 1] if i + 1 < len(s) else 0.0
@@ -179,7 +179,7 @@ def _slice_singular_value(rng, s, i, power):
             high = x
 
 
-@numpy_kernel
+@numpy_inner
 def _log_density(s, i, x, power):
     """Log density of singular value i at x given the others."""
     total = power * math.log(x) - x if power > 0 else -x
@@ -189,7 +189,7 @@ def _log_density(s, i, x, power):
     return total
 
 
-@numpy_kernel
+@numpy_inner
 def _draw_left(rng, n, F, L, s):
     """Draw F with F' Q of the prior's direction for uniform orthonormal rows Q; return the norm.
 
@@ -217,7 +217,7 @@ def _draw_left(rng, n, F, L, s):
     return total
 
 
-@numpy_kernel
+@numpy_inner
 def _accept(rng, L, trace):
     r"""Accept with probability :math:`\prod_{i<j} k (s_i + s_j) / 2 \mathrm{tr}`, given L.
 
@@ -238,7 +238,7 @@ def _accept(rng, L, trace):
     return True
 
 
-@numpy_kernel
+@numpy_inner
 def _insert(s, i, x):
     """Insert x into the i first entries of s, which decrease."""
     while i > 0 and s[i - 1] < x:
@@ -247,12 +247,12 @@ def _insert(s, i, x):
     s[i] = x
 
 
-@numpy_kernel
+@numpy_inner
 def _no_columns(B):
     return B.reshape(-1)[:0].reshape(len(B), 0)
 
 
-@numpy_kernel
+@numpy_inner
 def _draw_wishart(rng, dof, S, L):
     """Draw S = L L' from a Wishart distribution by the factor of Bartlett (1933); return its trace."""
     trace = 0.0
@@ -267,7 +267,7 @@ def _draw_wishart(rng, dof, S, L):
     return trace
 
 
-@numpy_kernel
+@numpy_inner
 def _draw_orthonormal(rng, Q):
     """Draw orthonormal rows, uniformly: normal ones, made orthogonal one after the other."""
     k, n = Q.shape
@@ -286,7 +286,7 @@ def _draw_orthonormal(rng, Q):
             Q[i, c] /= left
 
 
-@numpy_kernel
+@numpy_inner
 def _decompose(B, Z, values):
     """Write B as Z' diag(values) Q, and Q over B; return the sum of the values.
 
@@ -315,7 +315,7 @@ def _decompose(B, Z, values):
     return total * scale if math.isfinite(scale) else scale
 
 
-@numpy_kernel
+@numpy_inner
 def _largest(B):
     """Largest absolute value, or nan if one is."""
     largest = 0.0
@@ -329,7 +329,7 @@ def _largest(B):
     return largest
 
 
-@numpy_kernel
+@numpy_inner
 def _orthogonalise(B, Z):
     """Rotate pairs of rows of B until all are orthogonal, and those of Z with them."""
     for _ in range(_ROUNDS):
@@ -337,7 +337,7 @@ def _orthogonalise(B, Z):
             return
 
 
-@numpy_kernel
+@numpy_inner
 def _turn_pairs(B, Z):
     """Rotate each pair of rows so that it is orthogonal; return whether any was not before."""
     k, n = B.shape
@@ -361,7 +361,7 @@ def _turn_pairs(B, Z):
     return turned
 
 
-@numpy_kernel
+@numpy_inner
 def _rotate(B, i, j, cosine, sine):
     for c in range(B.shape[1]):
         x, y = B[i, c], B[j, c]
@@ -369,7 +369,7 @@ def _rotate(B, i, j, cosine, sine):
         B[j, c] = sine * x + cosine * y
 
 
-@numpy_kernel
+@numpy_inner
 def _curve(Z, Q, values, R, A):
     """Turn R into the R for which Z' R is the Hessian at Z' diag(values) Q times the old R.
 
@@ -398,7 +398,7 @@ def _curve(Z, Q, values, R, A):
             R[i, c] = inverse * outside + turned
 
 
-@numpy_kernel
+@numpy_inner
 def _memory(shapes):
     """Memory for the (k, k), (k, n) and (k,) arrays of any group."""
     square, block, side = 1, 1, 1
@@ -408,21 +408,21 @@ def _memory(shapes):
     return np.empty(square), np.empty(block), np.empty(side)
 
 
-@numpy_kernel
+@numpy_inner
 def _views(squares, blocks, shapes, g):
     """Parts of the memory as the (k, k) and (k, n) arrays of group g."""
     k, n = min(shapes[g, 0], shapes[g, 1]), max(shapes[g, 0], shapes[g, 1])
     return squares[: k * k].reshape(k, k), blocks[: k * n].reshape(k, n)
 
 
-@numpy_kernel
+@numpy_inner
 def _steps(B, rows):
     """Distances in C order of a matrix with ``rows`` between rows, and columns, of its B (k, n)."""
     k, n = B.shape
     return (n, 1) if rows == k else (1, k)
 
 
-@numpy_kernel
+@numpy_inner
 def _gather(x, order, first, rows, B):
     """Read a group of the vector ``x`` into B (k, n)."""
     across, along = _steps(B, rows)
@@ -431,7 +431,7 @@ def _gather(x, order, first, rows, B):
             B[i, c] = x[order[first + i * across + c * along]]
 
 
-@numpy_kernel
+@numpy_inner
 def _scatter_product(Z, Q, x, order, first, rows):
     """Write Z' Q, (k, n), into a group of the vector ``x``."""
     across, along = _steps(Q, rows)
@@ -443,7 +443,7 @@ def _scatter_product(Z, Q, x, order, first, rows):
             x[order[first + i * across + c * along]] = total
 
 
-@numpy_kernel
+@numpy_inner
 def _inner(A, i, B, j):
     """Inner product of row i of A and row j of B; slices would take long to compile."""
     total = 0.0

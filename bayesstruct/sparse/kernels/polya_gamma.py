@@ -30,7 +30,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 from bayesstruct.core.special import log_normal_cdf
 from bayesstruct.sparse.kernels.spike_slab_regression import active_product, weighted_sweep
 
@@ -38,7 +38,7 @@ _CUT = 0.64  # t of Polson et al., table 1: near the best for every z
 _PI2 = math.pi * math.pi
 
 
-@kernel
+@inner
 def _right_share(z):
     r"""Probability that the proposal lies above the cut; Polson et al., section 4.1.
 
@@ -54,7 +54,7 @@ def _right_share(z):
     return 1.0 / (1.0 + math.exp(below - above))
 
 
-@kernel
+@inner
 def _truncated_inverse_gaussian(rng, z):
     """Draw an inverse-Gaussian variable of mean 1/z and shape 1, given that it is below t."""
     if z * _CUT < 1.0:
@@ -80,7 +80,7 @@ def _truncated_inverse_gaussian(rng, z):
             return x
 
 
-@kernel
+@inner
 def _coefficient(n, x):
     """Term ``a_n(x)`` of the series, divided by the tilt that all terms share."""
     k = n + 0.5

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import numpy_kernel
+from bayesstruct.core.jit import numpy_inner, numpy_kernel
 
 _MAX_NEWTON = 200
 
@@ -162,7 +162,7 @@ def weighted_level_sorting(values, weights, offset):
     return t
 
 
-@numpy_kernel
+@numpy_inner
 def _sizes(v, out):
     """Absolute values into ``out``; return their sum."""
     total = 0.0
@@ -172,7 +172,7 @@ def _sizes(v, out):
     return total
 
 
-@numpy_kernel
+@numpy_inner
 def _length(v):
     square = 0.0
     for i in range(v.shape[0]):
@@ -180,14 +180,14 @@ def _length(v):
     return math.sqrt(square)
 
 
-@numpy_kernel
+@numpy_inner
 def _shrink(v, t, out):
     for i in range(v.shape[0]):
         x = v[i]
         out[i] = x - t if x > t else (x + t if x < -t else 0.0)
 
 
-@numpy_kernel
+@numpy_inner
 def _shrink_weighted(v, t, weights, out):
     for i in range(v.shape[0]):
         out[i] = math.copysign(max(abs(v[i]) - t * weights[i], 0.0), v[i])

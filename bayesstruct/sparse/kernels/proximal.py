@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import numpy_kernel
+from bayesstruct.core.jit import numpy_inner, numpy_kernel
 from bayesstruct.sparse.kernels.projections import level, level_sorting, shrink_singular_values
 
 
@@ -31,7 +31,7 @@ def soft_threshold_nonnegative(v, threshold, out):
             out[r, i] = max(v[r, i] - threshold[i], 0.0)
 
 
-@numpy_kernel
+@numpy_inner
 def _copy(v, out):
     for r in range(v.shape[0]):
         for i in range(v.shape[1]):
@@ -53,7 +53,7 @@ def group_l2(v, order, start, threshold, out):
                 out[r, order[k]] *= scale
 
 
-@numpy_kernel
+@numpy_inner
 def _clip_group(row, order, begin, end, cap):
     for k in range(begin, end):
         i = order[k]

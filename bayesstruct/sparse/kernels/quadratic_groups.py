@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from bayesstruct.core.jit import fused_kernel, kernel
+from bayesstruct.core.jit import fused_kernel, inner
 
 __all__ = ["sweep_groups"]
 
 
-@kernel
+@inner
 def _bounds(Q, start, bound):
     """Largest absolute row sum of each diagonal block: a bound of its eigenvalues."""
     for g in range(len(bound)):

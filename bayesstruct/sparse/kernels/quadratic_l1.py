@@ -1,11 +1,11 @@
 """Coordinate descent on a quadratic with a separable absolute-value penalty."""
 
-from bayesstruct.core.jit import fused_kernel, kernel
+from bayesstruct.core.jit import fused_kernel, inner, kernel
 
 __all__ = ["predictor", "sweep", "sweep_columns"]
 
 
-@kernel
+@inner
 def _shrunk(a, up, down):
     """Soft threshold with a rate for each sign."""
     if a > up:

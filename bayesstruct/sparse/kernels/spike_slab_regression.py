@@ -97,7 +97,7 @@ def slab_log_odds(h, r, ridge, variance):
     return 0.5 * (math.log(ridge / total) + r * r / (total * variance))
 
 
-@kernel
+@inner
 def _chance(log_odds, h, r, ridge, variance):
     """Conditional probability of an indicator; infinite prior odds decide alone."""
     if log_odds == np.inf:
@@ -346,7 +346,7 @@ def _candidates(s, work, log_odds, variance, spread, mean):
     return top
 
 
-@kernel
+@inner
 def _pick(rng, work, top):
     """Draw an index with probability proportional to ``exp(work)``."""
     total = 0.0

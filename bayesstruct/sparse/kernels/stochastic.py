@@ -2,7 +2,7 @@
 
 import math
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 __all__ = [
     "GAUSSIAN",
@@ -36,7 +36,7 @@ def slope(kind, z, y):
     return e / (1.0 + e) - y
 
 
-@kernel
+@inner
 def _shrink(v, up, down):
     if v > up:
         return v - up

@@ -18,11 +18,11 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import numpy_kernel, vector_kernel
+from bayesstruct.core.jit import numpy_inner, numpy_kernel, vector_inner, vector_kernel
 from bayesstruct.sparse.kernels.projections import level as knapsack_level
 
 
-@numpy_kernel
+@numpy_inner
 def _copy_rest(v, order, out):
     if order.shape[0] < v.shape[1]:
         for r in range(v.shape[0]):
@@ -60,7 +60,7 @@ def tree_l2(v, order, start, parent, threshold, out, square, scale):
                 out[r, order[k]] = scale[g] * v[r, order[k]]
 
 
-@numpy_kernel
+@numpy_inner
 def _meld(a, b, key, links):
     """Join two pairing heaps that are not empty; return the top."""
     if key[a] < key[b]:
@@ -70,7 +70,7 @@ def _meld(a, b, key, links):
     return a
 
 
-@numpy_kernel
+@numpy_inner
 def _join(heap, key, links):
     """Top of the heaps in a list: joined in pairs, and the pairs in a row; -1 for no heap."""
     done = -1
@@ -92,7 +92,7 @@ def _join(heap, key, links):
     return done
 
 
-@numpy_kernel
+@numpy_inner
 def _lower(heap, t, key, links):
     """Clip a heap at the level where it loses ``t`` > 0 in total; return top and level."""
     taken, number, slot = 0.0, 0, heap
@@ -109,7 +109,7 @@ def _lower(heap, t, key, links):
     return slot, level
 
 
-@numpy_kernel
+@numpy_inner
 def _heap_of_group(row, g, order, start, heap, key, links):
     """Push the coordinates of a group, without inner groups, on a list of heaps; return it and their sum."""
     total = 0.0
@@ -123,7 +123,7 @@ def _heap_of_group(row, g, order, start, heap, key, links):
     return heap, total
 
 
-@numpy_kernel
+@numpy_inner
 def _tree_levels(row, order, start, parent, threshold, cap, mass, key, links, heaps):
     """First pass of `tree_linf`: the level of each group."""
     for g in range(threshold.shape[0]):
@@ -180,7 +180,7 @@ def tree_linf(v, order, start, parent, threshold, out, cap, mass, key, links, he
                 out[r, order[k]] = min(max(v[r, order[k]], -cap[g]), cap[g])
 
 
-@vector_kernel
+@vector_inner
 def _clip_total(values, low, t):
     """Clip ``values`` at the level that they exceed by ``t`` in total, and return it.
 

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 from bayesstruct.networks.kernels.scores.base import Score, fill_zeros
 from bayesstruct.networks.kernels.scores.gaussian import BGe
 
@@ -147,7 +147,7 @@ def weighted_subsets(
         out[mask] = _dirichlet(cells, r, sample_size / (q * r))
 
 
-@kernel
+@inner
 def _dirichlet(cells, r, alpha):
     """Log marginal likelihood of a table of fractional counts."""
     out, base, row_base = 0.0, math.lgamma(alpha), math.lgamma(r * alpha)
