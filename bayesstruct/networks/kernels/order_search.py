@@ -138,7 +138,7 @@ def _relocate(rng, t, tables, order, position, scores, v):
     return top
 
 
-@kernel
+@inner
 def random_order(rng, required, order):
     """Write a random order in which required parents come before their children.
 

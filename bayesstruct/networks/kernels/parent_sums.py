@@ -106,7 +106,7 @@ def log_sum(t, child, position, nearest, limit):
     return out
 
 
-@kernel
+@inner
 def log_difference(top, near, every, before):
     """Return the log of ``exp(top) (near + every - before)``, NaN if that may be inaccurate."""
     total = near + (every - before)

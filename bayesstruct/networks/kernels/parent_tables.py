@@ -328,7 +328,7 @@ def may_be_parent(t, child, parent):
     return t.layout[child, LIST + len(t.layout) - 1 + parent] != 0
 
 
-@kernel
+@inner
 def family_score(t, child, adjacency):
     """Log score and prior of a child with its parents in a graph; ``-inf`` for those not tabulated.
 

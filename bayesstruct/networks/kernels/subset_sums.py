@@ -7,7 +7,7 @@ Sums are logarithms. A sum of logarithms of size L has a relative error of about
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel
+from bayesstruct.core.jit import inner, kernel
 
 __all__ = [
     "bit_sums",
@@ -36,14 +36,14 @@ def squeezed(mask, i):
     return (mask & low) | ((mask >> 1) & ~low)
 
 
-@kernel
+@inner
 def widened(mask, i):
     """Mask over all variables, from one over the variables other than i."""
     low = (1 << i) - 1
     return (mask & low) | ((mask & ~low) << 1)
 
 
-@kernel
+@inner
 def log_add(a, b):
     """Logarithm of ``exp(a) + exp(b)``; a term that does not change a double is left out."""
     if a < b:
@@ -78,7 +78,7 @@ def log_subset_sums(x):
         step *= 2
 
 
-@kernel
+@inner
 def log_superset_sums(x):
     """Replace each of 2**k log weights by the log sum over the supersets of its mask, in place."""
     step = 1
@@ -158,7 +158,7 @@ def ranked_lists(log_weights):
     return starts, np.concatenate(masks), np.concatenate(weights)
 
 
-@kernel
+@inner
 def draw_set(rng, masks, weights, inside, meeting, log_total):
     """Draw a set within `inside` that meets `meeting` (any set if that is -1), by its weight.
 
@@ -176,7 +176,7 @@ def draw_set(rng, masks, weights, inside, meeting, log_total):
     return found
 
 
-@kernel
+@inner
 def draw_index(rng, log_values, scratch):
     """Draw a position by log weights that are not all minus infinity."""
     top = -np.inf
@@ -193,7 +193,7 @@ def draw_index(rng, log_values, scratch):
     return at
 
 
-@kernel
+@inner
 def write_parents(adjacency, child, squeezed_mask):
     """Add the arcs from a parent set, a mask over the variables other than the child, to a graph."""
     mask = widened(squeezed_mask, child)

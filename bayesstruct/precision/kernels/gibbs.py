@@ -23,7 +23,7 @@ The functions change ``precision`` and ``covariance`` (its inverse) in place and
 
 import math
 
-from bayesstruct.core.jit import fused_kernel, inlined, kernel
+from bayesstruct.core.jit import fused_kernel, inlined, inner, kernel
 from bayesstruct.core.special import log_normal_cdf
 
 
@@ -138,7 +138,7 @@ def spike_slab_sweep(
         close_column(precision, covariance, j, v, column, product, pivot)
 
 
-@kernel
+@inner
 def positive_normal(rng, mean):
     """Draw from the unit-variance normal with this mean, given that it is positive.
 

@@ -19,7 +19,7 @@ REJECTION_TRIES = 4000
 SWEEPS = 20
 
 
-@kernel
+@inner
 def is_positive_definite(matrix, factor):
     """Tell whether a matrix has a Cholesky factor, which is written to ``factor``."""
     p = matrix.shape[0]
@@ -94,7 +94,7 @@ def draw_spike_slab(rng, probability, spike, slab, rate):
     return precision
 
 
-@kernel
+@inner
 def sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, sweeps):
     """Run spike-and-slab sweeps without data; ``inclusion`` collects the edge probabilities."""
     p = precision.shape[0]

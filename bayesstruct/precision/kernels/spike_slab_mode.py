@@ -163,7 +163,7 @@ def _curvature(X, covariance, weight, n):
     return 0.5 * n * (covariance @ X @ covariance) - weight * X
 
 
-@kernel
+@inner
 def spike_slab_pullback(precision, n, log_odds, spike, slab, cotangent):
     """Cotangents of scatter, n, log odds, spike, slab and rate from that of the mode.
 

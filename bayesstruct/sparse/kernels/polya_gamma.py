@@ -89,7 +89,7 @@ def _coefficient(n, x):
     return math.pi * k * (2.0 / (math.pi * x)) ** 1.5 * math.exp(-2.0 * k * k / x)
 
 
-@kernel
+@inner
 def draw_polya_gamma(rng, z):
     """Draw from the Polya-Gamma distribution PG(1, z), exactly.
 

@@ -326,7 +326,7 @@ def l1_cone(x, g, out, height, work):
         height[r] = g[r] + t
 
 
-@numpy_kernel
+@numpy_inner
 def shrink_singular_values(U, values, V, t, block, out):
     """Take t off the singular values of a block; the block itself for t = 0."""
     for i in range(block.shape[0]):

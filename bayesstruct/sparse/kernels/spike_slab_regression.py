@@ -538,7 +538,7 @@ def weighted_sweep(
     _sweep(rng, s, coefficients, inclusion, log_odds, 1.0, swaps)
 
 
-@kernel
+@inner
 def active_product(columns, coefficients, out):
     """Write ``X w`` to ``out``, (n,), at the cost of the active columns."""
     out[:] = 0.0

@@ -113,7 +113,7 @@ def _log_correction(arcs_now, arcs_then, gained, lost):
     return math.log(arcs_now / arcs_then) + gained - lost
 
 
-@kernel
+@inner
 def reverse_arc(rng, t, adjacency):
     r"""Propose the reversal of an arc together with new parents of both its ends.
 
@@ -365,7 +365,7 @@ def _change_arc(rng, t, adjacency, ancestors, places, likely):
         places[_MASK, i], places[_ROW, i] = of_i
 
 
-@kernel
+@inner
 def change_arcs(rng, t, adjacency, changes):
     """Propose changes of one arc, four in five of them between a variable and one of its candidates.
 
