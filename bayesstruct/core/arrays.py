@@ -12,14 +12,14 @@ __all__ = ["copy_matrix", "copy_vector", "entries_at", "scaled_identity"]
 
 @inner
 def copy_vector(target: np.ndarray, source: np.ndarray) -> None:
-    """Copy a vector into the first elements of another one."""
+    """Copy a vector into the first elements of another one, which must be as long; nothing checks it."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
 @inner
 def copy_matrix(target: np.ndarray, source: np.ndarray) -> None:
-    """Copy a matrix into the first rows and columns of another one."""
+    """Copy a matrix into the first rows and columns of another one, as large; nothing checks it."""
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
             target[i, j] = source[i, j]

@@ -6,15 +6,15 @@ operation by operation takes a millisecond. So the whole graph becomes one opera
 calls. Other graphs, such as the densities that a sampler evaluates, are compiled as before.
 """
 
-from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
 import pytensor.tensor as pt
 
 from pymc.distributions.distribution import SymbolicRandomVariable
-from pytensor.compile.mode import optdb
 from pytensor.graph.basic import Apply
 from pytensor.graph.features import Feature
 from pytensor.graph.fg import FunctionGraph
@@ -25,35 +25,41 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import SpecifyShape
 
-from bayesstruct.core.ops import InterpretedOp
+from bayesstruct.core.ops import SolverOp, python_call, register_rewrite
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["PythonGraph", "row_densities"]
+__all__ = ["PythonGraph", "row_densities", "run_graph"]
 
-_NUMBERS = count()
-#: Graphs by number. Machine code on disk asks for a number, which each process gives to its own graph.
+#: Graphs by number. Machine code on disk asks for a number, of which each belongs to one graph.
 _GRAPHS: "WeakValueDictionary[int, _Runner]" = WeakValueDictionary()
 
 
 class _Runner:
-    """A graph that Python runs operation by operation."""
+    """A graph that Python runs operation by operation, for one thread at a time."""
 
     def __init__(self, graph: FunctionGraph):
-        self.graph = graph
         self.linker = PerformLinker().accept(graph)
         self.run, self.inputs, self.outputs = self.linker.make_thunk()
+        self.lock = Lock()
 
     def __call__(self, *values):
-        for storage, value in zip(self.inputs, values, strict=True):
-            storage.storage[0] = value
-        self.run()
-        found = [storage.storage[0] for storage in self.outputs]
-        return [np.array(v) if isinstance(v, np.ndarray | np.generic) else v for v in found]
+        with self.lock:
+            for storage, value in zip(self.inputs, values, strict=True):
+                storage.storage[0] = value
+            self.run()
+            found = [storage.storage[0] for storage in self.outputs]
+            return [np.array(v) if isinstance(v, np.ndarray | np.generic) else v for v in found]
 
 
-class PythonGraph(InterpretedOp):
+def run_graph(number, *inputs):
+    """Run the graph of this number; return its output, or a tuple of them."""
+    found = _GRAPHS[int(number)](*inputs)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+class PythonGraph(SolverOp):
     """A whole graph as one operation.
 
     The first input is the number of the graph; the others are those of the graph.
@@ -67,9 +73,19 @@ class PythonGraph(InterpretedOp):
     __props__ = ("inputs", "outputs")
 
     def __init__(self, graph: FunctionGraph):
+        # Not counted: a function that is stored must not meet another graph in the process that loads it.
+        self.number = uuid4().int >> 65
         self.inputs = tuple(v.type for v in graph.inputs)
         self.outputs = tuple(v.type for v in graph.outputs)
-        self.runner, self.number = _Runner(graph), next(_NUMBERS)
+        self.graph, self.runner = graph, _Runner(graph)
+        _GRAPHS[self.number] = self.runner
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "runner"}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.runner = _GRAPHS.get(self.number) or _Runner(self.graph)
         _GRAPHS[self.number] = self.runner
 
     def make_node(self, number, *inputs):
@@ -77,17 +93,16 @@ class PythonGraph(InterpretedOp):
         self.register()
         return Apply(self, [pt.as_tensor_variable(number), *inputs], [t() for t in self.outputs])
 
-    def compute(self, number, *inputs):
-        """Run the graph of this number."""
-        found = _GRAPHS[int(number)](*inputs)
-        return found[0] if len(found) == 1 else tuple(found)
-
     def perform(self, node, inputs, output_storage):
         """Run the graph in Python."""
-        for storage, value in zip(
-            output_storage, _GRAPHS[int(inputs[0])](*inputs[1:]), strict=True
-        ):
+        found = run_graph(*inputs)
+        found = (found,) if len(node.outputs) == 1 else found
+        for storage, value in zip(output_storage, found, strict=True):
             storage[0] = value
+
+    def numba_function(self, node):
+        """Return the call of a function that looks the graph up, so that the graph itself is not stored."""
+        return python_call(run_graph, node)
 
 
 class RowDensities(Op):
@@ -157,16 +172,17 @@ class _RunByPython(GraphRewriter):
         if not any(isinstance(feature, _RunByPythonMark) for feature in fgraph._features):
             return
         inner, _ = fgraph.clone_get_equiv(check_integrity=False, attach_feature=False)
-        node = PythonGraph(inner)
-        found = node(np.int64(node.number), *fgraph.inputs)
-        found = found if isinstance(found, list | tuple) else [found]
-        pairs = [
-            (old, old.type.filter_variable(new, allow_convert=True))
-            for old, new in zip(fgraph.outputs, found, strict=True)
-        ]
-        fgraph.replace_all(pairs, reason="run_by_python")
+        op = PythonGraph(inner)
+        found = op.make_node(np.int64(op.number), *fgraph.inputs).outputs
+        for i, (old, new) in enumerate(zip([*fgraph.outputs], found, strict=True)):
+            if old.owner is not None:  # an input or a constant is returned as it is
+                returned = old.type.filter_variable(new, allow_convert=True)
+                client, place = fgraph.get_output_client(i)
+                fgraph.change_node_input(
+                    client, place, returned, reason="run_by_python", import_missing=True
+                )
 
 
 # The second comes before elementwise operations are fused and before any works in place.
-optdb.register("mark_graphs", _MarkGraphs(), "numba", position=-0.5)
-optdb.register("run_by_python", _RunByPython(), "numba", position=47.9)
+register_rewrite("mark_graphs", _MarkGraphs(), -0.5)
+register_rewrite("run_by_python", _RunByPython(), 47.9)

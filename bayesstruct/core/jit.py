@@ -9,7 +9,9 @@ The code is in the cache folder of the user (`cache_folder`), which all copies o
 ``NUMBA_CACHE_DIR`` names another one. Where that cannot be written to, it is where Numba would put it.
 """
 
+import errno
 import hashlib
+import os
 import re
 
 from functools import cache, wraps
@@ -57,6 +59,18 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _REORDERED = {"reassoc", "contract", "nsz"}
 
 
+class _Cache(caching.FunctionCache):
+    """Machine code on disk, which need not be writable once it is there."""
+
+    def save_overload(self, sig, data):
+        """Store machine code if that is possible."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOSPC):
+                raise
+
+
 def _options(**options):
     """Return a decorator that compiles a function with these options."""
     compiled = numba.njit(cache=True, nogil=True, **options)
@@ -64,7 +78,11 @@ def _options(**options):
         return compiled
 
     def decorate(function):
-        dispatcher = compiled(function)
+        try:
+            dispatcher = compiled(function)
+            dispatcher._cache.__class__ = _Cache
+        except RuntimeError:  # no folder can be written to, or read
+            dispatcher = numba.njit(nogil=True, **options)(function)
         dispatcher.__class__ = LinkedDispatcher
         return dispatcher
 
@@ -169,6 +187,8 @@ class _SharedLocator(_PackageLocator, caching.UserWideCacheLocator):
     def ensure_cache_path(self):
         if self._folder is None:
             raise OSError("the user has no cache folder")
+        if self._folder.is_dir() and not os.access(self._folder, os.W_OK):
+            return  # as in the image of a cluster: what it holds is used
         if not self._folder.is_dir():
             remove_unused(self._folder.parents[1])
         super().ensure_cache_path()

@@ -1,34 +1,27 @@
 """Take out of graphs what compiles long and changes nothing, in models of this package.
 
 PyMC joins the parameters of a model in one vector, and takes each one out again by a slice whose
-length PyTensor then checks: the error message of that check takes two seconds to compile. Each
-change of the dimensions of a scalar takes a fifth of a second.
+length PyTensor then checks: the error message of that check, with the length that was found, takes two seconds to
+compile. Each change of the dimensions of a scalar takes a fifth of a second.
 """
-
-from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pytensor.compile.mode import optdb
 from pytensor.graph.basic import Apply, Constant
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.tensor.basic import ScalarFromTensor
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import SpecifyShape
-from pytensor.tensor.subtensor import Subtensor, get_idx_list
 
-from bayesstruct.core.ops import SolverOp
+from bayesstruct.core.ops import SolverOp, register_rewrite
 
 __all__ = ["KnownLength", "Product"]
 
 
-_JOINED = "joined_inputs"  # PyMC's name of the vector
-
-
 class KnownLength(SolverOp):
-    """A vector whose length is known, as it is.
+    """A vector that must have a certain length.
 
     Parameters
     ----------
@@ -48,15 +41,20 @@ class KnownLength(SolverOp):
 
     def perform(self, node, inputs, output_storage):
         """Return the vector."""
+        if len(inputs[0]) != self.length:
+            raise AssertionError(self._message())
         output_storage[0][0] = inputs[0]
 
     def numba_function(self, node):
-        """Return the identity."""
+        """Return the check."""
+        length, message = self.length, self._message()
 
-        def same(vector):
+        def check(vector):
+            if vector.shape[0] != length:
+                raise AssertionError(message)
             return vector
 
-        return same
+        return check
 
     def infer_shape(self, node, input_shapes):
         """Shape of the vector."""
@@ -65,6 +63,9 @@ class KnownLength(SolverOp):
     def pullback(self, inputs, outputs, cotangents):
         """Return the derivatives as they are."""
         return list(cotangents)
+
+    def _message(self) -> str:
+        return f"a vector does not have the length that the model says, {self.length}"
 
 
 class Product(SolverOp):
@@ -108,44 +109,23 @@ class Product(SolverOp):
 
 
 class _Simplify(GraphRewriter):
-    """Replace checks of the lengths of slices of a parameter vector, and products of matrices."""
+    """Replace checks of the lengths of vectors, and products of matrices."""
 
     def apply(self, fgraph):
         nodes = list(fgraph.apply_nodes)
         if not any(isinstance(node.op, SolverOp) for node in nodes):
             return  # no graph of this package
         for node in nodes:
-            if isinstance(node.op, SpecifyShape) and _is_parameter(node, fgraph.inputs):
-                known = KnownLength(node.outputs[0].type.shape[0])(node.inputs[0])
-                fgraph.replace(node.outputs[0], known, reason="simplify")
+            if isinstance(node.op, SpecifyShape) and node.outputs[0].type.ndim == 1:
+                (length,) = node.outputs[0].type.shape
+                if length is not None:
+                    known = KnownLength(length)(node.inputs[0])
+                    fgraph.replace(node.outputs[0], known, reason="simplify")
             elif isinstance(node.op, Dot) and node.outputs[0].type.dtype == "float64":
                 a, b = node.inputs
                 if b.type.dtype == "float64":
                     product = Product(a.type.dtype != "float64")(a, b)
                     fgraph.replace(node.outputs[0], product, reason="simplify")
-
-
-def _is_parameter(node, inputs) -> bool:
-    """Whether a node checks the constant length of a slice from PyMC's vector of parameters."""
-    part = node.inputs[0].owner
-    if node.outputs[0].type.ndim != 1 or part is None or not isinstance(part.op, Subtensor):
-        return False
-    (index,) = get_idx_list(part.inputs, part.op.idx_list)
-    length = node.outputs[0].type.shape[0]
-    vector = part.inputs[0]
-    known = length is not None and _length(index) == length
-    return known and vector in inputs and vector.name == _JOINED
-
-
-def _length(index) -> int | None:
-    """Length of a slice with constant bounds, or None."""
-    if not isinstance(index, slice) or index.step is not None:
-        return None
-    bounds: list[Any] = [getattr(v, "data", v) for v in (index.start, index.stop)]
-    start, stop = bounds[0] or 0, bounds[1]
-    if not all(isinstance(v, int | np.integer) and v >= 0 for v in (start, stop)):
-        return None
-    return int(stop - start)
 
 
 class _DropViews(GraphRewriter):
@@ -177,5 +157,5 @@ def _without_view(node):
 
 
 # The first comes before elementwise operations are fused, the second after all that adds such views.
-optdb.register("simplify_for_numba", _Simplify(), "numba", position=48.0)
-optdb.register("drop_views", _DropViews(), "numba", position=100.5)
+register_rewrite("simplify", _Simplify(), 48.0)
+register_rewrite("drop_views", _DropViews(), 100.5)

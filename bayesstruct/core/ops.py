@@ -10,7 +10,33 @@ from pytensor.gradient import grad_undefined, pullback
 from pytensor.graph.op import Op
 from pytensor.tensor.random.type import RandomGeneratorType
 
-__all__ = ["ExpressionOp", "InterpretedOp", "KernelOp", "SolverOp", "version_of"]
+__all__ = [
+    "ExpressionOp",
+    "InterpretedOp",
+    "KernelOp",
+    "SolverOp",
+    "as_declared",
+    "python_call",
+    "register_rewrite",
+    "version_of",
+]
+
+
+def register_rewrite(name: str, rewriter, position: float) -> None:
+    """Let PyTensor rewrite the graphs that it compiles with Numba; once in a process.
+
+    Parameters
+    ----------
+    name : str
+    rewriter : GraphRewriter
+    position : float
+        Among PyTensor's own: elementwise operations are fused at 49.
+    """
+    from pytensor.compile.mode import optdb
+
+    name = f"bayesstruct_{name}"
+    if name not in optdb:
+        optdb.register(name, rewriter, "numba", position=position)
 
 
 def version_of(op_type: type) -> int | None:
@@ -122,6 +148,44 @@ class ExpressionOp(KernelOp):
         return [[v.type.dtype.startswith("float")] * len(node.outputs) for v in node.inputs]
 
 
+def as_declared(found, dtypes: tuple):
+    """Return arrays of these types, row by row, in which compiled code takes them to be; others as they are.
+
+    Parameters
+    ----------
+    found : array, or tuple of arrays and others
+    dtypes : tuple of str or None
+        None for what is no array.
+    """
+    if len(dtypes) == 1:
+        return np.asarray(found, dtype=dtypes[0], order="C") if dtypes[0] else found
+    return tuple(as_declared(v, (dtype,)) for v, dtype in zip(found, dtypes, strict=True))
+
+
+def python_call(compute, node):
+    """Return a function for Numba that calls Python.
+
+    Parameters
+    ----------
+    compute : callable
+        Of the inputs; it is stored on the disk with the compiled code, so that it should be one of a module.
+    node : Apply
+        Its outputs say what `compute` returns.
+    """
+    import numba
+
+    kinds = [_numba_type(v.type) for v in node.outputs]
+    result = kinds[0] if len(kinds) == 1 else numba.types.Tuple(kinds)
+    dtypes = tuple(getattr(v.type, "dtype", None) for v in node.outputs)
+
+    def call(*inputs):
+        with numba.objmode(out=result):
+            out = as_declared(compute(*inputs), dtypes)
+        return out
+
+    return call
+
+
 class InterpretedOp(SolverOp):
     """An Op whose compiled form calls back into Python.
 
@@ -146,15 +210,4 @@ class InterpretedOp(SolverOp):
 
     def numba_function(self, node):
         """Return the call back into Python."""
-        import numba
-
-        compute = self.compute
-        kinds = [_numba_type(v.type) for v in node.outputs]
-        result = kinds[0] if len(kinds) == 1 else numba.types.Tuple(kinds)
-
-        def call(*inputs):
-            with numba.objmode(out=result):
-                out = compute(*inputs)
-            return out
-
-        return call
+        return python_call(self.compute, node)

@@ -68,6 +68,8 @@ class ClusterCounts(KernelOp):
         labels, empty = pt.as_tensor_variable(labels), pt.as_tensor_variable(empty)
         if labels.type.ndim != 1 or empty.type.ndim != 1:
             raise TypeError("labels and zeros must be vectors")
+        if not labels.type.dtype.startswith(("int", "uint")):
+            raise TypeError(f"labels must be whole numbers, they are {labels.type.dtype}")
         counts = pt.tensor(dtype="float64", shape=empty.type.shape)
         return Apply(
             self, [labels, empty], [counts, pt.scalar(dtype="bool"), pt.scalar(dtype="int64")]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import cloudpickle
 import numpy as np
@@ -96,3 +97,106 @@ def test_machine_code_on_disk_runs_the_graph_of_its_own_process(tmp_path):
         for scale in ("1.0", "10.0")
     )
     assert second == 10.0 * first != 0.0
+
+
+def features():
+    return bs.IndianBuffet.dist(2.0, observations=4, max_features=20)
+
+
+def test_outputs_that_are_inputs_are_returned_as_they_are():
+    x = pt.vector("x")
+    function = pm.compile([x], [features(), x, x * 1.0, pt.constant(3.0)], random_seed=1)
+    assert PythonGraph in operations(function)
+    _, same, once, three = function(np.arange(2.0))
+    assert same.tolist() == once.tolist() == [0.0, 1.0] and three == 3.0
+
+
+@pytest.mark.chain
+def test_deterministics_of_given_draws():
+    with pm.Model():
+        s = pm.Normal("s", shape=2)
+        pm.Deterministic("scaled", s * 1.0)
+        pm.Deterministic("turned", pt.stack([s, 2.0 * s]).T)
+        bs.IndianBuffet("z", 1.0, observations=4, max_features=6)
+        prior = pm.sample_prior_predictive(3, random_seed=1)["prior"].to_dataset()
+        given = prior.drop_vars(["z", "scaled", "turned"])
+        names = ["z", "scaled", "turned"]
+        found = pm.sample_posterior_predictive(
+            given, var_names=names, random_seed=1, progressbar=False
+        )
+    drawn = found["posterior_predictive"]
+    assert np.array_equal(drawn["scaled"], prior["s"])
+    assert np.array_equal(drawn["turned"], np.stack([prior["s"], 2.0 * prior["s"]], axis=-1))
+
+
+def test_transposed_outputs_are_read_right():
+    x = pm.Normal.dist(shape=(2, 3))
+    function = pm.compile([], [features(), x, x.T, x.T], random_seed=1)
+    _, value, first, second = function()
+    assert np.array_equal(first, value.T) and np.array_equal(second, value.T)
+
+
+def test_copies_of_a_function_run_in_threads():
+    x = pt.vector("x")
+    function = pm.compile([x], [features(), x + 1.0, x * 2.0], random_seed=1)
+    wrong = []
+
+    def run(f, k):
+        for _ in range(200):
+            _, plus, twice = f(np.full(3, float(k)))
+            wrong.append(plus[0] != k + 1 or twice[0] != 2 * k)
+
+    pairs = ((function, 1), (function.copy(), 100))
+    threads = [threading.Thread(target=run, args=pair) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(wrong) == 400 and not any(wrong)
+
+
+STORED = """
+import sys
+from pathlib import Path
+
+import cloudpickle, numpy as np, pymc as pm, pytensor, pytensor.tensor as pt
+import bayesstruct as bs
+
+x = pt.vector("x")
+z = bs.IndianBuffet.dist(1.0, observations=4, max_features=6)
+secret = np.frombuffer(b"SECRETS!" * 2000)
+"""
+WRITE = (
+    STORED
+    + """
+f = pm.compile([x], [z, x + 1.0, pt.constant(secret) * x[0]], random_seed=1)
+assert f(np.ones(3))[1][0] == 2.0
+Path(sys.argv[1]).write_bytes(cloudpickle.dumps(f))
+stored = Path(pytensor.config.base_compiledir, "numba").glob("*.nbc")
+print(any(b"SECRETS!" in file.read_bytes() for file in stored))
+"""
+)
+READ = (
+    STORED
+    + """
+g = pm.compile([x], [z, x + 1000.0, pt.constant(secret) * x[0]], random_seed=1)
+f = cloudpickle.loads(Path(sys.argv[1]).read_bytes())
+print(f(np.ones(3))[1][0], g(np.ones(3))[1][0])
+"""
+)
+
+
+@pytest.mark.chain
+def test_graphs_are_not_stored_with_machine_code_and_travel_with_their_function(tmp_path):
+    flags = {"PYTENSOR_FLAGS": f"base_compiledir={tmp_path / 'compiled'}"}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "function")],
+            env=os.environ | flags,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for program in (WRITE, READ)
+    ]
+    assert said == [["False"], ["2.0", "1001.0"]]

@@ -37,3 +37,8 @@ def test_every_row_of_a_batch():
     )
     assert counts.tolist() == [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0]]
     assert ordered.tolist() == [True, False] and used.tolist() == [2, 2]
+
+
+def test_labels_that_are_no_whole_numbers_are_refused():
+    with pytest.raises(TypeError, match="whole numbers"):
+        clusters_of(pt.dvector("x"), 3)

@@ -12,9 +12,11 @@ import uuid
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import llvmlite
 import numba
+import numpy as np
 
 from numba.misc.appdirs import AppDirs
 
@@ -26,12 +28,20 @@ _DAY = 86_400.0
 
 
 def versions_folder() -> Path | None:
-    """Return the folder for these versions of Numba, LLVM and Python; None if the user has no home."""
+    """Return the folder for these versions of Numba, LLVM, NumPy and Python; None if the user has no home."""
     root = Path(AppDirs("bayesstruct", appauthor=False).user_cache_dir)
     if not root.is_absolute():
         return None
     python = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
-    return root / "numba" / f"{numba.__version__}-{llvmlite.__version__}-{python}"
+    versions = f"{numba.__version__}-{llvmlite.__version__}-{np.__version__}-{python}"
+    return root / "numba" / f"{versions}{_settings()}"
+
+
+def _settings() -> str:
+    """Name of the settings of Numba that change the code and are not in its own key."""
+    settings: Any = numba.config
+    level = str(settings.OPT)
+    return f"-O{level}" * (level != "3") + "-checked" * bool(settings.BOUNDSCHECK)
 
 
 def entry(module: str, digest: bytes) -> Path | None:

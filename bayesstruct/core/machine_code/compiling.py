@@ -5,60 +5,115 @@ load the machine code from the disk.
 """
 
 import logging
-import os
 import tempfile
 import time
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
-__all__ = ["only_here"]
+import numba
+
+from bayesstruct.core.machine_code.cache_folders import versions_folder
+
+__all__ = ["only_here", "say_compiling"]
 
 #: A child of the logger of PyMC, so that the message appears where those of ``pm.sample`` do.
 _LOG = logging.getLogger("pymc.bayesstruct")
 _TOLD: set[str] = set()
-_LONGEST_WAIT = 120.0  # seconds; then a process compiles for itself
+_LONGEST_WAIT = 120.0  # seconds; then a process compiles for itself, and does not wait again
+_TITLES = {
+    "features": "latent features",
+    "fields": "Markov random fields",
+    "graphs": "graphs",
+    "mixtures": "mixtures",
+    "neighbourhoods": "neighbourhoods",
+    "networks": "Bayesian networks",
+    "precision": "Gaussian graphs",
+    "series": "time series",
+    "sparse": "sparse regressions",
+}
 
 
-@contextmanager
-def only_here(family: str) -> Iterator[None]:
-    """Hold the lock of compilations of this user, and log once that a family of functions is compiled.
+class _Patience:
+    """Whether this process still waits for others."""
+
+    left = True
+
+
+def say_compiling(module: str) -> None:
+    """Log once that the functions of a family are compiled.
 
     Parameters
     ----------
-    family : str
-        Part of the package.
+    module : str
+        That of a function.
     """
-    with _lock():
-        if family not in _TOLD:
-            _TOLD.add(family)
-            _LOG.info(
-                "Compiling functions of %s, once on this machine (some seconds).",
-                family,
-            )
-        yield
+    _say(module, "Compiling functions of {}, once on this machine (up to 20 seconds).")
+
+
+def _say(module: str, message: str) -> None:
+    family = _TITLES.get(".".join(module.split(".")[1:2]), "")
+    text = message.format(family)
+    if family and text not in _TOLD:
+        _TOLD.add(text)
+        _LOG.info(text)
 
 
 @contextmanager
-def _lock() -> Iterator[None]:
-    """Hold a lock that the system releases when the process ends; without one where there is none."""
-    try:
-        import fcntl
+def only_here(module: str) -> Iterator[None]:
+    """Hold the lock of compilations of this user; without one where there is none.
 
-        user = getattr(os, "getuid", lambda: 0)()
-        file = (Path(tempfile.gettempdir()) / f"bayesstruct-{user}.lock").open("a")
-    except (ImportError, OSError):
+    Parameters
+    ----------
+    module : str
+        That of the function to be compiled.
+    """
+    file = _open()
+    if file is None:
         yield
         return
+    import fcntl
+
     with file:
-        until = time.monotonic() + _LONGEST_WAIT
-        while time.monotonic() < until:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(0.05)
-            except OSError:  # a file system without locks
-                break
-        yield
+        try:
+            _wait(file, module)
+            yield
+        finally:
+            # A child that was forked meanwhile holds the file open.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _open() -> IO[str] | None:
+    """Open the file that is locked: beside the machine code, which all who share it see."""
+    settings: Any = numba.config
+    folder = Path(settings.CACHE_DIR) if settings.CACHE_DIR else versions_folder()
+    try:
+        import fcntl  # noqa: F401 (not on Windows)
+
+        folder = folder or Path(tempfile.gettempdir())
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / "bayesstruct.lock").open("a")
+    except (ImportError, OSError):
+        return None
+
+
+def _wait(file: IO[str], module: str) -> None:
+    """Take the lock, or give up after a while."""
+    import fcntl
+
+    until = time.monotonic() + _LONGEST_WAIT * _Patience.left
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                _Patience.left = False
+                return
+            _say(module, "Another process compiles functions of {}: waiting for it.")
+            time.sleep(0.05)
+        except OSError:  # a file system without locks
+            return

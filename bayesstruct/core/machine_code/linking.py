@@ -23,7 +23,7 @@ from numba.core import caching, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from bayesstruct.core.machine_code.compiling import only_here
+from bayesstruct.core.machine_code.compiling import only_here, say_compiling
 
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
 
@@ -54,13 +54,16 @@ class LinkedDispatcher(CPUDispatcher):
         else:
             _STATE.compiles = True
             try:
-                with global_compiler_lock, only_here(_family(self.py_func)):
+                with global_compiler_lock, only_here(self.py_func.__module__):
+                    if not self._is_stored(sig):  # another process may have stored it just now
+                        say_compiling(self.py_func.__module__)
                     entry = super().compile(sig)
             finally:
                 _STATE.compiles = False
         result = self.overloads.get(args)
         if result is not None and self._is_found():
-            self._link(result, args)
+            with global_compiler_lock:
+                self._link(result, args)
         return entry
 
     def _is_stored(self, sig) -> bool:
@@ -96,11 +99,6 @@ class LinkedDispatcher(CPUDispatcher):
         described.mangled_name = symbol
         self.targetctx.remove_user_function(result.entry_point)
         self.targetctx.insert_user_function(result.entry_point, described)
-
-
-def _family(function) -> str:
-    """Package that a function belongs to."""
-    return ".".join(function.__module__.split(".")[:2])
 
 
 def _symbol(function, signature) -> str:
@@ -141,9 +139,12 @@ def _provide(needed, code):
         If a function is not what it was. Numba then compiles anew, as if the file were not there.
     """
     for symbol, (module, name, args) in needed.items():
-        function = getattr(importlib.import_module(module), name, None)
-        if isinstance(function, LinkedDispatcher):
-            function.compile(args)
+        try:
+            function = getattr(importlib.import_module(module), name, None)
+            if isinstance(function, LinkedDispatcher):
+                function.compile(args)
+        except Exception as error:  # a module is gone, or a function has other arguments
+            raise OSError(f"{module}.{name} cannot be loaded") from error
         if symbol not in _SYMBOLS:
             raise OSError(f"{module}.{name} has changed")
     return code
@@ -166,6 +167,8 @@ def _install() -> None:
     """Store with the machine code of any function which of ours it needs."""
     results: Any = caching.CompileResultCacheImpl
     libraries: Any = caching.CodeLibraryCacheImpl
+    if results.reduce.__module__ == __name__:
+        return  # this module was loaded again
     results.reduce = _remember_needs(results.reduce, lambda data: data.library)
     libraries.reduce = _remember_needs(libraries.reduce, lambda data: data)
 

@@ -14,6 +14,8 @@ __all__ = ["fill_lower", "pack_cholesky", "unpack_cholesky"]
 @kernel
 def fill_lower(packed: np.ndarray, p: int) -> np.ndarray:
     """Lower triangular (p, p) matrix from its rows, one after the other, the diagonal as logarithms."""
+    if packed.shape[0] != p * (p + 1) // 2:
+        raise ValueError("the vector of a precision matrix has another length than p (p + 1) / 2")
     lower = np.zeros((p, p))
     at = 0
     for i in range(p):

@@ -1,6 +1,9 @@
 """One process compiles at a time."""
 
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -12,7 +15,8 @@ from bayesstruct.core.machine_code import compiling
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
     """A lock that no other process holds."""
-    monkeypatch.setattr(compiling.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(compiling.numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiling._Patience, "left", True)
 
 
 def test_a_second_one_waits_for_the_first():
@@ -20,7 +24,7 @@ def test_a_second_one_waits_for_the_first():
     spans = []
 
     def hold():
-        with compiling.only_here("family"):
+        with compiling.only_here("bayesstruct.fields.kernels"):
             began = time.monotonic()
             time.sleep(0.2)
             spans.append((began, time.monotonic()))
@@ -34,20 +38,56 @@ def test_a_second_one_waits_for_the_first():
     assert second[0] >= first[1]
 
 
-def test_nobody_waits_forever(monkeypatch):
-    monkeypatch.setattr(compiling, "_LONGEST_WAIT", 0.1)
-    began = time.monotonic()
-    with compiling.only_here("family"), compiling.only_here("family"):
-        waited = time.monotonic() - began
-    assert waited >= 0.1  # the second one did wait, and went on
+def test_nobody_waits_forever_and_not_twice(monkeypatch):
+    monkeypatch.setattr(compiling, "_LONGEST_WAIT", 0.3)
+    module = "bayesstruct.fields.kernels"
+    with compiling.only_here(module):
+        for least, most in ((0.3, 5.0), (0.0, 0.2)):
+            began = time.monotonic()
+            with compiling.only_here(module):
+                waited = time.monotonic() - began
+            assert least <= waited < most
 
 
-def test_a_family_is_named_once(monkeypatch, caplog):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_that_was_forked_meanwhile_does_not_keep_the_lock(tmp_path):
+    program = """
+import os, signal, time
+from bayesstruct.core.machine_code.compiling import only_here
+with only_here("bayesstruct.fields.kernels"):
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+began = time.monotonic()
+with only_here("bayesstruct.fields.kernels"):
+    print(time.monotonic() - began)
+os.kill(child, signal.SIGKILL)
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert float(done.stdout) < 5.0
+
+
+def test_a_family_is_named_once_and_so_is_the_wait_for_others(monkeypatch, caplog):
     monkeypatch.setattr(compiling, "_TOLD", set())
+    monkeypatch.setattr(compiling, "_LONGEST_WAIT", 0.1)
     with caplog.at_level(logging.INFO, "pymc.bayesstruct"):
         for _ in range(2):
-            with compiling.only_here("bayesstruct.fields"):
+            compiling.say_compiling("bayesstruct.fields.kernels.exact")
+        compiling.say_compiling("bayesstruct.core.arrays")  # of all families
+        with compiling.only_here("bayesstruct.series.kernels"):
+            assert len(caplog.records) == 1  # nothing was waited for
+            with compiling.only_here("bayesstruct.series.kernels"):
                 pass
-    assert [r.getMessage().split(",")[0] for r in caplog.records] == [
-        "Compiling functions of bayesstruct.fields"
+    assert [record.getMessage() for record in caplog.records] == [
+        "Compiling functions of Markov random fields, once on this machine (up to 20 seconds).",
+        "Another process compiles functions of time series: waiting for it.",
     ]

@@ -38,3 +38,12 @@ def test_batches_and_unknown_sizes_are_left_to_pymc(rng):
     batch = pytensor.function([x], PackedCholesky(3).backward(x))(values)
     one = pytensor.function([x, n], PackedCholesky(n).backward(x[0]))(values, 3)
     assert batch.shape == (3, 3, 3) and np.allclose(batch[0], one)
+
+
+@pytest.mark.parametrize("mode", ["NUMBA", "FAST_COMPILE"])
+@pytest.mark.parametrize("length", [5, 7, 20])
+def test_a_vector_of_another_length_is_refused(mode, length):
+    x = pt.vector("x")
+    function = pytensor.function([x], PackedCholesky(3).backward(x), mode=mode)
+    with pytest.raises(ValueError, match="length"):
+        function(np.zeros(length))
