@@ -215,6 +215,9 @@ def learn(
         "log": log,
         "encoding": encoding,
     }
+    if table is None and resume is None and encoding != "utf-8":
+        _complain("--encoding is that of a table: give its file too")
+        raise typer.Exit(BAD_INPUT)
     problem = _wrong_options(options) if resume is None else _surplus_options(context)
     if problem:
         _complain(problem)

@@ -266,6 +266,10 @@ def test_compile_knows_its_models():
     assert_one_line(command("compile", "isnig"), "unknown model", "'ising'", "There are: gaussian")
 
 
+def test_an_encoding_without_a_table_is_refused():
+    assert_one_line(command("learn", "--encoding", "latin-1"), "--encoding", "give its file")
+
+
 def test_version():
     assert command("--version").stdout == f"bayesstruct {bs.__version__}\n"
 

@@ -12,9 +12,12 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from pytensor.graph.basic import Apply
+
 import bayesstruct as bs
 
 from bayesstruct.core.interpreted import PythonGraph, RowDensities, row_densities
+from bayesstruct.core.ops import InterpretedOp
 
 pytestmark = pytest.mark.compiled
 
@@ -200,3 +203,24 @@ def test_graphs_are_not_stored_with_machine_code_and_travel_with_their_function(
         for program in (WRITE, READ)
     ]
     assert said == [["False"], ["2.0", "1001.0"]]
+
+
+class Turned(InterpretedOp):
+    """The transposed matrix, which Python gives as a view."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        self.register()
+        return Apply(self, [x], [pt.matrix(), pt.vector()])
+
+    def compute(self, x):
+        return x.T, x[::-1, 0]
+
+
+def test_compiled_code_reads_views_of_python_right():
+    x = pt.matrix("x")
+    turned, column = Turned()(x)
+    value = np.arange(6.0).reshape(2, 3)
+    found = pytensor.function([x], [turned + 0.5, column + 0.5], mode="NUMBA")(value)
+    assert np.array_equal(found[0], value.T + 0.5) and found[1].tolist() == [3.5, 0.5]

@@ -275,6 +275,28 @@ def test_without_a_cache_folder_the_code_is_beside_its_source(two, tmp_path):
     assert [*one.glob("core/__pycache__/caller.value-*.nbc")] != []
 
 
+#: As where the image of a cluster cannot be written to; root may write everywhere.
+READ_ONLY = """
+import os, tempfile
+
+def refuse(*args, **kwargs):
+    raise PermissionError(13, "read-only")
+
+os.access = lambda path, mode, **kwargs: mode != os.W_OK
+os.makedirs = os.replace = tempfile.TemporaryFile = refuse
+"""
+
+
+@pytest.mark.chain
+def test_code_in_a_folder_that_cannot_be_written_to_is_used(two):
+    one, _, run = two
+    write_functions(one)
+    assert run(one, REPORT) == "11 0 1"
+    assert run(one, READ_ONLY + REPORT) == "11 1 0"
+    write_functions(one, deepest=2)  # for which there is no folder
+    assert run(one, READ_ONLY + REPORT).split()[0] == "21"
+
+
 @pytest.mark.chain
 def test_code_that_is_not_used_is_removed_when_new_code_is_stored(two):
     one, _, run = two
