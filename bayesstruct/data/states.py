@@ -12,6 +12,7 @@ import numpy as np
 from bayesstruct.data.checks import equal_states, max_columns, shape_problems
 from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns, reads_as_number
+from bayesstruct.data.matrices import matrix_problems
 from bayesstruct.data.table import NamedColumns
 
 __all__ = ["MAX_LEVELS", "StateTable"]
@@ -100,6 +101,7 @@ class StateTable(NamedColumns):
         read = [_states(column) for column in columns]
         raise_problems(_sentences(names, read))
         codes = np.column_stack([column.codes for column in read])
+        raise_problems(_matrix(data, names, read))
         problems, remarks = _table_problems(names, codes)
         raise_problems(problems)
         for remark in [*remarks, *_odd_labels(names, read)]:
@@ -217,7 +219,7 @@ def _odd_labels(names, columns) -> list[str]:
 
 _NO_STATE = (
     "values that often stand for missing ones are read as states in {shown}; if they mean missing, "
-    "replace them first, in pandas with data.replace([...], numpy.nan)"
+    "name them: missing_codes=[...]"
 )
 _ONE_STATE = (
     "states that differ only in blanks or capitals are read as different states in {shown}; if they are the "
@@ -247,6 +249,14 @@ def _twins(levels) -> list:
     """Labels that differ from an earlier one only in blanks and capitals."""
     plain = [level.strip().lower() if isinstance(level, str) else level for level in levels]
     return [level for k, level in enumerate(levels) if plain[k] in plain[:k]]
+
+
+def _matrix(data, names, columns) -> list[str]:
+    """Refuse a symmetric matrix of whole numbers over pairs of the columns."""
+    if not all(all(isinstance(level, int) for level in column.levels) for column in columns):
+        return []
+    values = [np.array([*column.levels, np.nan], float)[column.codes] for column in columns]
+    return matrix_problems(data, names, np.column_stack(values))
 
 
 class _Problem(NamedTuple):
