@@ -13,7 +13,7 @@ from bayesstruct.data.intake import read_columns
 from bayesstruct.data.matrices import completed, row_labels, without_labels
 from bayesstruct.data.table import NamedColumns
 
-__all__ = ["CovarianceTable", "given_rows_or_covariance"]
+__all__ = ["CovarianceTable", "given_rows_or_covariance", "refuse_options_of_rows"]
 
 _ROUNDING = 1e-6  # negative eigenvalues of a correlation matrix that rounding may have made
 
@@ -31,6 +31,18 @@ def given_rows_or_covariance(data: Any, cov: Any, n: Any) -> bool:
     if cov is None and n is not None:
         raise TypeError("`n`, the number of rows, goes with `cov`; a table of rows has its own")
     return cov is None
+
+
+def refuse_options_of_rows(**options: Any) -> None:
+    """Raise for an option, not None, that needs rows and not only their covariance matrix.
+
+    Raises
+    ------
+    TypeError
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise TypeError(f"`{name}` needs the rows of the table, and only `cov` was given")
 
 
 @dataclass(frozen=True, eq=False)

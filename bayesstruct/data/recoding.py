@@ -151,7 +151,7 @@ def _same(value, code, number) -> bool:
 
 
 def _number(value) -> float | None:
-    """A value as number, or None."""
+    """Return a value as number, or None."""
     if isinstance(value, str):
         return float(value.replace(",", ".")) if reads_as_number(value) else None
     return float(value) if is_number(value) else None
@@ -178,7 +178,7 @@ def _as_array(column):
 
 
 def _frame_without(data, find):
-    """A frame of polars or of another library that narwhals knows."""
+    """Mask a frame of polars or of another library that narwhals knows."""
     import narwhals as nw
 
     frame = nw.from_native(data, eager_only=True)
@@ -192,7 +192,7 @@ def _frame_without(data, find):
 
 
 def _enum_without(name, column, find):
-    """A column of an Enum, without the states that are codes."""
+    """Remove the states that are codes from the type of a column."""
     import narwhals as nw
 
     if not isinstance(column.dtype, nw.Enum):
@@ -203,10 +203,13 @@ def _enum_without(name, column, find):
 
 
 def _array_without(data, find):
-    """An array, or a list of rows as an array of objects."""
+    """Mask an array, or a list of rows."""
     rows = data
     if isinstance(data, list | tuple):
-        if len({len(row) if hasattr(row, "__len__") else -1 for row in data}) > 1 or _width(data) == 0:
+        if (
+            len({len(row) if hasattr(row, "__len__") else -1 for row in data}) > 1
+            or _width(data) == 0
+        ):
             return data  # refused by whoever reads it
         rows = np.empty((len(data), _width(data)), object)
         rows[:] = [list(row) for row in data]
@@ -281,7 +284,7 @@ def _rows_at(table, places, n):
 
 
 def _counted_by(data, name):
-    """The other columns of a frame, and the column that counts its rows."""
+    """Return the other columns of a frame, and the column that counts its rows."""
     if not hasattr(data, "columns"):
         raise TableError(
             f"`row_counts` names the column {name!r}, and the table has no names: give one count for each row"
@@ -307,7 +310,9 @@ def _checked_counts(row_counts, n) -> np.ndarray:
         raise TableError(
             f"`row_counts` has shape {times.shape}: give one count for each of the {count(n, 'row')}"
         )
-    if wrong := np.flatnonzero(~((times >= 0) & (times == np.floor(times)) & (times < _MOST_ROWS))).tolist():
+    if wrong := np.flatnonzero(
+        ~((times >= 0) & (times == np.floor(times)) & (times < _MOST_ROWS))
+    ).tolist():
         raise TableError(
             f"`row_counts` of row {wrong[0]} (counting from 0) is {np.asarray(row_counts)[wrong[0]]!s}: counts "
             "are whole numbers from 0 up; shares have to be multiplied by the number of rows"

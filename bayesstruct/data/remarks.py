@@ -39,7 +39,9 @@ def column_remarks(names: list[str], values: np.ndarray, discrete: str) -> list[
     return [remark for remarks in found for remark in remarks]
 
 
-def missing_code_remarks(names: list[str], codes: list[list[float]]) -> list[str]:
+def missing_code_remarks(
+    names: list[str], codes: list[list[float]], remedy: str = "name them: missing_codes=[{codes}]"
+) -> list[str]:
     """List columns with values that often stand for missing ones; `codes` as by :func:`odd_codes`."""
     odd = [(name, own) for name, own in zip(names, codes, strict=True) if own]
     if not odd:
@@ -49,7 +51,7 @@ def missing_code_remarks(names: list[str], codes: list[list[float]]) -> list[str
     every = sorted({v for _, own in odd for v in own})
     return [
         f"values that often stand for missing ones are read as measurements in {shown}{more}; if they mean "
-        f"missing, name them: missing_codes=[{', '.join(f'{v:.15g}' for v in every)}]"
+        f"missing, {remedy.format(codes=', '.join(f'{v:.15g}' for v in every))}"
     ]
 
 

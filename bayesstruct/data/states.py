@@ -297,13 +297,6 @@ def _columns(data):
     import pandas as pd
 
     if not (hasattr(data, "collect_schema") or hasattr(data, "columns")):
-        if (
-            isinstance(data, list | tuple)
-            and len({len(r) for r in data if hasattr(r, "__len__")}) > 1
-        ):
-            raise TableError(
-                "The rows of the list have different lengths: give each the same number."
-            )
         names = read_columns(data, max_columns()).names  # raises for anything that is not a table
         values = getattr(data, "values", data)
         if np.ma.isMaskedArray(values):

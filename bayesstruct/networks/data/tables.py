@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import is_missing
 from bayesstruct.data.checks import dependent_columns
 from bayesstruct.data.errors import TableError, column_list, count, listing, warn
 from bayesstruct.data.names import label_text
@@ -242,12 +243,17 @@ def _intervention_mask(interventions, table):
 def _true_or_false(values, column=None):
     """Array of bool from one of bool, or of 0 and 1."""
     array = np.asarray(values)
-    if array.dtype != bool and not all(value in (0, 1) for value in array.ravel().tolist()):
+    if array.dtype != bool and not all(_is_truth(value) for value in array.ravel().tolist()):
         where = "" if column is None else f" of {column!r}"
         raise ValueError(
             f"`interventions`{where} must be true or false in each row; missing values and text are neither"
         )
     return array.astype(bool)
+
+
+def _is_truth(value):
+    """Whether a value is true, false, 0 or 1; pandas' missing value cannot be compared."""
+    return not is_missing(value) and not isinstance(value, str) and value in (0, 1)
 
 
 def _check_rows(data, interventions):

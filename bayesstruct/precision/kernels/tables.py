@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["TableRows"]
+__all__ = ["TableRows", "TableScatter"]
 
 
 class TableRows:
@@ -73,3 +73,30 @@ class TableRows:
             rows = self.complete - mean[~self.gaps]
             complete = rows.T @ rows
         return complete + part.T @ part
+
+
+class TableScatter:
+    """Rows of which only the covariance matrix is known, their means being zero on the standardised scale.
+
+    It has the methods of `TableRows` for complete rows with one mean.
+
+    Parameters
+    ----------
+    covariance : (p, p) ndarray
+        In the units of the table, with divisor n - 1.
+    scale : (p,) ndarray
+        Standard deviations by which columns were standardised.
+    n : int
+    """
+
+    def __init__(self, covariance: np.ndarray, scale: np.ndarray, n: int):
+        self.n = n
+        self.cross = (n - 1) * covariance / np.outer(scale, scale)
+
+    def sum(self) -> np.ndarray:
+        """Sum of all rows, (p,)."""
+        return np.zeros(len(self.cross))
+
+    def scatter(self, mean: np.ndarray) -> np.ndarray:
+        """Sum over rows of the outer products of their residuals, (p, p)."""
+        return self.cross + self.n * np.outer(mean, mean)
