@@ -81,6 +81,7 @@ def bayesian_network(
     interventions: "pd.DataFrame | ArrayLike | None" = None,
     equivalent_sample_size: float | None = None,
     pseudo_count: float | None = None,
+    states: Any = None,
     missing_codes: Any = None,
     row_counts: Any = None,
 ) -> pm.Model:
@@ -139,6 +140,9 @@ def bayesian_network(
         d + 1 more degrees of freedom for the covariance matrix) and of all tables for ``"bdeu"``.
     pseudo_count : float, optional
         Prior weight of each cell of a table under ``"bde"``: 1 by default, the K2 score.
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
     row_counts : (n,) array_like of int or str, optional
@@ -231,10 +235,11 @@ def bayesian_network(
             interventions,
             incomplete=score in ("bge", "bdeu"),
             max_parents=most_parents(max_parents),
+            states=states,
         )
         table, was_set, observe = checked.table, checked.was_set, _SCORES[checked.score]
     else:
-        options = {"missing_codes": missing_codes, "row_counts": row_counts}
+        options = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
         refuse_options_of_rows(interventions=interventions, **options)
         if score != "bge":
             raise ValueError(f"`cov` goes with score='bge', not with {score!r}, which needs rows")

@@ -35,6 +35,7 @@ def hidden_causes(
     concentration: float = 1.0,
     discount: float = 0.0,
     max_features: int | None = None,
+    states: Any = None,
     missing_codes: Any = None,
     row_counts: Any = None,
 ) -> pm.Model:
@@ -64,6 +65,9 @@ def hidden_causes(
     max_features : int, optional
         Maximum number of causes. The prior is not truncated: a chain that needs more stops with an error. By
         default a draw from the prior has more with probability 1e-5.
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
     row_counts : (n,) array_like of int or str, optional
@@ -104,7 +108,7 @@ def hidden_causes(
         bs.feature_membership(idata)
     """
     [data] = repeated_rows(row_counts, data)
-    table = StateTable.read(without_codes(data, missing_codes)).check_binary(_REMEDY)
+    table = StateTable.read(without_codes(data, missing_codes), states).check_binary(_REMEDY)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
     alpha = optional_number("alpha", alpha, above=0)
     chances = {name: optional_probability(name, value) for name, value in chances.items()}

@@ -50,6 +50,7 @@ def ising_neighbourhoods(
     rate: float | None = None,
     negligible: float | None = None,
     intercept_scale: float = 2.5,
+    states: Any = None,
     missing_codes: Any = None,
     row_counts: Any = None,
 ) -> pm.Model:
@@ -94,6 +95,9 @@ def ising_neighbourhoods(
     intercept_scale : float, default 2.5
         Standard deviation of the intercepts, the log odds of a 1 when all other columns are at
         their means (Gelman et al. 2008 centre binary predictors too).
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
     row_counts : (n,) array_like of int or str, optional
@@ -152,7 +156,7 @@ def ising_neighbourhoods(
     )
     intercept_scale = number("intercept_scale", intercept_scale, above=0)
     [data] = repeated_rows(row_counts, data)
-    table = _two_valued(without_codes(data, missing_codes))
+    table = _two_valued(without_codes(data, missing_codes), states)
     refuse_missing(table, "ising")
     x = table.standardized
     centred = x - x.mean(axis=0)
@@ -166,15 +170,16 @@ def ising_neighbourhoods(
     return model
 
 
-def _two_valued(data):
+def _two_valued(data, declared):
     """Check a table of two values in each column; text and categories become 0 and 1."""
     import pandas as pd
 
     intake = read_columns(data, max_columns())
     words = [j for kind in ("text", "category") for j, _ in intake.refused.get(kind, [])]
-    if not words:
+    if not words and declared is None:
         return Table.binary(data)
-    states = StateTable.read(data).check_binary(_REMEDY)
+    states = StateTable.read(data, declared).check_binary(_REMEDY)
     values = intake.values.copy()
+    words = words if declared is None else slice(None)
     values[:, words] = np.where(states.missing, np.nan, states.codes)[:, words]
     return Table.binary(pd.DataFrame(values, columns=intake.names))

@@ -56,6 +56,7 @@ def network_table(
     *,
     incomplete: bool = False,
     max_parents: float | None = None,
+    states: "dict | list | None" = None,
 ) -> NetworkTable:
     """Check a table, and which of its values were set from outside.
 
@@ -71,6 +72,8 @@ def network_table(
     max_parents : float, optional
         Maximum number of parents of a column; under ``"gaussian"`` columns that so many determine
         exactly are then refused.
+    states : list or dict of lists, optional
+        Declared states, see :meth:`bayesstruct.data.StateTable.read`.
 
     Returns
     -------
@@ -92,7 +95,17 @@ def network_table(
     unsure = score == "bic"
     if unsure:
         score = "gaussian" if _holds_numbers(data) else "multinomial"
-    table = _read(data, score, quiet=score == "gaussian" and max_parents is not None)
+    if states is not None and score in CONTINUOUS_SCORES:
+        raise ValueError(
+            f"`states` declares states, and the score {score!r} is for columns of numbers; use 'bdeu'"
+        )
+    quiet = score == "gaussian" and max_parents is not None
+    table = _read(data, score, states, quiet=quiet)
+    if score in ("multinomial", "logistic"):
+        table.refuse_unseen(
+            f"under the score {score!r} states that never occur have probability 0; use the score 'bdeu', under "
+            "which they have a prior, or leave these states out"
+        )
     if unsure:
         _refuse_ambiguous(table)
     if table.missing.any() and not incomplete:
@@ -153,10 +166,10 @@ def _refuse_missing(table, was_set):
     )
 
 
-def _read(data, score, *, quiet):
+def _read(data, score, states, *, quiet):
     """Read a table; if `quiet`, without the remark on linear relations, which is about priors."""
     if score not in CONTINUOUS_SCORES:
-        table = StateTable.read(data)
+        table = StateTable.read(data, states)
         _warn_about_targets(table)
         return table
     with warnings.catch_warnings():

@@ -100,6 +100,8 @@ def mmpc_candidates(
             f"`max_conditioning` must be a whole number, at least 0, it is {max_conditioning!r}"
         )
     table = network_table(data, "bge" if test == "fisher_z" else "bdeu").table
+    if test != "fisher_z":
+        table.refuse_unseen("tests count the states that occur; leave out those that do not")
     kind = _FisherZ(table) if test == "fisher_z" else _GSquare(table)
     tests = _Tests(kind, math.log(alpha), max_conditioning)
     lists = [_parents_and_children(tests, target, table.p) for target in range(table.p)]
