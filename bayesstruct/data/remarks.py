@@ -6,9 +6,11 @@ from bayesstruct.data.errors import column_list, listing
 
 __all__ = ["column_remarks", "missing_code_remarks", "odd_codes"]
 
-#: Numbers that stand for a missing value more often than for a measurement, whatever their sign.
-_CODES = {7, 8, 9, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 7777, 8888, 9997, 9998, 9999, 99999}
-_CODES |= {999999, -1, -32768, 32767, -2147483648, 2147483647}
+#: Whole numbers that stand for a missing value more often than for a measurement.
+_NINES = [7, 8, 9, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 7777, 8888, 9997, 9998, 9999]
+_NINES += [99999, 999999]
+_INTEGERS = [-32768, 32767, -2147483648, 2147483647]  # ends of types
+_CODES = [-1, *_NINES, *(-code for code in _NINES), *_INTEGERS]
 #: Shares of the range of the other values by which a single code, and one that is repeated, is apart from them.
 _APART, _APART_REPEATED = 0.5, 0.1
 #: Most different whole numbers of a column of answers or small counts; rows for each of them.
@@ -75,7 +77,7 @@ def odd_codes(column: np.ndarray) -> list[float]:
     """
     seen, times = np.unique(column[np.isfinite(column)], return_counts=True)
     whole = seen == np.floor(seen)
-    suspect = whole & (np.isin(abs(seen), [*map(abs, _CODES)]) | (seen == 0) & (times > 1))
+    suspect = whole & (np.isin(seen, _CODES) | (seen == 0) & (times > 1))
     # From the ends inwards: a code in the midst of the others is one of them.
     low, high = 0, len(seen)
     while low < high and suspect[low]:
