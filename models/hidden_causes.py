@@ -108,7 +108,7 @@ def hidden_causes(
         bs.feature_membership(idata)
     """
     [data] = repeated_rows(row_counts, data)
-    table = StateTable.read(without_codes(data, missing_codes), states).check_binary(_REMEDY)
+    table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
     alpha = optional_number("alpha", alpha, above=0)
     chances = {name: optional_probability(name, value) for name, value in chances.items()}

@@ -211,7 +211,7 @@ def ising(
     if coding not in _CODINGS:
         raise ValueError(nearest("coding", coding, tuple(_CODINGS)))
     [data] = repeated_rows(row_counts, data)
-    table = StateTable.read(without_codes(data, missing_codes), states).check_binary(_REMEDY)
+    table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
     table.warn_about_opposite_orders()
     potentials = field_potentials(table, _CODINGS[coding], graph=graph)
     check_likelihood(likelihood, potentials, absent=prior == "spike_slab")

@@ -178,7 +178,7 @@ def _two_valued(data, declared):
     words = [j for kind in ("text", "category") for j, _ in intake.refused.get(kind, [])]
     if not words and declared is None:
         return Table.binary(data)
-    states = StateTable.read(data, declared).check_binary(_REMEDY)
+    states = StateTable.read(data, states=declared).check_binary(_REMEDY)
     values = intake.values.copy()
     words = words if declared is None else slice(None)
     values[:, words] = np.where(states.missing, np.nan, states.codes)[:, words]

@@ -112,7 +112,7 @@ def latent_features(
     Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review.
     *JMLR* 12, 1185-1224, section 5.
     """
-    table = Table.continuous(without_codes(data, missing_codes))
+    table = Table.continuous(without_codes(data, missing_codes), normal=False)
     for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
         _check_positive(name, value)
     choice("sampler", sampler, SAMPLERS)

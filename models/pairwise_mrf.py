@@ -193,7 +193,7 @@ def pairwise_mrf(
     if potentials not in _KINDS:
         raise ValueError(nearest("potentials", potentials, _KINDS))
     [data] = repeated_rows(row_counts, data)
-    table = StateTable.read(without_codes(data, missing_codes), states)
+    table = StateTable.read(without_codes(data, missing_codes), states=states)
     if reference != 0 and potentials != "blume_capel":
         raise ValueError(
             '`reference` applies to potentials="blume_capel" only: leave it out, or choose these potentials'

@@ -146,11 +146,13 @@ def levels_problems(intake: Intake) -> list[str]:
     ]
 
 
-def remarks(names: list[str], values: np.ndarray, discrete: str = DISCRETE) -> list[str]:
+def remarks(
+    names: list[str], values: np.ndarray, discrete: str = DISCRETE, *, normal: bool = True
+) -> list[str]:
     """List properties of a valid table that may not be intended."""
     return [
         *_missing(names, values),
-        *column_remarks(names, values, discrete),
+        *column_remarks(names, values, discrete, normal=normal),
         *_collinear(names, values),
     ]
 

@@ -19,7 +19,9 @@ _FEW, _ROWS_EACH = 11, 5
 _SKEW = 2.0
 
 
-def column_remarks(names: list[str], values: np.ndarray, discrete: str) -> list[str]:
+def column_remarks(
+    names: list[str], values: np.ndarray, discrete: str, *, normal: bool
+) -> list[str]:
     """List columns that a model for continuous columns takes for something that they may not be.
 
     Parameters
@@ -29,6 +31,8 @@ def column_remarks(names: list[str], values: np.ndarray, discrete: str) -> list[
         NaN where missing.
     discrete : str
         What can be used for columns that are not continuous.
+    normal : bool
+        Whether the model has normal columns.
     """
     codes = [odd_codes(column) for column in values.T]
     found = [
@@ -36,7 +40,7 @@ def column_remarks(names: list[str], values: np.ndarray, discrete: str) -> list[
         _two_values(names, values, discrete),
         _few_values(names, values, codes, discrete),
         _counters(names, values),
-        _skewed(names, values, codes),
+        _skewed(names, values, codes) if normal else [],
     ]
     return [remark for remarks in found for remark in remarks]
 

@@ -59,7 +59,7 @@ class StateTable(NamedColumns):
     ordered: tuple[bool, ...]
 
     @classmethod
-    def read(cls, data: Any, states: Any = None) -> "StateTable":
+    def read(cls, data: Any, *, states: Any = None) -> "StateTable":
         """Check a table of discrete variables.
 
         Parameters

@@ -106,7 +106,12 @@ class Table(NamedColumns):
 
     @classmethod
     def continuous(
-        cls, data: Any, *, standardize: bool = True, discrete: str = DISCRETE
+        cls,
+        data: Any,
+        *,
+        standardize: bool = True,
+        discrete: str = DISCRETE,
+        normal: bool = True,
     ) -> "Table":
         """Check a table of continuous variables.
 
@@ -124,6 +129,8 @@ class Table(NamedColumns):
             in any units.
         discrete : str, optional
             What messages recommend for columns that are not continuous.
+        normal : bool, default True
+            Whether the model has normal columns, so that marked skewness is remarked upon.
 
         Returns
         -------
@@ -159,7 +166,7 @@ class Table(NamedColumns):
         raise_problems(matrix_problems(data, *_pairs(data, intake)))
         problems = value_problems(intake, discrete)
         raise_problems([*problems, *duplicates(intake.names, intake.values)])
-        for remark in remarks(intake.names, intake.values, discrete):
+        for remark in remarks(intake.names, intake.values, discrete, normal=normal):
             warn(remark)
         location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
         for array in (intake.values, location, scale):

@@ -168,8 +168,8 @@ REFUSED = {
     "codes of no column": (lambda d: without_codes(d, {"z": -9}), _normal(), ["unknown column 'z'"]),
     "a code that is missing": (lambda d: without_codes(d, [None]), _normal(), ["numbers or text"]),
     # states that were declared otherwise
-    "undeclared state": (lambda d: StateTable.read(d, {"a": [1, 2, 3, 4]}), _answers(), ["'a' holds 5"]),
-    "text for numbers": (lambda d: StateTable.read(d, {"a": list("12345")}), _answers(), ["text and numbers"]),
+    "undeclared state": (lambda d: StateTable.read(d, states={"a": [1, 2, 3, 4]}), _answers(), ["'a' holds 5"]),
+    "text for numbers": (lambda d: StateTable.read(d, states={"a": list("12345")}), _answers(), ["text and numbers"]),
     "BIC without observations": (
         lambda d: network_table(d, "multinomial", states={"a": range(9)}), _answers(), ["probability 0", "bdeu"],
     ),
@@ -282,11 +282,11 @@ def test_codes_of_any_table_are_missing(data, codes):
 def test_codes_of_states_are_no_states():
     frame = pd.DataFrame(
         {
-            "n": [1, 2, 9, 1],
-            "text": ["u", "9", "v", "u"],
-            "words": ["x", "y", "refused", "y"],
-            "category": pd.Categorical(["p", "q", "refused", "p"]),
-            "flag": [True, False, True, True],
+            "n": [1, 2, 9, 1, 2],
+            "text": ["u", "9", "v", "u", "u"],
+            "words": ["x", "y", "refused", "y", "y"],
+            "category": pd.Categorical(["p", "q", "refused", "p", "p"]),
+            "flag": [True, False, True, True, False],
         }
     )
     table = StateTable.read(without_codes(frame, [9, "refused"]))

@@ -138,11 +138,11 @@ def test_categories_that_never_occur_are_states_with_a_remark():
 
 def test_declared_states(recwarn):
     frame = pd.DataFrame({"a": [3.0, np.nan, 1.0], "b": ["s", "t", "t"]})
-    table = StateTable.read(frame, {"a": [5, 3, 1]})
+    table = StateTable.read(frame, states={"a": [5, 3, 1]})
     assert table.levels == ((5, 3, 1), ("s", "t"))
     assert table.codes[:, 0].tolist() == [1, -1, 2]
     assert table.ordered == (True, False)
-    assert StateTable.read([[0, 1], [1, 0], [1, 1]], range(3)).states == (3, 3)
+    assert StateTable.read([[0, 1], [1, 0], [1, 1]], states=range(3)).states == (3, 3)
     assert not recwarn.list
 
 
@@ -159,7 +159,7 @@ def test_declared_states(recwarn):
 )
 def test_declared_states_that_cannot_be(states, words):
     with pytest.raises(TableError, match=words):
-        StateTable.read(pd.DataFrame({"a": [1, 3, 2], "b": [0, 1, 1]}), states)
+        StateTable.read(pd.DataFrame({"a": [1, 3, 2], "b": [0, 1, 1]}), states=states)
 
 
 @pytest.mark.parametrize(

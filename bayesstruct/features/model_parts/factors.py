@@ -36,7 +36,7 @@ def factor_model(
     alpha, noise, loading_scale, concentration, discount, max_features, missing_codes
         Options of :func:`bayesstruct.models.sparse_factor_analysis`.
     """
-    table = Table.continuous(without_codes(data, missing_codes))
+    table = Table.continuous(without_codes(data, missing_codes), normal=False)
     alpha = optional_number("alpha", alpha, above=0)
     noise = optional_number("noise", noise, above=0)
     loading_scale = optional_number("loading_scale", loading_scale, above=0)

@@ -169,7 +169,7 @@ def _refuse_missing(table, was_set):
 def _read(data, score, states, *, quiet):
     """Read a table; if `quiet`, without the remark on linear relations, which is about priors."""
     if score not in CONTINUOUS_SCORES:
-        table = StateTable.read(data, states)
+        table = StateTable.read(data, states=states)
         _warn_about_targets(table)
         return table
     with warnings.catch_warnings():
