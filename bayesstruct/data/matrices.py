@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesstruct.data.errors import listing
 from bayesstruct.data.names import label_text
 
-__all__ = ["completed", "matrix_problems", "row_labels", "without_labels"]
+__all__ = ["completed", "matrix_problems", "row_labels", "transposed_remarks", "without_labels"]
 
 _REMEDY = (
     "pass the rows that it was computed from, or, where there are none, "
@@ -50,6 +51,20 @@ def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str
         "the table is square and symmetric, a matrix of pairs of its columns (distances, links) and not rows of "
         "observations: pass a table with one row for each observation; link_prediction and additive_clustering are "
         "for such matrices"
+    ]
+
+
+def transposed_remarks(data: Any) -> list[str]:
+    """List what shows that the rows of a frame are variables: they have names, and the columns have numbers."""
+    if not hasattr(data, "iloc") or not len(data.columns):
+        return []
+    index = data.index
+    numbered = list(data.columns) == list(range(len(data.columns)))
+    if not numbered or not index.is_unique or not all(isinstance(v, str) for v in index):
+        return []
+    return [
+        f"the rows have names ({listing(list(index), 3)}) and the columns numbers: if the rows are the variables, "
+        "the table is transposed, pass data.T"
     ]
 
 

@@ -4,13 +4,14 @@ import numpy as np
 
 from bayesstruct.data.errors import column_list, listing
 
-__all__ = ["column_remarks", "missing_code_remarks", "odd_codes"]
+__all__ = ["column_remarks", "frequency_remarks", "missing_code_remarks", "odd_codes"]
 
 #: Whole numbers that stand for a missing value more often than for a measurement.
 _NINES = [7, 8, 9, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 7777, 8888, 9997, 9998, 9999]
 _NINES += [99999, 999999]
 _INTEGERS = [-32768, 32767, -2147483648, 2147483647]  # ends of types
 _CODES = [-1, *_NINES, *(-code for code in _NINES), *_INTEGERS]
+_COUNT_NAMES = {"count", "counts", "freq", "freqs", "frequency", "frequencies", "n", "weight"}
 #: Shares of the range of the other values by which a single code, and one that is repeated, is apart from them.
 _APART, _APART_REPEATED = 0.5, 0.1
 #: Most different whole numbers of a column of answers or small counts; rows for each of them.
@@ -93,6 +94,27 @@ def odd_codes(column: np.ndarray) -> list[float]:
     usual = seen[low:high]
     ends = [*range(low), *range(high, len(seen))]
     return [float(seen[k]) for k in ends if _is_apart(seen[k], times[k], usual)]
+
+
+def frequency_remarks(names: list[str], columns: list) -> list[str]:
+    """List what shows that a table of states is one of frequencies: each row once, beside a column of counts.
+
+    Parameters
+    ----------
+    names : list of str
+    columns : list of narwhals series
+    """
+    at = [j for j, name in enumerate(names) if name.strip().lower() in _COUNT_NAMES]
+    if len(at) != 1 or not columns[at[0]].dtype.is_numeric() or columns[at[0]].null_count():
+        return []
+    rest = list(zip(*(c.to_list() for j, c in enumerate(columns) if j != at[0]), strict=True))
+    if len(set(rest)) < len(rest):
+        return []
+    name = names[at[0]]
+    return [
+        f"column {name!r} is read as one more variable, and every combination of the others is there once, as in a "
+        f"table of frequencies; if {name!r} says how often a row was observed, give row_counts={name!r}"
+    ]
 
 
 def _is_apart(value, times, usual) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 from bayesstruct.data.checks import equal_states, max_columns, shape_problems
 from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns
-from bayesstruct.data.matrices import matrix_problems
+from bayesstruct.data.matrices import matrix_problems, transposed_remarks
 from bayesstruct.data.names import label_text, nearest, reads_as_number
+from bayesstruct.data.remarks import frequency_remarks
 from bayesstruct.data.table import NamedColumns
 
 __all__ = ["MAX_LEVELS", "StateTable"]
@@ -90,7 +91,7 @@ class StateTable(NamedColumns):
         -----
         TableWarning
             If columns are equal and may be so by chance: unrelated columns would be equal in one
-            table of this size in a million, or more often. If categories never occur. If text or numbers that often stand
+            table of this size in a million, or more often. If categories never occur. If the table looks like one of frequencies, or transposed. If text or numbers that often stand
             for a missing value ("", "NA"; -9, 99 apart from the others) are states, or states differ only in
             blanks or capitals.
 
@@ -104,6 +105,8 @@ class StateTable(NamedColumns):
         """
         names, columns, rows = _columns(data)
         raise_problems(shape_problems(Intake(names, np.empty((rows, len(names))))))
+        for remark in [*frequency_remarks(names, columns), *transposed_remarks(data)]:
+            warn(remark)
         declared = _declared_by(states, names)
         read = [
             _states(column) if own is None else _stated(column, own)

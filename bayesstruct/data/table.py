@@ -20,7 +20,7 @@ from bayesstruct.data.checks import (
 )
 from bayesstruct.data.errors import TableError, TableWarning, raise_problems, warn
 from bayesstruct.data.intake import read_columns
-from bayesstruct.data.matrices import matrix_problems, without_labels
+from bayesstruct.data.matrices import matrix_problems, transposed_remarks, without_labels
 
 __all__ = ["NamedColumns", "Table", "TableError", "TableWarning"]
 
@@ -150,8 +150,8 @@ class Table(NamedColumns):
         TableWarning
             If more than 20 % of the values or more than half of a column is missing; if values that
             often stand for missing ones (-999, 99) are apart from the others; if a column has two
-            values or few whole numbers, counts the rows, or is very skewed; or if some columns are
-            exact linear combinations of others. Linear combinations are searched for in the complete rows, if there are more of them than columns.
+            values or few whole numbers, counts the rows, or is very skewed; if the table seems to be
+            transposed; or if some columns are exact linear combinations of others. Linear combinations are searched for in the complete rows, if there are more of them than columns.
 
         Examples
         --------
@@ -166,7 +166,8 @@ class Table(NamedColumns):
         raise_problems(matrix_problems(data, *_pairs(data, intake)))
         problems = value_problems(intake, discrete)
         raise_problems([*problems, *duplicates(intake.names, intake.values)])
-        for remark in remarks(intake.names, intake.values, discrete, normal=normal):
+        found = remarks(intake.names, intake.values, discrete, normal=normal)
+        for remark in [*transposed_remarks(data), *found]:
             warn(remark)
         location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
         for array in (intake.values, location, scale):

@@ -17,6 +17,7 @@ from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.remarks import odd_codes
+from bayesstruct.features.data.links import LinkTable
 from bayesstruct.mixtures.data import RegressionTable
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.series.data import SeriesTable
@@ -109,6 +110,25 @@ REMARKS = {
     ),
     "target column": (
         lambda d: network_table(d, "bdeu"), _answers(t=["none", "a", "b", "c"] * 25), ["'t'", "interventions"],
+    ),
+    # tables of another layout
+    "frequency table": (
+        StateTable.read, pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "count": [9, 2, 3, 2]}),
+        ["'count'", "row_counts='count'"],
+    ),
+    "polars frequency table": (
+        StateTable.read, pl.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "Freq": [9, 2, 3, 2]}),
+        ["row_counts='Freq'"],
+    ),
+    "transposed": (Table.continuous, _normal()[:5].T, ["'a', 'b' and 'c'", "data.T"]),
+    "transposed states": (StateTable.read, pd.DataFrame([[0, 1], [1, 0], [1, 1]], list("abc")), ["data.T"]),
+    # ratings and similarities
+    "zeros of no rating": (
+        LinkTable.ratings, np.where(np.arange(300).reshape(100, 3) % 3, 0, ANSWERS), ["ratings", "(0)"],
+    ),
+    "-999 in similarities": (
+        LinkTable.similarities, np.where(np.eye(9)[::-1] + np.eye(9), -999, 0.5 + np.outer(*2 * [range(9)]) / 99),
+        ["similarities", "-999"],
     ),
     # codes that are no codes
     "a mistyped code": (lambda d: without_codes(d, -99), _with(-999), ["-99", "no value", "spelling"]),
