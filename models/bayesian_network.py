@@ -100,7 +100,8 @@ def bayesian_network(
         they were missing at random.
     cov : DataFrame or (d, d) array_like, optional
         Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations, for
-        instance published ones; for ``"bge"``. The posterior is that of any rows that have them.
+        instance published ones; for ``"bge"``. The posterior is that of any rows that have them; values, also those of
+        ``bs.do``, count from the means of the columns, which are not known.
     n : int, optional
         Number of rows that `cov` was computed from.
     score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"}
@@ -237,7 +238,8 @@ def bayesian_network(
             max_parents=most_parents(max_parents),
             states=states,
         )
-        table, was_set, observe = checked.table, checked.was_set, _SCORES[checked.score]
+        table: Any = checked.table
+        was_set, observe = checked.was_set, _SCORES[checked.score]
     else:
         options = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
         refuse_options_of_rows(interventions=interventions, **options)

@@ -85,7 +85,8 @@ def gaussian_graphical(
         (n, p) table of numbers, one row for each observation; NaN marks a missing value.
     cov : DataFrame or (p, p) array_like, optional
         Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations,
-        for instance published ones. The posterior is that of any rows that have them.
+        for instance published ones. The posterior is that of any rows that have them; values count from the
+        means of the columns, which are not known.
     n : int, optional
         Number of rows that `cov` was computed from.
     prior : {"spike_slab", "laplace"}
@@ -165,14 +166,14 @@ def gaussian_graphical(
     if rows:
         data, covariates = repeated_rows(row_counts, data, covariates)
         data = without_codes(data, missing_codes)
-        table: Table | CovarianceTable = Table.continuous(data, standardize=standardize)
+        table: Any = Table.continuous(data, standardize=standardize)
     else:
         options = {
             "covariates": covariates,
             "missing_codes": missing_codes,
             "row_counts": row_counts,
         }
-        refuse_options_of_rows(**options, standardize=None if standardize else standardize)
+        refuse_options_of_rows(**options, standardize=None if standardize else False)
         table = CovarianceTable.read(cov, n)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:

@@ -90,7 +90,7 @@ class SeriesTable:
         intakes = _without_codes(intakes, first.names, missing_codes)
         # Rows without any value are gaps in time and do not count as rows of a table.
         values = np.concatenate([intake.values for intake in intakes.values()])
-        refused = next((v.refused for v in intakes.values() if v.refused), {})
+        refused: dict = next((v.refused for v in intakes.values() if v.refused), {})
         seen = values[~np.isnan(values).all(axis=1)] if not refused else values
         if not len(seen):
             raise TableError("no series has an observed value: pass series of numbers")

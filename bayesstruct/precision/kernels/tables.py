@@ -32,6 +32,7 @@ class TableRows:
         self.gaps, self.mask = gaps, np.ascontiguousarray(mask[gaps])
         self.complete = np.ascontiguousarray(z[~gaps])
         self.incomplete = np.ascontiguousarray(np.where(self.mask, 0.0, z[gaps]))
+        self.n_complete = len(self.complete)
         self.total = self.complete.sum(axis=0)
         self.cross = self.complete.T @ self.complete
         columns = np.nonzero(self.mask)[1]
@@ -68,17 +69,15 @@ class TableRows:
         if mean.ndim == 1:
             shift = np.outer(self.total, mean)
             complete = self.cross - shift - shift.T
-            complete += len(self.complete) * np.outer(mean, mean)
+            complete += self.n_complete * np.outer(mean, mean)
         else:
             rows = self.complete - mean[~self.gaps]
             complete = rows.T @ rows
         return complete + part.T @ part
 
 
-class TableScatter:
+class TableScatter(TableRows):
     """Rows of which only the covariance matrix is known, their means being zero on the standardised scale.
-
-    It has the methods of `TableRows` for complete rows with one mean.
 
     Parameters
     ----------
@@ -90,13 +89,6 @@ class TableScatter:
     """
 
     def __init__(self, covariance: np.ndarray, scale: np.ndarray, n: int):
-        self.n = n
+        super().__init__(np.empty((0, len(scale))), np.zeros(len(scale)), scale)
+        self.n = self.n_complete = n
         self.cross = (n - 1) * covariance / np.outer(scale, scale)
-
-    def sum(self) -> np.ndarray:
-        """Sum of all rows, (p,)."""
-        return np.zeros(len(self.cross))
-
-    def scatter(self, mean: np.ndarray) -> np.ndarray:
-        """Sum over rows of the outer products of their residuals, (p, p)."""
-        return self.cross + self.n * np.outer(mean, mean)

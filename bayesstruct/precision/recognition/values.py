@@ -81,7 +81,7 @@ class PartValues:
     p : int
     spike_slab : bool
         Whether the prior is the spike and slab; otherwise the graphical lasso.
-    tables : list of TableRows and TableScatter
+    tables : list of TableRows
         Empty until `load`.
     """
 
@@ -102,7 +102,7 @@ class PartValues:
         self._mean_prior = Expressions(model, of_mean, compile_kwargs)
         self._data = Expressions(model, _data_tensors(model, part), compile_kwargs)
         self._latent = any(t.rv in model.free_RVs for t in part.tables)
-        self.tables: list[TableRows | TableScatter] = []
+        self.tables: list[TableRows] = []
 
     def load(self, point: dict) -> None:
         """Read the tables unless that was done: latent ones anew each time.
