@@ -44,6 +44,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
+from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, edges, partial_correlations
 from bayesstruct.precision.priors.implied import (
@@ -60,6 +61,7 @@ from bayesstruct.precision.priors.rows import (
     IncompleteGraphicalNormal,
     MissingValues,
 )
+from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
 from bayesstruct.sparse.priors.group_laplace import GroupLaplace, SparseGroupLaplace
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
@@ -101,6 +103,7 @@ __all__ = [
     "FittedDiscreteNetwork",
     "FittedGaussianNetwork",
     "GaussianNetwork",
+    "GraphicalCovariance",
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
@@ -117,6 +120,7 @@ __all__ = [
     "MissingNetworkValues",
     "MissingStates",
     "MissingValues",
+    "NetworkCovariance",
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",

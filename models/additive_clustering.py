@@ -5,12 +5,13 @@ interaction  ~ HalfNormal(weight_scale)            similarity that a common grou
 y            ~ Normal(bias + sum of the weights of the groups that both are in, noise)
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import optional_number
+from bayesstruct.data.recoding import without_codes
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
@@ -30,6 +31,7 @@ def additive_clustering(
     noise: float | None = None,
     weight_scale: float | None = None,
     max_features: int | None = None,
+    missing_codes: Any = None,
 ) -> pm.Model:
     r"""Learn overlapping groups of objects, and their number, from the similarities of pairs.
 
@@ -50,6 +52,8 @@ def additive_clustering(
     max_features : int, optional
         Maximum number of groups; a chain that needs more stops with an error. By default a draw
         from the prior has more with probability 1e-5.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def additive_clustering(
         with bs.models.additive_clustering(similarities):
             idata = pm.sample()
     """
-    table = LinkTable.similarities(similarities)
+    table = LinkTable.similarities(without_codes(similarities, missing_codes))
     n, given = len(table.names), optional_number("alpha", alpha, above=0)
     columns = choose_max_features(n, max_features, given)
     noise = optional_number("noise", noise, above=0)

@@ -6,12 +6,18 @@ arc     = 1 where the graph has an arc A -> B
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing_states import MissingStates
+from bayesstruct.data.covariance import (
+    CovarianceTable,
+    given_rows_or_covariance,
+    refuse_options_of_rows,
+)
+from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.networks.data.arcs import most_parents
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.exact.problem import check_score
@@ -49,6 +55,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
+from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,8 +66,10 @@ __all__ = ["bayesian_network"]
 
 
 def bayesian_network(
-    data: "pd.DataFrame | ArrayLike",
+    data: "pd.DataFrame | ArrayLike | None" = None,
     *,
+    cov: "pd.DataFrame | ArrayLike | None" = None,
+    n: int | None = None,
     score: Literal["bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"] = "bge",
     prior: Literal["uniform", "edge", "fair", "order"] = "uniform",
     weights: Literal["uniform", "edge", "fair"] | None = None,
@@ -72,6 +81,9 @@ def bayesian_network(
     interventions: "pd.DataFrame | ArrayLike | None" = None,
     equivalent_sample_size: float | None = None,
     pseudo_count: float | None = None,
+    states: Any = None,
+    missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn a directed acyclic graph over the columns of a table, and how sure its arcs are.
 
@@ -86,6 +98,12 @@ def bayesian_network(
         (n, d) table: numbers for ``"bge"``, about normal (take logarithms of skewed columns), states
         (numbers, text, categories) for ``"bdeu"``. Missing values are imputed inside the model, as if
         they were missing at random.
+    cov : DataFrame or (d, d) array_like, optional
+        Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations, for
+        instance published ones; for ``"bge"``. The posterior is that of any rows that have them; values, also those of
+        ``bs.do``, count from the means of the columns, which are not known.
+    n : int, optional
+        Number of rows that `cov` was computed from.
     score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"}
         ``"bge"``: linear regressions with normal noise, on standardised columns. ``"bdeu"``: a table of
         probabilities for each configuration of the parents. Under both, graphs that imply the same
@@ -123,6 +141,14 @@ def bayesian_network(
         d + 1 more degrees of freedom for the covariance matrix) and of all tables for ``"bdeu"``.
     pseudo_count : float, optional
         Prior weight of each cell of a table under ``"bde"``: 1 by default, the K2 score.
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
+    row_counts : (n,) array_like of int or str, optional
+        How often each row was observed, or the name of the column that says so: a table of frequencies. The
+        result is that of the table with repeated rows.
 
     Returns
     -------
@@ -135,14 +161,15 @@ def bayesian_network(
         equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of
         the table or as states 0, 1, ..., named "column[row]". The pointwise log-likelihood of an incomplete table is
         that of the observed values of each row for ``"bge"``, and that of the row as it was completed in each draw
-        for ``"bdeu"``.
+        for ``"bdeu"``. With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance
+        matrices, and the log-likelihood is that of all rows together.
 
     Raises
     ------
     TableError
         If the table cannot be used; the message names the column and the remedy.
-    ValueError
-        For an unknown option, one out of range, or constraints that contradict each other.
+    TypeError, ValueError
+        For an unknown option, one out of range or one that needs rows, or constraints that contradict each other.
 
     Warns
     -----
@@ -201,14 +228,24 @@ def bayesian_network(
     """
     check_score(score, _SCORES)
     size = prior_size(score, equivalent_sample_size, pseudo_count)
-    checked = network_table(
-        data,
-        score,
-        interventions,
-        incomplete=score in ("bge", "bdeu"),
-        max_parents=most_parents(max_parents),
-    )
-    table = checked.table
+    if given_rows_or_covariance(data, cov, n):
+        data, interventions = repeated_rows(row_counts, data, interventions)
+        checked = network_table(
+            without_codes(data, missing_codes),
+            score,
+            interventions,
+            incomplete=score in ("bge", "bdeu"),
+            max_parents=most_parents(max_parents),
+            states=states,
+        )
+        table: Any = checked.table
+        was_set, observe = checked.was_set, _SCORES[checked.score]
+    else:
+        options = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
+        refuse_options_of_rows(interventions=interventions, **options)
+        if score != "bge":
+            raise ValueError(f"`cov` goes with score='bge', not with {score!r}, which needs rows")
+        table, was_set, observe = CovarianceTable.read(cov, n), None, _gaussian
     max_parents = max_parents_of(table, max_parents)
     with pm.Model(coords=table.coords | {"ordered_pair": table.arc_names}) as model:
         dag = DAG(
@@ -225,7 +262,7 @@ def bayesian_network(
         )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
         record_arcs(table, dag)
-        _SCORES[checked.score](table, checked.was_set, dag, size, max_parents)
+        observe(table, was_set, dag, size, max_parents)
     return model
 
 
@@ -237,6 +274,9 @@ def _gaussian(table, was_set, dag, size, max_parents):
     weight = ArcWeights("weight", dag, variance, scale, dims="ordered_pair")
     intercept = Intercepts("intercept", variance, size, dims="node")
     params = intercept, coefficient_matrix(weight, d), variance, *_units(table)
+    if isinstance(table, CovarianceTable):
+        _observe_covariance(table, *params)
+        return
     setting = np.where(was_set, table.values, np.nan)
     if not table.missing.any():
         GaussianNetwork("x", *params, setting=setting, observed=table.values, dims=ROWS)
@@ -245,6 +285,11 @@ def _gaussian(table, was_set, dag, size, max_parents):
     own = {"setting": setting, "missing": record_missing(table)}
     MissingNetworkValues("x_missing", *params, table=filled, **own, dims="missing")
     IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
+
+
+def _observe_covariance(table, intercept, coefficients, variance, location, scale):
+    params = intercept, coefficients, variance, scale, pm.Data("rows", float(table.n))
+    NetworkCovariance("covariance", *params, observed=table.covariance, dims=("node", "node_"))
 
 
 def _units(table):

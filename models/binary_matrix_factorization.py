@@ -6,12 +6,13 @@ interaction     ~ Normal(0, weight_scale)             effect of a feature of a r
 y               ~ Normal(bias + sum of the interactions of both, noise)
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import optional_number
+from bayesstruct.data.recoding import without_codes
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.features.model_parts.links import pair_coords, record_pairs
 from bayesstruct.features.model_parts.process import choose_max_features, features, mass
@@ -34,6 +35,7 @@ def binary_matrix_factorization(
     concentration: float = 1.0,
     column_concentration: float = 1.0,
     max_features: int | None = None,
+    missing_codes: Any = None,
 ) -> pm.Model:
     r"""Learn hidden binary features of the rows and of the columns of a table of ratings.
 
@@ -56,6 +58,8 @@ def binary_matrix_factorization(
     max_features : int, optional
         Maximum number of features of the rows, and of those of the columns; a chain that needs more stops with
         an error. By default a draw from the prior has more with probability 1e-5.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def binary_matrix_factorization(
             idata = pm.sample()
         bs.link_probabilities(idata)
     """
-    table = LinkTable.ratings(ratings)
+    table = LinkTable.ratings(without_codes(ratings, missing_codes))
     n, m = len(table.names), len(table.targets)
     given = optional_number("alpha", alpha, above=0)
     other_given = optional_number("column_alpha", column_alpha, above=0)

@@ -11,6 +11,7 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import choice, whole_number
+from bayesstruct.data.recoding import without_codes
 from bayesstruct.mixtures.data import FAMILIES, RegressionTable
 from bayesstruct.mixtures.model_parts import mixture_prior
 from bayesstruct.mixtures.ops import clusters_of
@@ -39,6 +40,7 @@ def dp_glm(
     mean_strength: float = 0.25,
     coefficient_scale: float | None = None,
     max_clusters: int = 50,
+    missing_codes: Any = None,
 ) -> pm.Model:
     r"""Learn clusters of rows in which a response depends on its predictors in different ways, and their number.
 
@@ -73,6 +75,8 @@ def dp_glm(
         counts in a new cluster grows with the exponential of the squared scale.
     max_clusters : int, default 50
         Maximum number of clusters. The prior is not truncated: a chain that needs more stops with an error.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def dp_glm(
         bs.mixture_predictions(idata, new_rows)
     """
     choice("family", family, FAMILIES)
-    table = RegressionTable.read(data, response, family)
+    table = RegressionTable.read(without_codes(data, missing_codes), response, family)
     prior = mixture_prior(
         table,
         family,

@@ -16,13 +16,26 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.recorded import register
+from bayesstruct.core.sample_covariance import SampleCovarianceStart
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tensors import is_beta
+from bayesstruct.data.covariance import (
+    CovarianceTable,
+    given_rows_or_covariance,
+    refuse_options_of_rows,
+)
 from bayesstruct.data.covariates import check_same_rows
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
+from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.table import Table
-from bayesstruct.precision.model_parts import observe_rows, record_edges, regression, warn_size
+from bayesstruct.precision.model_parts import (
+    observe_covariance,
+    observe_rows,
+    record_edges,
+    regression,
+    warn_size,
+)
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import edges, partial_correlations
@@ -43,8 +56,10 @@ _ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
 
 
 def gaussian_graphical(
-    data: "TableLike",
+    data: "TableLike" = None,
     *,
+    cov: "TableLike" = None,
+    n: int | None = None,
     prior: str = "spike_slab",
     edge_probability: Any = 0.5,
     required: Iterable[tuple[str, str]] = (),
@@ -56,6 +71,8 @@ def gaussian_graphical(
     negligible: float = 0.1,
     covariates: "TableLike" = None,
     standardize: bool = True,
+    missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn which columns of a table depend on each other once all the others are known.
 
@@ -66,6 +83,12 @@ def gaussian_graphical(
     ----------
     data : DataFrame or array_like
         (n, p) table of numbers, one row for each observation; NaN marks a missing value.
+    cov : DataFrame or (p, p) array_like, optional
+        Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations,
+        for instance published ones. The posterior is that of any rows that have them; values count from the
+        means of the columns, which are not known.
+    n : int, optional
+        Number of rows that `cov` was computed from.
     prior : {"spike_slab", "laplace"}
         ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"laplace"`` (Wang 2012) only
         shrinks, and an edge is then a partial correlation beyond ``negligible``.
@@ -93,19 +116,25 @@ def gaussian_graphical(
         then a linear function of it.
     standardize : bool, default True
         Put the priors on the scale of standardised columns. Draws of the table stay in its units.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
+    row_counts : (n,) array_like of int or str, optional
+        How often each row was observed, or the name of the column that says so: a table of frequencies. The
+        result is that of the table with repeated rows.
 
     Returns
     -------
     pymc.Model
         With ``precision``, ``weight`` (partial correlations), ``edge``, ``mean``, ``x`` (the
-        table), and ``x_missing`` where values are missing.
+        table), and ``x_missing`` where values are missing. With `cov` there is ``covariance`` instead of
+        ``x``: predictive draws are covariance matrices, and the log likelihood is that of all rows together.
 
     Raises
     ------
     TableError
         If the table cannot be used; the message names the column and the remedy.
-    ValueError
-        For an unknown prior, an option out of range, or one that belongs to the other prior.
+    TypeError, ValueError
+        For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
 
     References
     ----------
@@ -119,14 +148,33 @@ def gaussian_graphical(
     --------
     .. code-block:: python
 
-        with bs.models.gaussian_graphical(bs.load_dataset("sachs")):
+        with bs.models.gaussian_graphical(np.log(bs.load_dataset("sachs"))):
             idata = pm.sample()
         bs.edge_table(idata)
+
+    From a correlation matrix of 88 students, without their marks:
+
+    .. code-block:: python
+
+        with bs.models.gaussian_graphical(cov=correlations, n=88):
+            idata = pm.sample()
     """
     if prior not in _PRIORS:
         raise ValueError(nearest("prior", prior, _PRIORS))
     _check_options(prior, edge_probability, required, forbidden, rate, negligible)
-    table = Table.continuous(data, standardize=standardize)
+    rows = given_rows_or_covariance(data, cov, n)
+    if rows:
+        data, covariates = repeated_rows(row_counts, data, covariates)
+        data = without_codes(data, missing_codes)
+        table: Any = Table.continuous(data, standardize=standardize)
+    else:
+        options = {
+            "covariates": covariates,
+            "missing_codes": missing_codes,
+            "row_counts": row_counts,
+        }
+        refuse_options_of_rows(**options, standardize=None if standardize else False)
+        table = CovarianceTable.read(cov, n)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
         mean: Any = ColumnMeans("mean", 0.0, 1.0, dims="node")
@@ -142,7 +190,8 @@ def gaussian_graphical(
             precision = _spike_slab(table, edge_probability, required, forbidden, scales)
         else:
             precision = _laplace(table, rate, diagonal_rate, negligible)
-        observe_rows(table, mean, precision)
+        observe = observe_rows if rows else observe_covariance
+        observe(table, mean, precision)
     return model
 
 
@@ -169,9 +218,8 @@ def _spike_slab(table, probability, required, forbidden, scales):
         nominal = fixed_edges(table.names, required, forbidden).fill(0.5)
         arguments = {"edge_probability": probability, "fixed": nominal}
     mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **_ROUGH)
-    start = BootstrapStart(table.standardized, mode)
     precision = GraphicalSpikeSlab(
-        "precision", table.p, **arguments, **scales, dims=_MATRIX, start=start
+        "precision", table.p, **arguments, **scales, dims=_MATRIX, start=_start(table, mode)
     )
     edges("edge", precision, dims="pair")
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
@@ -185,7 +233,7 @@ def _laplace(table, rate, diagonal_rate, negligible):
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
     mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
-    start = BootstrapStart(table.standardized, mode)
+    start = _start(table, mode)
     rate = register("rate", rate) if learned else rate
     precision = GraphicalLasso(
         "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, start=start
@@ -198,6 +246,13 @@ def _laplace(table, rate, diagonal_rate, negligible):
     )
     record_edges(table, implied)
     return precision
+
+
+def _start(table, mode):
+    """Start of each chain: the mode of another table than the one that was observed."""
+    if isinstance(table, Table):
+        return BootstrapStart(table.standardized, mode)
+    return SampleCovarianceStart(table.scatter, table.n, mode)
 
 
 _PRIORS = {"spike_slab": _spike_slab, "laplace": _laplace}

@@ -6,7 +6,7 @@ coefficients  ~ spike and slab, Laplace or horseshoe, zero on the diagonal
 arc j -> i    = 1 where coefficients_ij is not zero (not negligible)
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pymc as pm
 import pytensor.tensor as pt
@@ -14,6 +14,7 @@ import pytensor.tensor as pt
 from numpy.typing import ArrayLike
 
 from bayesstruct.data.arguments import number
+from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
@@ -45,6 +46,8 @@ def gaussian_neighbourhoods(
     rate: float | None = None,
     negligible: float | None = None,
     noise_prior: tuple[float, float] = (2.0, 1.0),
+    missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn which columns of a table predict each of its columns, one regression each.
 
@@ -88,6 +91,11 @@ def gaussian_neighbourhoods(
         Shape and scale of the inverse gamma distribution of the noise variances. The default carries
         the information of four observations of variance 1/2; its mean is 1, the variance of a standardised column, and its
         central 90 % reach from 0.2 to 2.8.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
+    row_counts : (n,) array_like of int or str, optional
+        How often each row was observed, or the name of the column that says so: a table of frequencies. The
+        result is that of the table with repeated rows.
 
     Returns
     -------
@@ -139,7 +147,8 @@ def gaussian_neighbourhoods(
         rate=rate,
         negligible=negligible,
     )
-    table = Table.continuous(data)
+    [data] = repeated_rows(row_counts, data)
+    table = Table.continuous(without_codes(data, missing_codes))
     refuse_missing(table, "gaussian_graphical")
     z = table.standardized
     with pm.Model(coords=table.coords) as model:

@@ -5,12 +5,13 @@ cause    ~ Bernoulli(base_rate)                  which causes are active in each
 x        ~ NoisyOr(cause, feature, strength, leak)
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import optional_number, optional_probability
+from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
@@ -34,6 +35,9 @@ def hidden_causes(
     concentration: float = 1.0,
     discount: float = 0.0,
     max_features: int | None = None,
+    states: Any = None,
+    missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn the hidden causes of binary variables, such as the diseases behind symptoms.
 
@@ -61,6 +65,14 @@ def hidden_causes(
     max_features : int, optional
         Maximum number of causes. The prior is not truncated: a chain that needs more stops with an error. By
         default a draw from the prior has more with probability 1e-5.
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
+    row_counts : (n,) array_like of int or str, optional
+        How often each row was observed, or the name of the column that says so: a table of frequencies. The
+        result is that of the table with repeated rows.
 
     Returns
     -------
@@ -95,7 +107,8 @@ def hidden_causes(
             idata = pm.sample()
         bs.feature_membership(idata)
     """
-    table = StateTable.read(data).check_binary(_REMEDY)
+    [data] = repeated_rows(row_counts, data)
+    table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
     alpha = optional_number("alpha", alpha, above=0)
     chances = {name: optional_probability(name, value) for name, value in chances.items()}

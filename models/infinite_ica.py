@@ -6,7 +6,7 @@ loading  ~ Normal(0, loading_scale)             the mixing matrix
 x        ~ Normal(score @ loading, noise)
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pymc as pm
 
@@ -27,6 +27,7 @@ def infinite_ica(
     concentration: float = 1.0,
     discount: float = 0.0,
     max_features: int | None = None,
+    missing_codes: Any = None,
 ) -> pm.Model:
     r"""Learn independent components that are active in some rows, and how many there are.
 
@@ -53,6 +54,8 @@ def infinite_ica(
     max_features : int, optional
         Maximum number of components. The prior is not truncated: a chain that needs more stops with an error.
         By default a draw from the prior has more with probability 1e-5.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
     Returns
     -------
@@ -89,4 +92,5 @@ def infinite_ica(
         concentration=concentration,
         discount=discount,
         max_features=max_features,
+        missing_codes=missing_codes,
     )

@@ -5,7 +5,9 @@ weight ~ spike and slab, Laplace or horseshoe                   one for each pai
 edge   = 1 where the weight is not zero (not negligible)
 """
 
-from typing import TYPE_CHECKING
+import math
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -13,6 +15,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
+from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.fields.model_parts import (
     add_biases,
@@ -69,6 +72,9 @@ def ising(
     expected_edges: float | None = None,
     negligible: float | None = None,
     bias_scale: float = 5.0,
+    states: Any = None,
+    missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn which binary columns of a table depend on each other given all others.
 
@@ -124,6 +130,14 @@ def ising(
     bias_scale : float, default 5
         Standard deviation of the biases; the default hardly penalises them. Infinity makes their prior flat,
         and prior predictive draws impossible.
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
+    row_counts : (n,) array_like of int or str, optional
+        How often each row was observed, or the name of the column that says so: a table of frequencies. The
+        result is that of the table with repeated rows.
 
     Returns
     -------
@@ -196,10 +210,15 @@ def ising(
     )
     if coding not in _CODINGS:
         raise ValueError(nearest("coding", coding, tuple(_CODINGS)))
-    table = StateTable.read(data).check_binary(_REMEDY)
+    [data] = repeated_rows(row_counts, data)
+    table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
     table.warn_about_opposite_orders()
     potentials = field_potentials(table, _CODINGS[coding], graph=graph)
     check_likelihood(likelihood, potentials, absent=prior == "spike_slab")
+    if bias_scale == math.inf:
+        table.refuse_unseen(
+            "with a flat prior of the biases they have none; give a finite bias_scale"
+        )
     with pm.Model(coords=field_coords(table, potentials)) as model:
         bias = add_biases(None, "node", bias_scale)
         weight, implied, cut = _PRIORS[prior](table, potentials, given, _UNIT[coding])

@@ -6,7 +6,7 @@ coefficients            ~ spike and slab, Laplace or horseshoe, zero on the diag
 arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.neighbourhoods.model_parts import (
@@ -49,6 +50,9 @@ def ising_neighbourhoods(
     rate: float | None = None,
     negligible: float | None = None,
     intercept_scale: float = 2.5,
+    states: Any = None,
+    missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn which columns of a binary table predict each of its columns, one regression each.
 
@@ -91,6 +95,14 @@ def ising_neighbourhoods(
     intercept_scale : float, default 2.5
         Standard deviation of the intercepts, the log odds of a 1 when all other columns are at
         their means (Gelman et al. 2008 centre binary predictors too).
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
+    row_counts : (n,) array_like of int or str, optional
+        How often each row was observed, or the name of the column that says so: a table of frequencies. The
+        result is that of the table with repeated rows.
 
     Returns
     -------
@@ -143,7 +155,8 @@ def ising_neighbourhoods(
         negligible=negligible,
     )
     intercept_scale = number("intercept_scale", intercept_scale, above=0)
-    table = _two_valued(data)
+    [data] = repeated_rows(row_counts, data)
+    table = _two_valued(without_codes(data, missing_codes), states)
     refuse_missing(table, "ising")
     x = table.standardized
     centred = x - x.mean(axis=0)
@@ -157,15 +170,16 @@ def ising_neighbourhoods(
     return model
 
 
-def _two_valued(data):
+def _two_valued(data, declared):
     """Check a table of two values in each column; text and categories become 0 and 1."""
     import pandas as pd
 
     intake = read_columns(data, max_columns())
     words = [j for kind in ("text", "category") for j, _ in intake.refused.get(kind, [])]
-    if not words:
+    if not words and declared is None:
         return Table.binary(data)
-    states = StateTable.read(data).check_binary(_REMEDY)
+    states = StateTable.read(data, states=declared).check_binary(_REMEDY)
     values = intake.values.copy()
+    words = words if declared is None else slice(None)
     values[:, words] = np.where(states.missing, np.nan, states.codes)[:, words]
     return Table.binary(pd.DataFrame(values, columns=intake.names))

@@ -21,6 +21,7 @@ from bayesstruct.core.recognition import claim
 from bayesstruct.core.recorded import register
 from bayesstruct.data.arguments import choice, is_number
 from bayesstruct.data.errors import TableError
+from bayesstruct.data.recoding import without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
@@ -45,6 +46,7 @@ def latent_features(
     discount: float = 0.0,
     baseline: Any = 0.0,
     max_features: int | None = None,
+    missing_codes: Any = None,
 ) -> pm.Model:
     r"""Learn the hidden binary features behind a table of numbers, and how many there are.
 
@@ -75,6 +77,8 @@ def latent_features(
         Maximum number of features. The prior is not truncated: a chain that needs more stops with an
         error. By default a draw from the prior has more with probability 1e-5, and the maximum is at most 100
         if `alpha` is a distribution.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def latent_features(
     Griffiths, T. L. and Ghahramani, Z. (2011). The Indian buffet process: an introduction and review.
     *JMLR* 12, 1185-1224, section 5.
     """
-    table = Table.continuous(data)
+    table = Table.continuous(without_codes(data, missing_codes), normal=False)
     for name, value in (("alpha", alpha), ("noise", noise), ("loading_scale", loading_scale)):
         _check_positive(name, value)
     choice("sampler", sampler, SAMPLERS)

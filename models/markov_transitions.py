@@ -6,7 +6,7 @@ state       ~ Markov chain, summed out
 x           ~ Normal(emission_mean[state], emission_scale[state])
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -37,6 +37,7 @@ def markov_transitions(
     concentration: float = 1.0,
     discount: float = 0.0,
     max_features: int = 20,
+    missing_codes: Any = None,
 ) -> pm.Model:
     r"""Learn behaviours that several time series share, and which of them each series has.
 
@@ -69,6 +70,8 @@ def markov_transitions(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, default 20
         Maximum number of behaviours. The prior is not truncated: a chain that needs more stops with an error.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
     Returns
     -------
@@ -116,7 +119,7 @@ def markov_transitions(
     shape = number("variance_shape", variance_shape, above=0)
     rate = number("variance_rate", variance_rate, above=0)
     latent = np.arange(whole_number("max_features", max_features, 1))
-    table = SeriesTable.read(data, series)
+    table = SeriesTable.read(data, series, missing_codes)
     with pm.Model(coords=table.coords | {"latent": latent, "latent_": latent}) as model:
         feature = IndianBuffet(
             "feature",

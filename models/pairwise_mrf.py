@@ -9,7 +9,7 @@ weight   = the weight of a pair, or the norm of its interaction
 
 import math
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -17,6 +17,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
+from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.fields.kernels.potentials import KINDS
 from bayesstruct.fields.model_parts import (
@@ -73,6 +74,9 @@ def pairwise_mrf(
     negligible: float | None = None,
     reference: int = 0,
     bias_scale: float = 5.0,
+    states: Any = None,
+    missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn which categorical or ordinal columns depend on each other, given all others.
 
@@ -119,6 +123,14 @@ def pairwise_mrf(
         The state, counted from 0, from which Blume-Capel biases measure distance.
     bias_scale : float, default 5
         Standard deviation of the biases; infinity makes their prior flat.
+    states : list or dict of lists, optional
+        All states of each column, in order, also those that never occur and have their prior: one list for all
+        columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
+    row_counts : (n,) array_like of int or str, optional
+        How often each row was observed, or the name of the column that says so: a table of frequencies. The
+        result is that of the table with repeated rows.
 
     Returns
     -------
@@ -180,7 +192,8 @@ def pairwise_mrf(
     )
     if potentials not in _KINDS:
         raise ValueError(nearest("potentials", potentials, _KINDS))
-    table = StateTable.read(data)
+    [data] = repeated_rows(row_counts, data)
+    table = StateTable.read(without_codes(data, missing_codes), states=states)
     if reference != 0 and potentials != "blume_capel":
         raise ValueError(
             '`reference` applies to potentials="blume_capel" only: leave it out, or choose these potentials'
@@ -192,6 +205,10 @@ def pairwise_mrf(
         table.warn_about_opposite_orders()
     if potentials in _COMPARING:
         table.warn_about_equality()
+    if bias_scale == math.inf:
+        table.refuse_unseen(
+            "with a flat prior of the biases they have none; give a finite bias_scale"
+        )
     with pm.Model(coords=field_coords(table, family)) as model:
         bias = add_biases(_bias_labels(table, family), "bias_label", bias_scale)
         weights, implied, cut = _PRIORS[prior](table, family, given)

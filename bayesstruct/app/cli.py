@@ -188,6 +188,14 @@ def learn(
             show_default=False,
         ),
     ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="A value that stands for a missing one, such as -999; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",
     resume: Annotated[
         Path | None,
@@ -213,6 +221,7 @@ def learn(
         "edge_probability": edge_probability,
         "rate": rate,
         "log": log,
+        "missing": missing or [],
         "encoding": encoding,
     }
     if table is None and resume is None and encoding != "utf-8":

@@ -23,6 +23,7 @@ __all__ = ["begin", "run"]
 BUNDLED = "sachs (bundled)"
 # matplotlib warns of each character, each time that it draws it.
 _MISSING_GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
+_CODES = re.compile(r"missing_codes=\[([^\]]*)\]")
 _GLYPHS = (
     "some characters of the column names are not in the font of graph.png, which shows boxes for "
     "them; they are right in all other files"
@@ -51,7 +52,7 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     """
     notes: list[str] = []
     with _notes_to(notes):
-        frame, logged = _read(table, options["encoding"], options["log"])
+        frame, logged = _read(table, options)
     source = BUNDLED if table is None else str(table)
     job = Job(
         {
@@ -105,28 +106,38 @@ def run(folder: Path, *, cores: int | None = None, show: bool = True) -> bool:
     return partial
 
 
-def _read(table, encoding, log):
+def _read(table, options):
     """Return the checked table as it goes into the model, and whether logarithms were taken."""
+    log = options["log"]
     if table is None:
         frame, log = load_dataset("sachs"), log is not False
     else:
-        frame = read_table(table, encoding=encoding)
+        codes = options["missing"] or None
+        frame = read_table(table, encoding=options["encoding"], missing_codes=codes)
     import pandas as pd  # after the errors that are found without it
 
+    if log:  # remarks are about the logarithms
+        frame = _logarithms(frame)
     checked = Table.continuous(frame)
-    values = _logarithms(checked) if log else checked.values
-    return pd.DataFrame(values, columns=list(checked.names)), bool(log)
+    return pd.DataFrame(checked.values, columns=list(checked.names)), bool(log)
 
 
-def _logarithms(table: Table) -> np.ndarray:
+def _logarithms(frame):
+    """Return the logarithms of all columns."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=TableWarning)
+        table = Table.continuous(frame)
     for name, column in zip(table.names, table.values.T, strict=True):
         if (column <= 0).any():
             row = int((column <= 0).argmax())
             raise TableError(
                 f"Column {name!r} holds {column[row]:g} in row {row} (counting from 0), which has no "
-                "logarithm: leave out --log, or shift the column"
+                f"logarithm: leave out --log, shift the column, or name it with --missing {column[row]:g} if it "
+                "stands for a missing value"
             )
-    return np.log(table.values)
+    return pd.DataFrame(np.log(table.values), columns=list(table.names))
 
 
 def _sample(job: Job, folder: Path, cores, show):
@@ -195,7 +206,7 @@ def _notes_to(notes: list[str], *, show: bool = False):
     """Collect the warnings about the table; with `show`, print the other warnings of the package."""
 
     def take(message, *unused, **also_unused):
-        text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else str(message)
+        text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else _as_option(str(message))
         if text in notes:
             return
         notes.append(text)
@@ -211,6 +222,15 @@ def _notes_to(notes: list[str], *, show: bool = False):
             warnings.filterwarnings("always", category=TableWarning)
         warnings.showwarning = take
         yield
+
+
+def _as_option(text: str) -> str:
+    """Write the remedy of a remark as on the command line."""
+    found = _CODES.search(text)
+    if not found:
+        return text
+    options = " ".join(f"--missing {code}" for code in found[1].split(", "))
+    return text.replace(found[0], options)
 
 
 def _versions() -> dict[str, str]:

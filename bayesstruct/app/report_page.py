@@ -151,6 +151,8 @@ def _command(options) -> str:
             words += [f"--{name.replace('_', '-')}", str(options[name])]
     if options["log"] != bundled:
         words.append("--log" if options["log"] else "--no-log")
+    for code in options.get("missing", []):  # runs of earlier versions have none
+        words += ["--missing", shlex.quote(code)]
     if options["encoding"] != "utf-8":
         words += ["--encoding", shlex.quote(options["encoding"])]
     return " ".join(words)

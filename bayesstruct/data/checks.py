@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesstruct.data.errors import column_list, count, listing
 from bayesstruct.data.intake import Intake
+from bayesstruct.data.remarks import column_remarks
 
 __all__ = [
     "ARROW",
@@ -145,9 +146,15 @@ def levels_problems(intake: Intake) -> list[str]:
     ]
 
 
-def remarks(names: list[str], values: np.ndarray, discrete: str = DISCRETE) -> list[str]:
+def remarks(
+    names: list[str], values: np.ndarray, discrete: str = DISCRETE, *, normal: bool = True
+) -> list[str]:
     """List properties of a valid table that may not be intended."""
-    return _missing(names, values) + _binary(names, values, discrete) + _collinear(names, values)
+    return [
+        *_missing(names, values),
+        *column_remarks(names, values, discrete, normal=normal),
+        *_collinear(names, values),
+    ]
 
 
 def _infinite(names: list[str], values: np.ndarray) -> list[str]:
@@ -305,14 +312,6 @@ def _missing(names: list[str], values: np.ndarray) -> list[str]:
         f"{' and '.join(found)}: the edges there depend on the prior and on the assumption that "
         "values are missing at random; consider leaving out columns and rows with few observed values"
     ]
-
-
-def _binary(names: list[str], values: np.ndarray, discrete: str) -> list[str]:
-    binary = (np.isnan(values) | (values == 0) | (values == 1)).all(axis=0)
-    if not binary.any():
-        return []
-    columns = column_list([names[j] for j in np.flatnonzero(binary)])
-    return [f"{columns}: binary (0 and 1 only), treated as continuous here; consider {discrete}"]
 
 
 def dependent_columns(names: list[str], values: np.ndarray) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 from bayesstruct.data.checks import dependent_columns, duplicates, max_columns
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
 __all__ = ["check_same_rows", "standardized_covariates"]
 
@@ -89,6 +90,9 @@ def standardized_covariates(
             f"Covariate {column_list(constant)} is constant; leave it out, the model has an intercept"
         )
     _check_dependence(names, values)
+    codes = [odd_codes(column) for column in values.T]
+    for remark in missing_code_remarks(names, codes, "impute these or leave out their rows"):
+        warn(f"covariates: {remark}")
     return names, (values - values.mean(axis=0)) / scale
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.data.errors import TableError
-from bayesstruct.data.names import label_text
+from bayesstruct.data.names import aligned, label_text
 
 __all__ = ["FixedEdges", "StochasticBlock", "edge_probability_matrix", "fixed_edges"]
 
@@ -158,11 +158,7 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()) -> np
         contradicts a required or forbidden edge.
     """
     p = len(names)
-    if hasattr(probability, "loc"):
-        missing = set(names) - (set(probability.index) & set(probability.columns))
-        if missing:
-            raise TableError(f"edge_probability has no row and column for {sorted(missing)}")
-        probability = probability.loc[list(names), list(names)]
+    probability = aligned("edge_probability", probability, names)
     try:
         if isinstance(probability, str):
             raise TypeError

@@ -4,7 +4,7 @@ import datetime
 import decimal
 import numbers
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,7 @@ def _read_xarray(data, max_columns: int) -> Intake:
 
 
 def _read_rows(rows, max_columns: int) -> Intake:
+    check_rows(rows)
     rows = [list(row) if np.iterable(row) else row for row in rows]
     if len({len(row) if isinstance(row, list) else -1 for row in rows}) > 1:
         raise TableError("The rows of the list have different lengths: give each the same number.")
@@ -105,6 +106,38 @@ def _read_rows(rows, max_columns: int) -> Intake:
     if len(rows) == 0:
         array = array.reshape(0, 0)
     return _read_array(array, None, max_columns)
+
+
+def check_rows(rows) -> None:
+    """Refuse lists whose entries would fall apart into something else than the values of a row.
+
+    Raises
+    ------
+    TableError
+        For rows that are dictionaries, text, sets, or columns of a table.
+    """
+    kinds = {type(row) for row in rows}
+    if any(issubclass(kind, Mapping) for kind in kinds):
+        raise TableError(
+            "The rows are dictionaries, of which only the keys would be read: pass pandas.DataFrame(rows)."
+        )
+    if any(issubclass(kind, str | bytes) for kind in kinds):
+        raise TableError(
+            "The rows are text, which would be read letter by letter: split each into its values, as in "
+            "[row.split(',') for row in rows], and make these numbers."
+        )
+    if any(issubclass(kind, Set) for kind in kinds):
+        raise TableError("The rows are sets, which have no order: pass lists of values.")
+    if any(hasattr(kind, "to_frame") or hasattr(kind, "to_list") for kind in kinds):
+        raise TableError(
+            "The list holds Series, which are columns more often than rows: pass a DataFrame "
+            "(pandas.concat(columns, axis=1), or pandas.DataFrame(rows))."
+        )
+    if kinds == {np.ndarray} and rows[0].ndim == 1 and len(rows[0]) > len(rows):
+        raise TableError(
+            f"The list holds {len(rows)} arrays of {len(rows[0])} values: pass numpy.column_stack(list) if they are "
+            "columns, numpy.array(list) if they are rows."
+        )
 
 
 def _read_array(array: np.ndarray, names: list[str] | None, max_columns: int) -> Intake:

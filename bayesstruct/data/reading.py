@@ -6,10 +6,11 @@ import gzip
 import io
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesstruct.data.errors import TableError, column_list, listing, warn
 from bayesstruct.data.names import reads_as_number
+from bayesstruct.data.recoding import without_codes
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +23,9 @@ _FOREIGN = (".xlsx", ".xls", ".ods", ".sav", ".dta", ".rds", ".rdata", ".feather
 _INDEX_NAMES = ("", "unnamed: 0", "index", "id", "rownames", "row", "...1")
 
 
-def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFrame":
+def read_table(
+    path: str | Path, *, encoding: str = "utf-8", missing_codes: Any = None
+) -> "pandas.DataFrame":
     r"""Read a table from a CSV, TSV or Parquet file.
 
     Parameters
@@ -34,6 +37,9 @@ def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFram
         fields, ``NA``, ``NaN`` and everything else that pandas reads as missing are missing.
     encoding : str, default "utf-8"
         Encoding of a text file.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each
+        column. Columns of numbers with a code that is text are columns of numbers.
 
     Returns
     -------
@@ -52,7 +58,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFram
     TableWarning
         If the first column has no name, or counts the rows (from 0 or 1) under a name such as
         ``id`` or ``index``: it then labels the rows and is no variable. If the header line
-        consists of numbers, which suggests that it is missing.
+        consists of numbers, which suggests that it is missing. If a code does not occur.
 
     Examples
     --------
@@ -66,8 +72,14 @@ def read_table(path: str | Path, *, encoding: str = "utf-8") -> "pandas.DataFram
     path = Path(path)
     check_file(path)
     if path.suffix.lower() in _PARQUET:
-        return _read_parquet(path)
-    return _read_text(_decode(path, encoding), path)
+        frame = _read_parquet(path)
+    else:
+        frame = _read_text(_decode(path, encoding), path)
+    return (
+        frame
+        if missing_codes is None
+        else _numbers_again(frame, without_codes(frame, missing_codes))
+    )
 
 
 def check_file(path: Path) -> None:
@@ -236,6 +248,22 @@ def _parse(text: str, delimiter: str, names: list[str]) -> "pandas.DataFrame":
 
 def _numeric(frame: "pandas.DataFrame") -> int:
     return frame.select_dtypes("number").shape[1]
+
+
+def _numbers_again(frame, kept):
+    """Make numbers of columns of text that are text only because of a code."""
+    import pandas as pd
+
+    columns = {}
+    for name in frame.columns:
+        column, before = kept[name], frame[name]
+        if column.isna().sum() > before.isna().sum() and not pd.api.types.is_numeric_dtype(before):
+            words = column.dropna().astype(str)
+            if all(map(reads_as_number, words)):
+                decimal = words.str.replace(",", ".", regex=False)
+                column = pd.to_numeric(decimal).reindex(column.index)
+        columns[name] = column
+    return pd.DataFrame(columns)
 
 
 def _set_index(frame: "pandas.DataFrame", path: Path) -> "pandas.DataFrame":

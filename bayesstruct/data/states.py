@@ -2,6 +2,7 @@
 
 import math
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -11,7 +12,10 @@ import numpy as np
 
 from bayesstruct.data.checks import equal_states, max_columns, shape_problems
 from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
-from bayesstruct.data.intake import Intake, read_columns, reads_as_number
+from bayesstruct.data.intake import Intake, read_columns
+from bayesstruct.data.matrices import matrix_problems, transposed_remarks
+from bayesstruct.data.names import label_text, nearest, reads_as_number
+from bayesstruct.data.remarks import frequency_remarks
 from bayesstruct.data.table import NamedColumns
 
 __all__ = ["MAX_LEVELS", "StateTable"]
@@ -56,7 +60,7 @@ class StateTable(NamedColumns):
     ordered: tuple[bool, ...]
 
     @classmethod
-    def read(cls, data: Any) -> "StateTable":
+    def read(cls, data: Any, *, states: Any = None) -> "StateTable":
         """Check a table of discrete variables.
 
         Parameters
@@ -65,7 +69,11 @@ class StateTable(NamedColumns):
             As for :meth:`Table.continuous`. Columns hold text, booleans, integers (also as floats,
             which a column with gaps is in pandas) or categories. The states of a column are its
             different values: categories in their own order, everything else sorted, and text that
-            consists of numbers as numbers.
+            consists of numbers as numbers. Categories (of pandas, or an Enum of polars) that never
+            occur are states too.
+        states : list or dict of lists, optional
+            All states of each column, in order, also those that never occur: one list for all
+            columns, or a dict with one for each of some columns.
 
         Returns
         -------
@@ -76,14 +84,14 @@ class StateTable(NamedColumns):
         TableError
             With everything that is wrong in one message: the problems of sizes, names, constants and
             missing values that :meth:`Table.continuous` reports; duplicates that cannot be chance; numbers that are not whole,
-            also as text; text and numbers in one column; more than 20 different values; categories that never occur; dates and other things that are not
-            states.
+            also as text; text and numbers in one column; more than 20 different values; values that are not among the
+            declared states; dates and other things that are not states; a symmetric matrix of pairs of columns.
 
         Warns
         -----
         TableWarning
             If columns are equal and may be so by chance: unrelated columns would be equal in one
-            table of this size in a million, or more often. If text or numbers that often stand
+            table of this size in a million, or more often. If categories never occur. If the table looks like one of frequencies, or transposed. If text or numbers that often stand
             for a missing value ("", "NA"; -9, 99 apart from the others) are states, or states differ only in
             blanks or capitals.
 
@@ -97,16 +105,25 @@ class StateTable(NamedColumns):
         """
         names, columns, rows = _columns(data)
         raise_problems(shape_problems(Intake(names, np.empty((rows, len(names))))))
-        read = [_states(column) for column in columns]
+        for remark in [*frequency_remarks(names, columns), *transposed_remarks(data)]:
+            warn(remark)
+        declared = _declared_by(states, names)
+        read = [
+            _states(column) if own is None else _stated(column, own)
+            for column, own in zip(columns, declared, strict=True)
+        ]
         raise_problems(_sentences(names, read))
         codes = np.column_stack([column.codes for column in read])
+        raise_problems(_matrix(data, names, read))
         problems, remarks = _table_problems(names, codes)
         raise_problems(problems)
-        for remark in [*remarks, *_odd_labels(names, read)]:
-            warn(remark)
         codes.flags.writeable = False
         levels = tuple(column.levels for column in read)
-        return cls(codes, tuple(names), levels, tuple(column.ordered for column in read))
+        table = cls(codes, tuple(names), levels, tuple(column.ordered for column in read))
+        undeclared = [name for name, own in zip(names, declared, strict=True) if own is None]
+        for remark in [*remarks, *_odd_labels(names, read), *_never(table.unseen, undeclared)]:
+            warn(remark)
+        return table
 
     def check_binary(self, remedy: str) -> "StateTable":
         """Return the table if its columns have two values each.
@@ -120,6 +137,17 @@ class StateTable(NamedColumns):
             raise TableError(f"{column_list(wide)}: more than two values; {remedy}")
         return self
 
+    def refuse_unseen(self, reason: str) -> None:
+        """Raise if a declared state never occurs.
+
+        Raises
+        ------
+        TableError
+            With the columns, these states, and the reason.
+        """
+        if self.unseen:
+            raise TableError(f"{_shown_states(self.unseen)}: {reason}")
+
     def __repr__(self) -> str:
         share = f", {self.missing.mean():.1%} missing" if self.missing.any() else ""
         return f"StateTable({self.n:,} observations, {self.p:,} variables{share})"
@@ -132,9 +160,16 @@ class StateTable(NamedColumns):
         Warns
         -----
         TableWarning
-            For columns of three or more states whose order is alphabetical, and for whole numbers
-            between which some never occur: states are counted without gaps.
+            For columns of three or more states whose order is alphabetical, for two states of text beside columns of numbers,
+            and for whole numbers between which some never occur: states are counted without gaps.
         """
+        if texts := self._texts_beside_numbers():
+            name, (low, high) = texts[0], self.levels[self.names.index(texts[0])]
+            warn(
+                f"{column_list(texts)}: text among columns of ordered states, taken as one more of them ({name!r}: {low!r} "
+                f"below {high!r}); leave it out if it is a label of the rows or a group, or use ordered categories "
+                "(pandas.Categorical(..., ordered=True)) if this order is meant"
+            )
         wide = [j for j, k in enumerate(self.states) if k > 2]
         if sorted_ := [j for j in wide if not self.ordered[j]]:
             warn(
@@ -150,6 +185,14 @@ class StateTable(NamedColumns):
                 f"between never occur ({self.names[gaps[0]]!r}: {listing(self.levels[gaps[0]])}); "
                 "states are counted without gaps, so that neighbours in this list are one step apart"
             )
+
+    def _texts_beside_numbers(self):
+        """Columns of two states without an order, in a table of which others are ordered numbers."""
+        numbers = [isinstance(own[0], int) and len(own) > 2 for own in self.levels]
+        if not any(numbers):
+            return []
+        columns = zip(self.names, self.states, self.ordered, strict=True)
+        return [name for name, k, ordered in columns if k == 2 and not ordered]
 
     def warn_about_opposite_orders(self) -> None:
         """Warn of columns that have the same states in different orders.
@@ -200,6 +243,16 @@ class StateTable(NamedColumns):
         return tuple(map(len, self.levels))
 
     @cached_property
+    def unseen(self) -> dict[str, list]:
+        """States that were declared and never occur, by column."""
+        columns = zip(self.names, self.levels, self.codes.T, strict=True)
+        found = {
+            name: [label for k, label in enumerate(own) if k not in set(codes.tolist())]
+            for name, own, codes in columns
+        }
+        return {name: labels for name, labels in found.items() if labels}
+
+    @cached_property
     def missing(self) -> np.ndarray:
         """Which values are missing; bool, shape (n, p)."""
         return self.codes < 0
@@ -217,7 +270,7 @@ def _odd_labels(names, columns) -> list[str]:
 
 _NO_STATE = (
     "values that often stand for missing ones are read as states in {shown}; if they mean missing, "
-    "replace them first, in pandas with data.replace([...], numpy.nan)"
+    "name them: missing_codes=[...]"
 )
 _ONE_STATE = (
     "states that differ only in blanks or capitals are read as different states in {shown}; if they are the "
@@ -247,6 +300,72 @@ def _twins(levels) -> list:
     """Labels that differ from an earlier one only in blanks and capitals."""
     plain = [level.strip().lower() if isinstance(level, str) else level for level in levels]
     return [level for k, level in enumerate(levels) if plain[k] in plain[:k]]
+
+
+def _matrix(data, names, columns) -> list[str]:
+    """Refuse a symmetric matrix of whole numbers over pairs of the columns."""
+    if not all(all(isinstance(level, int) for level in column.levels) for column in columns):
+        return []
+    values = [np.array([*column.levels, np.nan], float)[column.codes] for column in columns]
+    return matrix_problems(data, names, np.column_stack(values))
+
+
+def _shown_states(unseen) -> str:
+    return ", ".join(
+        f"column {name!r} never has {listing(labels)}" for name, labels in unseen.items()
+    )
+
+
+def _never(unseen, names) -> list[str]:
+    """Say which categories never occur: they may be left over from a larger table."""
+    if not (left := {name: labels for name, labels in unseen.items() if name in names}):
+        return []
+    return [
+        f"{_shown_states(left)}: declared categories are states with their prior probability, also those that never "
+        "occur; drop them (data[column].cat.remove_unused_categories() in pandas) if they are left over, or "
+        "say that they are meant by states="
+    ]
+
+
+def _declared_by(states, names) -> list[list | None]:
+    """List the declared states of each column, None where not declared."""
+    if states is None:
+        return [None] * len(names)
+    if isinstance(states, Mapping):
+        own = {label_text(name): labels for name, labels in states.items()}
+        if unknown := [name for name in own if name not in names]:
+            raise TableError(f"`states`: {nearest('column', unknown[0], names)}")
+    else:
+        own = dict.fromkeys(names, states)
+    return [_checked_states(name, own[name]) if name in own else None for name in names]
+
+
+def _checked_states(name, labels) -> list:
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise TableError(
+            f"`states` of {name!r} must be a list of its states in order, not {labels!r:.60}"
+        )
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    if len(set(labels)) < max(2, len(labels)) or any(map(_is_missing, labels)):
+        raise TableError(
+            f"`states` of {name!r} must be two or more different values, without missing ones: {listing(labels)}"
+        )
+    return [int(v) if isinstance(v, float) and v.is_integer() else v for v in labels]
+
+
+def _stated(series, labels) -> "_Column":
+    """Codes of a column whose states are declared."""
+    values = [None if _is_missing(value) else value for value in series.to_list()]
+    known = {(label, isinstance(label, bool)) for label in labels}
+    strange = [v for v in values if v is not None and (v, isinstance(v, bool)) not in known]
+    if strange:
+        return _refused(
+            f"holds {strange[0]!r} ({type(strange[0]).__name__}), which is not among its declared states {listing(labels)}",
+            "correct the value, add it to `states` (text and numbers differ), or name it in missing_codes",
+        )
+    seen = set(values)
+    problems = _level_problems([label for label in labels if label in seen])
+    return _coded(values, labels, True, problems or _level_problems(labels))
 
 
 class _Problem(NamedTuple):
@@ -287,13 +406,6 @@ def _columns(data):
     import pandas as pd
 
     if not (hasattr(data, "collect_schema") or hasattr(data, "columns")):
-        if (
-            isinstance(data, list | tuple)
-            and len({len(r) for r in data if hasattr(r, "__len__")}) > 1
-        ):
-            raise TableError(
-                "The rows of the list have different lengths: give each the same number."
-            )
         names = read_columns(data, max_columns()).names  # raises for anything that is not a table
         values = getattr(data, "values", data)
         if np.ma.isMaskedArray(values):
@@ -336,16 +448,7 @@ def _categories(series):
     values = series.to_list()
     seen = {value for value in values if not _is_missing(value)}
     problems = _level_problems([label for label in labels if label in seen])
-    if unseen := [label for label in labels if label not in seen]:
-        states = f"the state{'s' if len(unseen) > 1 else ''} {listing(unseen)}"
-        problems.append(
-            _Problem(
-                f"never has {states}, of which the table has no observation",
-                "drop unused categories (data[column].cat.remove_unused_categories() in pandas), or "
-                "merge states",
-            )
-        )
-    return _coded(values, labels, ordered, problems)
+    return _coded(values, labels, ordered, problems or _level_problems(labels))
 
 
 def _declared(series):

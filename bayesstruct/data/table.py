@@ -20,6 +20,7 @@ from bayesstruct.data.checks import (
 )
 from bayesstruct.data.errors import TableError, TableWarning, raise_problems, warn
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.matrices import matrix_problems, transposed_remarks, without_labels
 
 __all__ = ["NamedColumns", "Table", "TableError", "TableWarning"]
 
@@ -105,7 +106,12 @@ class Table(NamedColumns):
 
     @classmethod
     def continuous(
-        cls, data: Any, *, standardize: bool = True, discrete: str = DISCRETE
+        cls,
+        data: Any,
+        *,
+        standardize: bool = True,
+        discrete: str = DISCRETE,
+        normal: bool = True,
     ) -> "Table":
         """Check a table of continuous variables.
 
@@ -123,6 +129,8 @@ class Table(NamedColumns):
             in any units.
         discrete : str, optional
             What messages recommend for columns that are not continuous.
+        normal : bool, default True
+            Whether the model has normal columns, so that marked skewness is remarked upon.
 
         Returns
         -------
@@ -131,8 +139,8 @@ class Table(NamedColumns):
         Raises
         ------
         TableError
-            With everything that is wrong in one message: fewer than 2 rows or columns, more
-            columns than 2,000,000 edges allow (2,000), repeated names, names that give two pairs
+            With everything that is wrong in one message: fewer than 2 rows or columns, a matrix of
+            correlations or of other pairs of its columns, more columns than 2,000,000 edges allow (2,000), repeated names, names that give two pairs
             the same label, text, categories, dates,
             complex or infinite values, columns that are constant, duplicates of one another,
             never observed or observed once, rows never observed.
@@ -140,9 +148,10 @@ class Table(NamedColumns):
         Warns
         -----
         TableWarning
-            If more than 20 % of the values or more than half of a column is missing, if a column is
-            binary, or if some columns are exact linear combinations of others. Linear
-            combinations are searched for in the complete rows, if there are more of them than columns.
+            If more than 20 % of the values or more than half of a column is missing; if values that
+            often stand for missing ones (-999, 99) are apart from the others; if a column has two
+            values or few whole numbers, counts the rows, or is very skewed; if the table seems to be
+            transposed; or if some columns are exact linear combinations of others. Linear combinations are searched for in the complete rows, if there are more of them than columns.
 
         Examples
         --------
@@ -154,9 +163,11 @@ class Table(NamedColumns):
         """
         intake = read_columns(data, max_columns())
         raise_problems(shape_problems(intake))
+        raise_problems(matrix_problems(data, *_pairs(data, intake)))
         problems = value_problems(intake, discrete)
         raise_problems([*problems, *duplicates(intake.names, intake.values)])
-        for remark in remarks(intake.names, intake.values, discrete):
+        found = remarks(intake.names, intake.values, discrete, normal=normal)
+        for remark in [*transposed_remarks(data), *found]:
             warn(remark)
         location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
         for array in (intake.values, location, scale):
@@ -196,6 +207,7 @@ class Table(NamedColumns):
         """
         intake = read_columns(data, max_columns())
         raise_problems(shape_problems(intake))
+        raise_problems(matrix_problems(data, *_pairs(data, intake)))
         raise_problems([*value_problems(intake), *levels_problems(intake)])
         low, high = np.nanmin(intake.values, axis=0), np.nanmax(intake.values, axis=0)
         coded = cls(intake.values, tuple(intake.names), low, high - low)
@@ -237,6 +249,12 @@ def column_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = np.nanmax(abs(values), axis=0)
     scaled = values / size
     return np.nanmean(scaled, axis=0) * size, np.nanstd(scaled, axis=0, ddof=1) * size
+
+
+def _pairs(data, intake):
+    """Names and values of the columns that may be a matrix of pairs, without a column of labels."""
+    from_ = 0 if without_labels(data) is data else 1
+    return intake.names[from_:], intake.values[:, from_:]
 
 
 def _identity(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from bayesstruct.core.missing import MissingMask
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.data.arguments import whole_number
 
-__all__ = ["constants_of", "ends_of", "replicated_tables"]
+__all__ = ["constants_of", "ends_of", "replicated_covariances", "replicated_tables"]
 
 
 def ends_of(prob: float) -> list[float]:
@@ -33,19 +33,54 @@ def replicated_tables(idata, group: str, draws: int) -> tuple[np.ndarray, np.nda
     TypeError, ValueError
         If the group is missing, or `draws` is no whole number above 0.
     """
+    if _is_covariance(idata):
+        raise ValueError(
+            "this model has the covariance matrix of a table and not its rows, so that rows cannot be checked: "
+            "bs.predictive_correlations compares the correlations, and `covariance` has replicated matrices"
+        )
+    _check_group(idata, group)
+    observed = idata["observed_data"]["x"]
+    missing = _missing_values(idata, observed.shape)
+    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
+    table = np.where(missing, np.nan, observed.values)
+    return table, _spread(replicated, draws), observed["node"].values
+
+
+def replicated_covariances(idata, group: str, draws: int) -> tuple | None:
+    """Observed covariance matrix, replicated ones, and names of the columns; None of a model of rows.
+
+    Parameters
+    ----------
+    idata, group, draws
+        As in :func:`replicated_tables`.
+    """
+    if not _is_covariance(idata):
+        return None
+    _check_group(idata, group)
+    observed = idata["observed_data"]["covariance"]
+    replicated = idata[group]["covariance"].values.reshape(-1, *observed.shape)
+    return observed.values, _spread(replicated, draws), observed["node"].values
+
+
+def _is_covariance(idata) -> bool:
+    """Whether the data of a model are a covariance matrix instead of rows."""
+    names = idata["observed_data"] if "observed_data" in idata.children else ()
+    return "covariance" in names and "x" not in names
+
+
+def _spread(replicated, draws):
+    """At most so many of the replicates, spread evenly."""
     draws = whole_number("draws", draws, 1)
+    return replicated[np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)]
+
+
+def _check_group(idata, group):
     if group not in idata.children:
         run = "prior" if group.startswith("prior") else "posterior"
         raise ValueError(
             f"this result has no group `{group}`; run pm.sample_{run}_predictive first, and keep its result "
             "in this tree (extend_inferencedata=True)"
         )
-    observed = idata["observed_data"]["x"]
-    missing = _missing_values(idata, observed.shape)
-    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
-    keep = np.linspace(0, len(replicated) - 1, min(draws, len(replicated))).astype(int)
-    table = np.where(missing, np.nan, observed.values)
-    return table, replicated[keep], observed["node"].values
 
 
 def constants_of(idata) -> Mapping:

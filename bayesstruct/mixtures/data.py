@@ -6,9 +6,10 @@ import numpy as np
 
 from bayesstruct.data.arguments import numbers
 from bayesstruct.data.checks import duplicates, max_columns, shape_problems, value_problems
-from bayesstruct.data.errors import TableError, column_list, raise_problems
+from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.names import nearest
+from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
 __all__ = ["FAMILIES", "RegressionTable"]
 
@@ -50,6 +51,11 @@ class RegressionTable:
         ------
         TableError
             If the table cannot be used; the message names the column and the remedy.
+
+        Warns
+        -----
+        TableWarning
+            If values that often stand for missing ones are apart from the others.
         """
         intake = read_columns(data, max_columns())
         if not isinstance(response, str):
@@ -57,6 +63,8 @@ class RegressionTable:
         elif response not in intake.names:
             raise TableError(nearest("response", response, intake.names))
         _check_values(intake)
+        for remark in missing_code_remarks(intake.names, [odd_codes(v) for v in intake.values.T]):
+            warn(remark)
         place = intake.names.index(response)
         names = [n for n in intake.names if n != response]
         x, y = np.delete(intake.values, place, axis=1), intake.values[:, place].copy()

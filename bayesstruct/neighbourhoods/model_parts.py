@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from bayesstruct.core.entries import entries
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.names import aligned
 from bayesstruct.data.options import check_options
 from bayesstruct.graphs.records import ArcEnds, ArcPrior
 from bayesstruct.sparse.model_parts import horseshoe_prior
@@ -141,11 +142,7 @@ def _spike_slab(table, options, _):
 def _inclusion_matrix(names, given):
     """Prior probability of each arc: rows are responses, columns are predictors."""
     p = len(names)
-    if hasattr(given, "loc"):
-        absent = set(names) - (set(map(str, given.index)) & set(map(str, given.columns)))
-        if absent:
-            raise TableError(f"`inclusion` has no row and column for {sorted(absent)}")
-        given = given.rename(index=str, columns=str).loc[list(names), list(names)]
+    given = aligned("inclusion", given, names)
     try:
         values = np.asarray(given, float)
     except (TypeError, ValueError):

@@ -61,7 +61,7 @@ def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | 
     TableError
         If a column has so many states that no table of probabilities is small enough.
     """
-    if isinstance(table, Table) or max_parents is not None:
+    if not isinstance(table, StateTable) or max_parents is not None:
         return max_parents
     fitting = [m for m in range(table.p) if table_cells(table.states, m) <= _CELLS]
     if not fitting:

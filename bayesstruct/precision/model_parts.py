@@ -16,13 +16,15 @@ from bayesstruct.precision.priors.rows import (
     IncompleteGraphicalNormal,
     MissingValues,
 )
+from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
+    from bayesstruct.data.covariance import CovarianceTable
     from bayesstruct.data.table import Table
 
-__all__ = ["observe_rows", "record_edges", "regression", "warn_size"]
+__all__ = ["observe_covariance", "observe_rows", "record_edges", "regression", "warn_size"]
 
 _ROWS = ("observation", "node")
 
@@ -50,6 +52,25 @@ def observe_rows(table: "Table", mean, precision) -> None:
     MissingMask(table.missing.astype("int64")).record()
     MissingValues("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
     IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
+
+
+def observe_covariance(table: "CovarianceTable", mean, precision) -> None:
+    """Add the sample covariance matrix as ``covariance``, in the units of the table.
+
+    Parameters
+    ----------
+    table : CovarianceTable
+    mean : TensorVariable
+        (p,), standardised.
+    precision : TensorVariable
+        (p, p), of the standardised rows.
+    """
+    pm.Data("location", table.location, dims="node")
+    scale = pm.Data("scale", table.scale, dims="node")
+    n = pm.Data("rows", float(table.n))
+    GraphicalCovariance(
+        "covariance", mean, precision, scale, n, observed=table.covariance, dims=("node", "node_")
+    )
 
 
 def warn_size(table: "Table", draws: int = 4000) -> None:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayesstruct.data.checks import value_problems
-from bayesstruct.data.errors import TableError, column_list, raise_problems
+from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.names import nearest
+from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 from bayesstruct.data.table import column_moments
 
 __all__ = ["SeriesTable"]
@@ -56,7 +58,7 @@ class SeriesTable:
         return {"observation": list(self.labels), "node": list(self.names), "time": rows}
 
     @classmethod
-    def read(cls, data, series=None) -> "SeriesTable":
+    def read(cls, data, series=None, missing_codes=None) -> "SeriesTable":
         """Check series of numbers.
 
         Parameters
@@ -66,11 +68,18 @@ class SeriesTable:
             with the same columns, a dict with their names or a list of them.
         series : str, optional
             That column; None for several tables.
+        missing_codes : number, str, iterable of them or dict, optional
+            Values that stand for a missing one, see :func:`bayesstruct.data.recoding.without_codes`.
 
         Raises
         ------
         TableError
             If something cannot be used; the message names the column or the series and the remedy.
+
+        Warns
+        -----
+        TableWarning
+            If values that often stand for missing ones are apart from the others.
         """
         parts = _parts(data, series)
         labels = tuple(parts)
@@ -78,15 +87,31 @@ class SeriesTable:
         first = intakes[labels[0]]
         for name, intake in intakes.items():
             _check_part(name, intake, labels[0], first)
+        intakes = _without_codes(intakes, first.names, missing_codes)
         # Rows without any value are gaps in time and do not count as rows of a table.
         values = np.concatenate([intake.values for intake in intakes.values()])
-        refused = next((v.refused for v in intakes.values() if v.refused), {})
+        refused: dict = next((v.refused for v in intakes.values() if v.refused), {})
         seen = values[~np.isnan(values).all(axis=1)] if not refused else values
         if not len(seen):
             raise TableError("no series has an observed value: pass series of numbers")
         raise_problems(value_problems(replace(first, values=seen, refused=refused)))
+        for remark in missing_code_remarks(first.names, [odd_codes(column) for column in seen.T]):
+            warn(remark)
         lengths = tuple(len(intake.values) for intake in intakes.values())
         return cls(values, tuple(first.names), labels, lengths, *column_moments(seen))
+
+
+def _without_codes(intakes, names, missing_codes):
+    """Tables with codes as missing values; a code has to be in one of them only."""
+    if missing_codes is None:
+        return intakes
+    import pandas as pd
+
+    every = np.concatenate([intake.values for intake in intakes.values()])
+    values = without_codes(pd.DataFrame(every, columns=names), missing_codes).to_numpy()
+    ends = np.cumsum([len(intake.values) for intake in intakes.values()])[:-1]
+    parts = zip(intakes.items(), np.split(values, ends), strict=True)
+    return {name: replace(intake, values=own) for (name, intake), own in parts}
 
 
 def _parts(data, series):

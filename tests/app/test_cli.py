@@ -28,7 +28,7 @@ from bayesstruct.app import report
 from bayesstruct.app.cli import app
 from bayesstruct.app.folder import RESULTS
 from bayesstruct.app.report_correlations import check_correlations
-from bayesstruct.app.report_page import edge_rows
+from bayesstruct.app.report_page import _command, edge_rows
 from bayesstruct.core.jit import cache_folder
 from bayesstruct.models.catalogue import MODELS
 from bayesstruct.precision.reading.predictive import correlations
@@ -509,6 +509,39 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
 def test_bad_options_are_refused_in_one_line(words, parts, table, tmp_path):
     result = command("learn", table, "--out", tmp_path / "out", *FEW, *words)
     assert_one_line(result, *parts)
+
+
+def test_codes_for_missing_values_are_named(tmp_path):
+    frame = numbers()
+    frame.loc[:5, "a"], frame.loc[7:9, "b"] = -999, 99
+    frame.to_csv(tmp_path / "coded.csv", index=False)
+    options = {"encoding": "utf-8", "log": False, "seed": 1, "missing": []}
+    options |= dict.fromkeys(cli_folder.DECISIVE, 1)
+    cli_learn.begin(tmp_path / "as it is", tmp_path / "coded.csv", options, overwrite=False)
+    [note] = cli_folder.read(tmp_path / "as it is").options["notes"]
+    assert "'a' (-999), 'b' (99)" in note
+    assert note.endswith("--missing -999 --missing 99")
+    options["missing"] = ["-999", "99"]
+    cli_learn.begin(tmp_path / "named", tmp_path / "coded.csv", options, overwrite=False)
+    job = cli_folder.read(tmp_path / "named")
+    pd.testing.assert_frame_equal(job.frame, frame.replace([-999, 99], np.nan))
+    assert job.options["notes"] == []
+    assert "--missing -999 --missing 99" in _command(job.options | {"prior": "spike_slab"})
+
+
+def test_codes_follow_their_option_on_the_command_line(tmp_path):
+    (tmp_path / "bad.csv").write_text("a,b\n1,-999\n2,-999\n3,-999\n")
+    result = command("learn", tmp_path / "bad.csv", "--missing", "-999", "--out", tmp_path / "out")
+    assert_one_line(result, "column 'b'", "all values are missing")
+
+
+def test_remarks_are_about_the_logarithms(tmp_path):
+    np.exp(3 * numbers()).to_csv(tmp_path / "skewed.csv", index=False)
+    for log, notes in ((False, 1), (True, 0)):
+        options = {"encoding": "utf-8", "log": log, "seed": 1, "missing": []}
+        options |= dict.fromkeys(cli_folder.DECISIVE, 1)
+        cli_learn.begin(tmp_path / str(log), tmp_path / "skewed.csv", options, overwrite=False)
+        assert len(cli_folder.read(tmp_path / str(log)).options["notes"]) == notes
 
 
 def test_a_missing_file_is_answered_with_the_nearest(table, tmp_path):

@@ -87,12 +87,14 @@ def test_an_order_that_nobody_gave():
     table = StateTable.read(frame)
     with pytest.warns(TableWarning) as warned:
         table.warn_about_order()
-    alphabet, gaps = (str(w.message) for w in warned)
+    beside, alphabet, gaps = (str(w.message) for w in warned)
+    assert beside.startswith("Column 'two': text among columns of ordered states")
+    assert "'no' below 'yes'" in beside
     assert alphabet.startswith("Columns 'text' and 'unordered': ")
     assert "'no', 'perhaps' and 'yes'" in alphabet
     assert gaps.startswith("Column 'years': ")
     assert "8, 12 and 13" in gaps
-    StateTable.read(frame[["ordered", "two", "run", "apart"]]).warn_about_order()  # says nothing
+    StateTable.read(frame[["ordered", "run", "apart"]]).warn_about_order()  # says nothing
 
 
 BINARY = [0, 1, 0]
@@ -105,7 +107,6 @@ BINARY = [0, 1, 0]
         ([1, 1, 1], "constant.*always 1"),
         ([None, None, None], "all values are missing"),
         ([1, 0, np.inf], "infinite"),
-        (pd.Categorical(["x", "y", "x"], categories=["x", "y", "z"]), "never has.*'z'.*unused"),
         (pd.date_range("2020", periods=3), "dates"),
         ([1, "x", 2], "'int' and 'str'"),
         ([1, "2", 2], "'int' and 'str'"),  # "2" and 2 would be two states, or one
@@ -115,6 +116,50 @@ BINARY = [0, 1, 0]
 def test_what_is_refused_names_the_column(column, words):
     with pytest.raises(TableError, match=f"(?s)(?i)'a'.*{words}|{words}.*'a'|'a'.*{words}"):
         StateTable.read(pd.DataFrame({"a": column, "b": BINARY}))
+
+
+def test_categories_that_never_occur_are_states_with_a_remark():
+    column = pd.Categorical(["x", "y", "x"], categories=["x", "z", "y"])
+    frames = [
+        pd.DataFrame({"a": column, "b": ["s", "t", "t"]}),
+        pl.DataFrame(
+            {"a": pl.Series(["x", "y", "x"], dtype=pl.Enum(["x", "z", "y"])), "b": list("stt")}
+        ),
+    ]
+    for frame in frames:
+        with pytest.warns(
+            TableWarning, match="'a' never has 'z'.*remove_unused_categories.*states="
+        ):
+            table = StateTable.read(frame)
+        assert table.levels[0] == ("x", "z", "y")
+        assert table.codes[:, 0].tolist() == [0, 2, 0]
+        assert table.unseen == {"a": ["z"]}
+
+
+def test_declared_states(recwarn):
+    frame = pd.DataFrame({"a": [3.0, np.nan, 1.0], "b": ["s", "t", "t"]})
+    table = StateTable.read(frame, states={"a": [5, 3, 1]})
+    assert table.levels == ((5, 3, 1), ("s", "t"))
+    assert table.codes[:, 0].tolist() == [1, -1, 2]
+    assert table.ordered == (True, False)
+    assert StateTable.read([[0, 1], [1, 0], [1, 1]], states=range(3)).states == (3, 3)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        ({"c": [1, 2]}, "unknown column 'c'"),
+        ({"a": [1, 2]}, "'a' holds 3 .*not among its declared states 1 and 2: correct"),
+        ({"a": ["1", "2", "3"]}, "'a' holds 1 .int.*text and numbers differ"),
+        ({"a": [1, 1, 3]}, "'a' must be two or more different values"),
+        ({"a": "123"}, "'a' must be a list"),
+        ({"a": range(30)}, "'a' has 30 different values"),
+    ],
+)
+def test_declared_states_that_cannot_be(states, words):
+    with pytest.raises(TableError, match=words):
+        StateTable.read(pd.DataFrame({"a": [1, 3, 2], "b": [0, 1, 1]}), states=states)
 
 
 @pytest.mark.parametrize(

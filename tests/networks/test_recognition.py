@@ -8,6 +8,7 @@ import pytest
 import bayesstruct as bs
 
 from bayesstruct.core.recognition import NotRecognized
+from bayesstruct.data.errors import TableWarning
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.models import bayesian_network
@@ -79,11 +80,15 @@ def test_few_whole_numbers_with_other_columns_are_not_guessed():
     whole = RNG.integers(0, 3, 30)
     with pytest.raises(ValueError, match="1 column of few whole numbers"):
         bayesian_network(WORDS.assign(d=whole), score="bic")
-    with pytest.raises(ValueError, match="2 columns of few whole numbers"):
+    with (
+        pytest.warns(TableWarning, match="'a' and 'b': few whole numbers"),
+        pytest.raises(ValueError, match="2 columns of few whole numbers"),
+    ):
         bayesian_network(pd.DataFrame({"a": whole, "b": whole[::-1]}), score="bic")
     with pytest.raises(ValueError, match="numbers that are not whole"):
         bayesian_network(WORDS.assign(d=NUMBERS["a"]), score="bic")
-    model = bayesian_network(NUMBERS.assign(d=whole), score="bic")
+    with pytest.warns(TableWarning, match="'d': few whole numbers"):
+        model = bayesian_network(NUMBERS.assign(d=whole), score="bic")
     assert "weight" in model.named_vars
 
 

@@ -9,6 +9,7 @@ from bayesstruct.data.checks import ARROW, SEPARATOR
 from bayesstruct.data.errors import TableError, listing, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.names import label_text
+from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
 __all__ = ["LinkTable"]
 
@@ -122,6 +123,11 @@ class LinkTable:
         TableError
             If there are fewer than two rows or columns, two with the same name, values that are not finite
             numbers, or all ratings are the same.
+
+        Warns
+        -----
+        TableWarning
+            If ratings that often stand for missing ones are apart from the others, or most are 0 and none between 0 and 1.
         """
         rows, columns, matrix = _numbers(data, "ratings")
         if min(matrix.shape) < 2:
@@ -131,6 +137,7 @@ class LinkTable:
         source, target = np.nonzero(~np.isnan(matrix))
         table = cls(rows, columns, source, target, matrix[source, target], False)
         _check_spread(table, "ratings")
+        _warn_about_codes(table.y, "ratings")
         return _labelled(table)
 
     @classmethod
@@ -151,6 +158,11 @@ class LinkTable:
         TableError
             If the table is not square and symmetric, there are fewer than two objects, or all similarities are
             the same.
+
+        Warns
+        -----
+        TableWarning
+            If similarities that often stand for missing ones are apart from the others.
         """
         names, matrix = square_matrix(data, "similarities")
         if not _is_symmetric(matrix):
@@ -160,7 +172,18 @@ class LinkTable:
         source, target, y = _observed(matrix, directed=False)
         table = cls(names, None, source, target, y, False)
         _check_spread(table, "similarities")
+        _warn_about_codes(table.y, "similarities")
         return _labelled(table)
+
+
+def _warn_about_codes(y, what):
+    """Say which values are apart from the others and often stand for a missing one."""
+    codes = odd_codes(y)
+    rated = y[y != 0]
+    if what == "ratings" and 2 * len(rated) < len(y) and rated.size and rated.min() >= 1:
+        codes = sorted({*codes, 0.0})
+    for remark in missing_code_remarks([what], [codes]):
+        warn(remark)
 
 
 def _observed(matrix: np.ndarray, directed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.data.arguments import optional_number
+from bayesstruct.data.recoding import without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
@@ -24,6 +25,7 @@ def factor_model(
     concentration: float,
     discount: float,
     max_features: int | None,
+    missing_codes,
 ) -> pm.Model:
     """Build the model of sparse factors whose scores have this distribution.
 
@@ -31,10 +33,10 @@ def factor_model(
     ----------
     data : DataFrame or array_like
     distribution : {"normal", "laplace"}
-    alpha, noise, loading_scale, concentration, discount, max_features
+    alpha, noise, loading_scale, concentration, discount, max_features, missing_codes
         Options of :func:`bayesstruct.models.sparse_factor_analysis`.
     """
-    table = Table.continuous(data)
+    table = Table.continuous(without_codes(data, missing_codes), normal=False)
     alpha = optional_number("alpha", alpha, above=0)
     noise = optional_number("noise", noise, above=0)
     loading_scale = optional_number("loading_scale", loading_scale, above=0)

@@ -342,6 +342,10 @@ class _Problem:
     def of(cls, data, potentials, norm, likelihood, reference, bias_ridge, graph=None):
         """Check the arguments of `pairwise_mrf`."""
         table = data if isinstance(data, StateTable) else StateTable.read(data)
+        if bias_ridge == 0:
+            table.refuse_unseen(
+                "their biases have no mode without `bias_ridge`; give one, or leave them out"
+            )
         if table.missing.any():
             gaps = [n for n, gap in zip(table.names, table.missing.any(0), strict=True) if gap]
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.names import label_text, nearest
+from bayesstruct.data.names import aligned, label_text, nearest
 from bayesstruct.networks.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
 if TYPE_CHECKING:
@@ -123,20 +123,10 @@ def parent_prior(
             f"{required_arcs[:, child].sum()} arcs into {names[child]!r} are required, more than "
             f"`max_parents` = {max_parents}"
         )
-    probability = _aligned(names, edge_probability)
+    probability = aligned("edge_probability", edge_probability, names)
     if probability is not None:
         _check_probability(names, kind, probability, required_arcs)
     return ParentPrior(len(names), kind, probability, max_parents, allowed, required_arcs)
-
-
-def _aligned(names, probability):
-    """Probabilities of arcs; those of a DataFrame in the order of the columns of the table."""
-    if not hasattr(probability, "loc"):
-        return probability
-    frame = probability.rename(index=label_text, columns=label_text)
-    if lost := set(names) - (set(frame.index) & set(frame.columns)):
-        raise TableError(f"`edge_probability` has no row and column for {listing(sorted(lost))}")
-    return frame.loc[names, names].to_numpy(float)
 
 
 def _check_probability(names, kind, probability, required):

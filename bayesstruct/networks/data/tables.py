@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import is_missing
 from bayesstruct.data.checks import dependent_columns
 from bayesstruct.data.errors import TableError, column_list, count, listing, warn
 from bayesstruct.data.names import label_text
@@ -55,6 +56,7 @@ def network_table(
     *,
     incomplete: bool = False,
     max_parents: float | None = None,
+    states: "dict | list | None" = None,
 ) -> NetworkTable:
     """Check a table, and which of its values were set from outside.
 
@@ -70,6 +72,8 @@ def network_table(
     max_parents : float, optional
         Maximum number of parents of a column; under ``"gaussian"`` columns that so many determine
         exactly are then refused.
+    states : list or dict of lists, optional
+        Declared states, see :meth:`bayesstruct.data.StateTable.read`.
 
     Returns
     -------
@@ -91,7 +95,17 @@ def network_table(
     unsure = score == "bic"
     if unsure:
         score = "gaussian" if _holds_numbers(data) else "multinomial"
-    table = _read(data, score, quiet=score == "gaussian" and max_parents is not None)
+    if states is not None and score in CONTINUOUS_SCORES:
+        raise ValueError(
+            f"`states` declares states, and the score {score!r} is for columns of numbers; use 'bdeu'"
+        )
+    quiet = score == "gaussian" and max_parents is not None
+    table = _read(data, score, states, quiet=quiet)
+    if score in ("multinomial", "logistic"):
+        table.refuse_unseen(
+            f"under the score {score!r} states that never occur have probability 0; use the score 'bdeu', under "
+            "which they have a prior, or leave these states out"
+        )
     if unsure:
         _refuse_ambiguous(table)
     if table.missing.any() and not incomplete:
@@ -152,10 +166,10 @@ def _refuse_missing(table, was_set):
     )
 
 
-def _read(data, score, *, quiet):
+def _read(data, score, states, *, quiet):
     """Read a table; if `quiet`, without the remark on linear relations, which is about priors."""
     if score not in CONTINUOUS_SCORES:
-        table = StateTable.read(data)
+        table = StateTable.read(data, states=states)
         _warn_about_targets(table)
         return table
     with warnings.catch_warnings():
@@ -242,12 +256,17 @@ def _intervention_mask(interventions, table):
 def _true_or_false(values, column=None):
     """Array of bool from one of bool, or of 0 and 1."""
     array = np.asarray(values)
-    if array.dtype != bool and not all(value in (0, 1) for value in array.ravel().tolist()):
+    if array.dtype != bool and not all(_is_truth(value) for value in array.ravel().tolist()):
         where = "" if column is None else f" of {column!r}"
         raise ValueError(
             f"`interventions`{where} must be true or false in each row; missing values and text are neither"
         )
     return array.astype(bool)
+
+
+def _is_truth(value):
+    """Whether a value is true, false, 0 or 1; pandas' missing value cannot be compared."""
+    return not is_missing(value) and not isinstance(value, str) and value in (0, 1)
 
 
 def _check_rows(data, interventions):

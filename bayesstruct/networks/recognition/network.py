@@ -46,7 +46,8 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetworkRV,
     NetworkCellsRV,
 )
-from bayesstruct.networks.recognition.tables import DiscreteTable, GaussianTable
+from bayesstruct.networks.priors.sample_covariance import NetworkCovarianceRV
+from bayesstruct.networks.recognition.tables import CovarianceOfTable, DiscreteTable, GaussianTable
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -68,6 +69,7 @@ GRAPHS = (DAGRV, OrderDAGRV)
 PARAMETERS = (NoiseVariancesRV, ArcWeightsRV, InterceptsRV, ProbabilityTablesRV)
 INCOMPLETE = (IncompleteGaussianNetworkRV, IncompleteDiscreteNetworkRV)
 FITTED = (FittedGaussianNetworkRV, FittedDiscreteNetworkRV)
+_GAUSSIAN = (GaussianNetworkRV, NetworkCovarianceRV)
 _REGRESSIONS = {NoiseVariancesRV, ArcWeightsRV, InterceptsRV}
 
 
@@ -83,7 +85,7 @@ class Network:
         The observed table.
     parameters : dict
         Random variables that are the parameters, by the type of their Op; none if they are fitted.
-    table : GaussianTable or DiscreteTable or None
+    table : GaussianTable, CovarianceOfTable, DiscreteTable or None
         Values of the table and of the hyperparameters; None if the parameters are fitted.
     missing : TensorVariable or None
         Missing values of the table.
@@ -94,7 +96,7 @@ class Network:
     dag: "TensorVariable"
     rows: "TensorVariable"
     parameters: dict[type, "TensorVariable"]
-    table: GaussianTable | DiscreteTable | None = None
+    table: GaussianTable | CovarianceOfTable | DiscreteTable | None = None
     missing: "TensorVariable | None" = None
     fit: object = None
 
@@ -115,7 +117,7 @@ class Network:
     @property
     def gaussian(self) -> bool:
         """Whether the rows are numbers with random parameters."""
-        return isinstance(self.table, GaussianTable)
+        return isinstance(self.table, GaussianTable | CovarianceOfTable)
 
     @property
     def mask(self):
@@ -173,9 +175,7 @@ def network_of(model: "Model", dag: "TensorVariable") -> Network:
         raise NotRecognized(f"{dag.name!r} is observed")
     family = dependents(model, dag)
     tables = [
-        rv
-        for rv in family
-        if is_op(rv, (GaussianNetworkRV, DiscreteNetworkRV, *INCOMPLETE, *FITTED))
+        rv for rv in family if is_op(rv, (*_GAUSSIAN, DiscreteNetworkRV, *INCOMPLETE, *FITTED))
     ]
     if len(tables) != 1:
         raise NotRecognized(f"{len(tables)} tables depend on {dag.name!r}, not one")
@@ -190,11 +190,17 @@ def network_of(model: "Model", dag: "TensorVariable") -> Network:
         return Network(dag, rows, found, fit=_fit_of(dag, rows, found))
     _check_parameters(model, rows, found)
     _check_links(model, dag, rows, found, missing)
-    kind = GaussianTable if is_op(rows, GaussianNetworkRV) else DiscreteTable
-    network = Network(dag, rows, found, kind.of(model, rows, found), missing)
+    network = Network(dag, rows, found, _kind(rows).of(model, rows, found), missing)
     if missing is not None:
         _check_missing(model, network)
     return network
+
+
+def _kind(rows):
+    """Class of the values of a table."""
+    if is_op(rows, NetworkCovarianceRV):
+        return CovarianceOfTable
+    return GaussianTable if is_op(rows, GaussianNetworkRV) else DiscreteTable
 
 
 def dependents(model: "Model", dag: "TensorVariable") -> list["TensorVariable"]:
@@ -224,7 +230,7 @@ def _missing_values(family, rows):
 def _check_parameters(model, rows, found):
     """Refuse parameters that are not those of a table of this kind, or not free."""
     wanted = [{ProbabilityTablesRV}]
-    if is_op(rows, GaussianNetworkRV):
+    if is_op(rows, _GAUSSIAN):
         wanted = [_REGRESSIONS]
     elif is_op(rows, DiscreteNetworkRV):
         wanted.append({EvenTablesRV})
@@ -247,7 +253,7 @@ def _check_links(model, dag, rows, found, missing):
         if not sources <= own:
             names = ", ".join(sorted(repr(v.name) for v in sources - own))
             raise NotRecognized(f"{rv.name!r} also depends on {names}")
-    if is_op(rows, GaussianNetworkRV):
+    if is_op(rows, _GAUSSIAN):
         variance, weight, intercept = (
             found[kind] for kind in (NoiseVariancesRV, ArcWeightsRV, InterceptsRV)
         )

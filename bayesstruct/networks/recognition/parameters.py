@@ -61,12 +61,7 @@ class _Gaussian:
     """Score and parameters of a Gaussian network."""
 
     def __init__(self, network):
-        from bayesstruct.networks.kernels.parameters import rows_times_rows
-
-        table = network.table
-        z = (table.x - table.location) / table.spread
-        self.score = table.score(z)
-        self.moments = rows_times_rows(z, table.free)
+        self.score, self.moments = network.table.score_and_moments()
         self.regressions = Regressions(network)
 
     def draw(self, rng, graph, point):

@@ -12,7 +12,7 @@ from bayesstruct.networks.priors.gaussian_network import (
     NoiseVariancesRV,
 )
 
-__all__ = ["DiscreteTable", "GaussianTable"]
+__all__ = ["CovarianceOfTable", "DiscreteTable", "GaussianTable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,22 +47,10 @@ class GaussianTable:
         NotRecognized
             If the prior of the parameters is not that of the BGe score.
         """
-        _, alpha_w, scale = parameters(found[NoiseVariancesRV])
-        _, _, weight_scale = parameters(found[ArcWeightsRV])
-        _, alpha_mu = parameters(found[InterceptsRV])
         _, _, _, location, spread, setting = parameters(rows)
-        observed = model.rvs_to_values[rows]
-        tensors = [alpha_mu, alpha_w, scale, weight_scale, location, spread, setting, observed]
-        values = Expressions(model, tensors)(model.initial_point())
-        alpha_mu, alpha_w, scale, weight_scale = (float(np.squeeze(v)) for v in values[:4])
-        location, spread, setting, x = (np.asarray(v, float) for v in values[4:])
-        wanted = alpha_mu * (alpha_w - x.shape[1] - 1) / (alpha_mu + 1)
-        if not np.allclose([scale, weight_scale], wanted):
-            raise NotRecognized(
-                "the scale of noise variances and weights is not that of the BGe score, "
-                f"alpha_mu (alpha_w - d - 1) / (alpha_mu + 1) = {wanted:g}"
-            )
-        return cls(alpha_mu, alpha_w, scale, location, spread, setting, x)
+        tensors = [location, spread, setting, model.rvs_to_values[rows]]
+        prior, values = _prior_and_values(model, found, tensors)
+        return cls(*prior, *values)
 
     @property
     def free(self) -> np.ndarray:
@@ -72,15 +60,91 @@ class GaussianTable:
     @property
     def prior(self):
         """Prior of the regressions."""
-        from bayesstruct.networks.kernels.parameters import GaussianPrior
+        return _gaussian_prior(self)
 
-        return GaussianPrior(self.alpha_mu, self.alpha_w, self.scale)
+    def score_and_moments(self):
+        """Local scores, and sums over the rows for the parameters; the table is complete."""
+        from bayesstruct.networks.kernels.parameters import rows_times_rows
+
+        z = (self.x - self.location) / self.spread
+        return self.score(z), rows_times_rows(z, self.free)
 
     def score(self, z):
         """Local scores of the standardised table, complete now."""
         from bayesstruct.networks.kernels.scores.gaussian import BGe
 
         return BGe(z, interventions=~self.free, alpha_mu=self.alpha_mu, alpha_w=self.alpha_w)
+
+
+@dataclass(frozen=True, eq=False)
+class CovarianceOfTable:
+    """Sample covariance matrix of a Gaussian network instead of its table, and the prior of its regressions.
+
+    Attributes
+    ----------
+    alpha_mu, alpha_w, scale : float
+        Hyperparameters of the BGe score.
+    spread : (d,) array
+        Standard deviations by which the columns were standardised.
+    n : int
+        Number of rows.
+    x : (d, d) array
+        Sample covariances, with divisor n - 1.
+    """
+
+    alpha_mu: float
+    alpha_w: float
+    scale: float
+    spread: np.ndarray
+    n: int
+    x: np.ndarray
+
+    @classmethod
+    def of(cls, model, rows, found):
+        """Read the matrix; raises as :meth:`GaussianTable.of`."""
+        *_, spread, n = parameters(rows)
+        prior, values = _prior_and_values(model, found, [spread, n, model.rvs_to_values[rows]])
+        return cls(*prior, values[0], int(values[1]), values[2])
+
+    @property
+    def prior(self):
+        """Prior of the regressions."""
+        return _gaussian_prior(self)
+
+    def score_and_moments(self):
+        """Local scores, and sums over the rows for the parameters."""
+        from bayesstruct.networks.kernels.scores.gaussian import ScatterBGe
+
+        d = len(self.x)
+        scatter = (self.n - 1) * self.x / np.outer(self.spread, self.spread)
+        moments = np.zeros((1, d + 1, d + 1))
+        moments[0, 0, 0], moments[0, 1:, 1:] = self.n, scatter
+        score = ScatterBGe(scatter, self.n, alpha_mu=self.alpha_mu, alpha_w=self.alpha_w)
+        return score, (moments, np.zeros(d, np.int64))
+
+
+def _prior_and_values(model, found, tensors):
+    """Hyperparameters of the BGe score, and the values of tensors as floats; raises if the prior is another."""
+    _, alpha_w, scale = parameters(found[NoiseVariancesRV])
+    _, _, weight_scale = parameters(found[ArcWeightsRV])
+    _, alpha_mu = parameters(found[InterceptsRV])
+    tensors = [alpha_mu, alpha_w, scale, weight_scale, *tensors]
+    values = Expressions(model, tensors)(model.initial_point())
+    alpha_mu, alpha_w, scale, weight_scale = (float(np.squeeze(v)) for v in values[:4])
+    values = [np.asarray(v, float) for v in values[4:]]
+    wanted = alpha_mu * (alpha_w - values[-1].shape[1] - 1) / (alpha_mu + 1)
+    if not np.allclose([scale, weight_scale], wanted):
+        raise NotRecognized(
+            "the scale of noise variances and weights is not that of the BGe score, "
+            f"alpha_mu (alpha_w - d - 1) / (alpha_mu + 1) = {wanted:g}"
+        )
+    return (alpha_mu, alpha_w, scale), values
+
+
+def _gaussian_prior(table):
+    from bayesstruct.networks.kernels.parameters import GaussianPrior
+
+    return GaussianPrior(table.alpha_mu, table.alpha_w, table.scale)
 
 
 @dataclass(frozen=True, eq=False)

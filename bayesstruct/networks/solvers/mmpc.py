@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.states import StateTable
 from bayesstruct.networks.data.tables import network_table
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def mmpc_candidates(
             f"`max_conditioning` must be a whole number, at least 0, it is {max_conditioning!r}"
         )
     table = network_table(data, "bge" if test == "fisher_z" else "bdeu").table
+    if isinstance(table, StateTable):
+        table.refuse_unseen("tests count the states that occur; leave out those that do not")
     kind = _FisherZ(table) if test == "fisher_z" else _GSquare(table)
     tests = _Tests(kind, math.log(alpha), max_conditioning)
     lists = [_parents_and_children(tests, target, table.p) for target in range(table.p)]

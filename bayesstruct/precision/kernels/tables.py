@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["TableRows"]
+__all__ = ["TableRows", "TableScatter"]
 
 
 class TableRows:
@@ -32,6 +32,7 @@ class TableRows:
         self.gaps, self.mask = gaps, np.ascontiguousarray(mask[gaps])
         self.complete = np.ascontiguousarray(z[~gaps])
         self.incomplete = np.ascontiguousarray(np.where(self.mask, 0.0, z[gaps]))
+        self.n_complete = len(self.complete)
         self.total = self.complete.sum(axis=0)
         self.cross = self.complete.T @ self.complete
         columns = np.nonzero(self.mask)[1]
@@ -68,8 +69,26 @@ class TableRows:
         if mean.ndim == 1:
             shift = np.outer(self.total, mean)
             complete = self.cross - shift - shift.T
-            complete += len(self.complete) * np.outer(mean, mean)
+            complete += self.n_complete * np.outer(mean, mean)
         else:
             rows = self.complete - mean[~self.gaps]
             complete = rows.T @ rows
         return complete + part.T @ part
+
+
+class TableScatter(TableRows):
+    """Rows of which only the covariance matrix is known, their means being zero on the standardised scale.
+
+    Parameters
+    ----------
+    covariance : (p, p) ndarray
+        In the units of the table, with divisor n - 1.
+    scale : (p,) ndarray
+        Standard deviations by which columns were standardised.
+    n : int
+    """
+
+    def __init__(self, covariance: np.ndarray, scale: np.ndarray, n: int):
+        super().__init__(np.empty((0, len(scale))), np.zeros(len(scale)), scale)
+        self.n = self.n_complete = n
+        self.cross = (n - 1) * covariance / np.outer(scale, scale)

@@ -8,7 +8,12 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.edge_tables import EDGE_READERS, edge_table
 from bayesstruct.graphs.posteriors.reading import is_acyclic
 from bayesstruct.graphs.records import ArcEnds
-from bayesstruct.graphs.replicates import constants_of, ends_of, replicated_tables
+from bayesstruct.graphs.replicates import (
+    constants_of,
+    ends_of,
+    replicated_covariances,
+    replicated_tables,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +62,8 @@ def predictive_correlations(
 
     Notes
     -----
-    Missing values are left out of the observed and of the replicated tables.
+    Missing values are left out of the observed and of the replicated tables. If the data of the model are a
+    covariance matrix (``cov=``), its correlations are compared with those of replicated matrices.
 
     A neighbourhood model predicts each value from the observed rest of its row. Two replicated
     values of a row are then independent, so its replicated columns are correlated with the *observed*
@@ -73,8 +79,11 @@ def predictive_correlations(
     >>> table = predictive_correlations(idata)  # doctest: +SKIP
     >>> table.inside.mean()  # doctest: +SKIP
     """
-    import pandas as pd
-
+    if matrices := replicated_covariances(idata, group, draws):
+        observed, replicated, names = matrices
+        source, target = np.triu_indices(len(names), 1)
+        simulated = np.array([_scaled(matrix)[source, target] for matrix in replicated])
+        return _compared(names, source, target, _scaled(observed)[source, target], simulated, prob)
     table, replicated, names = replicated_tables(idata, group, draws)
     if _is_dependency_network(idata):
         source, target = np.nonzero(~np.eye(len(names), dtype=bool))
@@ -85,6 +94,13 @@ def predictive_correlations(
         values = [correlations(t)[source, target] for t in tables]
     simulated = np.array(values)
     actual = correlations(table)[source, target]
+    return _compared(names, source, target, actual, simulated, prob)
+
+
+def _compared(names, source, target, actual, simulated, prob):
+    """Table of observed correlations beside their replicates."""
+    import pandas as pd
+
     low, high = np.quantile(simulated, ends_of(prob), axis=0)
     tail = (simulated >= actual).mean(axis=0)
     return pd.DataFrame(
@@ -99,6 +115,12 @@ def predictive_correlations(
             "inside": (low <= actual) & (actual <= high),
         }
     )
+
+
+def _scaled(covariance: np.ndarray) -> np.ndarray:
+    """Correlations of a covariance matrix."""
+    scale = np.sqrt(np.diag(covariance))
+    return covariance / np.outer(scale, scale)
 
 
 def _is_dependency_network(idata) -> bool:

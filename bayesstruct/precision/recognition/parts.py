@@ -31,6 +31,7 @@ from bayesstruct.precision.priors.rows import (
     IncompleteGraphicalNormalRV,
     MissingCellsRV,
 )
+from bayesstruct.precision.priors.sample_covariance import GraphicalCovarianceRV
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -58,6 +59,8 @@ class TablePart:
         Which values of the table are missing.
     missing_rv : TensorVariable, optional
         The missing values as a variable of the model.
+    n : TensorVariable, optional
+        Number of rows, if `rv` is their covariance matrix.
     """
 
     rv: "TensorVariable"
@@ -66,6 +69,7 @@ class TablePart:
     scale: "TensorVariable | None" = None
     missing: "TensorVariable | None" = None
     missing_rv: "TensorVariable | None" = None
+    n: "TensorVariable | None" = None
 
 
 @dataclass
@@ -165,6 +169,9 @@ def _table(precision, rv) -> TablePart:
     if is_op(rv, kinds):
         mean, matrix, location, scale, *missing = unpadded_parameters(rv)
         part = TablePart(rv, mean, location, scale, missing[0] if missing else None)
+    elif is_op(rv, GraphicalCovarianceRV):
+        mean, matrix, scale, n = unpadded_parameters(rv)
+        part = TablePart(rv, mean, scale=scale, n=n)
     elif is_op(rv, MvNormalRV):
         mean, covariance = unpadded_parameters(rv)
         matrix, part = _inverted(covariance), TablePart(rv, mean)
@@ -177,8 +184,8 @@ def _table(precision, rv) -> TablePart:
     others = [v for v in (part.mean, part.location, part.scale) if v is not None]
     if depends_on(others, precision):
         raise NotRecognized(f"the mean of {rv.name!r} depends on {precision.name!r}")
-    if random_ancestors(*(v for v in (part.location, part.scale) if v is not None)):
-        raise NotRecognized(f"location or scale of {rv.name!r} is random")
+    if random_ancestors(*(v for v in (part.location, part.scale, part.n) if v is not None)):
+        raise NotRecognized(f"location, scale or number of rows of {rv.name!r} is random")
     return part
 
 

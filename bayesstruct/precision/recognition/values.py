@@ -7,7 +7,7 @@ import numpy as np
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.recognition import is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
-from bayesstruct.precision.kernels.tables import TableRows
+from bayesstruct.precision.kernels.tables import TableRows, TableScatter
 from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
@@ -113,11 +113,14 @@ class PartValues:
             return
         values = self._data(point)
         self.tables = []
-        for at in range(0, len(values), 4):
-            data, location, scale, missing = values[at : at + 4]
+        for at in range(0, len(values), 5):
+            data, location, scale, missing, n = values[at : at + 5]
             location, scale = (np.broadcast_to(v, (self.p,)) * 1.0 for v in (location, scale))
             mask = None if np.ndim(missing) == 0 else missing
-            self.tables.append(TableRows(np.asarray(data, float), location, scale, mask))
+            data = np.asarray(data, float)
+            self.tables.append(
+                TableScatter(data, scale, int(n)) if n else TableRows(data, location, scale, mask)
+            )
 
     def prior(self, point: dict) -> SpikeSlabValues | LaplaceValues:
         """Hyperparameters of the prior of the matrix."""
@@ -165,7 +168,7 @@ def _prior_tensors(part: PrecisionPart) -> list:
 
 
 def _data_tensors(model, part: PrecisionPart) -> list:
-    """Values, location, scale and missing values of each table."""
+    """Values, location, scale, missing values, and the number of rows where these are not known."""
     from pytensor.tensor import as_tensor_variable
 
     out = []
@@ -175,4 +178,5 @@ def _data_tensors(model, part: PrecisionPart) -> list:
         out.append(as_tensor_variable(0.0) if t.location is None else t.location)
         out.append(as_tensor_variable(1.0) if t.scale is None else t.scale)
         out.append(as_tensor_variable(0.0) if t.missing is None else t.missing)
+        out.append(as_tensor_variable(0.0) if t.n is None else t.n)
     return out

@@ -170,6 +170,7 @@ def test_other_steps_and_other_parameters_are_refused():
             NetworkMCMC(model.value_vars)
 
 
+@pytest.mark.filterwarnings("ignore:Columns 'a' and 'b'. few whole numbers")
 @pytest.mark.parametrize(
     ("data", "options", "words"),
     [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bayesstruct.networks.kernels.dag_priors import ParentPrior
     from bayesstruct.networks.kernels.gaussian_parents import GaussianFamilies
 
-__all__ = ["BGe", "GaussianBIC"]
+__all__ = ["BGe", "GaussianBIC", "ScatterBGe"]
 
 _COLLINEAR = 1e-10  # share of a variable's squares that its parents have to leave
 
@@ -183,14 +183,35 @@ class BGe(_Gaussian):
         self._floor = self.scale
 
     def _prepare(self, rows):
+        return self._prepared(len(rows), *_scatter(rows))
+
+    def _prepared(self, n, matrix, mean):
+        """Matrix and constants of n rows with this scatter matrix and these means."""
         from bayesstruct.networks.kernels.scores.gaussian_subsets import bge_constants
 
-        n = len(rows)
-        matrix, mean = _scatter(rows)
         shift = mean - self._nu
         matrix += n * self.alpha_mu / (n + self.alpha_mu) * np.outer(shift, shift)
         matrix[np.diag_indices(self.d)] += self.scale
         return matrix, *bge_constants(n, self.d, self.alpha_mu, self.alpha_w, self.scale)
+
+
+class ScatterBGe(BGe):
+    """The score `BGe` of rows of which only the scatter matrix is known, their means being zero.
+
+    Parameters
+    ----------
+    scatter : (d, d) ndarray
+        Sums of the products of the columns.
+    n : int
+        Number of rows.
+    alpha_mu, alpha_w : float
+        As in :class:`BGe`.
+    """
+
+    def __init__(self, scatter: np.ndarray, n: int, *, alpha_mu: float, alpha_w: float):
+        super().__init__(np.zeros((1, len(scatter))), alpha_mu=alpha_mu, alpha_w=alpha_w)
+        self.n_rows = np.full(self.d, n)
+        self._statistics[0] = self._prepared(n, np.array(scatter), np.zeros(self.d))
 
 
 class GaussianBIC(_Gaussian):

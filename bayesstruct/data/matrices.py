@@ -1,0 +1,111 @@
+"""Tables that are matrices of pairs of columns, such as correlations: found, refused, and completed."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesstruct.data.errors import listing
+from bayesstruct.data.names import label_text
+
+__all__ = ["completed", "matrix_problems", "row_labels", "transposed_remarks", "without_labels"]
+
+_REMEDY = (
+    "pass the rows that it was computed from, or, where there are none, "
+    "gaussian_graphical(cov=matrix, n=number_of_rows) or bayesian_network(cov=matrix, n=number_of_rows)"
+)
+#: From so many columns on, whole numbers are not symmetric by chance; measurements are not from 3 on.
+_BY_DESIGN, _BY_DESIGN_NUMBERS = 6, 3
+
+
+def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str]:
+    """List what shows that a table has no observations as rows but is a matrix of pairs of its columns.
+
+    Parameters
+    ----------
+    data : object
+        The table as it was given, for the labels of its rows.
+    names : list of str
+        Columns, without a column of labels.
+    values : (n, p) array of float
+    """
+    p = len(names)
+    if values.shape != (p, p) or p < 2:
+        return []
+    values = completed(values)
+    if not np.allclose(values, values.T, rtol=1e-6, atol=1e-12, equal_nan=True):
+        return []
+    labels = row_labels(data)
+    named = labels == list(names) and not all(label.isdigit() for label in labels)
+    whole = bool(np.all(values == np.floor(values)))
+    diagonal = np.diag(values)
+    unit = not whole and np.allclose(diagonal, 1.0)
+    if not (named or unit or p >= (_BY_DESIGN if whole else _BY_DESIGN_NUMBERS)):
+        return []
+    bound = np.sqrt(np.abs(np.outer(diagonal, diagonal)))
+    if (diagonal > 0).all() and (np.abs(values) <= bound * (1 + 1e-6)).all():
+        kind = "correlation" if np.allclose(diagonal, 1.0) else "covariance"
+        return [
+            f"the table is square and symmetric, a {kind} matrix of its columns and not rows of observations: {_REMEDY}"
+        ]
+    return [
+        "the table is square and symmetric, a matrix of pairs of its columns (distances, links) and not rows of "
+        "observations: pass a table with one row for each observation; link_prediction and additive_clustering are "
+        "for such matrices"
+    ]
+
+
+def transposed_remarks(data: Any) -> list[str]:
+    """List what shows that the rows of a frame are variables: they have names, and the columns have numbers."""
+    if not hasattr(data, "iloc") or not len(data.columns):
+        return []
+    index = data.index
+    numbered = list(data.columns) == list(range(len(data.columns)))
+    if not numbered or not index.is_unique or not all(isinstance(v, str) for v in index):
+        return []
+    return [
+        f"the rows have names ({listing(list(index), 3)}) and the columns numbers: if the rows are the variables, "
+        "the table is transposed, pass data.T"
+    ]
+
+
+def completed(values: np.ndarray) -> np.ndarray:
+    """Return a square matrix of which one triangle is missing with the other one in its place."""
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        return values
+    gaps = np.isnan(values)
+    for triangle in (np.triu(np.ones_like(gaps), 1), np.tril(np.ones_like(gaps), -1)):
+        if triangle.any() and np.array_equal(gaps, triangle):
+            return np.where(gaps, values.T, values)
+    return values
+
+
+def row_labels(data: Any) -> list[str] | None:
+    """Labels of the rows of a table, or of its first column if that has the names of the others."""
+    if (first := _label_column(data)) is not None:
+        return first
+    if hasattr(data, "iloc"):
+        return [label_text(label) for label in data.index]
+    if hasattr(data, "dims") and hasattr(data, "coords") and data.dims[0] in data.coords:
+        return [label_text(label) for label in data.coords[data.dims[0]].values]
+    return None
+
+
+def without_labels(data: Any) -> Any:
+    """Return a table without its first column if that has the names of the others."""
+    if _label_column(data) is None:
+        return data
+    if hasattr(data, "iloc"):
+        return data.iloc[:, 1:]
+    return data.select(list(getattr(data, "column_names", data.columns))[1:])
+
+
+def _label_column(data):
+    """Values of the first column of a frame, if they are the names of the other columns."""
+    if hasattr(data, "collect") or not hasattr(data, "columns"):
+        return None
+    columns = list(getattr(data, "column_names", data.columns))
+    if len(columns) < 3 or len(data) != len(columns) - 1:
+        return None
+    first = data.iloc[:, 0] if hasattr(data, "iloc") else data[columns[0]]
+    labels = [label_text(label) for label in np.asarray(first, object)]
+    return labels if labels == [label_text(name) for name in columns[1:]] else None

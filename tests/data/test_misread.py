@@ -1,0 +1,379 @@
+"""Tables that mean something else than they seem: each is refused, remarked upon, or read rightly.
+
+By kind: what the table is, who reads it, and what the message says or the number that is right.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xarray as xr
+
+from bayesstruct.data import StateTable, Table, TableError, TableWarning, read_table
+from bayesstruct.data.covariance import CovarianceTable
+from bayesstruct.data.covariates import standardized_covariates
+from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.recoding import repeated_rows, without_codes
+from bayesstruct.data.remarks import odd_codes
+from bayesstruct.features.data.links import LinkTable
+from bayesstruct.mixtures.data import RegressionTable
+from bayesstruct.networks.data.tables import network_table
+from bayesstruct.series.data import SeriesTable
+
+NORMAL = np.random.default_rng(1).normal(size=(100, 3))
+ANSWERS = np.random.default_rng(2).integers(1, 6, (100, 3))
+
+
+def _normal(**columns):
+    return pd.DataFrame(NORMAL, columns=["a", "b", "c"]).assign(**columns)
+
+
+def _with(value, rows=8, low=0.0, scale=1.0):
+    """A column of measurements of which the first rows hold a code."""
+    column = low + scale * np.random.default_rng(3).normal(size=100)
+    column[:rows] = value
+    return _normal(b=column)
+
+
+def _answers(**columns):
+    return pd.DataFrame(ANSWERS, columns=["a", "b", "c"]).assign(**columns)
+
+
+def _correlations():
+    return _normal().corr()
+
+
+def _ordinal(data):
+    StateTable.read(data).warn_about_order()
+
+
+def _logs_like(first):
+    column = np.exp(NORMAL[:, 0] * 1.5)
+    return _normal(b=column + first)
+
+
+REMARKS = {
+    # codes for missing values among measurements
+    "-999 in 8 rows": (Table.continuous, _with(-999), ["'b' (-999)", "missing_codes=[-999]"]),
+    "-999 once": (Table.continuous, _with(-999, 1), ["'b' (-999)"]),
+    "-9 among ages": (Table.continuous, _with(-9, low=40, scale=5), ["'b' (-9)"]),
+    "-1 among incomes": (Table.continuous, _with(-1, low=40, scale=5), ["'b' (-1)"]),
+    "99 among z-scores": (Table.continuous, _with(99), ["'b' (99)"]),
+    "9999": (Table.continuous, _with(9999, low=300, scale=50), ["'b' (9999)"]),
+    "two codes": (Table.continuous, _with([-99, -98] * 4), ["'b' (-99, -98)", "[-99, -98]"]),
+    "int16 underflow": (Table.continuous, _with(-32768), ["-32768"]),
+    "zeros of a blood pressure": (Table.continuous, _with(0, low=70, scale=5), ["'b' (0)"]),
+    "codes of a response": (
+        lambda d: RegressionTable.read(d, "b", "gaussian"), _with(-999), ["'b' (-999)"],
+    ),
+    "codes in series": (
+        lambda d: SeriesTable.read([d, d]), _with(-999), ["often stand"],
+    ),
+    "codes in covariates": (
+        lambda d: standardized_covariates(d, 100), _with(-999), ["Covariates: ", "-999", "impute"],
+    ),
+    "codes in numbers for bge": (lambda d: network_table(d, "bge"), _with(-999), ["-999"]),
+    # codes among states
+    "9 in answers": (StateTable.read, _answers(b=[9, *ANSWERS[1:, 1]]), ["'b' (9)", "missing_codes"]),
+    "-9 in answers": (StateTable.read, _answers(b=[-9, *ANSWERS[1:, 1]]), ["'b' (-9)"]),
+    "99 as text": (StateTable.read, _answers(b=["99", *ANSWERS[1:, 1].astype(str)]), ["'99'"]),
+    "NA as text": (StateTable.read, _answers(b=["NA", "x", *"yz" * 49]), ["'NA'"]),
+    # states read as measurements
+    "0 and 1": (Table.continuous, _normal(b=[0, 1] * 50), ["'b'", "binary (0 and 1 only)"]),
+    "1 and 2": (Table.continuous, _normal(b=[1, 2] * 50), ["'b'", "binary (1 and 2 only)"]),
+    "-1 and 1": (Table.continuous, _normal(b=[-1, 1] * 50), ["'b'", "binary (-1 and 1 only)"]),
+    "two kinds of pairs": (
+        Table.continuous, _normal(b=[1, 2] * 50, c=[0, 1, 1, 1] * 25), ["'b' and 'c'", "1 and 2 only in 'b'"],
+    ),
+    "Likert items": (Table.continuous, _answers(), ["'a', 'b' and 'c'", "few whole numbers", "1, 2, 3, 4"]),
+    "Likert item with a code": (
+        Table.continuous, _normal(b=[99, 99, *ANSWERS[2:, 1]]), ["'b' (99)", "few whole numbers"],
+    ),
+    "small counts": (Table.continuous, _normal(b=np.arange(100) % 4), ["few whole numbers"]),
+    "Likert items for bge": (lambda d: network_table(d, "bge"), _answers(), ["few whole", "bdeu"]),
+    # measurements on another scale than they seem
+    "skewed": (Table.continuous, _logs_like(0), ["'b'", "skew", "np.log(data)"]),
+    "skewed with zeros": (Table.continuous, _logs_like(-0.2), ["'b'", "logarithms or ranks"]),
+    "outlier": (Table.continuous, _with(1e6, 1), ["'b'", "outliers"]),
+    "row numbers": (Table.continuous, _normal(b=range(100)), ["'b'", "counts the rows"]),
+    "row numbers from 1": (Table.continuous, _normal(b=range(1, 101)), ["counts the rows"]),
+    # states in an order that nobody gave
+    "sex among items": (_ordinal, _answers(b=list("mf") * 50), ["'b'", "one more of them"]),
+    "words in alphabetical order": (
+        _ordinal, _answers(b=["low", "mid", "high", "low"] * 25), ["'b'", "'high', 'low' and 'mid'"],
+    ),
+    "capitals": (StateTable.read, _answers(b=["Yes", "yes", "no", "no"] * 25), ["blanks or capitals"]),
+    "category of a larger table": (
+        StateTable.read, _answers(b=pd.Categorical(list("xy") * 50, list("xyz"))), ["'b' never has 'z'"],
+    ),
+    "target column": (
+        lambda d: network_table(d, "bdeu"), _answers(t=["none", "a", "b", "c"] * 25), ["'t'", "interventions"],
+    ),
+    # tables of another layout
+    "frequency table": (
+        StateTable.read, pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "count": [9, 2, 3, 2]}),
+        ["'count'", "row_counts='count'"],
+    ),
+    "polars frequency table": (
+        StateTable.read, pl.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "Freq": [9, 2, 3, 2]}),
+        ["row_counts='Freq'"],
+    ),
+    "transposed": (Table.continuous, _normal()[:5].T, ["'a', 'b' and 'c'", "data.T"]),
+    "transposed states": (StateTable.read, pd.DataFrame([[0, 1], [1, 0], [1, 1]], list("abc")), ["data.T"]),
+    # ratings and similarities
+    "zeros of no rating": (
+        LinkTable.ratings, np.where(np.arange(300).reshape(100, 3) % 3, 0, ANSWERS), ["ratings", "(0)"],
+    ),
+    "-999 in similarities": (
+        LinkTable.similarities, np.where(np.eye(9)[::-1] + np.eye(9), -999, 0.5 + np.outer(*2 * [range(9)]) / 99),
+        ["similarities", "-999"],
+    ),
+    # codes that are no codes
+    "a mistyped code": (lambda d: without_codes(d, -99), _with(-999), ["-99", "no value", "spelling"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("read", "data", "said"), REMARKS.values(), ids=REMARKS)
+def test_a_remark_says_what_the_table_may_be(read, data, said):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        read(data)
+    text = "\n".join(str(w.message) for w in found if issubclass(w.category, TableWarning))
+    for words in said:
+        assert words in text
+
+
+REFUSED = {
+    # matrices instead of rows
+    "df.corr()": (Table.continuous, _correlations(), ["correlation matrix", "cov=matrix, n="]),
+    "np.corrcoef": (Table.continuous, np.corrcoef(NORMAL.T), ["correlation matrix"]),
+    "df.cov()": (Table.continuous, _normal().cov(), ["covariance matrix", "cov=matrix"]),
+    "lower triangle": (
+        Table.continuous, _correlations().where(np.tri(3, dtype=bool)), ["correlation matrix"],
+    ),
+    "2 x 2 correlations": (Table.continuous, np.array([[1, 0.3], [0.3, 1]]), ["correlation matrix"]),
+    "labels in a column": (
+        Table.continuous, _correlations().reset_index(names="variable"), ["correlation matrix"],
+    ),
+    "polars correlations": (
+        Table.continuous, pl.from_pandas(_correlations().reset_index(names="variable")), ["correlation"],
+    ),
+    "xarray correlations": (
+        Table.continuous, xr.DataArray(_correlations(), dims=("v", "w")), ["correlation matrix"],
+    ),
+    "distances": (
+        Table.continuous, abs(NORMAL[:4, :1] - NORMAL[:4, :1].T), ["pairs of its columns", "distances"],
+    ),
+    "adjacency": (StateTable.read, pd.DataFrame(1 - np.eye(3, dtype=int), list("abc"), list("abc")), ["links"]),
+    "adjacency as binary": (
+        Table.binary, pd.DataFrame(1 - np.eye(3, dtype=int), list("abc"), list("abc")), ["links"],
+    ),
+    "correlations for bge": (lambda d: network_table(d, "bge"), _correlations(), ["bayesian_network(cov="]),
+    # lists that fall apart
+    "list of dicts": (Table.continuous, [{"a": 1, "b": 2}, {"a": 2, "b": 1}], ["dictionaries", "DataFrame(rows)"]),
+    "list of dicts of states": (StateTable.read, [{"a": 1, "b": 2}, {"a": 2, "b": 1}], ["dictionaries"]),
+    "lines of text": (Table.continuous, ["1,2", "3,4"], ["text", "split"]),
+    "words as rows": (StateTable.read, ["yes", "nos"], ["letter by letter"]),
+    "sets": (StateTable.read, [{1, 2}, {2, 3}], ["sets", "order"]),
+    "columns in a list": (Table.continuous, [NORMAL[:, 0], NORMAL[:, 1]], ["column_stack"]),
+    "Series in a list": (Table.continuous, [_normal()["a"], _normal()["b"]], ["Series", "concat"]),
+    "dict of columns": (Table.continuous, {"a": [1, 2], "b": [2, 1]}, ["not dict"]),
+    # numbers that are no numbers
+    "decimal commas": (Table.continuous, _normal(b=["1,5", "2,5"] * 50), ["'b'", "to_numeric"]),
+    "years as dates": (Table.continuous, _normal(b=pd.Timestamp("2020-01-01")), ["dates"]),
+    "identifiers": (StateTable.read, _answers(b=range(100)), ["100 different values", "identifier"]),
+    "1 and '1'": (StateTable.read, _answers(b=[1, "1"] * 50), ["'int' and 'str'"]),
+    "codes of no column": (lambda d: without_codes(d, {"z": -9}), _normal(), ["unknown column 'z'"]),
+    "a code that is missing": (lambda d: without_codes(d, [None]), _normal(), ["numbers or text"]),
+    # states that were declared otherwise
+    "undeclared state": (lambda d: StateTable.read(d, states={"a": [1, 2, 3, 4]}), _answers(), ["'a' holds 5"]),
+    "text for numbers": (lambda d: StateTable.read(d, states={"a": list("12345")}), _answers(), ["text and numbers"]),
+    "BIC without observations": (
+        lambda d: network_table(d, "multinomial", states={"a": range(9)}), _answers(), ["probability 0", "bdeu"],
+    ),
+    # interventions
+    "NA in a mask": (
+        lambda d: network_table(d, "bge", pd.DataFrame({"a": pd.array([True, None] * 50, "boolean")})),
+        _normal(), ["'a'", "missing values and text are neither"],
+    ),
+    "NA in an object mask": (
+        lambda d: network_table(d, "bge", np.full((100, 3), pd.NA)), _normal(), ["neither"],
+    ),
+    "text in a mask": (
+        lambda d: network_table(d, "bge", pd.DataFrame({"a": ["no"] * 100})), _normal(), ["neither"],
+    ),
+    "a mask in another order": (
+        lambda d: network_table(d, "bge", pd.DataFrame({"a": [True] * 100}, index=range(99, -1, -1))),
+        _normal(), ["another order"],
+    ),
+    # counts
+    "shares as counts": (lambda d: repeated_rows([0.5] * 100, d), _normal(), ["0.5", "shares"]),
+    "negative counts": (lambda d: repeated_rows([-1] * 100, d), _normal(), ["-1", "whole numbers from 0"]),
+    "counts of other rows": (lambda d: repeated_rows([1, 2], d), _normal(), ["each of the 100 rows"]),
+    "counts by an unknown name": (lambda d: repeated_rows("freq", d), _normal(), ["unknown column 'freq'"]),
+    # covariance matrices
+    "rows as covariances": (lambda d: CovarianceTable.read(d, 100), _normal(), ["as many rows as columns"]),
+    "not symmetric": (lambda d: CovarianceTable.read(d, 9), [[1, 0.5], [0.4, 1]], ["not symmetric"]),
+    "pairwise correlations": (
+        lambda d: CovarianceTable.read(d, 9), [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]], ["eigenvalue"],
+    ),
+    "correlation 1": (lambda d: CovarianceTable.read(d, 9), np.ones((2, 2)), ["correlation of 1"]),
+    "other order of rows": (
+        lambda d: CovarianceTable.read(d.iloc[::-1], 9), _correlations(), ["other names of rows"],
+    ),
+    "gaps": (
+        lambda d: CovarianceTable.read(d, 9), [[1, np.nan, 0], [np.nan, 1, 0], [0, 0, 1]], ["no finite value"],
+    ),
+    "labelled prior of other names": (
+        lambda d: edge_probability_matrix(("a", "b", "z"), d), _correlations().abs(), ["no row and column for"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("read", "data", "said"), REFUSED.values(), ids=REFUSED)
+def test_a_table_that_cannot_be_meant_is_refused(read, data, said):
+    with pytest.raises((TableError, ValueError)) as error:
+        read(data)
+    for words in said:
+        assert words in str(error.value)
+
+
+USUAL = {
+    "normal": NORMAL,
+    "standardised": (NORMAL - NORMAL.mean(0)) / NORMAL.std(0),
+    "temperatures around zero": np.round(10 * NORMAL, 1),
+    "small whole numbers around zero": np.round(4 * NORMAL),
+    "percentages": np.round(50 + 20 * NORMAL).clip(0, 99.5),
+    "heights": np.round(170 + 8 * NORMAL),
+    "years": np.round(1990 + 9 * NORMAL),
+    "exponential": np.random.default_rng(0).gamma(2.0, size=(100, 3)),
+}
+
+
+@pytest.mark.parametrize("values", USUAL.values(), ids=USUAL)
+def test_usual_measurements_are_not_remarked_upon(values, recwarn):
+    Table.continuous(values)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("column", "odd"),
+    [
+        ([-999.0, 0.5, 1.5], [-999]),
+        ([0.5, 99.0, 1.5, np.nan], [99]),
+        ([-9.0, -8.0, 0.5, 1.5, 40.0], [-9, -8]),
+        ([-9.0, -7.5, 0.0, 8.0], []),  # a column around zero
+        ([*range(60, 97), 97.0, 98.0, 99.0], []),  # a continuation of the others
+        ([9.0, 99.0], []),  # nothing to be apart from
+        ([0.0, 0.0, 0.1, 0.2], []),  # zeros next to the others
+    ],
+)
+def test_codes_are_apart_from_the_other_values(column, odd):
+    assert odd_codes(np.array(column)) == odd
+
+
+MISSING = [[1.5, np.nan, 3.0], [2.5, 0.5, 1.0], [np.nan, 1.5, 2.0], [0.5, 2.5, -1.0]]
+CODED = np.array([[1.5, -999, 3.0], [2.5, 0.5, 1.0], [99, 1.5, 2.0], [0.5, 2.5, -1.0]])
+NAMES = ["a", "b", "c"]
+FORMS = {
+    "array": (CODED, [-999, 99]),
+    "float32": (CODED.astype("float32"), [-999, 99]),
+    "list": (CODED.tolist(), [-999, 99]),
+    "text codes": ([["?" if v in (-999, 99) else v for v in row] for row in CODED.tolist()], "?"),
+    "masked array": (np.ma.array(CODED, mask=False), [-999, 99]),
+    "pandas": (pd.DataFrame(CODED, columns=NAMES), [-999, 99]),
+    "pandas, by column": (pd.DataFrame(CODED, columns=NAMES), {"a": 99, "b": [-999]}),
+    "pandas, numbered": (pd.DataFrame(CODED), {0: 99, 1: -999}),
+    "polars": (pl.DataFrame(CODED, schema=NAMES), ["-999", "99"]),
+    "polars, lazy": (pl.DataFrame(CODED, schema=NAMES).lazy(), [-999.0, 99]),
+    "pyarrow": (pl.DataFrame(CODED, schema=NAMES).to_arrow(), [-999, 99]),
+    "xarray": (xr.DataArray(CODED, dims=("r", "v"), coords={"v": NAMES}), {"a": 99, "b": -999}),
+}
+
+
+@pytest.mark.parametrize(("data", "codes"), FORMS.values(), ids=FORMS)
+def test_codes_of_any_table_are_missing(data, codes):
+    table = Table.continuous(without_codes(data, codes))
+    np.testing.assert_array_equal(table.values, MISSING)
+
+
+def test_codes_of_states_are_no_states():
+    frame = pd.DataFrame(
+        {
+            "n": [1, 2, 9, 1, 2],
+            "text": ["u", "9", "v", "u", "u"],
+            "words": ["x", "y", "refused", "y", "y"],
+            "category": pd.Categorical(["p", "q", "refused", "p", "p"]),
+            "flag": [True, False, True, True, False],
+        }
+    )
+    table = StateTable.read(without_codes(frame, [9, "refused"]))
+    assert table.levels == ((1, 2), ("u", "v"), ("x", "y"), ("p", "q"), (False, True))
+    assert table.missing.sum(axis=0).tolist() == [1, 1, 1, 1, 0]
+    enum = pl.DataFrame(
+        {"a": pl.Series(["x", "no", "y"], dtype=pl.Enum(["x", "no", "y"])), "b": [0, 1, 1]}
+    )
+    assert StateTable.read(without_codes(enum, "no")).levels[0] == ("x", "y")
+
+
+def test_codes_of_a_file(tmp_path):
+    path = tmp_path / "cells.csv"
+    path.write_text("a;b;c\n1,5;2;unknown\n-999;3,5;1,0\n2,5;99;4,5\n")
+    frame = read_table(path, missing_codes=["-999", "99", "unknown"])
+    expected = [[1.5, 2.0, np.nan], [np.nan, 3.5, 1.0], [2.5, np.nan, 4.5]]
+    np.testing.assert_array_equal(frame.to_numpy(float), expected)
+
+
+def test_a_file_of_correlations_is_refused(tmp_path):
+    path = tmp_path / "correlations.csv"
+    _correlations().to_csv(path)
+    with pytest.warns(TableWarning, match="first column"):
+        frame = read_table(path)
+    with pytest.raises(TableError, match="correlation matrix"):
+        Table.continuous(frame)
+
+
+COUNTED = [[0, 1], [1, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "counts"),
+    [
+        (COUNTED, [2, 0, 1]),
+        (np.array(COUNTED), np.array([2.0, 0.0, 1.0])),
+        (pd.DataFrame(COUNTED, columns=["a", "b"]).assign(n=[2, 0, 1]), "n"),
+        (pl.DataFrame(COUNTED, schema=["a", "b"], orient="row").with_columns(n=pl.Series([2, 0, 1])), "n"),
+        (pl.DataFrame(COUNTED, schema=["a", "b"], orient="row").to_arrow(), [2, 0, 1]),
+        (xr.DataArray(COUNTED, dims=("r", "v")), [2, 0, 1]),
+    ],
+)  # fmt: skip
+def test_counted_rows_stand_as_often_as_they_were_counted(data, counts):
+    table, others = repeated_rows(counts, data, np.arange(3))
+    assert others.tolist() == [0, 0, 2]
+    assert StateTable.read(table).codes.tolist() == [[0, 1], [0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"], [("a", 1), ("b", 1), ("c", 1)]])
+def test_a_labelled_prior_is_aligned_whatever_its_labels_are(labels):
+    matrix = np.array([[0.5, 0.1, 0.2], [0.1, 0.5, 0.3], [0.2, 0.3, 0.5]])
+    frame = pd.DataFrame(matrix, columns=pd.Index(labels), index=pd.Index(labels))
+    names = tuple("_".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in labels)
+    turned = frame.iloc[::-1, ::-1]
+    np.testing.assert_array_equal(edge_probability_matrix(names, turned), matrix)
+
+
+def test_half_of_a_correlation_matrix_is_enough():
+    half = _correlations().where(np.tri(3, dtype=bool))
+    table = CovarianceTable.read(half, 100)
+    np.testing.assert_allclose(table.covariance, _correlations())
+    z = (NORMAL - NORMAL.mean(0)) / NORMAL.std(0, ddof=1)
+    np.testing.assert_allclose(table.scatter, z.T @ z)
+    labelled = CovarianceTable.read(_correlations().reset_index(names="variable"), 100)
+    assert labelled.names == ("a", "b", "c")
+
+
+def test_few_rows_cannot_have_a_matrix_of_full_rank():
+    with pytest.warns(TableWarning, match="rank 3, which 3 rows cannot have"):
+        CovarianceTable.read(_correlations(), 3)
