@@ -33,6 +33,7 @@ from .distributions import RegularizedHorseshoe as RegularizedHorseshoe
 from .distributions import SparseGroupLaplace as SparseGroupLaplace
 from .distributions import SpikeAndSlab as SpikeAndSlab
 from .distributions import TreeLaplace as TreeLaplace
+from .core.rows import new_rows as new_rows
 from .fields.modes.sandwich import sandwich as sandwich
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP

@@ -12,6 +12,8 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing_states import MissingStates
+from bayesstruct.core.rows import remember_rows
+from bayesstruct.data.coding import coding_of
 from bayesstruct.networks.data.arcs import most_parents
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.exact.problem import check_score
@@ -19,6 +21,7 @@ from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, Multinom
 from bayesstruct.networks.model_parts import (
     ROWS,
     max_parents_of,
+    observe_other_rows,
     observed_states,
     prior_size,
     record_arcs,
@@ -226,6 +229,7 @@ def bayesian_network(
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
         record_arcs(table, dag)
         _SCORES[checked.score](table, checked.was_set, dag, size, max_parents)
+        remember_rows(coding_of(table), observe_other_rows, "interventions")
     return model
 
 

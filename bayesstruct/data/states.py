@@ -14,7 +14,7 @@ from bayesstruct.data.errors import TableError, column_list, listing, raise_prob
 from bayesstruct.data.intake import Intake, read_columns, reads_as_number
 from bayesstruct.data.table import NamedColumns
 
-__all__ = ["MAX_LEVELS", "StateTable"]
+__all__ = ["MAX_LEVELS", "StateTable", "read_states"]
 
 #: A column with more different values is taken to be a number or an identifier.
 MAX_LEVELS = 20
@@ -95,9 +95,8 @@ class StateTable(NamedColumns):
         >>> table.levels
         (('no', 'yes'), (1, 3))
         """
-        names, columns, rows = _columns(data)
+        names, read, rows = read_states(data)
         raise_problems(shape_problems(Intake(names, np.empty((rows, len(names))))))
-        read = [_states(column) for column in columns]
         raise_problems(_sentences(names, read))
         codes = np.column_stack([column.codes for column in read])
         problems, remarks = _table_problems(names, codes)
@@ -279,6 +278,16 @@ def _sentences(names, columns) -> list[str]:
             listed = column_list([name for name, _ in cases])
             sentences.append(f"{listed} have the same problem, {first!r} {what}: {remedy}")
     return sentences
+
+
+def read_states(data: Any) -> "tuple[list[str], list[_Column], int]":
+    """Read names of columns, their states, and the number of rows, of any kind of table.
+
+    Nothing is checked: each column lists its own problems. Of a table that is refused by its names there are
+    no columns.
+    """
+    names, columns, rows = _columns(data)
+    return names, [_states(column) for column in columns], rows
 
 
 def _columns(data):

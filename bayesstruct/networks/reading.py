@@ -4,13 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.codings import ColumnUnits, StateLevels
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.data.arguments import generator
+from bayesstruct.data.coding import state_position
 from bayesstruct.data.names import nearest
 from bayesstruct.graphs.arc_tables import DAG_READERS, arc_table
 from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.summaries import interval_probability
-from bayesstruct.networks.priors.records import NetworkStates, NetworkUnits
+from bayesstruct.networks.priors.records import NetworkStates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +135,7 @@ def _table(index, expected, effect, prob):
 
 def _gaussian(posterior, names, setting, prob, rng):
     d = len(names)
-    units = NetworkUnits.read(posterior.constants)
+    units = ColumnUnits.read(posterior.constants)
     weight = _flat(posterior, "weight")
     matrix = np.zeros((len(weight), d, d))
     matrix[:, posterior.target, posterior.source] = weight
@@ -164,16 +166,6 @@ def _finite(name, x):
     return value
 
 
-def _levels(posterior, recorded, names):
-    """States of each column, as text."""
-    owner = recorded.node.astype(int)
-    labels = [str(label) for label in posterior.constants["state"].values]
-    return [
-        [labels[k].removeprefix(f"{name}=") for k in np.flatnonzero(owner == i)]
-        for i, name in enumerate(names)
-    ]
-
-
 def _expected(matrix, intercept):
     """Solve z = B z + a for each draw."""
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
@@ -184,7 +176,7 @@ def _discrete(posterior, names, setting, prob, rng):
 
     recorded = NetworkStates.read(posterior.constants)
     states = [int(k) for k in recorded.count]
-    levels = _levels(posterior, recorded, names)
+    levels = StateLevels.coding(posterior.constants, names).levels
     chosen = np.full(len(names), -1)
     for name, state in setting.items():
         i = names.index(name)
@@ -203,24 +195,11 @@ def _discrete(posterior, names, setting, prob, rng):
 
 
 def _state(name, state, levels):
-    """Position of a state, given as it stands in the table: 1.0 is the state 1, and True."""
-    text = str(state)
-    if text not in levels:
-        same = [level for level in levels if _number(level) == _number(state)]
-        text = same[0] if same else text
-    if text not in levels and sorted(levels) == ["False", "True"] and _number(state) in (0, 1):
-        text = str(_number(state) == 1)
-    if text not in levels:
+    """Position of a state, given as it stands in the table."""
+    position = state_position(state, levels)
+    if position < 0:
         raise ValueError(f"{name!r} has the states {', '.join(levels)}, not {state!r:.40}")
-    return levels.index(text)
-
-
-def _number(state):
-    """Return a state as a number, or NaN, which equals nothing."""
-    try:
-        return float(state)
-    except (TypeError, ValueError):
-        return np.nan
+    return position
 
 
 def _both_probabilities(dag, tables, states, chosen, rng):
