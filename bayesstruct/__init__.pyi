@@ -37,6 +37,7 @@ from .core.rows import new_rows as new_rows
 from .fields.modes.sandwich import sandwich as sandwich
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
+from .modes.predict import predict as predict
 from .modes.summary import summary as summary
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .plots import plot_calibration as plot_calibration

@@ -6,6 +6,7 @@ coefficients            ~ spike and slab, Laplace or horseshoe, zero on the diag
 arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,11 @@ import pymc as pm
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.core.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
+from bayesstruct.data.coding import coding_of
+from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
@@ -143,29 +147,49 @@ def ising_neighbourhoods(
         negligible=negligible,
     )
     intercept_scale = number("intercept_scale", intercept_scale, above=0)
-    table = _two_valued(data)
+    table, coding = _two_valued(data)
     refuse_missing(table, "ising")
     x = table.standardized
-    centred = x - x.mean(axis=0)
+    center = x.mean(axis=0)
     with pm.Model(coords=table.coords) as model:
         coefficients = neighbour_coefficients(table, prior, _DEFAULTS[prior] | given, deviation=2.0)
         intercept = pm.Normal("intercept", 0.0, intercept_scale, dims="node")
-        log_odds = intercept + centred @ coefficients.T
-        observed = x.astype("int64")
-        pm.Bernoulli("x", logit_p=log_odds, observed=observed, dims=("observation", "node"))
+        _observe(x, center, intercept, coefficients)
         TableUnits(table.location, table.scale).record()
+        remember_rows(coding, partial(_observe_others, center=center))
     return model
 
 
+def _observe(x, center, intercept, coefficients):
+    """Add rows of 0 and 1."""
+    log_odds = intercept + (x - center) @ coefficients.T
+    observed = x.astype("int64")
+    pm.Bernoulli("x", logit_p=log_odds, observed=observed, dims=("observation", "node"))
+
+
+def _observe_others(table, *, center):
+    """Add the rows of another table to a model without rows."""
+    refuse_missing(table, "ising")
+    x = table.codes.astype(float) if isinstance(table, StateTable) else table.standardized
+    if unknown := [n for n, v in zip(table.names, x.T, strict=True) if not np.isin(v, (0, 1)).all()]:
+        raise TableError(
+            f"{column_list(unknown)}: values that the table of the model does not have; each column has the two "
+            "values of that table"
+        )
+    model = pm.modelcontext(None)
+    _observe(x, center, model["intercept"], model["coefficients"])
+
+
 def _two_valued(data):
-    """Check a table of two values in each column; text and categories become 0 and 1."""
+    """Check a table of two values in each column, and say how it was read; text and categories become 0 and 1."""
     import pandas as pd
 
     intake = read_columns(data, max_columns())
     words = [j for kind in ("text", "category") for j, _ in intake.refused.get(kind, [])]
     if not words:
-        return Table.binary(data)
+        table = Table.binary(data)
+        return table, coding_of(table)
     states = StateTable.read(data).check_binary(_REMEDY)
     values = intake.values.copy()
     values[:, words] = np.where(states.missing, np.nan, states.codes)[:, words]
-    return Table.binary(pd.DataFrame(values, columns=intake.names))
+    return Table.binary(pd.DataFrame(values, columns=intake.names)), coding_of(states)
