@@ -14,6 +14,7 @@ from . import simulate as simulate
 from . import solvers as solvers
 from . import steps as steps
 from . import structure as structure
+from .core.rows import new_rows as new_rows
 from .data import StochasticBlock as StochasticBlock
 from .data import TableError as TableError
 from .data import TableWarning as TableWarning
@@ -33,7 +34,6 @@ from .distributions import RegularizedHorseshoe as RegularizedHorseshoe
 from .distributions import SparseGroupLaplace as SparseGroupLaplace
 from .distributions import SpikeAndSlab as SpikeAndSlab
 from .distributions import TreeLaplace as TreeLaplace
-from .core.rows import new_rows as new_rows
 from .fields.modes.sandwich import sandwich as sandwich
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP

@@ -171,7 +171,9 @@ def _observe_others(table, *, center):
     """Add the rows of another table to a model without rows."""
     refuse_missing(table, "ising")
     x = table.codes.astype(float) if isinstance(table, StateTable) else table.standardized
-    if unknown := [n for n, v in zip(table.names, x.T, strict=True) if not np.isin(v, (0, 1)).all()]:
+    if unknown := [
+        n for n, v in zip(table.names, x.T, strict=True) if not np.isin(v, (0, 1)).all()
+    ]:
         raise TableError(
             f"{column_list(unknown)}: values that the table of the model does not have; each column has the two "
             "values of that table"

@@ -137,7 +137,10 @@ def _mixture(mean, deviation, prob):
     ends = []
     for share in (0.5 - prob / 2, 0.5 + prob / 2):
         each = mean + deviation * ndtri(share)
-        low, high = each.min(), each.max()  # the quantile of a mixture is between those of its parts
+        low, high = (
+            each.min(),
+            each.max(),
+        )  # the quantile of a mixture is between those of its parts
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             if not low < middle < high:

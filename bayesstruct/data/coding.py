@@ -84,9 +84,13 @@ class StateCoding:
         cls, names: Sequence[str], labels: Sequence[str], node: "ArrayLike"
     ) -> "StateCoding":
         """Read the levels back from labels ``"column=state"`` and the position of the column of each."""
-        node = np.asarray(node).astype(int)
+        owners = np.asarray(node).astype(int).tolist()
         levels = (
-            tuple(str(labels[k]).removeprefix(f"{name}=") for k in np.flatnonzero(node == j))
+            tuple(
+                str(s).removeprefix(f"{name}=")
+                for s, k in zip(labels, owners, strict=True)
+                if k == j
+            )
             for j, name in enumerate(names)
         )
         return cls(tuple(names), tuple(levels))
@@ -147,16 +151,20 @@ def state_position(state: Any, levels: Sequence) -> int:
 
     Examples
     --------
-    >>> state_position(1.0, ("0", "1")), state_position(0, (False, True)), state_position("b", ("a",))
+    >>> (
+    ...     state_position(1.0, ("0", "1")),
+    ...     state_position(0, (False, True)),
+    ...     state_position("b", ("a",)),
+    ... )
     (1, 0, -1)
     """
     texts = [str(level) for level in levels]
     if str(state) in texts:
         return texts.index(str(state))
     value = _number(state)
-    numbers = [_number(level) for level in levels]
-    if value in numbers:
-        return numbers.index(value)
+    for position, level in enumerate(levels):
+        if _number(level) == value:
+            return position
     if sorted(texts) == ["False", "True"] and value in (0, 1):
         return texts.index(str(value == 1))
     return -1
@@ -207,7 +215,9 @@ def _places(names, given, data, optional):
         raise TableError(f"The name of {column_list(repeated)} occurs more than once.")
     problems = []
     if absent := [name for name in names if name not in given and name not in optional]:
-        problems.append(f"{column_list(absent)} of the model {_verb(absent)} absent: add {_it(absent)}")
+        problems.append(
+            f"{column_list(absent)} of the model {_verb(absent)} absent: add {_it(absent)}"
+        )
     if unknown := [name for name in given if name not in names]:
         problems.append(
             f"{column_list(unknown)} {_verb(unknown)} not in the model: leave {_it(unknown)} out, in pandas "

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesstruct.data.coding import NumberCoding
 from bayesstruct.data.checks import dependent_columns, duplicates, max_columns
+from bayesstruct.data.coding import NumberCoding
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.intake import read_columns
 

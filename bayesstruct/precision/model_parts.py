@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.codings import CovariateUnits
+from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.rows import remember_rows
 from bayesstruct.data.coding import NumberCoding, coding_of
 from bayesstruct.data.covariates import read_covariates, standardized_covariates

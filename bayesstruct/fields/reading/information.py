@@ -280,6 +280,7 @@ register_summary(
     edge_table,
     (
         "edge_information",
+        "predict",
         "sandwich",
         *EDGE_READERS,
         "predictive_pair_tables",
