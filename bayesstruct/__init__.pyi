@@ -14,7 +14,7 @@ from . import simulate as simulate
 from . import solvers as solvers
 from . import steps as steps
 from . import structure as structure
-from .core.rows import new_rows as new_rows
+from .core.tables.rows import new_rows as new_rows
 from .data import StochasticBlock as StochasticBlock
 from .data import TableError as TableError
 from .data import TableWarning as TableWarning

@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing_states import MissingStates
-from bayesstruct.core.rows import remember_rows
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import coding_of
 from bayesstruct.networks.data.arcs import most_parents
 from bayesstruct.networks.data.tables import network_table

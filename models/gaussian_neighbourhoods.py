@@ -13,7 +13,7 @@ import pytensor.tensor as pt
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.core.rows import remember_rows
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.table import Table

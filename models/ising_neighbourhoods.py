@@ -14,7 +14,7 @@ import pymc as pm
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.core.rows import remember_rows
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
 from bayesstruct.data.coding import coding_of

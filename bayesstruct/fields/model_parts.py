@@ -9,11 +9,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.codings import record_levels, refuse_gaps
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.recognition import claim
-from bayesstruct.core.rows import remember_rows
+from bayesstruct.core.tables.codings import record_levels, refuse_gaps
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.checks import SEPARATOR

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bayesstruct.core.families import import_chapters
-from bayesstruct.core.predictions import rows_of
+from bayesstruct.core.tables.predictions import rows_of
 from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.codings import record_levels, refuse_gaps
 from bayesstruct.core.missing import Mask, MissingMask
+from bayesstruct.core.tables.codings import record_levels, refuse_gaps
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.codings import ColumnUnits, StateLevels
-from bayesstruct.core.predictions import NormalRows, StateRows, register_prediction
 from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.core.tables.codings import ColumnUnits, StateLevels
+from bayesstruct.core.tables.predictions import NormalRows, StateRows, register_prediction
 from bayesstruct.data.arguments import generator
 from bayesstruct.data.coding import state_position
 from bayesstruct.data.names import nearest

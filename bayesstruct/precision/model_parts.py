@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.codings import CovariateUnits
 from bayesstruct.core.missing import MissingMask
-from bayesstruct.core.rows import remember_rows
+from bayesstruct.core.tables.codings import CovariateUnits
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import NumberCoding, coding_of
 from bayesstruct.data.covariates import read_covariates, standardized_covariates
 from bayesstruct.data.errors import warn

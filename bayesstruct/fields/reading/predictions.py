@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.codings import StateLevels
-from bayesstruct.core.predictions import StateRows, register_prediction
+from bayesstruct.core.tables.codings import StateLevels
+from bayesstruct.core.tables.predictions import StateRows, register_prediction
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.reading.information import is_random_field, potentials_of, weight_name
 from bayesstruct.graphs.groups import parameter_draws

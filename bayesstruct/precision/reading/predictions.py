@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.codings import ColumnUnits, CovariateUnits
-from bayesstruct.core.predictions import NormalRows, register_prediction
 from bayesstruct.core.readers import variables
+from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
+from bayesstruct.core.tables.predictions import NormalRows, register_prediction
 from bayesstruct.data.covariates import read_covariates
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset, parameter_draws
 
