@@ -3,13 +3,13 @@
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.tables.codings import ColumnUnits
 from bayesstruct.data.arguments import optional_number
 from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings
-from bayesstruct.features.reading.records import ColumnUnits
 
 __all__ = ["factor_model"]
 

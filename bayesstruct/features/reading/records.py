@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["ColumnUnits", "LinkedPairs"]
+__all__ = ["LinkedPairs"]
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,3 @@ class LinkedPairs(Recorded):
     target: np.ndarray = constant("pair_target", "pair")
     directed: int = constant("pair_directed")
     likelihood: int = constant("link_likelihood")
-
-
-@dataclass(frozen=True)
-class ColumnUnits(Recorded):
-    """Units of a table that a model standardises.
-
-    Attributes
-    ----------
-    location, scale : (d,) ndarray of float
-        Mean and standard deviation of each column.
-    """
-
-    location: np.ndarray = constant("location", "node")
-    scale: np.ndarray = constant("scale", "node")
