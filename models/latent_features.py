@@ -25,6 +25,7 @@ from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.indian_buffet import SAMPLERS, FeatureLoadings
+from bayesstruct.features.reading.records import FeatureNumbers
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
@@ -129,6 +130,9 @@ def latent_features(
         z = features("feature", alpha, n, columns, dims, concentration, discount, sampler=sampler)
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
         pm.Deterministic("n_features", features_in_use(z))
+        given = {"alpha": alpha, "noise": noise, "loading_scale": loading_scale}
+        given = {name: value for name, value in given.items() if isinstance(value, float)}
+        FeatureNumbers(np.broadcast_to(baseline, d), concentration, discount, **given).record()
         mean = baseline + z @ loading
         with warnings.catch_warnings():
             # The docstring says that missing values are drawn.

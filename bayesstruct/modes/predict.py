@@ -34,8 +34,8 @@ def predict(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.gaussian_graphical`, ``ising``, ``pairwise_mrf`` or
-        ``bayesian_network``; its model is not needed.
+        Result of :func:`bayesstruct.models.gaussian_graphical`, ``ising``, ``pairwise_mrf``,
+        ``bayesian_network``, ``latent_features`` or ``hidden_causes``; its model is not needed.
     table : DataFrame or array_like
         (n, p) rows in the units, or with the states, of the table of the model, which may be new; missing where
         a value is to be predicted. Columns that have names are found by name, others by position.
@@ -59,8 +59,8 @@ def predict(
     Raises
     ------
     TableError
-        If a column is absent or unknown, a state does not occur in the table of the model, or a row of states can be
-        completed in more than 65,536 ways.
+        If a column is absent or unknown, a state does not occur in the table of the model, or a sum would have more than
+        65,536 terms: ways of completing a row of states, or of having the features of a draw.
     ValueError
         If the result is of another model, or an option does not apply.
 
@@ -71,7 +71,8 @@ def predict(
     distribution of new rows weighs draws by the density of their filled values.
 
     Under the pseudo-likelihood and under a BIC the same formula is used with the draws of that posterior. Of a
-    discrete network up to 2,000 draws are used, spread evenly. Draws under which the filled values are impossible, as under a
+    discrete network up to 2,000 draws are used, spread evenly, and 500 of features and causes, over which a new row has its own
+    sum. Draws under which the filled values are impossible, as under a
     BIC, are left out.
 
     See Also

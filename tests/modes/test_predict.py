@@ -1,11 +1,13 @@
 """Predictions of empty values: conditional normals, sums over states and the intervention formula, from numbers in a result."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
 
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 from tools.rows import (
     answers,
     conditional,
@@ -182,6 +184,82 @@ def test_empty_states_of_networks_are_sums_over_states(score, set_to, rng, quest
     check_states(bs.predict(idata, rows, setting={"mood": set_to}, ci_prob=0.9), joints, codes)
 
 
+@pytest.mark.parametrize(
+    "options", [{"alpha": 0.8}, {"noise": 0.7, "discount": 0.2, "concentration": 2.0}]
+)
+def test_empty_numbers_of_latent_features_are_sums_over_features(options, rng):
+    table = mixed_table(rng, 6) / [1.0, 10.0, 100.0]
+    settings = {"alpha": pm.Gamma.dist(40.0, 60.0), "baseline": [5.0, 4.0, 0.0], "max_features": 25}
+    model = bs.models.latent_features(table, **settings | options)
+    idata = prior_result(model, 4)
+    row = np.array([6.0, np.nan, -1.5])
+    seen = [0, 2]
+    weights, means, deviations = [], [], []
+    for draw, feature in enumerate(flat(idata, "feature")):
+        alpha, noise = (
+            options[k] if k in options else flat(idata, k)[draw] for k in ("alpha", "noise")
+        )
+        tau, n = flat(idata, "loading_scale")[draw], len(feature)
+        c, sigma = options.get("concentration", 1.0), options.get("discount", 0.0)
+        new = special.gammaln([1 + c, n + c + sigma, n + 1 + c, c + sigma]) @ [1, 1, -1, -1]
+        used = np.flatnonzero(feature.any(axis=0))
+        own = []
+        for z in itertools.product((0, 1), repeat=len(used)):
+            p = 1.0
+            for k, on in zip(used, z, strict=True):
+                chance = (feature[:, k].sum() - sigma) / (n + c)
+                p *= chance if on else 1.0 - chance
+            mean = np.array([5.0, 4.0, 0.0]) + np.array(z) @ flat(idata, "loading")[draw][used]
+            for s in range(15):
+                sd = np.sqrt(noise**2 + s * tau**2)
+                q = p * stats.poisson.pmf(s, alpha * np.exp(new))
+                own.append((q * stats.norm.pdf(row[seen], mean[seen], sd).prod(), mean[1], sd))
+        weight, mean, deviation = np.transpose(own)
+        weights.append(weight / weight.sum() / 4)
+        means.append(mean)
+        deviations.append(deviation)
+    weight, mean, sd = map(np.concatenate, (weights, means, deviations))
+    found = bs.predict(idata, row[None], ci_prob=0.9).loc[0]
+    np.testing.assert_allclose(found["mean"], weight @ mean, rtol=1e-9)
+    spread = np.sqrt(weight @ (sd**2 + (mean - weight @ mean) ** 2))
+    np.testing.assert_allclose(found["sd"], spread, rtol=1e-9)
+    for share, end in ((0.05, found["low"]), (0.95, found["high"])):
+        np.testing.assert_allclose(weight @ stats.norm.cdf(end, mean, sd), share, rtol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"strength": 0.8, "leak": 0.05, "base_rate": 0.4}])
+def test_empty_states_of_hidden_causes_are_sums_over_causes(options, rng, questions):
+    table = answers(rng).assign(score=rng.integers(4, 6, 60))
+    idata = prior_result(bs.models.hidden_causes(table, max_features=20, **options), 7)
+    rows = pd.DataFrame({"mood": ["good", None], "score": [np.nan, 4], "ill": [None, True]})
+    joints = []
+    for draw, every in enumerate(flat(idata, "feature")):
+        strength, leak, rate = (
+            options[k] if k in options else flat(idata, k)[draw]
+            for k in ("strength", "leak", "base_rate")
+        )
+        feature = every[:, every.any(axis=0)]
+        joint = dict.fromkeys(itertools.product((0, 1), repeat=3), 0.0)
+        for cause in itertools.product((0, 1), repeat=feature.shape[1]):
+            chance = np.prod([rate if on else 1.0 - rate for on in cause])
+            zero = [(1.0 - leak) * (1.0 - strength) ** (f @ np.array(cause, int)) for f in feature]
+            for x in joint:
+                joint[x] += chance * np.prod(
+                    [z if s == 0 else 1 - z for s, z in zip(x, zero, strict=True)]
+                )
+        joints.append(joint)
+    found = bs.predict(idata, rows)
+    for row, column, code in (
+        (0, "score", (1, None, None)),
+        (0, "ill", (1, None, None)),
+        (1, "mood", (None, 0, 1)),
+    ):
+        j = ["mood", "score", "ill"].index(column)
+        right = np.mean([state_shares(joint, code, j, (2, 2, 2)) for joint in joints], axis=0)
+        part = found[(found["row"] == row) & (found["column"] == column)]
+        np.testing.assert_allclose(part["probability"], right, rtol=1e-9)
+
+
 def test_covariates_move_the_means(rng, gaps):
     table = mixed_table(rng)
     dose = pd.DataFrame({"dose": rng.normal(30.0, 4.0, 160)})
@@ -232,7 +310,7 @@ def test_what_cannot_be_predicted_is_refused(rng, gaps, questions):
         TableError, match="'mood' has the state 'awful', which the model does not know"
     ):
         bs.predict(fields, rows.assign(mood="awful"))
-    features = prior_result(bs.models.latent_features(table[:12]), 2)
+    features = prior_result(bs.models.sparse_factor_analysis(table[:12]), 2)
     with pytest.raises(ValueError, match="predictions of empty values are known for"):
         bs.predict(features, gaps)
 

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["NormalRows", "StateRows", "register_prediction", "rows_of"]
+__all__ = [
+    "MAX_COMPLETIONS",
+    "NormalRows",
+    "StateRows",
+    "incomplete_rows",
+    "normal_mixture",
+    "number_table",
+    "register_prediction",
+    "rows_of",
+]
 
 #: Ways of filling in one row over which probabilities are summed.
 MAX_COMPLETIONS = 2**16
@@ -31,7 +40,7 @@ _KNOWN: dict[str, tuple[Callable, Callable, frozenset[str]]] = {}
 def register_prediction(
     kind: str,
     recognise: Callable[["xr.DataTree"], bool],
-    rows: Callable[..., "NormalRows | StateRows"],
+    rows: Callable[..., Any],
     *options: str,
 ) -> None:
     """Let ``bayesstruct.predict`` read results of a kind.
@@ -43,14 +52,15 @@ def register_prediction(
     recognise : callable
         Of a result: whether it is of this kind.
     rows : callable
-        Of a result, and of the options that are given: the distribution of a row in each draw.
+        Of a result, and of the options that are given: the distribution of a row in each draw, with a method
+        ``predict(data, prob)`` as that of `NormalRows`.
     *options : str
         Options of `bayesstruct.predict` that `rows` takes.
     """
     _KNOWN[kind] = recognise, rows, frozenset(options)
 
 
-def rows_of(idata: "xr.DataTree", **options) -> "NormalRows | StateRows":
+def rows_of(idata: "xr.DataTree", **options) -> Any:
     """Return the distribution of a row in each draw of a result.
 
     Raises
@@ -95,8 +105,6 @@ class NormalRows:
 
     def predict(self, data: Any, prob: float) -> "pd.DataFrame":
         """Mean, standard deviation and interval of each empty value; see `bayesstruct.predict`."""
-        import pandas as pd
-
         table = self.coding.read(data, optional=[*self.known])
         labels = row_labels(data, table.n)
         if self.linear.ndim == 3 and self.linear.shape[1] != table.n:
@@ -104,18 +112,14 @@ class NormalRows:
                 f"The covariates have {self.linear.shape[1]} rows, the table has {table.n}"
             )
         z = fill(table.standardized, table.names, self.known)
-        cells, found = [], []
-        for row, missing in _incomplete_rows(np.isnan(z)):
+        found = []
+        for row, missing in incomplete_rows(np.isnan(z)):
             mean, deviation = self._conditional(row, z[row], missing)
             for k, j in enumerate(missing):
                 location, scale = table.location[j], table.scale[j]
-                cells.append((labels[row], table.names[j]))
                 moments = location + scale * mean[:, k], scale * deviation[:, k]
-                found.append(_mixture(*moments, prob))
-        frame = pd.DataFrame(found, columns=["mean", "sd", "low", "high"], dtype=float)
-        frame.insert(0, "row", [row for row, _ in cells])
-        frame.insert(1, "column", [name for _, name in cells])
-        return frame
+                found.append((labels[row], table.names[j], *normal_mixture(*moments, prob)))
+        return number_table(found)
 
     def _conditional(self, row, z, missing):
         """Means and standard deviations of missing values given the others, (draws, missing)."""
@@ -128,12 +132,34 @@ class NormalRows:
         return mean, np.sqrt(variance)
 
 
-def _mixture(mean, deviation, prob):
-    """Mean, standard deviation and central interval of a mixture of normals with equal weights."""
+def number_table(found: list[tuple]) -> "pd.DataFrame":
+    """Table of rows, columns, means, standard deviations and ends of intervals."""
+    import pandas as pd
+
+    table = pd.DataFrame(found, columns=["row", "column", "mean", "sd", "low", "high"])
+    return table.astype(dict.fromkeys(table.columns[2:], float))
+
+
+def normal_mixture(
+    mean: np.ndarray, deviation: np.ndarray, prob: float, weight: np.ndarray | None = None
+) -> tuple[float, float, float, float]:
+    """Mean, standard deviation and ends of the central interval of a mixture of normals.
+
+    Parameters
+    ----------
+    mean, deviation : (parts,) ndarray of float
+    prob : float
+        Of the interval.
+    weight : (parts,) ndarray of float, optional
+        Sum 1; equal by default. Parts that have less than 1e-12 in total do not count for the interval.
+    """
     from scipy.special import ndtr, ndtri
 
-    center = mean.mean()
-    spread = np.sqrt(np.mean(deviation**2 + (mean - center) ** 2))
+    weight = np.full(len(mean), 1.0 / len(mean)) if weight is None else weight
+    center = float(weight @ mean)
+    spread = float(np.sqrt(weight @ (deviation**2 + (mean - center) ** 2)))
+    kept = weight > 1e-12 / len(weight)
+    mean, deviation, weight = mean[kept], deviation[kept], weight[kept] / weight[kept].sum()
     ends = []
     for share in (0.5 - prob / 2, 0.5 + prob / 2):
         each = mean + deviation * ndtri(share)
@@ -145,10 +171,10 @@ def _mixture(mean, deviation, prob):
             middle = 0.5 * (low + high)
             if not low < middle < high:
                 break
-            below = ndtr((middle - mean) / deviation).mean() < share
+            below = weight @ ndtr((middle - mean) / deviation) < share
             low, high = (middle, high) if below else (low, middle)
         ends.append(0.5 * (low + high))
-    return center, spread, *ends
+    return center, spread, ends[0], ends[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +207,7 @@ class StateRows:
         codes = fill(codes, table.names, self.known)
         self._refuse_many(np.isnan(codes), labels)
         parts, memory = [], {}
-        for row, missing in _incomplete_rows(np.isnan(codes)):
+        for row, missing in incomplete_rows(np.isnan(codes)):
             key = codes[row].tobytes()
             if key not in memory:
                 memory[key] = self._marginals(codes[row], missing)
@@ -248,7 +274,7 @@ def fill(values: np.ndarray, names: tuple[str, ...], known: dict) -> np.ndarray:
     return values
 
 
-def _incomplete_rows(missing: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def incomplete_rows(missing: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the rows with missing values, and their columns."""
     for row in np.flatnonzero(missing.any(axis=1)):
         yield int(row), np.flatnonzero(missing[row])

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["LinkedPairs"]
+__all__ = ["CauseNumbers", "FeatureNumbers", "LinkedPairs"]
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,40 @@ class LinkedPairs(Recorded):
     target: np.ndarray = constant("pair_target", "pair")
     directed: int = constant("pair_directed")
     likelihood: int = constant("link_likelihood")
+
+
+@dataclass(frozen=True)
+class FeatureNumbers(Recorded):
+    """Parameters of a linear Gaussian model of features that are numbers, and no variables.
+
+    Attributes
+    ----------
+    baseline : (d,) ndarray of float
+        Values of a row without any feature.
+    concentration, discount : float
+        Of the Indian buffet process.
+    alpha, noise, loading_scale : float, optional
+        Absent where they are variables of the model.
+    """
+
+    baseline: np.ndarray = constant("feature_baseline", "node")
+    concentration: float = constant("feature_concentration")
+    discount: float = constant("feature_discount")
+    alpha: float | None = constant("feature_alpha", optional=True)
+    noise: float | None = constant("feature_noise", optional=True)
+    loading_scale: float | None = constant("feature_loading_scale", optional=True)
+
+
+@dataclass(frozen=True)
+class CauseNumbers(Recorded):
+    """Parameters of hidden causes that are numbers, and no variables.
+
+    Attributes
+    ----------
+    strength, leak, base_rate : float, optional
+        Absent where they are variables of the model.
+    """
+
+    strength: float | None = constant("cause_strength", optional=True)
+    leak: float | None = constant("cause_leak", optional=True)
+    base_rate: float | None = constant("cause_base_rate", optional=True)
