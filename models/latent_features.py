@@ -130,9 +130,8 @@ def latent_features(
         z = features("feature", alpha, n, columns, dims, concentration, discount, sampler=sampler)
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
         pm.Deterministic("n_features", features_in_use(z))
-        given = {"alpha": alpha, "noise": noise, "loading_scale": loading_scale}
-        given = {name: value for name, value in given.items() if isinstance(value, float)}
-        FeatureNumbers(np.broadcast_to(baseline, d), concentration, discount, **given).record()
+        given = (v if isinstance(v, float) else None for v in (alpha, noise, loading_scale))
+        FeatureNumbers(np.broadcast_to(baseline, d), concentration, discount, *given).record()
         mean = baseline + z @ loading
         with warnings.catch_warnings():
             # The docstring says that missing values are drawn.

@@ -59,6 +59,14 @@ def test_rows_of_gaussian_models_are_scored_in_the_units_of_the_first_table(kind
     np.testing.assert_allclose(
         log_likelihood(model, idata, shuffled), right, atol=1e-10, rtol=1e-12
     )
+
+
+def test_one_row_and_rows_without_names(rng):
+    table = mixed_table(rng)
+    train, test = table[:120], table[120:]
+    model = bs.models.bayesian_network(train)
+    idata = prior_result(model)
+    right = np.array([n.logpdf(test.values) for n in normals(idata, train)])
     one = log_likelihood(model, idata, test[:1])
     np.testing.assert_allclose(one, right[:, :1], atol=1e-10, rtol=1e-12)
     array = log_likelihood(model, idata, test.values)
@@ -198,6 +206,52 @@ def test_rows_of_neighbourhood_models_keep_their_units(rng):
     np.testing.assert_allclose(log_likelihood(model, idata, test), right, rtol=1e-10)
     with pytest.raises(TableError, match="'b': values that the table of the model does not have"):
         bs.new_rows(model, test.astype(float).assign(b=0.5))
+
+
+@pytest.mark.parametrize("score", ["bdeu", "multinomial"])
+def test_states_that_were_set_carry_no_information(score, rng):
+    table = answers(rng)
+    model = bs.models.bayesian_network(table, score=score)
+    idata = prior_result(model)
+    test = table[:6]
+    found = log_likelihood(model, idata, test, interventions=pd.DataFrame({"mood": [True] * 6}))
+    draws = zip(flat(idata, "dag"), flat(idata, "table"), strict=True)
+    for draw, (dag, own) in enumerate(draws):
+        for row, x in enumerate(coded(test)):
+            right = joint_of_network(dag, own, STATES, {0: x[0]})[x]
+            np.testing.assert_allclose(np.exp(found[draw, row]), right, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["field", "network"])
+def test_gaps_in_the_first_table_of_states_are_not_those_of_new_rows(kind, rng):
+    table = answers(rng).astype(object)
+    table.iloc[2, 0] = table.iloc[3, 1] = None
+    table["score"] = table["score"].astype(float)
+    if kind == "field":
+        model = bs.models.pairwise_mrf(table, potentials="ordinal", likelihood="exact")
+    else:
+        model = bs.models.bayesian_network(table, score="bdeu")
+    idata = prior_result(model)
+    test = answers(rng)[2:6]
+    found = log_likelihood(model, idata, test)
+    names = ("bias", "weight") if kind == "field" else ("dag", "table")
+    joint = joint_of_field if kind == "field" else joint_of_network
+    draws = zip(*(flat(idata, name) for name in names), strict=True)
+    right = [[np.log(joint(*own, STATES)[x]) for x in coded(test)] for own in draws]
+    np.testing.assert_allclose(found, right, rtol=1e-9)
+
+
+def test_a_model_made_from_the_new_rows_scores_them_too_well(rng):
+    """The mistake that `new_rows` is for: 40 rows above all others, in units of their own."""
+    table = mixed_table(rng)
+    train, test = table[:120], table[120:]
+    model = bs.models.gaussian_graphical(train)
+    idata = prior_result(model)
+    right = np.array([n.logpdf(test.values) for n in normals(idata, train)]).mean()
+    with bs.models.gaussian_graphical(test):
+        wrong = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
+    assert float(wrong["x"].mean()) > right + 1.0
+    np.testing.assert_allclose(log_likelihood(model, idata, test).mean(), right, rtol=1e-10)
 
 
 def test_predictive_draws_of_new_rows_have_the_first_units(rng):

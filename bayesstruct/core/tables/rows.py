@@ -87,6 +87,11 @@ def new_rows(
         If the model is not of ``bs.models``, if each of its rows has variables of its own (features, clusters, links), or if an
         option does not apply.
 
+    Notes
+    -----
+    ``pm.set_data`` cannot do the same: which values are missing and how many states there are is part of the graph of a model, and
+    a table is checked before it is in there. `location` and `scale` are data of Gaussian models, and should stay what they are.
+
     See Also
     --------
     bayesstruct.predict : distributions of empty values given the filled ones of their rows.

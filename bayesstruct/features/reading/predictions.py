@@ -112,8 +112,10 @@ def feature_rows(idata: "xr.DataTree") -> FeatureRows:
     feature, loading = (
         values[_spread(values)] for values in parameter_draws(idata, "feature", "loading")
     )
-    given = (_numbers(idata, numbers, name) for name in ("alpha", "noise", "loading_scale"))
-    return FeatureRows(coding, feature != 0, loading, *given, numbers)
+    alpha, noise, loading_scale = (
+        _numbers(idata, numbers, name) for name in ("alpha", "noise", "loading_scale")
+    )
+    return FeatureRows(coding, feature != 0, loading, alpha, noise, loading_scale, numbers)
 
 
 def cause_rows(idata: "xr.DataTree") -> StateRows:
