@@ -14,10 +14,11 @@ import pymc as pm
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.core.tables.codings import record_levels
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
-from bayesstruct.data.coding import coding_of
+from bayesstruct.data.coding import StateCoding, coding_of
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.states import StateTable
@@ -27,7 +28,7 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.neighbourhoods.reading import TableUnits
+from bayesstruct.neighbourhoods.reading import ColumnMeans, TableUnits
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
@@ -156,6 +157,8 @@ def ising_neighbourhoods(
         intercept = pm.Normal("intercept", 0.0, intercept_scale, dims="node")
         _observe(x, center, intercept, coefficients)
         TableUnits(table.location, table.scale).record()
+        ColumnMeans(center).record()
+        record_levels(_levels(coding))
         remember_rows(coding, partial(_observe_others, center=center))
     return model
 
@@ -180,6 +183,14 @@ def _observe_others(table, *, center):
         )
     model = pm.modelcontext(None)
     _observe(x, center, model["intercept"], model["coefficients"])
+
+
+def _levels(coding):
+    """States of the columns: the two numbers of those that were read as numbers."""
+    if isinstance(coding, StateCoding):
+        return coding
+    ends = zip(coding.location.tolist(), (coding.location + coding.scale).tolist(), strict=True)
+    return StateCoding(coding.names, tuple(tuple(f"{v:g}" for v in own) for own in ends))
 
 
 def _two_valued(data):

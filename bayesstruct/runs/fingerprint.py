@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["describe_model", "differences", "versions"]
 
 #: Constants that models record for readers since some checkpoints were stored; no draw depends on them.
-_RECORDED_LATER = {"covariate_center", "covariate_unit", "state_node"} | {
+_RECORDED_LATER = {"column_mean", "covariate_center", "covariate_unit", "state_node"} | {
     *(f"feature_{name}" for name in ("baseline", "concentration", "discount")),
     *(f"feature_{name}" for name in ("alpha", "noise", "loading_scale")),
     *(f"cause_{name}" for name in ("strength", "leak", "base_rate")),

@@ -260,6 +260,53 @@ def test_empty_states_of_hidden_causes_are_sums_over_causes(options, rng, questi
         np.testing.assert_allclose(part["probability"], right, rtol=1e-9)
 
 
+def test_single_empty_numbers_of_neighbourhoods_are_normal(rng, gaps):
+    table = mixed_table(rng)
+    idata = prior_result(bs.models.gaussian_neighbourhoods(table), 7)
+    location, scale = table.mean().values, table.std().values
+    z = (np.array([6.0, np.nan, -10.0]) - location) / scale
+    matrix, noise = flat(idata, "coefficients"), flat(idata, "noise_variance")
+    mean = flat(idata, "intercept")[:, 1] + matrix[:, 1, 0] * z[0] + matrix[:, 1, 2] * z[2]
+    mean, sd = location[1] + scale[1] * mean, scale[1] * np.sqrt(noise[:, 1])
+    found = bs.predict(idata, gaps[2:].assign(b=np.nan), ci_prob=0.9).loc[0]
+    assert (found["row"], found["column"]) == ("full", "b")
+    np.testing.assert_allclose(found["mean"], mean.mean(), rtol=1e-10)
+    np.testing.assert_allclose(found["sd"], np.sqrt(mean.var() + np.mean(sd**2)), rtol=1e-10)
+    np.testing.assert_allclose(stats.norm.cdf(found["high"], mean, sd).mean(), 0.95, rtol=1e-10)
+    with pytest.raises(TableError, match="row 'p' has 2 empty values"):
+        bs.predict(idata, gaps)
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_single_empty_states_of_neighbourhoods_are_logistic(numbers, rng):
+    table = answers(rng).assign(score=rng.integers(4, 6, 60))
+    codes = pd.DataFrame(
+        {"mood": table["mood"] == "good", "score": table["score"] == 5, "ill": table["ill"]}
+    )
+    if numbers:
+        table = codes.astype(int) + 4
+    idata = prior_result(bs.models.ising_neighbourhoods(table), 7)
+    eta = flat(idata, "intercept")[:, 1]
+    for j, x in ((0, 1), (2, 0)):
+        eta = eta + flat(idata, "coefficients")[:, 1, j] * (x - codes.iloc[:, j].mean())
+    rows = pd.DataFrame({"mood": ["good"], "score": [np.nan], "ill": [False]})
+    if numbers:
+        rows = pd.DataFrame({"mood": [5], "score": [np.nan], "ill": [4]})
+    found = bs.predict(idata, rows)
+    assert found["state"].tolist() == ["4", "5"]
+    right = special.expit(eta)
+    np.testing.assert_allclose(found["probability"], [1 - right.mean(), right.mean()], rtol=1e-10)
+
+
+@pytest.mark.chain
+def test_predictions_from_sampled_neighbourhoods(rng):
+    table = answers(rng).assign(score=rng.integers(4, 6, 60))
+    rows = pd.DataFrame({"mood": ["good"], "score": [np.nan], "ill": [False]})
+    with bs.models.ising_neighbourhoods(table):
+        idata = bs.sample_neighbourhoods(draws=20, tune=10, chains=1, random_seed=1)
+    assert bs.predict(idata, rows)["probability"].sum() == pytest.approx(1.0)
+
+
 def test_covariates_move_the_means(rng, gaps):
     table = mixed_table(rng)
     dose = pd.DataFrame({"dose": rng.normal(30.0, 4.0, 160)})

@@ -10,11 +10,12 @@ MODELS = {
     "ising": lambda rng: bs.models.ising(rng.integers(0, 2, (30, 3))),
     "latent_features": lambda rng: bs.models.latent_features(rng.normal(size=(8, 3)), noise=0.5),
     "hidden_causes": lambda rng: bs.models.hidden_causes(rng.integers(0, 2, (30, 3)), leak=0.1),
+    "neighbourhoods": lambda rng: bs.models.ising_neighbourhoods(rng.integers(0, 2, (30, 3))),
     "covariates": lambda rng: bs.models.gaussian_graphical(
         rng.normal(size=(30, 3)), covariates=rng.normal(size=(30, 1))
     ),
 }
-ADDED = {"state_node", "covariate_center", "covariate_unit", "cause_leak"}
+ADDED = {"column_mean", "state_node", "covariate_center", "covariate_unit", "cause_leak"}
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -80,14 +80,15 @@ class StateLevels(Recorded):
         return StateCoding.from_labels(names, constants["state"].values.tolist(), node)
 
 
-def record_levels(table: "StateTable") -> None:
+def record_levels(table: "StateTable | StateCoding") -> None:
     """Record the states of each column."""
     import pymc as pm
 
     names = zip(table.names, table.levels, strict=True)
     labels = [f"{name}={state}" for name, own in names for state in own]
     pm.modelcontext(None).add_coord("state", labels)
-    StateLevels(np.repeat(np.arange(table.p), table.states)).record()
+    node = np.repeat(np.arange(len(table.names)), [len(own) for own in table.levels])
+    StateLevels(node).record()
 
 
 def refuse_gaps(table: "StateTable") -> None:

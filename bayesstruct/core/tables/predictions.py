@@ -27,6 +27,8 @@ __all__ = [
     "number_table",
     "register_prediction",
     "rows_of",
+    "state_shares",
+    "state_table",
 ]
 
 #: Ways of filling in one row over which probabilities are summed.
@@ -177,6 +179,31 @@ def normal_mixture(
     return center, spread, ends[0], ends[1]
 
 
+def state_shares(shares: np.ndarray, label: Any, prob: float) -> np.ndarray:
+    """Mean and ends of the interval of the probability of each state, (3, states), from (draws, states).
+
+    Raises
+    ------
+    TableError
+        If all draws are NaN: the filled values of the row are impossible.
+    """
+    possible = shares[~np.isnan(shares).any(axis=1)]
+    if not len(possible):
+        raise TableError(
+            f"row {label!r}: no draw gives its filled values a positive probability; leave the row out"
+        )
+    ends = np.quantile(possible, (0.5 - prob / 2, 0.5 + prob / 2), axis=0)
+    return np.array([possible.mean(axis=0), *ends])
+
+
+def state_table(found: list[tuple]) -> "pd.DataFrame":
+    """Table of rows, columns, states, probabilities and ends of intervals."""
+    import pandas as pd
+
+    names = ["row", "column", "state", "probability", "low", "high"]
+    return pd.DataFrame(found, columns=names).astype(dict.fromkeys(names[3:], float))
+
+
 @dataclass(frozen=True, eq=False)
 class StateRows:
     """Distributions of a row of states, one for each draw.
@@ -199,31 +226,22 @@ class StateRows:
 
     def predict(self, data: Any, prob: float) -> "pd.DataFrame":
         """Probability of each state of each empty value, and its interval; see `bayesstruct.predict`."""
-        import pandas as pd
-
         table = self.coding.read(data, optional=[*self.known])
         labels = row_labels(data, table.n)
         codes = np.where(table.missing, np.nan, table.codes)
         codes = fill(codes, table.names, self.known)
         self._refuse_many(np.isnan(codes), labels)
-        parts, memory = [], {}
+        found, memory = [], {}
         for row, missing in incomplete_rows(np.isnan(codes)):
             key = codes[row].tobytes()
             if key not in memory:
-                memory[key] = self._marginals(codes[row], missing)
-            for j, own in zip(missing, memory[key], strict=True):
-                possible = own[~np.isnan(own).any(axis=1)]
-                if not len(possible):
-                    raise TableError(
-                        f"row {labels[row]!r}: no draw gives its filled values a positive probability; leave the row out"
-                    )
-                low, high = np.quantile(possible, (0.5 - prob / 2, 0.5 + prob / 2), axis=0)
-                states = {"state": list(table.levels[j]), "probability": possible.mean(axis=0)}
-                place = {"row": labels[row], "column": table.names[j]}
-                parts.append(pd.DataFrame(place | states | {"low": low, "high": high}))
-        if not parts:
-            return pd.DataFrame(columns=["row", "column", "state", "probability", "low", "high"])
-        return pd.concat(parts, ignore_index=True)
+                marginals = self._marginals(codes[row], missing)
+                memory[key] = [state_shares(own, labels[row], prob) for own in marginals]
+            for j, shares in zip(missing, memory[key], strict=True):
+                place = labels[row], table.names[j]
+                states = zip(table.levels[j], *shares, strict=True)
+                found += [(*place, *state) for state in states]
+        return state_table(found)
 
     def _refuse_many(self, missing, labels):
         counts = np.log2(np.array([len(own) for own in self.coding.levels], float))
