@@ -14,6 +14,7 @@ from . import simulate as simulate
 from . import solvers as solvers
 from . import steps as steps
 from . import structure as structure
+from .core.tables.rows import new_rows as new_rows
 from .data import StochasticBlock as StochasticBlock
 from .data import TableError as TableError
 from .data import TableWarning as TableWarning
@@ -36,6 +37,7 @@ from .distributions import TreeLaplace as TreeLaplace
 from .fields.modes.sandwich import sandwich as sandwich
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
+from .modes.predict import predict as predict
 from .modes.summary import summary as summary
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .plots import plot_calibration as plot_calibration

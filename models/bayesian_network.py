@@ -12,6 +12,8 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing_states import MissingStates
+from bayesstruct.core.tables.rows import remember_rows
+from bayesstruct.data.coding import coding_of
 from bayesstruct.data.covariance import (
     CovarianceTable,
     given_rows_or_covariance,
@@ -25,6 +27,7 @@ from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, Multinom
 from bayesstruct.networks.model_parts import (
     ROWS,
     max_parents_of,
+    observe_other_rows,
     observed_states,
     prior_size,
     record_arcs,
@@ -263,6 +266,8 @@ def bayesian_network(
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
         record_arcs(table, dag)
         observe(table, was_set, dag, size, max_parents)
+        if was_set is not None:
+            remember_rows(coding_of(table), observe_other_rows, "interventions")
     return model
 
 

@@ -13,7 +13,9 @@ import pytensor.tensor as pt
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
+from bayesstruct.data.coding import coding_of
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.neighbourhoods.model_parts import (
@@ -155,10 +157,24 @@ def gaussian_neighbourhoods(
         coefficients = neighbour_coefficients(table, prior, _DEFAULTS[prior] | given, deviation=1.0)
         intercept = pm.Normal("intercept", 0.0, 1.0, dims="node")
         noise_variance = pm.InverseGamma("noise_variance", *_positive(noise_prior), dims="node")
-        mean = intercept + z @ coefficients.T
-        pm.Normal("x", mean, pt.sqrt(noise_variance), observed=z, dims=("observation", "node"))
+        _observe(z, intercept, coefficients, noise_variance)
         TableUnits(table.location, table.scale).record()
+        remember_rows(coding_of(table), _observe_others)
     return model
+
+
+def _observe(z, intercept, coefficients, noise_variance):
+    """Add standardised rows."""
+    mean = intercept + z @ coefficients.T
+    pm.Normal("x", mean, pt.sqrt(noise_variance), observed=z, dims=("observation", "node"))
+
+
+def _observe_others(table):
+    """Add the rows of another table to a model without rows."""
+    refuse_missing(table, "gaussian_graphical")
+    model = pm.modelcontext(None)
+    parameters = (model[name] for name in ("intercept", "coefficients", "noise_variance"))
+    _observe(table.standardized, *parameters)
 
 
 def _positive(noise_prior):

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.tables.codings import record_levels
 from bayesstruct.data.arguments import optional_number, optional_probability
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
+from bayesstruct.features.reading.records import CauseNumbers
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
@@ -129,6 +131,9 @@ def hidden_causes(
             "cause", feature, base_rate, observations=n, dims=("observation", "latent")
         )
         pm.Deterministic("n_features", features_in_use(feature))
+        given = {"strength": strength, "leak": leak, "base_rate": base_rate}
+        CauseNumbers(**{k: v for k, v in given.items() if isinstance(v, float)}).record()
+        record_levels(table)
         NoisyOr(
             "x",
             cause,

@@ -6,6 +6,7 @@ coefficients            ~ spike and slab, Laplace or horseshoe, zero on the diag
 arc j -> i              = 1 where coefficients_ij is not zero (not negligible)
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,12 @@ import pymc as pm
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.core.tables.codings import record_levels
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
+from bayesstruct.data.coding import StateCoding, coding_of
+from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
@@ -24,7 +29,7 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.neighbourhoods.reading import TableUnits
+from bayesstruct.neighbourhoods.reading import ColumnMeans, TableUnits
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
@@ -156,30 +161,62 @@ def ising_neighbourhoods(
     )
     intercept_scale = number("intercept_scale", intercept_scale, above=0)
     [data] = repeated_rows(row_counts, data)
-    table = _two_valued(without_codes(data, missing_codes), states)
+    table, coding = _two_valued(without_codes(data, missing_codes), states)
     refuse_missing(table, "ising")
     x = table.standardized
-    centred = x - x.mean(axis=0)
+    center = x.mean(axis=0)
     with pm.Model(coords=table.coords) as model:
         coefficients = neighbour_coefficients(table, prior, _DEFAULTS[prior] | given, deviation=2.0)
         intercept = pm.Normal("intercept", 0.0, intercept_scale, dims="node")
-        log_odds = intercept + centred @ coefficients.T
-        observed = x.astype("int64")
-        pm.Bernoulli("x", logit_p=log_odds, observed=observed, dims=("observation", "node"))
+        _observe(x, center, intercept, coefficients)
         TableUnits(table.location, table.scale).record()
+        ColumnMeans(center).record()
+        record_levels(_levels(coding))
+        remember_rows(coding, partial(_observe_others, center=center))
     return model
 
 
+def _observe(x, center, intercept, coefficients):
+    """Add rows of 0 and 1."""
+    log_odds = intercept + (x - center) @ coefficients.T
+    observed = x.astype("int64")
+    pm.Bernoulli("x", logit_p=log_odds, observed=observed, dims=("observation", "node"))
+
+
+def _observe_others(table, *, center):
+    """Add the rows of another table to a model without rows."""
+    refuse_missing(table, "ising")
+    x = table.codes.astype(float) if isinstance(table, StateTable) else table.standardized
+    if unknown := [
+        n for n, v in zip(table.names, x.T, strict=True) if not np.isin(v, (0, 1)).all()
+    ]:
+        raise TableError(
+            f"{column_list(unknown)}: values that the table of the model does not have; each column has the two "
+            "values of that table"
+        )
+    model = pm.modelcontext(None)
+    _observe(x, center, model["intercept"], model["coefficients"])
+
+
+def _levels(coding):
+    """States of the columns: the two numbers of those that were read as numbers."""
+    if isinstance(coding, StateCoding):
+        return coding
+    ends = zip(coding.location.tolist(), (coding.location + coding.scale).tolist(), strict=True)
+    return StateCoding(coding.names, tuple(tuple(f"{v:g}" for v in own) for own in ends))
+
+
 def _two_valued(data, declared):
-    """Check a table of two values in each column; text and categories become 0 and 1."""
+    """Check a table of two values in each column, and say how it was read; text and categories become 0 and 1."""
     import pandas as pd
 
     intake = read_columns(data, max_columns())
     words = [j for kind in ("text", "category") for j, _ in intake.refused.get(kind, [])]
     if not words and declared is None:
-        return Table.binary(data)
+        table = Table.binary(data)
+        return table, coding_of(table)
     states = StateTable.read(data, states=declared).check_binary(_REMEDY)
     values = intake.values.copy()
     words = words if declared is None else slice(None)
     values[:, words] = np.where(states.missing, np.nan, states.codes)[:, words]
-    return Table.binary(pd.DataFrame(values, columns=intake.names))
+    return Table.binary(pd.DataFrame(values, columns=intake.names)), coding_of(states)

@@ -26,6 +26,7 @@ from bayesstruct.data.table import Table
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.indian_buffet import SAMPLERS, FeatureLoadings
+from bayesstruct.features.reading.records import FeatureNumbers
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
@@ -133,6 +134,8 @@ def latent_features(
         z = features("feature", alpha, n, columns, dims, concentration, discount, sampler=sampler)
         loading = FeatureLoadings("loading", z, loading_scale, variables=d, dims=("latent", "node"))
         pm.Deterministic("n_features", features_in_use(z))
+        given = (v if isinstance(v, float) else None for v in (alpha, noise, loading_scale))
+        FeatureNumbers(np.broadcast_to(baseline, d), concentration, discount, *given).record()
         mean = baseline + z @ loading
         with warnings.catch_warnings():
             # The docstring says that missing values are drawn.

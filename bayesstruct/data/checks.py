@@ -27,6 +27,7 @@ __all__ = [
     "max_columns",
     "remarks",
     "shape_problems",
+    "value_kinds",
     "value_problems",
 ]
 
@@ -109,20 +110,28 @@ def _ambiguous_pairs(names: list[str]) -> list[str]:
 
 def value_problems(intake: Intake, discrete: str = DISCRETE) -> list[str]:
     """List what is wrong with the values of a table; `discrete` can be used for columns that are not numbers."""
-    numeric = np.ones(len(intake.names), dtype=bool)
-    problems = []
-    for kind, columns in intake.refused.items():
-        positions = [j for j, _ in columns]
-        numeric[positions] = False
-        verb = "holds" if len(columns) == 1 else "hold"
-        what = _REFUSALS[kind].format(example=columns[0][1], discrete=discrete)
-        problems.append(f"{column_list([intake.names[j] for j in positions])} {verb} {what}")
-    names = [name for name, kept in zip(intake.names, numeric, strict=True) if kept]
-    values = intake.values[:, numeric]
-    problems += _infinite(names, values) + _uninformative(names, values)
-    if numeric.all():
+    names, values = _numeric(intake)
+    problems = value_kinds(intake, discrete) + _uninformative(names, values)
+    if not intake.refused:
         problems += _empty_rows(values)
     return problems
+
+
+def value_kinds(intake: Intake, discrete: str = DISCRETE) -> list[str]:
+    """List the columns with values that are not finite numbers."""
+    problems = []
+    for kind, columns in intake.refused.items():
+        verb = "holds" if len(columns) == 1 else "hold"
+        what = _REFUSALS[kind].format(example=columns[0][1], discrete=discrete)
+        problems.append(f"{column_list([intake.names[j] for j, _ in columns])} {verb} {what}")
+    return problems + _infinite(*_numeric(intake))
+
+
+def _numeric(intake):
+    """Names and values of the columns that hold numbers."""
+    refused = {j for columns in intake.refused.values() for j, _ in columns}
+    kept = [j for j in range(len(intake.names)) if j not in refused]
+    return [intake.names[j] for j in kept], intake.values[:, kept]
 
 
 def levels_problems(intake: Intake) -> list[str]:

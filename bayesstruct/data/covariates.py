@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.checks import dependent_columns, duplicates, max_columns
+from bayesstruct.data.coding import NumberCoding
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
-__all__ = ["check_same_rows", "standardized_covariates"]
+__all__ = ["check_same_rows", "read_covariates", "standardized_covariates"]
 
 
 def check_same_rows(data: Any, covariates: Any) -> None:
@@ -36,7 +37,7 @@ def check_same_rows(data: Any, covariates: Any) -> None:
 
 def standardized_covariates(
     data: Any, rows: int, columns: Sequence[str] = ()
-) -> tuple[list[str], np.ndarray]:
+) -> tuple[NumberCoding, np.ndarray]:
     """Check covariates and standardise them.
 
     Parameters
@@ -50,8 +51,8 @@ def standardized_covariates(
 
     Returns
     -------
-    list of str
-        The q names.
+    NumberCoding
+        The q names, means and standard deviations.
     numpy.ndarray
         (n, q), each column with mean 0 and standard deviation 1.
 
@@ -67,22 +68,13 @@ def standardized_covariates(
         If a covariate is a linear combination of others.
     """
     _refuse_names(data)
-    if hasattr(data, "to_frame") and np.ndim(data) == 1:
-        data = data.to_frame()
-    elif not hasattr(data, "columns") and np.ndim(data) == 1:
-        data = np.asarray(data)[:, None]
+    data = _as_table(data)
     intake = read_columns(data, max_columns())
     names, values = [str(name) for name in intake.names], intake.values
-    if len(values) != rows:
-        raise TableError(f"The covariates have {len(values)} rows, the table has {rows}")
+    _check_length(values, rows)
     _refuse_columns_of_table(data, columns)
     _refuse_text(names, intake.refused)
-    broken = [name for name, v in zip(names, values.T, strict=True) if not np.isfinite(v).all()]
-    if broken:
-        raise TableError(
-            f"Covariate {column_list(broken)} has values that are missing or not finite; "
-            "impute or encode them first, or leave the covariate out"
-        )
+    _refuse_gaps(names, values)
     scale = values.std(axis=0, ddof=1)
     constant = [name for name, s in zip(names, scale, strict=True) if s == 0]
     if constant:
@@ -93,7 +85,59 @@ def standardized_covariates(
     codes = [odd_codes(column) for column in values.T]
     for remark in missing_code_remarks(names, codes, "impute these or leave out their rows"):
         warn(f"covariates: {remark}")
-    return names, (values - values.mean(axis=0)) / scale
+    location = values.mean(axis=0)
+    return NumberCoding(tuple(names), location, scale), (values - location) / scale
+
+
+def read_covariates(coding: NumberCoding, data: Any, rows: int) -> np.ndarray:
+    """Standardise covariates of other rows by the means and standard deviations of the first.
+
+    Parameters
+    ----------
+    coding : NumberCoding
+        Of the first covariates.
+    data : DataFrame or array_like
+        (n, q); a vector is one covariate.
+    rows : int
+        n.
+
+    Returns
+    -------
+    numpy.ndarray
+        (n, q).
+
+    Raises
+    ------
+    TableError
+        If a covariate is absent or unknown, the number of rows differs, or a value is missing or not finite.
+    """
+    table = coding.read(_as_table(data))
+    _check_length(table.values, rows)
+    _refuse_gaps(coding.names, table.values)
+    return table.standardized
+
+
+def _as_table(data):
+    """Make a table of a vector."""
+    if hasattr(data, "to_frame") and np.ndim(data) == 1:
+        return data.to_frame()
+    if not hasattr(data, "columns") and np.ndim(data) == 1:
+        return np.asarray(data)[:, None]
+    return data
+
+
+def _check_length(values, rows):
+    if len(values) != rows:
+        raise TableError(f"The covariates have {len(values)} rows, the table has {rows}")
+
+
+def _refuse_gaps(names, values):
+    broken = [name for name, v in zip(names, values.T, strict=True) if not np.isfinite(v).all()]
+    if broken:
+        raise TableError(
+            f"Covariate {column_list(broken)} has values that are missing or not finite; "
+            "impute or encode them first, or leave the covariate out"
+        )
 
 
 def _refuse_names(data):

@@ -18,7 +18,7 @@ from bayesstruct.data.names import label_text, nearest, reads_as_number
 from bayesstruct.data.remarks import frequency_remarks
 from bayesstruct.data.table import NamedColumns
 
-__all__ = ["MAX_LEVELS", "StateTable"]
+__all__ = ["MAX_LEVELS", "StateTable", "read_states"]
 
 #: A column with more different values is taken to be a number or an identifier.
 MAX_LEVELS = 20
@@ -398,6 +398,16 @@ def _sentences(names, columns) -> list[str]:
             listed = column_list([name for name, _ in cases])
             sentences.append(f"{listed} have the same problem, {first!r} {what}: {remedy}")
     return sentences
+
+
+def read_states(data: Any) -> "tuple[list[str], list[_Column], int]":
+    """Read names of columns, their states, and the number of rows, of any kind of table.
+
+    Nothing is checked: each column lists its own problems. Of a table that is refused by its names there are
+    no columns.
+    """
+    names, columns, rows = _columns(data)
+    return names, [_states(column) for column in columns], rows
 
 
 def _columns(data):

@@ -2,6 +2,7 @@
 
 import math
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +12,12 @@ import pytensor.tensor as pt
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.recognition import claim
+from bayesstruct.core.tables.codings import record_levels, refuse_gaps
+from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.checks import SEPARATOR
+from bayesstruct.data.coding import coding_of
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.given_graphs import graph_pairs
@@ -252,8 +256,21 @@ def observe_states(
         IncompletePairwiseMRF("x", bias, weight, values, **options)
     else:
         PairwiseMRF("x", bias, weight, observed=table.codes, **options)
+    record_levels(table)
+    others = partial(
+        _observe_others, weight=weight.name, potentials=potentials, likelihood=likelihood
+    )
+    remember_rows(coding_of(table), others)
     if owner := getattr(weight.tag, "drawn_by", None):
         claim(bias, owner)  # drawn with the weights, also if pm.sample is outside of the context
+
+
+def _observe_others(table, *, weight, potentials, likelihood):
+    """Add the rows of another table to a model without rows."""
+    refuse_gaps(table)
+    model = pm.modelcontext(None)
+    options = {"potentials": potentials, "likelihood": likelihood, "dims": _ROWS}
+    PairwiseMRF("x", model["bias"], model[weight], observed=table.codes, **options)
 
 
 def record_field(potentials: Potentials, implied: "ArrayLike", negligible: float) -> None:

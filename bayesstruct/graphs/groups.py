@@ -2,10 +2,20 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CONSTANTS", "NODE", "SAMPLE_DIMS", "group_dataset", "in_order", "is_group"]
+__all__ = [
+    "CONSTANTS",
+    "NODE",
+    "SAMPLE_DIMS",
+    "group_dataset",
+    "in_order",
+    "is_group",
+    "parameter_draws",
+]
 
 SAMPLE_DIMS = ("chain", "draw")
 NODE = "node"
@@ -38,6 +48,23 @@ def in_order(draws: "xr.Dataset", constants: "xr.Dataset") -> "xr.Dataset":
             if same and (own != order).any():
                 draws = draws.sel({dim: order})
     return draws
+
+
+def parameter_draws(idata: "xr.DataTree", *names: str) -> list[np.ndarray]:
+    """Posterior draws of some variables, chains one after another, columns in the order of the model.
+
+    Raises
+    ------
+    ValueError
+        If the posterior does not have one of them.
+    """
+    draws = in_order(group_dataset(idata, "posterior"), group_dataset(idata, CONSTANTS))
+    if lost := [name for name in names if name not in draws]:
+        raise ValueError(
+            f"the posterior has no {', '.join(map(repr, lost))}: sample without `var_names`, or with them among it"
+        )
+    values = [draws[name].transpose(*SAMPLE_DIMS, ...).values for name in names]
+    return [own.reshape(-1, *own.shape[2:]) for own in values]
 
 
 def _missing_group(idata: "xr.DataTree", group: str) -> ValueError:

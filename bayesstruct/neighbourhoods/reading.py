@@ -1,21 +1,37 @@
-"""Dependency networks: the undirected graph read from their arcs."""
+"""Dependency networks: the undirected graph read from their arcs, and predictions of single values."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import variables
 from bayesstruct.core.recorded import Recorded, constant
-from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.core.tables.codings import ColumnUnits, StateLevels
+from bayesstruct.core.tables.predictions import (
+    incomplete_rows,
+    normal_mixture,
+    number_table,
+    register_prediction,
+    state_shares,
+    state_table,
+)
+from bayesstruct.data.coding import NumberCoding, StateCoding, row_labels
+from bayesstruct.data.errors import TableError
+from bayesstruct.data.states import StateTable
+from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, group_dataset, parameter_draws
 from bayesstruct.graphs.posteriors.arcs import blocks
 from bayesstruct.graphs.posteriors.estimators import RESOLUTION
 from bayesstruct.graphs.posteriors.reading import read_arcs
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, Visited
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
-__all__ = ["TableUnits", "symmetrize"]
+    from bayesstruct.data.intake import TableLike
+
+__all__ = ["ColumnMeans", "NeighbourRows", "TableUnits", "symmetrize"]
 
 RULES = ("and", "or", "average")
 
@@ -32,6 +48,87 @@ class TableUnits(Recorded):
 
     location: np.ndarray | None = constant("location", "node", optional=True)
     scale: np.ndarray | None = constant("scale", "node", optional=True)
+
+
+@dataclass(frozen=True)
+class ColumnMeans(Recorded):
+    """Means of columns of 0 and 1, from which predictors are measured.
+
+    Attributes
+    ----------
+    mean : (p,) ndarray of float
+    """
+
+    mean: np.ndarray = constant("column_mean", "node")
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourRows:
+    """Distributions of a value given all others of its row, one for each draw.
+
+    Attributes
+    ----------
+    coding : NumberCoding or StateCoding
+    intercept : (draws, p) ndarray of float
+    coefficients : (draws, p, p) ndarray of float
+        Rows are responses.
+    center : (p,) ndarray of float
+        From which predictors are measured.
+    deviation : (draws, p) ndarray of float, optional
+        Of the noise; None for logistic regressions.
+    """
+
+    coding: NumberCoding | StateCoding
+    intercept: np.ndarray
+    coefficients: np.ndarray
+    center: np.ndarray
+    deviation: np.ndarray | None
+
+    def predict(self, data: "TableLike", prob: float) -> "pd.DataFrame":
+        """Table of the empty values; see `bayesstruct.predict`.
+
+        Raises
+        ------
+        TableError
+            If a row has more than one empty value: the regressions have no joint distribution.
+        """
+        table = self.coding.read(data)
+        labels = row_labels(data, table.n)
+        x = table.codes if isinstance(table, StateTable) else table.standardized
+        found: list[tuple] = []
+        for row, missing in incomplete_rows(table.missing):
+            if len(missing) > 1:
+                raise TableError(
+                    f"row {labels[row]!r} has {len(missing)} empty values, and regressions of columns on one another "
+                    "predict one from all others: fill in the others, or use a model of rows (gaussian_graphical, ising)"
+                )
+            found += self._lines(table, labels[row], x[row], int(missing[0]), prob)
+        return number_table(found) if self.deviation is not None else state_table(found)
+
+    def _lines(self, table, label, x, j, prob):
+        z = np.where(np.arange(len(x)) == j, 0.0, x - self.center)
+        mean, place = self.intercept[:, j] + self.coefficients[:, j] @ z, (label, table.names[j])
+        if self.deviation is not None:
+            location, scale = table.location[j], table.scale[j]
+            moments = location + scale * mean, scale * self.deviation[:, j]
+            return [(*place, *normal_mixture(*moments, prob))]
+        chance = 1.0 / (1.0 + np.exp(-mean))
+        shares = state_shares(np.column_stack([1.0 - chance, chance]), label, prob)
+        return [(*place, *state) for state in zip(table.levels[j], *shares, strict=True)]
+
+
+def neighbour_rows(idata: "xr.DataTree") -> NeighbourRows:
+    """Return the regressions of each draw of a neighbourhood model."""
+    constants = group_dataset(idata, CONSTANTS)
+    names = constants["node"].values.tolist()
+    intercept, coefficients = parameter_draws(idata, "intercept", "coefficients")
+    if ColumnMeans.is_in(constants):
+        coding, center = StateLevels.coding(constants, names), ColumnMeans.read(constants).mean
+        return NeighbourRows(coding, intercept, coefficients, center, None)
+    units = ColumnUnits.read(constants).coding(names)
+    (variance,) = parameter_draws(idata, "noise_variance")
+    center = np.zeros(len(names))
+    return NeighbourRows(units, intercept, coefficients, center, np.sqrt(variance))
 
 
 def symmetrize(idata: "xr.DataTree", rule: str = "and") -> "xr.DataTree":
@@ -215,3 +312,11 @@ def _constants(posterior, there, back, i, j, rule):
         products = _combine(probability[there], probability[back], rule)
         recorded.append(EdgeProducts(*products, smallest))
     return {name: value for one in recorded for name, value in one.variables().items()}
+
+
+def _is_neighbourhood(idata) -> bool:
+    known = variables(idata)
+    return {"intercept", "coefficients", "arc"} <= known and "dag" not in known
+
+
+register_prediction("neighbourhood models", _is_neighbourhood, neighbour_rows)

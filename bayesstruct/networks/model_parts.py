@@ -6,13 +6,17 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing import Mask, MissingMask
+from bayesstruct.core.tables.codings import record_levels, refuse_gaps
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
+from bayesstruct.networks.data.tables import known_interventions
 from bayesstruct.networks.exact.problem import positive_size
-from bayesstruct.networks.priors.discrete_network import table_cells
+from bayesstruct.networks.priors.discrete_network import DiscreteNetwork, table_cells
+from bayesstruct.networks.priors.gaussian_network import GaussianNetwork, coefficient_matrix
 from bayesstruct.networks.priors.implied import implied_arc_probability
+from bayesstruct.networks.priors.incomplete_networks import IncompleteGaussianNetwork
 from bayesstruct.networks.priors.records import NetworkStates
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ROWS",
     "max_parents_of",
+    "observe_other_rows",
     "observed_states",
     "prior_size",
     "record_arcs",
@@ -93,10 +98,8 @@ def record_states(table: StateTable, max_parents: int | None) -> int:
     """Record the states of each column; return the cells of the largest table of probabilities."""
     cells, model = table_cells(table.states, max_parents), pm.modelcontext(None)
     model.add_coord("cell", np.arange(cells))
-    names = zip(table.names, table.levels, strict=True)
-    model.add_coord("state", [f"{name}={state}" for name, own in names for state in own])
-    node = np.repeat(np.arange(table.p), table.states)
-    NetworkStates(np.array(table.states), node).record()
+    NetworkStates(np.array(table.states)).record()
+    record_levels(table)
     return cells
 
 
@@ -104,3 +107,29 @@ def observed_states(table: StateTable, was_set: np.ndarray) -> dict:
     """Options of the distribution of the rows of a table of states."""
     setting = np.where(was_set, table.codes, -1)
     return {"states": table.states, "setting": setting, "observed": table.codes, "dims": ROWS}
+
+
+def observe_other_rows(table: Table | StateTable, interventions=None) -> None:
+    """Add the rows of another table to a network without rows.
+
+    Parameters
+    ----------
+    table : Table or StateTable
+    interventions : (n, d) array_like or DataFrame of bool, optional
+        Which values were set.
+    """
+    model, was_set = pm.modelcontext(None), known_interventions(interventions, table)
+    if isinstance(table, StateTable):
+        refuse_gaps(table)
+        options = observed_states(table, was_set)
+        DiscreteNetwork("x", model["dag"], model["table"], **options)
+        return
+    matrix = coefficient_matrix(model["weight"], table.p)
+    params = model["intercept"], matrix, model["noise_variance"], model["location"], model["scale"]
+    setting = np.where(was_set, table.values, np.nan)
+    if not table.missing.any():
+        GaussianNetwork("x", *params, setting=setting, observed=table.values, dims=ROWS)
+        return
+    options = {"setting": setting, "missing": table.missing, "dims": ROWS}
+    filled = np.where(table.missing, table.location, table.values)
+    IncompleteGaussianNetwork("x", *params, **options, observed=filled)

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.core.tables.codings import ColumnUnits, StateLevels
+from bayesstruct.core.tables.predictions import NormalRows, StateRows, register_prediction
 from bayesstruct.data.arguments import generator
+from bayesstruct.data.coding import state_position
 from bayesstruct.data.names import nearest
 from bayesstruct.graphs.arc_tables import DAG_READERS, arc_table
 from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.summaries import interval_probability
-from bayesstruct.networks.priors.records import NetworkStates, NetworkUnits
+from bayesstruct.networks.priors.records import NetworkStates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["do", "state_probabilities"]
+__all__ = ["do", "network_rows", "state_probabilities"]
 
 _DRAWS = 2000  # posterior draws of a discrete network that are used
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
@@ -91,6 +94,28 @@ def do(
     posterior = read_dags(idata)
     names = posterior.variables
     prob = interval_probability(ci_prob)
+    setting = _checked(setting, names)
+    rng = generator(random_seed)
+    effects = _gaussian if _has_weights(posterior) else _discrete
+    return effects(posterior, names, setting, prob, rng)
+
+
+def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRows | StateRows:
+    """Return the distribution of a row in each draw of a Bayesian network.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    setting : dict, optional
+        As in `do`.
+    """
+    posterior = read_dags(idata)
+    setting = {} if setting is None else _checked(setting, posterior.variables)
+    rows = _normal_rows if _has_weights(posterior) else _state_rows
+    return rows(posterior, posterior.variables, setting)
+
+
+def _checked(setting, names):
     if not hasattr(setting, "items"):
         raise TypeError(f'`setting` is a dict like {{"{names[0]}": 1.0}}, not {setting!r:.40}')
     setting = {str(name): value for name, value in setting.items()}
@@ -98,15 +123,71 @@ def do(
         raise ValueError(nearest("column", unknown[0], names))
     if not setting:
         raise ValueError("`setting` is empty: give a value to at least one column")
-    rng = generator(random_seed)
-    if "weight" in posterior.draws:
-        return _gaussian(posterior, names, setting, prob, rng)
-    if "table" in posterior.draws:
-        return _discrete(posterior, names, setting, prob, rng)
+    return setting
+
+
+def _has_weights(posterior):
+    """Whether a network is Gaussian, not discrete; raise if it has no parameters."""
+    if {"weight", "table"} & {*posterior.draws}:
+        return "weight" in posterior.draws
     raise ValueError(
         "the result has the graphs of a Bayesian network, and neither `weight` nor `table`, from which "
         "effects are computed: sample bs.models.bayesian_network"
     )
+
+
+def _matrices(posterior):
+    """Coefficients, (draws, d, d), rows as children."""
+    d, weight = len(posterior.variables), _flat(posterior, "weight")
+    matrix = np.zeros((len(weight), d, d))
+    matrix[:, posterior.target, posterior.source] = weight
+    return matrix
+
+
+def _normal_rows(posterior, names, setting):
+    """Sum the terms of the columns that were not set: the others have no distribution."""
+    coding = ColumnUnits.read(posterior.constants).coding(names)
+    free = ~np.isin(names, list(setting))
+    error = (np.eye(len(names)) - _matrices(posterior))[:, free]
+    precise = error / _flat(posterior, "noise_variance")[:, free, None]
+    linear = (precise * _flat(posterior, "intercept")[:, free, None]).sum(axis=1)
+    known = {
+        name: (_finite(name, x) - coding.location[i]) / coding.scale[i]
+        for name, x in setting.items()
+        for i in [names.index(name)]
+    }
+    return NormalRows(coding, linear, error.transpose(0, 2, 1) @ precise, known)
+
+
+def _state_rows(posterior, names, setting):
+    coding = StateLevels.coding(posterior.constants, names)
+    known = {name: _state(name, s, coding.levels[names.index(name)]) for name, s in setting.items()}
+    free = np.flatnonzero(~np.isin(names, list(setting)))
+    dag, tables = _flat(posterior, "dag"), _flat(posterior, "table")
+    keep = _spread(len(dag))
+
+    def weigh(rows, part):
+        return _log_probabilities(dag[keep[part]], tables[keep[part]], coding.levels, free, rows)
+
+    return StateRows(coding, weigh, len(keep), known)
+
+
+def _log_probabilities(dags, tables, levels, free, rows):
+    """Log probabilities of rows given each graph and its tables, (draws, m), without columns that were set."""
+    from bayesstruct.networks.priors.discrete_network import strides
+
+    states = np.array([len(own) for own in levels])
+    logs = np.empty((len(dags), len(rows)))
+    for r, (dag, own) in enumerate(zip(dags, tables, strict=True)):
+        cell = (rows @ strides(dag, states)) * states + rows
+        with np.errstate(divide="ignore"):  # the logarithm of zero
+            logs[r] = np.log(own[free, cell[:, free]]).sum(axis=1)
+    return logs
+
+
+def _spread(draws):
+    """Positions of the draws of a discrete network that are used."""
+    return np.unique(np.linspace(0, draws - 1, _DRAWS).astype(int))
 
 
 def _flat(posterior, name):
@@ -133,10 +214,8 @@ def _table(index, expected, effect, prob):
 
 def _gaussian(posterior, names, setting, prob, rng):
     d = len(names)
-    units = NetworkUnits.read(posterior.constants)
-    weight = _flat(posterior, "weight")
-    matrix = np.zeros((len(weight), d, d))
-    matrix[:, posterior.target, posterior.source] = weight
+    units = ColumnUnits.read(posterior.constants)
+    matrix = _matrices(posterior)
     intercept = _flat(posterior, "intercept")
     location, scale = units.location, units.scale
     fixed = np.isin(names, list(setting))
@@ -164,16 +243,6 @@ def _finite(name, x):
     return value
 
 
-def _levels(posterior, recorded, names):
-    """States of each column, as text."""
-    owner = recorded.node.astype(int)
-    labels = [str(label) for label in posterior.constants["state"].values]
-    return [
-        [labels[k].removeprefix(f"{name}=") for k in np.flatnonzero(owner == i)]
-        for i, name in enumerate(names)
-    ]
-
-
 def _expected(matrix, intercept):
     """Solve z = B z + a for each draw."""
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
@@ -184,13 +253,13 @@ def _discrete(posterior, names, setting, prob, rng):
 
     recorded = NetworkStates.read(posterior.constants)
     states = [int(k) for k in recorded.count]
-    levels = _levels(posterior, recorded, names)
+    levels = StateLevels.coding(posterior.constants, names).levels
     chosen = np.full(len(names), -1)
     for name, state in setting.items():
         i = names.index(name)
         chosen[i] = _state(name, state, levels[i])
     dag, tables = _flat(posterior, "dag"), _flat(posterior, "table")
-    keep = np.unique(np.linspace(0, len(dag) - 1, _DRAWS).astype(int))
+    keep = _spread(len(dag))
     index = [(i, s) for i, k in enumerate(states) for s in range(k)]
     shares = np.empty((2, len(keep), len(index)))
     for r, draw in enumerate(keep):
@@ -203,24 +272,11 @@ def _discrete(posterior, names, setting, prob, rng):
 
 
 def _state(name, state, levels):
-    """Position of a state, given as it stands in the table: 1.0 is the state 1, and True."""
-    text = str(state)
-    if text not in levels:
-        same = [level for level in levels if _number(level) == _number(state)]
-        text = same[0] if same else text
-    if text not in levels and sorted(levels) == ["False", "True"] and _number(state) in (0, 1):
-        text = str(_number(state) == 1)
-    if text not in levels:
+    """Position of a state, given as it stands in the table."""
+    position = state_position(state, levels)
+    if position < 0:
         raise ValueError(f"{name!r} has the states {', '.join(levels)}, not {state!r:.40}")
-    return levels.index(text)
-
-
-def _number(state):
-    """Return a state as a number, or NaN, which equals nothing."""
-    try:
-        return float(state)
-    except (TypeError, ValueError):
-        return np.nan
+    return position
 
 
 def _both_probabilities(dag, tables, states, chosen, rng):
@@ -308,6 +364,7 @@ register_summary(
     "Bayesian networks",
     _is_network,
     arc_table,
-    ("do", *DAG_READERS),
+    ("do", "predict", *DAG_READERS),
     before="directed acyclic graphs",
 )
+register_prediction("Bayesian networks", _is_network, network_rows, "setting")

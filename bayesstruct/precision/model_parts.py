@@ -8,7 +8,10 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing import MissingMask
-from bayesstruct.data.covariates import standardized_covariates
+from bayesstruct.core.tables.codings import CovariateUnits
+from bayesstruct.core.tables.rows import remember_rows
+from bayesstruct.data.coding import NumberCoding, coding_of
+from bayesstruct.data.covariates import read_covariates, standardized_covariates
 from bayesstruct.data.errors import warn
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.rows import (
@@ -43,14 +46,24 @@ def observe_rows(table: "Table", mean, precision) -> None:
     location = pm.Data("location", table.location, dims="node")
     scale = pm.Data("scale", table.scale, dims="node")
     rows = (mean, precision, location, scale)
+    model = pm.modelcontext(None)
+    if table.missing.any():
+        labels = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+        model.add_coord("missing", labels)
+        MissingMask(table.missing.astype("int64")).record()
+        known = {"table": _filled(table), "missing": table.missing}
+        MissingValues("x_missing", *rows, **known, dims="missing")
+    _add_rows(table, rows)
+    options = ["covariates"] if "covariate" in model.coords else []
+    remember_rows(coding_of(table), _observe_others, *options)
+
+
+def _add_rows(table, rows):
+    """Add the table as ``x``, given its mean, precision, location and scale."""
     if not table.missing.any():
         GraphicalNormal("x", *rows, observed=table.values, dims=_ROWS)
         return
-    filled = np.where(table.missing, table.location, table.values)
-    labels = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-    pm.modelcontext(None).add_coord("missing", labels)
-    MissingMask(table.missing.astype("int64")).record()
-    MissingValues("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
+    filled = _filled(table)
     IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
 
 
@@ -71,6 +84,23 @@ def observe_covariance(table: "CovarianceTable", mean, precision) -> None:
     GraphicalCovariance(
         "covariance", mean, precision, scale, n, observed=table.covariance, dims=("node", "node_")
     )
+
+
+def _filled(table):
+    return np.where(table.missing, table.location, table.values)
+
+
+def _observe_others(table, covariates=None):
+    """Add the rows of another table to a model without rows."""
+    model = pm.modelcontext(None)
+    mean, precision, location, scale = (
+        model[name] for name in ("mean", "precision", "location", "scale")
+    )
+    if covariates is not None:
+        units = (model[name].data for name in ("covariate_center", "covariate_unit"))
+        coding = NumberCoding(tuple(model.coords["covariate"]), *units)
+        mean = mean + read_covariates(coding, covariates, table.n) @ model["coefficients"]
+    _add_rows(table, (mean, precision, location, scale))
 
 
 def warn_size(table: "Table", draws: int = 4000) -> None:
@@ -96,8 +126,9 @@ def regression(table: "Table", covariates, intercept) -> "TensorVariable":
 
     The coefficients are standard normal a priori, for standardised covariates and columns.
     """
-    names, design = standardized_covariates(covariates, table.n, table.names)
-    pm.modelcontext(None).add_coord("covariate", names)
+    coding, design = standardized_covariates(covariates, table.n, table.names)
+    pm.modelcontext(None).add_coord("covariate", list(coding.names))
+    CovariateUnits(coding.location, coding.scale).record()
     coefficients = pm.Normal("coefficients", 0.0, 1.0, dims=("covariate", "node"))
     return intercept + design @ coefficients
 

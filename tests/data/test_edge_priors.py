@@ -78,8 +78,8 @@ def test_the_mean_of_a_block_prior_is_that_of_its_draws():
 
 
 def test_covariates_are_standardised():
-    names, design = standardized_covariates(pd.DataFrame({"dose": [1.0, 2.0, 6.0]}), rows=3)
-    assert names == ["dose"]
+    coding, design = standardized_covariates(pd.DataFrame({"dose": [1.0, 2.0, 6.0]}), rows=3)
+    assert list(coding.names) == ["dose"]
     np.testing.assert_allclose(design.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(design.std(axis=0, ddof=1), 1)
     assert standardized_covariates(np.array([1.0, 2.0, 6.0]), rows=3)[1].shape == (3, 1)
@@ -110,7 +110,7 @@ def test_covariates_are_no_columns_of_the_table():
     with pytest.raises(TableError, match=r"'age' has the name.*data.drop\(columns=\['age'\]\)"):
         standardized_covariates(ages, 3, ["age", "mood"])
     # Names that nobody chose are no names.
-    assert standardized_covariates(np.eye(3)[:, :1], 3, ["x0", "x1"])[0] == ["x0"]
+    assert standardized_covariates(np.eye(3)[:, :1], 3, ["x0", "x1"])[0].names == ("x0",)
     assert standardized_covariates(pd.DataFrame(np.eye(3)[:, :1]), 3, ["0", "1"])[0] == ["0"]
 
 
@@ -120,8 +120,8 @@ def test_dependent_covariates():
         standardized_covariates(pd.DataFrame({"dose": dose, "again": dose}), rows=5)
     scaled = pd.DataFrame({"years": dose, "months": 12 * dose})
     with pytest.warns(TableWarning, match="'years' and 'months'.*leave one of them out"):
-        names, design = standardized_covariates(scaled, rows=5)
-    assert names == ["years", "months"]
+        coding, design = standardized_covariates(scaled, rows=5)
+    assert list(coding.names) == ["years", "months"]
     np.testing.assert_allclose(design[:, 0], design[:, 1], rtol=1e-12)  # up to rounding
 
 

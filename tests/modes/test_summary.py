@@ -41,7 +41,7 @@ RESULTS = {
     "mixture": ("clusters of regressions", "cluster_table"),
 }
 #: Readers that need more than a result.
-WITH_MORE = {"compare", "do", "mixture_predictions", "sandwich"}
+WITH_MORE = {"compare", "do", "mixture_predictions", "predict", "sandwich"}
 
 
 def drawn_from_prior(case):

@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.tables.codings import ColumnUnits
 from bayesstruct.data.arguments import optional_number
 from bayesstruct.data.recoding import without_codes
 from bayesstruct.data.table import Table
@@ -10,7 +11,6 @@ from bayesstruct.features.model_parts.process import choose_max_features, featur
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings
-from bayesstruct.features.reading.records import ColumnUnits
 
 __all__ = ["factor_model"]
 

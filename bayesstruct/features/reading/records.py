@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["ColumnUnits", "LinkedPairs"]
+__all__ = ["CauseNumbers", "FeatureNumbers", "LinkedPairs"]
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,37 @@ class LinkedPairs(Recorded):
 
 
 @dataclass(frozen=True)
-class ColumnUnits(Recorded):
-    """Units of a table that a model standardises.
+class FeatureNumbers(Recorded):
+    """Parameters of a linear Gaussian model of features that are numbers, and no variables.
 
     Attributes
     ----------
-    location, scale : (d,) ndarray of float
-        Mean and standard deviation of each column.
+    baseline : (d,) ndarray of float
+        Values of a row without any feature.
+    concentration, discount : float
+        Of the Indian buffet process.
+    alpha, noise, loading_scale : float, optional
+        Absent where they are variables of the model.
     """
 
-    location: np.ndarray = constant("location", "node")
-    scale: np.ndarray = constant("scale", "node")
+    baseline: np.ndarray = constant("feature_baseline", "node")
+    concentration: float = constant("feature_concentration")
+    discount: float = constant("feature_discount")
+    alpha: float | None = constant("feature_alpha", optional=True)
+    noise: float | None = constant("feature_noise", optional=True)
+    loading_scale: float | None = constant("feature_loading_scale", optional=True)
+
+
+@dataclass(frozen=True)
+class CauseNumbers(Recorded):
+    """Parameters of hidden causes that are numbers, and no variables.
+
+    Attributes
+    ----------
+    strength, leak, base_rate : float, optional
+        Absent where they are variables of the model.
+    """
+
+    strength: float | None = constant("cause_strength", optional=True)
+    leak: float | None = constant("cause_leak", optional=True)
+    base_rate: float | None = constant("cause_base_rate", optional=True)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
+from bayesstruct.data.errors import listing
 from bayesstruct.fields.recognition.fields import Field, fields_of
 
 if TYPE_CHECKING:
@@ -140,8 +141,9 @@ def _check_labels(posterior, model, names):
                 continue
             if [*map(str, posterior[dim].values)] != [*map(str, labels)]:
                 raise ValueError(
-                    f"`{dim}` of the draws of {name!r} is not that of the model: these draws were sorted, or are of "
-                    "another model; correct the result as pm.sample() returned it"
+                    f"`{dim}` of the draws of {name!r} is not that of the model ({listing([*posterior[dim].values], 4)}; "
+                    f"{listing([*labels], 4)}): these draws were sorted, or are of another model; correct the result as "
+                    "pm.sample() returned it"
                 )
 
 

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["conditional_information", "edge_information"]
+__all__ = [
+    "conditional_information",
+    "edge_information",
+    "is_random_field",
+    "potentials_of",
+    "weight_name",
+]
 
 #: Largest number of joint states that is summed over.
 ENUMERATED = 2**16
@@ -95,9 +101,9 @@ def edge_information(
     if draws < 1:
         raise ValueError(f"`draws` must be at least 1, got {draws}.")
     posterior = read_edges(idata, group)
-    potentials = _potentials(posterior)
+    potentials = potentials_of(posterior)
     keep = np.linspace(0, posterior.n_draws - 1, min(draws, posterior.n_draws)).astype(int)
-    bias, weight = _flat(posterior, "bias")[keep], _flat(posterior, _weight_name(posterior))[keep]
+    bias, weight = _flat(posterior, "bias")[keep], _flat(posterior, weight_name(posterior))[keep]
     rows = None if _enumerable(potentials) else _rows(idata, posterior, keep)
     information = conditional_information(potentials, bias, weight, rows)
     source, target = posterior.ends()
@@ -211,7 +217,8 @@ def _enumerable(potentials):
     return float(np.prod(potentials.states, dtype=float)) <= ENUMERATED
 
 
-def _potentials(posterior: EdgePosterior) -> Potentials:
+def potentials_of(posterior: EdgePosterior) -> Potentials:
+    """Potentials of a result; raise if it is of another model, or its edges were sorted or selected."""
     constants = posterior.constants
     if not FieldPotentials.is_in(constants):
         raise ValueError(
@@ -231,7 +238,8 @@ def _potentials(posterior: EdgePosterior) -> Potentials:
     return FieldPotentials.read(constants).with_edges(posterior.source, posterior.target)
 
 
-def _weight_name(posterior):
+def weight_name(posterior: EdgePosterior) -> str:
+    """Name of the variable that holds all weights."""
     return "potential" if "potential" in posterior.draws else "weight"
 
 
@@ -259,7 +267,8 @@ def _interval(values, prob):
     return interval[:, 0], interval[:, 1]
 
 
-def _is_random_field(idata) -> bool:
+def is_random_field(idata: "xr.DataTree") -> bool:
+    """Whether a result is of a Markov random field."""
     return "edge" in variables(idata) and {"potentials", "states"} <= variables(
         idata, "constant_data"
     )
@@ -267,10 +276,11 @@ def _is_random_field(idata) -> bool:
 
 register_summary(
     "Markov random fields",
-    _is_random_field,
+    is_random_field,
     edge_table,
     (
         "edge_information",
+        "predict",
         "sandwich",
         *EDGE_READERS,
         "predictive_pair_tables",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["CONTINUOUS_SCORES", "NetworkTable", "network_table"]
+__all__ = ["CONTINUOUS_SCORES", "NetworkTable", "known_interventions", "network_table"]
 
 #: Scores of columns that are numbers; the others are of columns with states.
 CONTINUOUS_SCORES = ("bge", "gaussian")
@@ -119,9 +119,8 @@ def network_table(
         table.check_binary(
             "logistic regressions explain two: merge states, or use the score 'bdeu'"
         )
-    was_set = _intervention_mask(interventions, table)
+    was_set = known_interventions(interventions, table)
     _check_rows(data, interventions)
-    _refuse_missing(table, was_set)
     if score == "gaussian" and max_parents is not None:
         _check_regressions(table, was_set, max_parents)
     return NetworkTable(score, table, was_set)
@@ -151,6 +150,32 @@ def _refuse_ambiguous(table):
             f"{count(whole, 'column')} of few whole numbers may hold states or numbers: say "
             "score='multinomial' or score='gaussian' instead of 'bic'"
         )
+
+
+def known_interventions(
+    interventions: "pd.DataFrame | ArrayLike | None", table: Table | StateTable
+) -> np.ndarray:
+    """Check which values of a table were set from outside.
+
+    Parameters
+    ----------
+    interventions : (n, d) array_like or DataFrame of bool, or None
+    table : Table or StateTable
+
+    Returns
+    -------
+    (n, d) bool array
+
+    Raises
+    ------
+    TableError
+        If a value that was set is missing, or a column unknown.
+    ValueError
+        If the mask does not fit the table.
+    """
+    was_set = _intervention_mask(interventions, table)
+    _refuse_missing(table, was_set)
+    return was_set
 
 
 def _refuse_missing(table, was_set):

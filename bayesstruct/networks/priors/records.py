@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["NetworkStates", "NetworkUnits"]
+__all__ = ["NetworkStates"]
 
 
 @dataclass(frozen=True)
@@ -17,23 +17,6 @@ class NetworkStates(Recorded):
     ----------
     count : (d,) ndarray of int
         Number of states of each column.
-    node : (states,) ndarray of int
-        Position of the column that each entry of the coordinate ``state`` belongs to.
     """
 
     count: np.ndarray = constant("states", "node")
-    node: np.ndarray = constant("state_node", "state")
-
-
-@dataclass(frozen=True)
-class NetworkUnits(Recorded):
-    """Units of the columns of a Gaussian network; the model keeps them as data.
-
-    Attributes
-    ----------
-    location, scale : (d,) ndarray of float
-        Mean and standard deviation by which each column was standardised.
-    """
-
-    location: np.ndarray = constant("location", "node")
-    scale: np.ndarray = constant("scale", "node")

@@ -1,0 +1,1 @@
+"""How tables were read, and other rows of the same columns."""

@@ -1,0 +1,156 @@
+"""The same model for other rows: which part of a model is its rows, and how to observe others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesstruct.data.coding import NumberCoding, StateCoding
+    from bayesstruct.data.intake import TableLike
+
+__all__ = ["new_rows", "remember_rows"]
+
+_ATTRIBUTE = "_bayesstruct_rows"
+_ROW_DIMS = {"observation", "missing"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    coding: "NumberCoding | StateCoding"
+    observe: Callable[..., None]
+    options: frozenset[str]
+
+
+def remember_rows(
+    coding: "NumberCoding | StateCoding", observe: Callable[..., None], *options: str
+) -> None:
+    """Remember how the table of the model in context was read, and how another one is observed.
+
+    It is kept on the model and is no part of its graph.
+
+    Parameters
+    ----------
+    coding : NumberCoding or StateCoding
+    observe : callable
+        Of a table that was read by `coding`; adds its rows to the model in context, which has all variables
+        of this model but those over rows. A function of a module, or a partial one.
+    *options : str
+        Options of `new_rows` that it takes.
+    """
+    import pymc as pm
+
+    setattr(pm.modelcontext(None), _ATTRIBUTE, _Rows(coding, observe, frozenset(options)))
+
+
+def new_rows(
+    model: "pm.Model",
+    table: "TableLike",
+    *,
+    covariates: "TableLike" = None,
+    interventions: Any = None,
+) -> "pm.Model":
+    """Return the same model for other rows, which are read as its own table was.
+
+    A model of ``bs.models`` made from the new rows would standardise them by their own means and standard
+    deviations and number their own states: a posterior of the first model means something else there. This
+    function keeps the location, scale, states and columns of the first table, and everything that was learned.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Of :mod:`bayesstruct.models`, from the table that the posterior was sampled for.
+    table : DataFrame or array_like
+        (m, p) other rows, in the units or with the states of the first table; one row is enough. Columns that have names are
+        found by name, in any order; others by position. Numbers may be missing in a Gaussian model:
+        the log likelihood of a row is then that of its observed values.
+    covariates : DataFrame or array_like, optional
+        (m, q), of the new rows, if the model has covariates; in the units of the first ones.
+    interventions : (m, p) bool array_like or DataFrame, optional
+        Which values of the new rows were set from outside, for a Bayesian network.
+
+    Returns
+    -------
+    pymc.Model
+        With the same variables, and the new rows as its table ``x``: for
+        ``pm.compute_log_likelihood`` and ``pm.sample_posterior_predictive(..., predictions=True)``. It is not meant
+        to be sampled.
+
+    Raises
+    ------
+    TableError
+        If a column is absent or unknown, or a state does not occur in the first table; names it.
+    TypeError, ValueError
+        If the model is not of ``bs.models``, if each of its rows has variables of its own (features, clusters, links), or if an
+        option does not apply.
+
+    Notes
+    -----
+    ``pm.set_data`` cannot do the same: which values are missing and how many states there are is part of the graph of a model, and
+    a table is checked before it is in there. `location` and `scale` are data of Gaussian models, and should stay what they are.
+
+    See Also
+    --------
+    bayesstruct.predict : distributions of empty values given the filled ones of their rows.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        model = bs.models.gaussian_graphical(train)
+        with model:
+            idata = pm.sample()
+        with bs.new_rows(model, test):
+            held_out = pm.compute_log_likelihood(idata, extend_inferencedata=False)
+            pm.sample_posterior_predictive(idata, predictions=True, extend_inferencedata=True)
+    """
+    rows = _rows_of(model)
+    given = {"covariates": covariates, "interventions": interventions}
+    given = {name: value for name, value in given.items() if value is not None}
+    if extra := sorted(set(given) - rows.options):
+        raise ValueError(f"the model has no {extra[0]}: leave `{extra[0]}` out")
+    if "covariates" in rows.options and covariates is None:
+        raise ValueError("the model has covariates: give those of the new rows, `covariates`")
+    new = rows.coding.read(table)
+    other = _without_rows(model)
+    other.add_coord("observation", np.arange(new.n))
+    setattr(other, _ATTRIBUTE, rows)
+    with other:
+        rows.observe(new, **given)
+    return other
+
+
+def _rows_of(model):
+    import pymc as pm
+
+    if not isinstance(model, pm.Model):
+        raise TypeError(
+            f"`model` is the pymc.Model that bs.models made, not {type(model).__name__}; to predict from a result "
+            "alone, use bs.predict(idata, table)"
+        )
+    rows = getattr(model, _ATTRIBUTE, None)
+    if rows is None:
+        raise ValueError(
+            "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf, "
+            "bayesian_network and the neighbourhood models make it. In other models each row has variables of its own "
+            "(features, clusters, series, links); a model that was changed by pm.do or pm.observe, or made by "
+            "hand, does not know how its table was read"
+        )
+    return rows
+
+
+def _without_rows(model):
+    """Clone of a model without the variables and constants that have a dimension of rows."""
+    from pymc.model.fgraph import fgraph_from_model, model_from_fgraph
+
+    graph, _ = fgraph_from_model(model)
+    for k in reversed(range(len(graph.outputs))):
+        if _ROW_DIMS & {*graph.outputs[k].owner.op.dims}:
+            graph.remove_output(k)
+    for kept in (graph._coords, graph._dim_lengths):
+        for dim in _ROW_DIMS & {*kept}:
+            del kept[dim]
+    return model_from_fgraph(graph, mutate_fgraph=True)

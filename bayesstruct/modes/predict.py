@@ -1,0 +1,101 @@
+"""Distributions of empty values given the filled ones of their rows, from any result."""
+
+from typing import TYPE_CHECKING
+
+from bayesstruct.core.families import import_chapters
+from bayesstruct.core.tables.predictions import rows_of
+from bayesstruct.graphs.summaries import interval_probability
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from bayesstruct.data.intake import TableLike
+
+__all__ = ["predict"]
+
+import_chapters("reading")  # which register what the rows of their families are
+
+
+def predict(
+    idata: "xr.DataTree",
+    table: "TableLike",
+    *,
+    setting: dict | None = None,
+    covariates: "TableLike" = None,
+    ci_prob: float | None = None,
+) -> "pd.DataFrame":
+    r"""Predict the empty values of rows from the filled ones of the same row.
+
+    .. math:: p(x_m \mid x_o) = \frac1S \sum_s p(x_m \mid x_o, \theta_s)
+
+    for the missing values m and the observed values o of a row and posterior draws :math:`\theta_1, \ldots, \theta_S`.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.gaussian_graphical`, ``ising``, ``pairwise_mrf``,
+        ``bayesian_network``, ``latent_features``, ``hidden_causes`` or a neighbourhood model (one empty value in a row);
+        its model is not needed.
+    table : DataFrame or array_like
+        (n, p) rows in the units, or with the states, of the table of the model, which may be new; missing where
+        a value is to be predicted. Columns that have names are found by name, others by position.
+    setting : dict, optional
+        Columns that are set from outside in all rows, and their values, as in :func:`bayesstruct.do`; for Bayesian networks. They are cut
+        off from their parents, and the filled values of the other columns are those observed afterwards. In
+        `table` they are empty or absent.
+    covariates : DataFrame or array_like, optional
+        (n, q), if the model has covariates.
+    ci_prob : float, optional
+        Probability of the intervals, which are equal-tailed. By default ``arviz.rcParams["stats.ci_prob"]``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers: one line for each empty value, with ``row`` (its label, or position), ``column``, and in the
+        units of the table ``mean``, ``sd``, ``low`` and ``high`` of its predictive distribution, noise included. States: one line
+        for each state of each empty value, with ``state``, ``probability``, and ``low`` and ``high``, the interval of the
+        probability over the posterior.
+
+    Raises
+    ------
+    TableError
+        If a column is absent or unknown, a state does not occur in the table of the model, or a sum would have more than
+        65,536 terms: ways of completing a row of states, or of having the features of a draw.
+    ValueError
+        If the result is of another model, or an option does not apply.
+
+    Notes
+    -----
+    Draws count equally: the filled values of a row tell about its empty ones, and not about the parameters. That is exact for
+    rows of the table of the model. A few new rows change a posterior little; the exact predictive
+    distribution of new rows weighs draws by the density of their filled values.
+
+    Under the pseudo-likelihood and under a BIC the same formula is used with the draws of that posterior. Of a
+    discrete network up to 2,000 draws are used, spread evenly, and 500 of features and causes, over which a new row has its own
+    sum. Draws under which the filled values are impossible, as under a
+    BIC, are left out.
+
+    See Also
+    --------
+    bayesstruct.new_rows : log likelihoods and predictive draws of other rows.
+    bayesstruct.do : effects of setting columns.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        new = pd.DataFrame({"a": [5.2, 4.1], "b": [np.nan, 47.0], "c": [-180.0, np.nan]})
+        bs.predict(idata, new)
+        bs.predict(idata, new.drop(columns="a"), setting={"a": 5.0})
+    """
+    import xarray as xr
+
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            "Expected the xarray.DataTree that pm.sample() returns, got "
+            f"{type(idata).__module__}.{type(idata).__name__}."
+        )
+    options = {"setting": setting, "covariates": covariates}
+    rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})
+    return rows.predict(table, interval_probability(ci_prob))
