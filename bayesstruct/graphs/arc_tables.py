@@ -114,7 +114,7 @@ def arc_table(
 def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
     notes = [_EQUIVALENCE if posterior.acyclic else _DEPENDENCY]
     notes += bound_note(bounds)
-    if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
+    if fixed := int(posterior.fixed.sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these arcs were required or forbidden, so that the "
             "data could not change their odds."

@@ -122,7 +122,7 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
     notes += bound_note(bounds)
-    if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
+    if fixed := int(posterior.fixed.sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these edges were required or forbidden, or the prior alone "
             "decides on them (nearly all its weights are beyond `negligible`), so there were no odds "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
+from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import blocks
 from bayesstruct.graphs.posteriors.estimators import RESOLUTION
@@ -207,7 +208,8 @@ def _constants(posterior, there, back, i, j, rule):
         edge_prior = {"and": both, "or": one + other - both, "average": 0.5 * (one + other)}[rule]
         edge_prior = np.broadcast_to(edge_prior, len(i)).copy()
     else:
-        edge_prior, _ = _combine(one, other, rule)
+        edge_prior, absent = _combine(one, other, rule)
+        edge_prior = with_fixed(edge_prior, absent == 0, edge_prior == 0)
     recorded = [EdgeEnds(i, j), EdgePrior(edge_prior), TableUnits.read(posterior.constants)]
     if posterior.independent:
         probability = posterior.probability

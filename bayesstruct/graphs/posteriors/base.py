@@ -104,6 +104,11 @@ class GraphPosterior(ABC):
         """Prior probability of each line that the model implies."""
 
     @property
+    def fixed(self) -> np.ndarray:
+        """Lines that are in all graphs of the prior or in none, boolean."""
+        return np.isin(self.prior, (0, 1))
+
+    @property
     @abstractmethod
     def estimator(self) -> "Frequency":
         """How probabilities are estimated from these draws."""
