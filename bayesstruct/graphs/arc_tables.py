@@ -62,7 +62,7 @@ def arc_table(
             Prior probability of the arc. Only for Bayesian networks, where acyclicity makes it
             differ from the probability that was asked for.
         bayes_factor
-            Posterior odds over prior odds; NaN for arcs that were required or forbidden.
+            Posterior odds over prior odds, from 1e-6 to 1e6; NaN for arcs that were required or forbidden.
         mean, hdi_low, hdi_high
             Of the coefficient over all draws, those without the arc included. A Bayesian network of
             discrete columns has no coefficients, and its table lacks these columns.
@@ -71,7 +71,7 @@ def arc_table(
             less than 1 % of the draws.
 
         ``attrs`` has the ``estimator`` of the probabilities ("rao-blackwell" or "frequency"), the
-        rows whose Bayes factor is a Monte Carlo bound (``bayes_factor_bounds``) and ``notes``.
+        rows whose Bayes factor is a bound (``bayes_factor_bounds``) and ``notes``.
 
     Raises
     ------

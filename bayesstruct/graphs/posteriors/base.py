@@ -124,7 +124,7 @@ class GraphPosterior(ABC):
         return self.probabilities[0]
 
     def bayes_factors(self, ess: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Bayes factor of each line, and which of them are Monte Carlo bounds.
+        """Bayes factor of each line, and which of them are bounds.
 
         Parameters
         ----------
