@@ -58,7 +58,9 @@ from .structure import cluster_coefficients as cluster_coefficients
 from .structure import cluster_table as cluster_table
 from .structure import co_assignment as co_assignment
 from .structure import co_clustering as co_clustering
+from .structure import coefficients as coefficients
 from .structure import compare as compare
+from .structure import covariance as covariance
 from .structure import cpdag as cpdag
 from .structure import credible_edges as credible_edges
 from .structure import do as do
@@ -77,6 +79,7 @@ from .structure import map_graph as map_graph
 from .structure import median_graph as median_graph
 from .structure import mixture_predictions as mixture_predictions
 from .structure import path_probabilities as path_probabilities
+from .structure import precision_matrix as precision_matrix
 from .structure import predictive_correlations as predictive_correlations
 from .structure import predictive_item_rest as predictive_item_rest
 from .structure import predictive_pair_tables as predictive_pair_tables

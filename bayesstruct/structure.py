@@ -40,6 +40,7 @@ from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_cor
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.selection import credible_edges
 from bayesstruct.graphs.traces import graph_distance, n_edges
+from bayesstruct.graphs.units import coefficients, covariance, precision_matrix
 from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
@@ -60,8 +61,10 @@ __all__ = [
     "cluster_table",
     "co_assignment",
     "co_clustering",
+    "coefficients",
     "compare",
     "conditional_information",
+    "covariance",
     "cpdag",
     "credible_edges",
     "do",
@@ -87,6 +90,7 @@ __all__ = [
     "n_edges",
     "partial_correlations",
     "path_probabilities",
+    "precision_matrix",
     "predictive_correlations",
     "predictive_item_rest",
     "predictive_pair_tables",

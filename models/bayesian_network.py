@@ -128,8 +128,9 @@ def bayesian_network(
     -------
     pymc.Model
         With ``dag`` (node, node\_; rows are parents), ``arc`` over "A -> B", and the table ``x`` in its
-        own units or as states 0, 1, .... For ``"bge"`` also ``weight`` over "A -> B", regression coefficients
-        of standardised columns, ``intercept`` and ``noise_variance``; for ``"bdeu"`` ``table`` (node, cell), see
+        own units or as states 0, 1, .... For ``"bge"`` also ``weight`` over "A -> B", ``intercept`` and
+        ``noise_variance`` of regressions of *standardised* columns (:func:`bayesstruct.coefficients` and
+        :func:`bayesstruct.covariance` have them in the units of the table); for ``"bdeu"`` ``table`` (node, cell), see
         :class:`bayesstruct.distributions.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
         ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted parameters less an
         equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of

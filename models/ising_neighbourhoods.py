@@ -18,12 +18,12 @@ from bayesstruct.data.checks import max_columns
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
+from bayesstruct.graphs.records import TableUnits
 from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.neighbourhoods.reading import TableUnits
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable

@@ -35,7 +35,7 @@ def check_same_rows(data: Any, covariates: Any) -> None:
 
 def standardized_covariates(
     data: Any, rows: int, columns: Sequence[str] = ()
-) -> tuple[list[str], np.ndarray]:
+) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Check covariates and standardise them.
 
     Parameters
@@ -53,6 +53,8 @@ def standardized_covariates(
         The q names.
     numpy.ndarray
         (n, q), each column with mean 0 and standard deviation 1.
+    location, scale : numpy.ndarray
+        Mean and standard deviation (divisor n - 1) of each covariate, (q,).
 
     Raises
     ------
@@ -89,7 +91,8 @@ def standardized_covariates(
             f"Covariate {column_list(constant)} is constant; leave it out, the model has an intercept"
         )
     _check_dependence(names, values)
-    return names, (values - values.mean(axis=0)) / scale
+    location = values.mean(axis=0)
+    return names, (values - location) / scale, location, scale
 
 
 def _refuse_names(data):

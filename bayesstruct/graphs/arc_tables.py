@@ -8,6 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
 from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
+from bayesstruct.graphs.units import units_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,8 @@ def arc_table(
         bayes_factor
             Posterior odds over prior odds, from 1e-6 to 1e6; NaN for arcs that were required or forbidden.
         mean, hdi_low, hdi_high
-            Of the coefficient over all draws, those without the arc included. A Bayesian network of
+            Of the coefficient over all draws, those without the arc included; of standardised columns
+            (:func:`bayesstruct.coefficients` has them in the units of the table). A Bayesian network of
             discrete columns has no coefficients, and its table lacks these columns.
         ess, r_hat
             Of the 0/1 indicator. In networks of more than 20,000 arcs NaN for those that are in
@@ -113,6 +115,7 @@ def arc_table(
 
 def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
     notes = [_EQUIVALENCE if posterior.acyclic else _DEPENDENCY]
+    notes += units_note(posterior)
     notes += bound_note(bounds)
     if fixed := int(posterior.fixed.sum()):
         notes.append(

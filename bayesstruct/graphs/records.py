@@ -11,10 +11,12 @@ __all__ = [
     "Acyclic",
     "ArcEnds",
     "ArcPrior",
+    "CovariateUnits",
     "EdgeEnds",
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
+    "TableUnits",
     "Visited",
 ]
 
@@ -180,3 +182,31 @@ class Acyclic(Recorded):
     """
 
     acyclic: int = constant("arc_acyclic")
+
+
+@dataclass(frozen=True)
+class TableUnits(Recorded):
+    """Linear map from the columns of the model to those of the table.
+
+    Attributes
+    ----------
+    location, scale : (p,) ndarray, optional
+        A value of the model times the scale, plus the location, is one of the table.
+    """
+
+    location: np.ndarray | None = constant("location", "node", optional=True)
+    scale: np.ndarray | None = constant("scale", "node", optional=True)
+
+
+@dataclass(frozen=True)
+class CovariateUnits(Recorded):
+    """Units of covariates, which the model standardises.
+
+    Attributes
+    ----------
+    location, scale : (q,) ndarray of float
+        Mean and standard deviation of each covariate.
+    """
+
+    location: np.ndarray = constant("covariate_location", "covariate")
+    scale: np.ndarray = constant("covariate_scale", "covariate")

@@ -1,38 +1,22 @@
 """Dependency networks: the undirected graph read from their arcs."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import blocks
 from bayesstruct.graphs.posteriors.estimators import RESOLUTION
 from bayesstruct.graphs.posteriors.reading import read_arcs
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, Visited
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, TableUnits, Visited
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TableUnits", "symmetrize"]
+__all__ = ["symmetrize"]
 
 RULES = ("and", "or", "average")
-
-
-@dataclass(frozen=True)
-class TableUnits(Recorded):
-    """Linear map from the columns of the model to those of the table.
-
-    Attributes
-    ----------
-    location, scale : (p,) ndarray, optional
-        A value of the model times the scale, plus the location, is one of the table.
-    """
-
-    location: np.ndarray | None = constant("location", "node", optional=True)
-    scale: np.ndarray | None = constant("scale", "node", optional=True)
 
 
 def symmetrize(idata: "xr.DataTree", rule: str = "and") -> "xr.DataTree":

@@ -10,7 +10,7 @@ import pymc as pm
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
+from bayesstruct.graphs.records import CovariateUnits, EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,
@@ -75,8 +75,9 @@ def regression(table: "Table", covariates, intercept) -> "TensorVariable":
 
     The coefficients are standard normal a priori, for standardised covariates and columns.
     """
-    names, design = standardized_covariates(covariates, table.n, table.names)
+    names, design, *units = standardized_covariates(covariates, table.n, table.names)
     pm.modelcontext(None).add_coord("covariate", names)
+    CovariateUnits(*units).record()
     coefficients = pm.Normal("coefficients", 0.0, 1.0, dims=("covariate", "node"))
     return intercept + design @ coefficients
 

@@ -78,10 +78,11 @@ def test_the_mean_of_a_block_prior_is_that_of_its_draws():
 
 
 def test_covariates_are_standardised():
-    names, design = standardized_covariates(pd.DataFrame({"dose": [1.0, 2.0, 6.0]}), rows=3)
+    names, design, *units = standardized_covariates(pd.DataFrame({"dose": [1.0, 2.0, 6.0]}), rows=3)
     assert names == ["dose"]
     np.testing.assert_allclose(design.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(design.std(axis=0, ddof=1), 1)
+    np.testing.assert_allclose(units, [[3.0], [np.sqrt(7)]])
     assert standardized_covariates(np.array([1.0, 2.0, 6.0]), rows=3)[1].shape == (3, 1)
 
 
@@ -120,7 +121,7 @@ def test_dependent_covariates():
         standardized_covariates(pd.DataFrame({"dose": dose, "again": dose}), rows=5)
     scaled = pd.DataFrame({"years": dose, "months": 12 * dose})
     with pytest.warns(TableWarning, match="'years' and 'months'.*leave one of them out"):
-        names, design = standardized_covariates(scaled, rows=5)
+        names, design, *_ = standardized_covariates(scaled, rows=5)
     assert names == ["years", "months"]
     np.testing.assert_allclose(design[:, 0], design[:, 1], rtol=1e-12)  # up to rounding
 

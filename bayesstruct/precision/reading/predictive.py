@@ -136,6 +136,13 @@ register_summary(
     "Gaussian graphical models",
     _is_graphical_normal,
     edge_table,
-    (*EDGE_READERS, "predictive_correlations", "plot_correlations"),
+    (
+        *EDGE_READERS,
+        "covariance",
+        "precision_matrix",
+        "coefficients",
+        "predictive_correlations",
+        "plot_correlations",
+    ),
     before="undirected graphs",
 )
