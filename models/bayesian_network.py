@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import show_missing
 from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.networks.data.arcs import most_parents
 from bayesstruct.networks.data.tables import network_table
@@ -245,7 +246,8 @@ def _gaussian(table, was_set, dag, size, max_parents):
     filled = np.where(table.missing, table.location, table.values)
     own = {"setting": setting, "missing": record_missing(table)}
     MissingNetworkValues("x_missing", *params, table=filled, **own, dims="missing")
-    IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
+    x = IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
+    show_missing(x, table.missing)
 
 
 def _units(table):
@@ -264,8 +266,9 @@ def _discrete(table, was_set, dag, size, max_parents):
         return
     mask = record_missing(table)
     missing = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
-    options["observed"] = np.maximum(table.codes, 0)
-    IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
+    options |= {"observed": np.maximum(table.codes, 0), "floats": True}
+    x = IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
+    show_missing(x, table.missing, "int64")
 
 
 def _even(table, was_set, dag, size, max_parents):

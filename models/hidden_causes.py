@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import show_missing
 from bayesstruct.data.arguments import optional_number, optional_probability
 from bayesstruct.data.states import StateTable
 from bayesstruct.features.model_parts.process import choose_max_features, features
@@ -67,8 +68,7 @@ def hidden_causes(
     pymc.Model
         With ``feature`` (node, latent), left-ordered: which causes each variable has; ``cause``
         (observation, latent): where they are active; ``n_features``; ``alpha``, ``strength``, ``leak`` and
-        ``base_rate``, as far as they are not given; and ``x``, the table as 0 and 1 (-1 where it is
-        missing).
+        ``base_rate``, as far as they are not given; and ``x``, the table as 0 and 1.
 
     Raises
     ------
@@ -116,13 +116,15 @@ def hidden_causes(
             "cause", feature, base_rate, observations=n, dims=("observation", "latent")
         )
         pm.Deterministic("n_features", features_in_use(feature))
-        NoisyOr(
+        x = NoisyOr(
             "x",
             cause,
             feature,
             strength,
             leak,
+            floats=bool(table.missing.any()),
             observed=table.codes,
             dims=("observation", "node"),
         )
+        show_missing(x, table.missing, "int64")
     return model

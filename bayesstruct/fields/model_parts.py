@@ -8,7 +8,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.missing import MissingMask
+from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import is_beta
@@ -248,8 +248,10 @@ def observe_states(
         MissingMask(table.missing.astype("int64")).record()
         states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
         values = MissingStates("x_missing", states, dims="missing")
-        options |= {"missing": table.missing, "observed": np.maximum(table.codes, 0)}
-        IncompletePairwiseMRF("x", bias, weight, values, **options)
+        observed = np.maximum(table.codes, 0)
+        options |= {"missing": table.missing, "observed": observed, "floats": True}
+        x = IncompletePairwiseMRF("x", bias, weight, values, **options)
+        show_missing(x, table.missing, "int64")
     else:
         PairwiseMRF("x", bias, weight, observed=table.codes, **options)
     if owner := getattr(weight.tag, "drawn_by", None):

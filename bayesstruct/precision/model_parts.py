@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import MissingMask
+from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
 from bayesstruct.graphs.records import CovariateUnits, EdgeEnds, EdgePrior, EdgeScales
@@ -49,7 +49,8 @@ def observe_rows(table: "Table", mean, precision) -> None:
     pm.modelcontext(None).add_coord("missing", labels)
     MissingMask(table.missing.astype("int64")).record()
     MissingValues("x_missing", *rows, table=filled, missing=table.missing, dims="missing")
-    IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
+    own = {"missing": table.missing, "observed": filled, "dims": _ROWS}
+    show_missing(IncompleteGraphicalNormal("x", *rows, **own), table.missing)
 
 
 def warn_size(table: "Table", draws: int = 4000) -> None:

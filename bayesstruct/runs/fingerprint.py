@@ -36,7 +36,9 @@ def describe_model(model) -> dict[str, dict[str, Any]]:
     used = _used_data(model)
     return {
         "variables": {v.name: [str(v.dtype), list(v.type.shape)] for v in model.value_vars},
-        "observed": {name: _array_digest(value) for name, value in observed.items()},
+        "observed": {
+            name: _array_digest(_filled(model, name, value)) for name, value in observed.items()
+        },
         "data": {name: _array_digest(value) for name, value in constants.items() if name in used},
         "formulas": _formulas(model),
     }
@@ -51,14 +53,18 @@ def _used_data(model) -> set[str]:
     return {v.name for v in model.data_vars if v in used}
 
 
+def _filled(model, name, value):
+    """Observed table with what stands for its missing values; which are missing is part of the formulas."""
+    return getattr(model.rvs_to_values[model[name]].tag, "filled", value)
+
+
 def _array_digest(value) -> str:
-    # Whether values are masked is not looked at: what is below the mask stands in the model, and which values
-    # are missing is part of its formulas.
     values = np.ma.getdata(value)
     if values.dtype.hasobject:
         return _digest(repr(values.tolist()))
+    mask = np.ma.getmaskarray(value) if np.ma.isMaskedArray(value) else np.zeros(0, bool)
     head = f"{values.dtype.str}{values.shape}".encode()
-    return _digest(head, np.ascontiguousarray(values).tobytes())
+    return _digest(head, np.ascontiguousarray(values).tobytes(), mask.tobytes())
 
 
 def _digest(*parts: str | bytes) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, parameters, unpadded_parameters
 from bayesstruct.networks.priors.gaussian_network import (
     ArcWeightsRV,
@@ -51,7 +52,7 @@ class GaussianTable:
         _, _, weight_scale = parameters(found[ArcWeightsRV])
         _, alpha_mu = parameters(found[InterceptsRV])
         _, _, _, location, spread, setting = parameters(rows)
-        observed = model.rvs_to_values[rows]
+        observed = observed_values(model, rows)
         tensors = [alpha_mu, alpha_w, scale, weight_scale, location, spread, setting, observed]
         values = Expressions(model, tensors)(model.initial_point())
         alpha_mu, alpha_w, scale, weight_scale = (float(np.squeeze(v)) for v in values[:4])
@@ -118,7 +119,7 @@ class DiscreteTable:
         [tables] = found.values()
         _, weight = unpadded_parameters(tables)
         setting = unpadded_parameters(rows)[2]
-        values = Expressions(model, [weight, setting, model.rvs_to_values[rows]])
+        values = Expressions(model, [weight, setting, observed_values(model, rows)])
         weight, setting, x = values(model.initial_point())
         x, op = np.asarray(x, np.int64), tables.owner.op
         free = np.broadcast_to(np.asarray(setting), x.shape) < 0
