@@ -36,6 +36,7 @@ from .distributions import TreeLaplace as TreeLaplace
 from .fields.modes.sandwich import sandwich as sandwich
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
+from .modes.pointwise import pointwise as pointwise
 from .modes.summary import summary as summary
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .plots import plot_calibration as plot_calibration

@@ -50,6 +50,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
+from bayesstruct.networks.priors.records import SetMask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,6 +228,8 @@ def bayesian_network(
         )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
         record_arcs(table, dag)
+        if checked.was_set.any():
+            SetMask(checked.was_set.astype("int64")).record()
         _SCORES[checked.score](table, checked.was_set, dag, size, max_parents)
     return model
 

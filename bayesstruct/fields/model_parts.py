@@ -23,7 +23,7 @@ from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
 from bayesstruct.fields.priors.records import FieldPotentials
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+from bayesstruct.graphs.records import CompositeLikelihood, EdgeEnds, EdgePrior
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -254,6 +254,8 @@ def observe_states(
         show_missing(x, table.missing, "int64")
     else:
         PairwiseMRF("x", bias, weight, observed=table.codes, **options)
+    if likelihood == "pseudo":
+        CompositeLikelihood(1).record()
     if owner := getattr(weight.tag, "drawn_by", None):
         claim(bias, owner)  # drawn with the weights, also if pm.sample is outside of the context
 

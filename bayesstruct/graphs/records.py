@@ -11,6 +11,7 @@ __all__ = [
     "Acyclic",
     "ArcEnds",
     "ArcPrior",
+    "CompositeLikelihood",
     "CovariateUnits",
     "EdgeEnds",
     "EdgePrior",
@@ -210,3 +211,16 @@ class CovariateUnits(Recorded):
 
     location: np.ndarray = constant("covariate_location", "covariate")
     scale: np.ndarray = constant("covariate_scale", "covariate")
+
+
+@dataclass(frozen=True)
+class CompositeLikelihood(Recorded):
+    """Whether the likelihood of a model is a composite one, such as a pseudo-likelihood.
+
+    Attributes
+    ----------
+    composite : int, optional
+        1 if it is; absent otherwise.
+    """
+
+    composite: int | None = constant("composite_likelihood", optional=True)

@@ -12,6 +12,7 @@ from bayesstruct.graphs.mixing import MIN_DRAWS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.edges import INDICATOR
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import CompositeLikelihood
 from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:
@@ -72,9 +73,12 @@ class Check:
     ----------
     rows : list of Row
         One a quantity.
+    notes : list of str
+        Remarks on what convergence does not show.
     """
 
     rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -95,10 +99,12 @@ class Check:
         rows = [list(shown.columns), *shown.to_numpy().tolist()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        return "\n".join([self._headline(), "", *lines])
+        notes = [part for note in self.notes for part in ("", note)]
+        return "\n".join([self._headline(), "", *lines, *notes])
 
     def _repr_html_(self):
-        return f"<p><b>{self._headline()}</b></p>{self._shown().to_html(index=False)}"
+        notes = "".join(f"<p>{note}</p>" for note in self.notes)
+        return f"<p><b>{self._headline()}</b></p>{self._shown().to_html(index=False)}{notes}"
 
     def _headline(self) -> str:
         bad = sum(not row.ok for row in self.rows)
@@ -190,7 +196,18 @@ def check(idata: "xr.DataTree") -> Check:
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
-    return Check(rows)
+    return Check(rows, _notes(posterior))
+
+
+def _notes(posterior) -> list[str]:
+    """Remark on a composite likelihood: draws that have converged are still too sure."""
+    if not CompositeLikelihood.read(posterior.constants).composite:
+        return []
+    return [
+        "The likelihood is a composite one (a pseudo-likelihood): draws that have converged are still too sure, intervals "
+        'too narrow and edge probabilities too extreme; likelihood="exact" has neither fault, bs.sandwich widens the '
+        "intervals, and az.loo of rows does not hold."
+    ]
 
 
 def _repeated(posterior) -> tuple[str, ...]:

@@ -377,7 +377,7 @@ def _first_states(rv, size):
 def _field_logp(op, values, rng, size, bias, weight, **kwargs):
     (value,) = values
     density = log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
-    return row_densities(density)
+    return row_densities(density, composite=op.likelihood == "pseudo")
 
 
 @_logprob.register(IncompletePairwiseRV)
@@ -386,7 +386,7 @@ def _incomplete_logp(op, values, rng, size, bias, weight, missing, **kwargs):
     rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
     value = value[rows, columns].set(_vector(missing).astype(value.dtype)).astype("int64")
     density = log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
-    return row_densities(density)
+    return row_densities(density, composite=op.likelihood == "pseudo")
 
 
 def _vector(parameter):

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["NetworkStates", "NetworkUnits"]
+__all__ = ["NetworkStates", "NetworkUnits", "SetMask"]
 
 
 @dataclass(frozen=True)
@@ -37,3 +37,16 @@ class NetworkUnits(Recorded):
 
     location: np.ndarray = constant("location", "node")
     scale: np.ndarray = constant("scale", "node")
+
+
+@dataclass(frozen=True)
+class SetMask(Recorded):
+    """Which values of the table ``x`` were set from outside.
+
+    Attributes
+    ----------
+    was_set : (n, d) ndarray of int, optional
+        1 where a value was set; absent if none was.
+    """
+
+    was_set: np.ndarray | None = constant("cell_set", ("observation", "node"), optional=True)
