@@ -88,6 +88,7 @@ from .structure import predictive_sum_scores as predictive_sum_scores
 from .structure import state_probabilities as state_probabilities
 from .structure import structural_hamming_distance as structural_hamming_distance
 from .structure import structural_intervention_distance as structural_intervention_distance
+from .structure import submodel as submodel
 from .structure import symmetrize as symmetrize
 from .structure import to_networkx as to_networkx
 from .structure import write_dot as write_dot

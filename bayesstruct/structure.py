@@ -3,6 +3,7 @@
 Every function takes the DataTree that `pm.sample()` returns for a model of bayesstruct.
 """
 
+from bayesstruct.core.submodels import submodel
 from bayesstruct.features.reading.links import link_probabilities
 from bayesstruct.features.reading.tables import (
     co_assignment,
@@ -98,6 +99,7 @@ __all__ = [
     "state_probabilities",
     "structural_hamming_distance",
     "structural_intervention_distance",
+    "submodel",
     "symmetrize",
     "to_networkx",
     "write_dot",
