@@ -44,7 +44,7 @@ COMPOSITE = (
     'of rows are too sure and their p_loo is too large; compare models with likelihood="exact", or leave out single '
     "values: az.loo(bs.pointwise(idata))"
 )
-_SKIPPED = tuple(str(Path(module.__file__).parent) for module in (pytensor, pymc))
+_SKIPPED = tuple(str(Path(str(module.__file__)).parent) for module in (pytensor, pymc))
 #: Graphs by number. Machine code on disk asks for a number, of which each belongs to one graph.
 _GRAPHS: "WeakValueDictionary[int, _Runner]" = WeakValueDictionary()
 

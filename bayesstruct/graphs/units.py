@@ -66,7 +66,7 @@ def covariance(
         standard = (inverse * variance[..., None, :]) @ inverse.mT
     else:
         standard = np.linalg.inv(_precision(posterior))
-    scale = _units(posterior).scale
+    _, scale = _units(posterior)
     return _over_columns(posterior, standard * np.outer(scale, scale), "covariance")
 
 
@@ -103,7 +103,7 @@ def precision_matrix(
         standard = (away.mT / variance[..., None, :]) @ away
     else:
         standard = _precision(posterior)
-    scale = _units(posterior).scale
+    _, scale = _units(posterior)
     return _over_columns(posterior, standard / np.outer(scale, scale), "precision")
 
 
@@ -177,14 +177,15 @@ def _draws(posterior, name: str, *dims: str) -> np.ndarray:
     return posterior.draws[name].transpose(*SAMPLE_DIMS, *dims).values
 
 
-def _units(posterior) -> TableUnits:
+def _units(posterior) -> tuple[np.ndarray, np.ndarray]:
+    """Location and scale of the columns."""
     units = TableUnits.read(posterior.constants)
     if units.location is None or units.scale is None:
         raise ValueError(
             "the result does not record `location` and `scale`, the units of its table, in its group `constant_data`: "
             "pass the whole result of pm.sample()"
         )
-    return units
+    return units.location, units.scale
 
 
 def _refusal(posterior, what: str) -> str:
@@ -212,13 +213,12 @@ def _network(posterior) -> tuple[np.ndarray, np.ndarray]:
 def _regressions(posterior) -> dict:
     if not _is_regression(posterior):
         raise ValueError(_refusal(posterior, "linear coefficients"))
-    units, dim = _units(posterior), posterior.dim
-    source, target = posterior.source, posterior.target
-    every = np.arange(posterior.n_lines)
-    weight = posterior.weights(every) * units.scale[target] / units.scale[source]
-    intercept = units.location + units.scale * _draws(posterior, "intercept", "node")
-    np.subtract.at(intercept, (..., target), weight * units.location[source])
-    noise = units.scale * np.sqrt(_draws(posterior, "noise_variance", "node"))
+    (location, scale), dim = _units(posterior), posterior.dim
+    ratio = scale[posterior.target] / scale[posterior.source]
+    weight = posterior.weights(np.arange(posterior.n_lines)) * ratio
+    intercept = location + scale * _draws(posterior, "intercept", "node")
+    intercept -= location @ posterior.matrix(weight)
+    noise = scale * np.sqrt(_draws(posterior, "noise_variance", "node"))
     return {
         "coefficient": _labelled(posterior, weight, (dim,)),
         "intercept": _labelled(posterior, intercept, ("node",)),
@@ -227,12 +227,12 @@ def _regressions(posterior) -> dict:
 
 
 def _means(posterior) -> dict:
-    units = _units(posterior)
-    intercept = units.location + units.scale * _draws(posterior, "mean", "node")
+    location, scale = _units(posterior)
+    intercept = location + scale * _draws(posterior, "mean", "node")
     if "coefficients" not in posterior.draws:
         return {"intercept": _labelled(posterior, intercept, ("node",))}
     of = CovariateUnits.read(posterior.constants)
-    slopes = _draws(posterior, "coefficients", "covariate", "node") * units.scale
+    slopes = _draws(posterior, "coefficients", "covariate", "node") * scale
     slopes = slopes / of.scale[:, None]
     intercept = intercept - np.einsum("cdqp,q->cdp", slopes, of.location)
     return {

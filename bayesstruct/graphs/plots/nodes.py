@@ -52,7 +52,7 @@ def _draw_circle(ax: "Axes", points: np.ndarray, names: list[str]) -> np.ndarray
     """Draw nodes on a circle; names are turned if they are many, or would lie over each other."""
     p = len(names)
     area, size = _area(p), _font_size(p)
-    ax.scatter(*points.T, s=area, color=NODE, edgecolor=NEUTRAL, lw=0.8, zorder=3)
+    ax.scatter(points[:, 0], points[:, 1], s=area, color=NODE, edgecolor=NEUTRAL, lw=0.8, zorder=3)
     labels = _around(ax, points, names, size, turn=p > TURNED)
     _fit(ax, points, labels, radius=_radius(area) + 1)
     if p <= TURNED and _overlap(labels):
