@@ -37,6 +37,7 @@ from .distributions import TreeLaplace as TreeLaplace
 from .fields.modes.sandwich import sandwich as sandwich
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
+from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
 from .modes.summary import summary as summary
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
@@ -60,7 +61,9 @@ from .structure import cluster_coefficients as cluster_coefficients
 from .structure import cluster_table as cluster_table
 from .structure import co_assignment as co_assignment
 from .structure import co_clustering as co_clustering
+from .structure import coefficients as coefficients
 from .structure import compare as compare
+from .structure import covariance as covariance
 from .structure import cpdag as cpdag
 from .structure import credible_edges as credible_edges
 from .structure import do as do
@@ -79,6 +82,7 @@ from .structure import map_graph as map_graph
 from .structure import median_graph as median_graph
 from .structure import mixture_predictions as mixture_predictions
 from .structure import path_probabilities as path_probabilities
+from .structure import precision_matrix as precision_matrix
 from .structure import predictive_correlations as predictive_correlations
 from .structure import predictive_item_rest as predictive_item_rest
 from .structure import predictive_pair_tables as predictive_pair_tables
@@ -86,6 +90,7 @@ from .structure import predictive_sum_scores as predictive_sum_scores
 from .structure import state_probabilities as state_probabilities
 from .structure import structural_hamming_distance as structural_hamming_distance
 from .structure import structural_intervention_distance as structural_intervention_distance
+from .structure import submodel as submodel
 from .structure import symmetrize as symmetrize
 from .structure import to_networkx as to_networkx
 from .structure import write_dot as write_dot

@@ -3,6 +3,7 @@
 Every function takes the DataTree that `pm.sample()` returns for a model of bayesstruct.
 """
 
+from bayesstruct.core.submodels import submodel
 from bayesstruct.features.reading.links import link_probabilities
 from bayesstruct.features.reading.tables import (
     co_assignment,
@@ -40,6 +41,7 @@ from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_cor
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.selection import credible_edges
 from bayesstruct.graphs.traces import graph_distance, n_edges
+from bayesstruct.graphs.units import coefficients, covariance, precision_matrix
 from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
@@ -60,8 +62,10 @@ __all__ = [
     "cluster_table",
     "co_assignment",
     "co_clustering",
+    "coefficients",
     "compare",
     "conditional_information",
+    "covariance",
     "cpdag",
     "credible_edges",
     "do",
@@ -87,6 +91,7 @@ __all__ = [
     "n_edges",
     "partial_correlations",
     "path_probabilities",
+    "precision_matrix",
     "predictive_correlations",
     "predictive_item_rest",
     "predictive_pair_tables",
@@ -94,6 +99,7 @@ __all__ = [
     "state_probabilities",
     "structural_hamming_distance",
     "structural_intervention_distance",
+    "submodel",
     "symmetrize",
     "to_networkx",
     "write_dot",

@@ -4,14 +4,46 @@ The list of models is that of `catalogue`. A model is loaded when it is first us
 methods of all families, so that ``pm.sample`` assigns them.
 """
 
+import re
 import sys
 
+from functools import wraps
 from importlib import import_module
 from types import ModuleType
 
 from bayesstruct.models.catalogue import MODELS, catalogue
 
 __all__ = ["catalogue", *MODELS]  # noqa: PLE0604  all of them are strings
+
+
+_CLASH = re.compile(
+    r"Variable name \S+ already exists|Duplicate and incompatible coordinate: (\S+)\."
+)
+
+
+def _explained(function):
+    """Say what to do where a model and another one in the same context have the same names."""
+
+    @wraps(function)
+    def build(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except ValueError as error:
+            if not (clash := _CLASH.match(str(error))):
+                raise
+            remedy = (
+                "names of variables clash; give each a context with a name, "
+                f'with pm.Model("first"): bs.models.{function.__name__}(...), and read its part of the result with '
+                'bs.submodel(idata, "first")'
+            )
+            if clash[1]:
+                remedy = (
+                    f"their tables have different labels along {clash[1]!r}, and dimensions are shared; build each in a "
+                    "pm.Model of its own, outside of any other, and sample it by itself"
+                )
+            raise ValueError(f"Two models are in one context ({error}): {remedy}") from error
+
+    return build
 
 
 class _Models(ModuleType):
@@ -30,7 +62,7 @@ class _Models(ModuleType):
         if name in MODELS and isinstance(value, ModuleType):
             import bayesstruct.steps  # noqa: F401  registers the step methods
 
-            value = getattr(value, name)
+            value = _explained(getattr(value, name))
         super().__setattr__(name, value)
 
     def __dir__(self):

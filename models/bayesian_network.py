@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import show_missing
 from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import coding_of
@@ -58,6 +59,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
+from bayesstruct.networks.priors.records import SetMask
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 
 if TYPE_CHECKING:
@@ -157,8 +159,9 @@ def bayesian_network(
     -------
     pymc.Model
         With ``dag`` (node, node\_; rows are parents), ``arc`` over "A -> B", and the table ``x`` in its
-        own units or as states 0, 1, .... For ``"bge"`` also ``weight`` over "A -> B", regression coefficients
-        of standardised columns, ``intercept`` and ``noise_variance``; for ``"bdeu"`` ``table`` (node, cell), see
+        own units or as states 0, 1, .... For ``"bge"`` also ``weight`` over "A -> B", ``intercept`` and
+        ``noise_variance`` of regressions of *standardised* columns (:func:`bayesstruct.coefficients` and
+        :func:`bayesstruct.covariance` have them in the units of the table); for ``"bdeu"`` ``table`` (node, cell), see
         :class:`bayesstruct.distributions.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
         ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted parameters less an
         equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of
@@ -265,6 +268,8 @@ def bayesian_network(
         )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
         record_arcs(table, dag)
+        if was_set is not None and was_set.any():
+            SetMask(was_set.astype("int64")).record()
         observe(table, was_set, dag, size, max_parents)
         if was_set is not None:
             remember_rows(coding_of(table), observe_other_rows, "interventions")
@@ -289,7 +294,8 @@ def _gaussian(table, was_set, dag, size, max_parents):
     filled = np.where(table.missing, table.location, table.values)
     own = {"setting": setting, "missing": record_missing(table)}
     MissingNetworkValues("x_missing", *params, table=filled, **own, dims="missing")
-    IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
+    x = IncompleteGaussianNetwork("x", *params, **own, observed=filled, dims=ROWS)
+    show_missing(x, table.missing)
 
 
 def _observe_covariance(table, intercept, coefficients, variance, location, scale):
@@ -313,8 +319,9 @@ def _discrete(table, was_set, dag, size, max_parents):
         return
     mask = record_missing(table)
     missing = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
-    options["observed"] = np.maximum(table.codes, 0)
-    IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
+    options |= {"observed": np.maximum(table.codes, 0), "floats": True}
+    x = IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
+    show_missing(x, table.missing, "int64")
 
 
 def _even(table, was_set, dag, size, max_parents):

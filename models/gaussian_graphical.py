@@ -125,9 +125,12 @@ def gaussian_graphical(
     Returns
     -------
     pymc.Model
-        With ``precision``, ``weight`` (partial correlations), ``edge``, ``mean``, ``x`` (the
-        table), and ``x_missing`` where values are missing. With `cov` there is ``covariance`` instead of
-        ``x``: predictive draws are covariance matrices, and the log likelihood is that of all rows together.
+        With ``precision`` and ``mean`` of the *standardised* columns, ``coefficients`` (covariate, node) of
+        standardised covariates, ``weight`` (partial correlations), ``edge``, ``x`` (the table) and, where values are
+        missing, ``x_missing``, both in the units of the table. :func:`bayesstruct.covariance`,
+        :func:`bayesstruct.precision_matrix` and :func:`bayesstruct.coefficients` are in these units too.
+        With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance matrices, and the log
+        likelihood is that of all rows together.
 
     Raises
     ------

@@ -18,12 +18,12 @@ from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.table import Table
+from bayesstruct.graphs.records import TableUnits
 from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.neighbourhoods.reading import TableUnits
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
@@ -104,7 +104,8 @@ def gaussian_neighbourhoods(
     pymc.Model
         With ``coefficients`` (node, node\_; a row is a regression), ``intercept``,
         ``noise_variance``, ``arc`` and ``weight`` over "A -> B", A being the predictor, and ``x``,
-        the *standardised* table. ``location`` and ``scale`` lead back to its units.
+        the *standardised* table; so are the parameters. ``location`` and ``scale`` lead back to its units, in which
+        :func:`bayesstruct.coefficients` has the regressions.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import show_missing
 from bayesstruct.core.tables.codings import record_levels
 from bayesstruct.data.arguments import optional_number, optional_probability
 from bayesstruct.data.recoding import repeated_rows, without_codes
@@ -81,8 +82,7 @@ def hidden_causes(
     pymc.Model
         With ``feature`` (node, latent), left-ordered: which causes each variable has; ``cause``
         (observation, latent): where they are active; ``n_features``; ``alpha``, ``strength``, ``leak`` and
-        ``base_rate``, as far as they are not given; and ``x``, the table as 0 and 1 (-1 where it is
-        missing).
+        ``base_rate``, as far as they are not given; and ``x``, the table as 0 and 1.
 
     Raises
     ------
@@ -134,13 +134,15 @@ def hidden_causes(
         given = {"strength": strength, "leak": leak, "base_rate": base_rate}
         CauseNumbers(**{k: v for k, v in given.items() if isinstance(v, float)}).record()
         record_levels(table)
-        NoisyOr(
+        x = NoisyOr(
             "x",
             cause,
             feature,
             strength,
             leak,
+            floats=bool(table.missing.any()),
             observed=table.codes,
             dims=("observation", "node"),
         )
+        show_missing(x, table.missing, "int64")
     return model

@@ -24,12 +24,13 @@ from bayesstruct.data.intake import read_columns
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
+from bayesstruct.graphs.records import TableUnits
 from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.neighbourhoods.reading import ColumnMeans, TableUnits
+from bayesstruct.neighbourhoods.reading import ColumnMeans
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import show_missing
 from bayesstruct.data.arguments import number, optional_number, whole_number
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
@@ -147,7 +148,7 @@ def _observe(table, feature, transition, mean_scale, shape, rate):
     RecordedSeries(
         table.location, table.scale, np.array(table.lengths), gaps.astype(np.int8)
     ).record()
-    SwitchingSeries(
+    x = SwitchingSeries(
         "x",
         feature,
         transition,
@@ -158,3 +159,4 @@ def _observe(table, feature, transition, mean_scale, shape, rate):
         observed=np.where(gaps, 0.0, table.standardized),
         dims=("time", "node"),
     )
+    show_missing(x, gaps)

@@ -145,9 +145,10 @@ def _draw(graph, path: Path) -> None:
     from matplotlib.figure import Figure
 
     from bayesstruct.graphs.plots.network import plot_graph
+    from bayesstruct.graphs.plots.nodes import network_size
 
-    side = float(np.clip(4 + 0.15 * graph.number_of_nodes(), 6, 16))
-    figure = Figure(figsize=(side, side))  # no pyplot: nothing is kept, no display is needed
+    # no pyplot: nothing is kept, no display is needed
+    figure = Figure(figsize=network_size(graph.nodes), layout="constrained")
     FigureCanvasAgg(figure)
     plot_graph(graph, ax=figure.add_subplot())
     figure.savefig(path, dpi=130, bbox_inches="tight")

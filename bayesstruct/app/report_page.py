@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.errors import count
-from bayesstruct.graphs.summaries import LARGEST, bayes_factor_texts
+from bayesstruct.graphs.posteriors.estimators import LARGEST
+from bayesstruct.graphs.summaries import bayes_factor_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +90,7 @@ def _results(summary) -> list[str]:
         "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
         "the data changed the odds of that; `>` and `<` mark bounds: the draws cannot tell the "
         f"probability from 1 (from 0), or the value is beyond 1e{LARGEST}, where it depends on the shape "
-        "of the prior; `bayes_factor_shown` in `edges.csv` has the marks, `bayes_factor` the computed values. "
+        "of the prior; `bayes_factor_shown` in `edges.csv` has the marks, `bayes_factor` the numbers. "
         f"{_NOT_TESTED if summary.fixed else ''}*Weight*: partial correlation, posterior "
         "mean.",
         "",

@@ -6,12 +6,17 @@ operation by operation takes a millisecond. So the whole graph becomes one opera
 calls. Other graphs, such as the densities that a sampler evaluates, are compiled as before.
 """
 
+import warnings
+
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
+import pymc
+import pytensor
 import pytensor.tensor as pt
 
 from pymc.distributions.distribution import SymbolicRandomVariable
@@ -30,8 +35,16 @@ from bayesstruct.core.ops import SolverOp, python_call, register_rewrite
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["PythonGraph", "row_densities", "run_graph"]
+__all__ = ["COMPOSITE", "PythonGraph", "row_densities", "run_graph"]
 
+#: What is said of the log likelihood of rows under a composite likelihood.
+COMPOSITE = (
+    "the log likelihood is a composite one, the sum of the conditional log probabilities of each value given the rest "
+    "of its row, and no density of the rows: the dependence of two columns counts twice, so that az.loo and az.compare "
+    'of rows are too sure and their p_loo is too large; compare models with likelihood="exact", or leave out single '
+    "values: az.loo(bs.pointwise(idata))"
+)
+_SKIPPED = tuple(str(Path(str(module.__file__)).parent) for module in (pytensor, pymc))
 #: Graphs by number. Machine code on disk asks for a number, of which each belongs to one graph.
 _GRAPHS: "WeakValueDictionary[int, _Runner]" = WeakValueDictionary()
 
@@ -106,9 +119,18 @@ class PythonGraph(SolverOp):
 
 
 class RowDensities(Op):
-    """The same tensor, marked as log densities of the rows of a table."""
+    """The same tensor, marked as log densities of the rows of a table.
 
-    __props__ = ()
+    Parameters
+    ----------
+    composite : bool
+        Whether they are those of a composite likelihood, which is no density of the rows.
+    """
+
+    __props__ = ("composite",)
+
+    def __init__(self, composite: bool = False):
+        self.composite = composite
 
     def make_node(self, densities):
         """Apply the mark."""
@@ -127,9 +149,12 @@ class RowDensities(Op):
         return cotangents
 
 
-def row_densities(densities: "TensorVariable") -> "TensorVariable":
-    """Mark a tensor as log densities of rows: a function that returns just these is run by Python."""
-    return RowDensities().make_node(densities).outputs[0]
+def row_densities(densities: "TensorVariable", *, composite: bool = False) -> "TensorVariable":
+    """Mark a tensor as log densities of rows: a function that returns just these is run by Python.
+
+    If they are those of a composite likelihood, such a function warns when it is made.
+    """
+    return RowDensities(composite).make_node(densities).outputs[0]
 
 
 def _widened(variable):
@@ -145,6 +170,17 @@ def _draws(op) -> bool:
     return isinstance(op, RandomVariable | SymbolicRandomVariable) and any(
         module.startswith("bayesstruct.") for module in modules
     )
+
+
+class _WarnOfComposite(GraphRewriter):
+    """Warn of functions that return log densities of rows which are none. Changes nothing."""
+
+    def apply(self, fgraph):
+        returned = [_widened(out).owner for out in fgraph.outputs]
+        if any(
+            node and isinstance(node.op, RowDensities) and node.op.composite for node in returned
+        ):
+            warnings.warn(COMPOSITE, UserWarning, stacklevel=2, skip_file_prefixes=_SKIPPED)
 
 
 class _RunByPythonMark(Feature):
@@ -183,6 +219,8 @@ class _RunByPython(GraphRewriter):
                 )
 
 
+_EVERYWHERE = ("fast_compile", "fast_run", "numba", "jax")
+register_rewrite("warn_of_composite", _WarnOfComposite(), -0.6, _EVERYWHERE)
 # The second comes before elementwise operations are fused and before any works in place.
 register_rewrite("mark_graphs", _MarkGraphs(), -0.5)
 register_rewrite("run_by_python", _RunByPython(), 47.9)

@@ -22,8 +22,10 @@ __all__ = [
 ]
 
 
-def register_rewrite(name: str, rewriter, position: float) -> None:
-    """Let PyTensor rewrite the graphs that it compiles with Numba; once in a process.
+def register_rewrite(
+    name: str, rewriter, position: float, tags: tuple[str, ...] = ("numba",)
+) -> None:
+    """Let PyTensor rewrite the graphs that it compiles, with Numba if nothing else is said; once in a process.
 
     Parameters
     ----------
@@ -31,12 +33,14 @@ def register_rewrite(name: str, rewriter, position: float) -> None:
     rewriter : GraphRewriter
     position : float
         Among PyTensor's own: elementwise operations are fused at 49.
+    tags : tuple of str
+        PyTensor's names of the ways to compile for which it holds.
     """
     from pytensor.compile.mode import optdb
 
     name = f"bayesstruct_{name}"
     if name not in optdb:
-        optdb.register(name, rewriter, "numba", position=position)
+        optdb.register(name, rewriter, *tags, position=position)
 
 
 def version_of(op_type: type) -> int | None:

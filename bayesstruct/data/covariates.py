@@ -52,7 +52,7 @@ def standardized_covariates(
     Returns
     -------
     NumberCoding
-        The q names, means and standard deviations.
+        The q names, means and standard deviations (divisor n - 1).
     numpy.ndarray
         (n, q), each column with mean 0 and standard deviation 1.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.missing import MissingMask
+from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.tables.codings import record_levels, refuse_gaps
@@ -27,7 +27,7 @@ from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
 from bayesstruct.fields.priors.records import FieldPotentials
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+from bayesstruct.graphs.records import CompositeLikelihood, EdgeEnds, EdgePrior
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -252,8 +252,10 @@ def observe_states(
         MissingMask(table.missing.astype("int64")).record()
         states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
         values = MissingStates("x_missing", states, dims="missing")
-        options |= {"missing": table.missing, "observed": np.maximum(table.codes, 0)}
-        IncompletePairwiseMRF("x", bias, weight, values, **options)
+        observed = np.maximum(table.codes, 0)
+        options |= {"missing": table.missing, "observed": observed, "floats": True}
+        x = IncompletePairwiseMRF("x", bias, weight, values, **options)
+        show_missing(x, table.missing, "int64")
     else:
         PairwiseMRF("x", bias, weight, observed=table.codes, **options)
     record_levels(table)
@@ -261,6 +263,8 @@ def observe_states(
         _observe_others, weight=weight.name, potentials=potentials, likelihood=likelihood
     )
     remember_rows(coding_of(table), others)
+    if likelihood == "pseudo":
+        CompositeLikelihood(1).record()
     if owner := getattr(weight.tag, "drawn_by", None):
         claim(bias, owner)  # drawn with the weights, also if pm.sample is outside of the context
 

@@ -8,6 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
 from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
+from bayesstruct.graphs.units import units_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,16 +63,17 @@ def arc_table(
             Prior probability of the arc. Only for Bayesian networks, where acyclicity makes it
             differ from the probability that was asked for.
         bayes_factor
-            Posterior odds over prior odds; NaN for arcs that were required or forbidden.
+            Posterior odds over prior odds, from 1e-6 to 1e6; NaN for arcs that were required or forbidden.
         mean, hdi_low, hdi_high
-            Of the coefficient over all draws, those without the arc included. A Bayesian network of
+            Of the coefficient over all draws, those without the arc included; of standardised columns
+            (:func:`bayesstruct.coefficients` has them in the units of the table). A Bayesian network of
             discrete columns has no coefficients, and its table lacks these columns.
         ess, r_hat
             Of the 0/1 indicator. In networks of more than 20,000 arcs NaN for those that are in
             less than 1 % of the draws.
 
         ``attrs`` has the ``estimator`` of the probabilities ("rao-blackwell" or "frequency"), the
-        rows whose Bayes factor is a Monte Carlo bound (``bayes_factor_bounds``) and ``notes``.
+        rows whose Bayes factor is a bound (``bayes_factor_bounds``) and ``notes``.
 
     Raises
     ------
@@ -113,8 +115,9 @@ def arc_table(
 
 def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
     notes = [_EQUIVALENCE if posterior.acyclic else _DEPENDENCY]
+    notes += units_note(posterior)
     notes += bound_note(bounds)
-    if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
+    if fixed := int(posterior.fixed.sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these arcs were required or forbidden, so that the "
             "data could not change their odds."

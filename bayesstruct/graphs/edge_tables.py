@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.edges import EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
@@ -47,8 +45,8 @@ def edge_table(
         bayes_factor
             Posterior odds over prior odds (`bayes_factors`): above 1 for the edge, below 1 against.
             NaN for required and forbidden edges, whose prior probability is 1 or 0: the data
-            cannot change it. Always finite otherwise; values beyond some 1e6 depend on the shape of
-            the prior and should be read as "overwhelming".
+            cannot change it. Otherwise from 1e-6 to 1e6: beyond these it depends on the shape of the prior,
+            and the limit is reported as a bound.
         mean, hdi_low, hdi_high
             Of the weight (a partial correlation, or the coupling of a Markov random field), over
             all draws, those without the edge included.
@@ -58,7 +56,7 @@ def edge_table(
             `attrs["estimator"]` is "control variate", ess is of the numbers whose mean is `probability`.
 
         `attrs["estimator"]` says how probabilities are estimated (`inclusion_probabilities`),
-        `attrs["bayes_factor_bounds"]` lists the rows whose Bayes factor is a Monte Carlo bound,
+        `attrs["bayes_factor_bounds"]` lists the rows whose Bayes factor is a bound,
         `attrs["notes"]` holds remarks in words.
 
     Raises
@@ -122,7 +120,7 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
     notes += bound_note(bounds)
-    if fixed := int(np.isin(posterior.prior, (0, 1)).sum()):
+    if fixed := int(posterior.fixed.sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these edges were required or forbidden, or the prior alone "
             "decides on them (nearly all its weights are beyond `negligible`), so there were no odds "

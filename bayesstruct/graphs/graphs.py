@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.graphs.posteriors.reading import read_graphs
+from bayesstruct.graphs.summaries import bayes_factor_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -180,14 +181,18 @@ def to_networkx(idata: "xr.DataTree | GraphPosterior") -> "nx.Graph":
     -------
     networkx.Graph or networkx.DiGraph
         Every pair of variables the model considers, with `probability`, `weight` (posterior mean;
-        discrete Bayesian networks have none) and `bayes_factor` on each. For a graph to look at,
+        discrete Bayesian networks have none), `bayes_factor`, and `bayes_factor_shown`, a text that
+        marks bounds, on each. For a graph to look at,
         take `median_graph`.
     """
     posterior = read_graphs(idata)
     graph = posterior.graph(np.ones(posterior.n_lines, dtype=bool))
-    factor, _ = posterior.bayes_factors()
-    for source, target, value in zip(*posterior.ends(), factor, strict=True):
-        graph.edges[source, target]["bayes_factor"] = float(value)
+    for source, target, *value in zip(*posterior.ends(), *posterior.bayes_factors(), strict=True):
+        about = graph.edges[source, target]
+        about["bayes_factor"], about["bayes_factor_shown"] = (
+            value[0].item(),
+            bayes_factor_text(*value),
+        )
     return graph
 
 

@@ -88,8 +88,8 @@ def bayes_factors(
     Returns
     -------
     xarray.DataArray over the edges
-        Above 1 the data speak for the edge, below 1 against it; around 1 they do not decide. Never
-        infinite. NaN for an edge that was required or forbidden (prior probability 1 or 0). The coordinate `bound` is True where the value is only a bound (see Notes).
+        Above 1 the data speak for the edge, below 1 against it; around 1 they do not decide. From
+        1e-6 to 1e6, beyond which they depend on the shape of the prior. NaN for an edge that was required or forbidden (prior probability 1 or 0). The coordinate `bound` is True where the value is only a bound (see Notes).
 
     Notes
     -----

@@ -11,10 +11,12 @@ __all__ = [
     "Acyclic",
     "ArcEnds",
     "ArcPrior",
+    "CompositeLikelihood",
     "EdgeEnds",
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
+    "TableUnits",
     "Visited",
 ]
 
@@ -180,3 +182,30 @@ class Acyclic(Recorded):
     """
 
     acyclic: int = constant("arc_acyclic")
+
+
+@dataclass(frozen=True)
+class TableUnits(Recorded):
+    """Linear map from the columns of the model to those of the table.
+
+    Attributes
+    ----------
+    location, scale : (p,) ndarray, optional
+        A value of the model times the scale, plus the location, is one of the table.
+    """
+
+    location: np.ndarray | None = constant("location", "node", optional=True)
+    scale: np.ndarray | None = constant("scale", "node", optional=True)
+
+
+@dataclass(frozen=True)
+class CompositeLikelihood(Recorded):
+    """Whether the likelihood of a model is a composite one, such as a pseudo-likelihood.
+
+    Attributes
+    ----------
+    composite : int, optional
+        1 if it is; absent otherwise.
+    """
+
+    composite: int | None = constant("composite_likelihood", optional=True)

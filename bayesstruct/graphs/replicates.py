@@ -31,7 +31,7 @@ def replicated_tables(idata, group: str, draws: int) -> tuple[np.ndarray, np.nda
     Raises
     ------
     TypeError, ValueError
-        If the group is missing, or `draws` is no whole number above 0.
+        If the group is missing, there is not one observed table, or `draws` is no whole number above 0.
     """
     if _is_covariance(idata):
         raise ValueError(
@@ -39,11 +39,14 @@ def replicated_tables(idata, group: str, draws: int) -> tuple[np.ndarray, np.nda
             "bs.predictive_correlations compares the correlations, and `covariance` has replicated matrices"
         )
     _check_group(idata, group)
-    observed = idata["observed_data"]["x"]
-    missing = _missing_values(idata, observed.shape)
-    replicated = idata[group]["x"].values.reshape(-1, *observed.shape)
+    name = _table_name(idata, group)
+    observed = idata["observed_data"][name]
+    missing = _missing_values(idata, observed.shape) if name == "x" else False
+    replicated = idata[group][name].values.reshape(-1, *observed.shape)
     table = np.where(missing, np.nan, observed.values)
-    return table, _spread(replicated, draws), observed["node"].values
+    columns = observed.dims[1]
+    labels = observed[columns].values if columns in observed.coords else np.arange(table.shape[1])
+    return table, _spread(replicated, draws), labels
 
 
 def replicated_covariances(idata, group: str, draws: int) -> tuple | None:
@@ -81,6 +84,26 @@ def _check_group(idata, group):
             f"this result has no group `{group}`; run pm.sample_{run}_predictive first, and keep its result "
             "in this tree (extend_inferencedata=True)"
         )
+
+
+def _table_name(idata, group: str) -> str:
+    """Name of the observed table: ``x``, or that of the only one."""
+    if "observed_data" not in idata.children:
+        raise ValueError(
+            "this result has no group `observed_data`, with which replicated tables are compared: pass the whole result"
+        )
+    observed, replicated = idata["observed_data"].data_vars, idata[group].data_vars
+    tables = [str(n) for n, v in observed.items() if v.ndim == 2 and n in replicated]
+    if "x" in tables or len(tables) == 1:
+        return "x" if "x" in tables else tables[0]
+    found = (
+        f"are {len(tables)} ({', '.join(tables)}): rename the one to compare to `x`"
+        if tables
+        else "is none"
+    )
+    raise ValueError(
+        f"one observed table, of two dimensions, is compared with those in `{group}`, and there {found}"
+    )
 
 
 def constants_of(idata) -> Mapping:

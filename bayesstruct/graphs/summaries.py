@@ -5,21 +5,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.arguments import probability
+from bayesstruct.graphs.posteriors.estimators import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "LARGEST",
     "bayes_factor_text",
     "bayes_factor_texts",
     "bound_note",
     "interval_probability",
     "most_probable_first",
 ]
-
-#: Bayes factors are shown up to 10 to this power: larger ones depend on the shape of the prior.
-LARGEST = 6
 
 
 def interval_probability(ci_prob: float | None = None) -> float:
@@ -67,7 +64,7 @@ def bayes_factor_text(value: float, bound: bool) -> str:
     value : float
         NaN where there were no odds that the data could change.
     bound : bool
-        Whether the draws cannot tell the probability from 0 or 1.
+        Whether it is a bound.
 
     Returns
     -------
@@ -86,9 +83,9 @@ def bayes_factor_text(value: float, bound: bool) -> str:
     """
     if np.isnan(value):
         return "not tested"
-    if value > 10.0**LARGEST:
+    if value >= 10.0**LARGEST:
         return f"> 1e{LARGEST}"
-    if value < 10.0**-LARGEST:
+    if value <= 10.0**-LARGEST:
         return f"< 1e-{LARGEST}"
     text = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
     return f"{'>' if value > 1 else '<'} {text}" if bound else text
@@ -108,6 +105,6 @@ def bound_note(bounds: list[int]) -> list[str]:
     if not bounds:
         return []
     return [
-        f"{len(bounds)} Bayes factors are bounds: the draws cannot tell these probabilities "
-        "from 0 or 1 (rows in attrs['bayes_factor_bounds'])."
+        f"{len(bounds)} Bayes factors are bounds (rows in attrs['bayes_factor_bounds']): the draws cannot tell "
+        f"these probabilities from 0 or 1, or the value is beyond 1e{LARGEST}, where it depends on the shape of the prior."
     ]

@@ -34,6 +34,7 @@ def adjacency(truth, variables: list[str]) -> np.ndarray:
     import networkx as nx
     import pandas as pd
 
+    _refuse_result(truth)
     if isinstance(truth, str):
         raise TypeError(
             f"The known graph is given as the text {truth!r}; pass the graph itself, for example "
@@ -76,6 +77,7 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     import networkx as nx
     import pandas as pd
 
+    _refuse_result(truth)
     if isinstance(truth, str):
         raise TypeError(
             f"The known graph is given as the text {truth!r}; pass the graph itself, for example "
@@ -193,6 +195,20 @@ def _directed(pairs: list[tuple], variables: list[str]) -> np.ndarray:
             raise ValueError(f"An edge joins two variables, got {a!r} twice.")
         matrix[position[str(a)], position[str(b)]] = True
     return matrix
+
+
+def _refuse_result(truth) -> None:
+    """Raise if a posterior is given where a known graph belongs."""
+    if hasattr(truth, "data_vars") or hasattr(truth, "children"):
+        raise TypeError(
+            "A known graph is needed here, and this is a result. How far two posteriors are apart: "
+            "bs.expected_shd(idata, other); to score one against the graph of the other: "
+            "bs.compare(idata, bs.median_graph(other))"
+        )
+    if hasattr(truth, "estimator"):
+        raise TypeError(
+            "A known graph is needed here, not a posterior: bs.median_graph(idata) makes one"
+        )
 
 
 def _refuse_unknown(names, variables: list[str]) -> None:

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.families import import_chapters
-from bayesstruct.core.readers import followed_of
+from bayesstruct.core.readers import followed_of, variables
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import MIN_DRAWS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.edges import INDICATOR
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import CompositeLikelihood
 from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     import pandas as pd
     import xarray as xr
@@ -72,9 +73,12 @@ class Check:
     ----------
     rows : list of Row
         One a quantity.
+    notes : list of str
+        Remarks on what convergence does not show.
     """
 
     rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -95,10 +99,12 @@ class Check:
         rows = [list(shown.columns), *shown.to_numpy().tolist()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        return "\n".join([self._headline(), "", *lines])
+        notes = [part for note in self.notes for part in ("", note)]
+        return "\n".join([self._headline(), "", *lines, *notes])
 
     def _repr_html_(self):
-        return f"<p><b>{self._headline()}</b></p>{self._shown().to_html(index=False)}"
+        notes = "".join(f"<p>{note}</p>" for note in self.notes)
+        return f"<p><b>{self._headline()}</b></p>{self._shown().to_html(index=False)}{notes}"
 
     def _headline(self) -> str:
         bad = sum(not row.ok for row in self.rows)
@@ -121,7 +127,7 @@ def check(idata: "xr.DataTree") -> Check:
     ----------
     idata : xarray.DataTree
         Result of any model of :mod:`bayesstruct.models`, or of a model with distributions of this package that has
-        the same variables.
+        the same variables; also of a sparse regression or another model without a graph.
 
     Returns
     -------
@@ -132,7 +138,8 @@ def check(idata: "xr.DataTree") -> Check:
         other variable; the probability of parents outside of the candidates, and divergences, if the
         sampler reports them. Latent features and clusters have no names: their rows are quantities that do
         not depend on their order, such as the number of features, of a row, and in common to two rows, and
-        fitted values; the number of clusters, and the size and the parameters of the cluster of a row.
+        fitted values; the number of clusters, and the size and the parameters of the cluster of a row. Of a sparse
+        regression the number of coefficients that are not zero is one of the rows.
 
     Raises
     ------
@@ -179,6 +186,8 @@ def check(idata: "xr.DataTree") -> Check:
         given = _parameters(draws, followed.labelled(draws))
         rows = [_variable_row(*one) for one in (*followed.quantities(draws), *given)]
         return Check([*rows, *_divergences(idata)])
+    if _without_graph(idata):
+        return Check([*_plain_rows(idata["posterior"].to_dataset()), *_divergences(idata)])
     posterior = read(idata)
     what, known = posterior.line, _repeated(posterior)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()
@@ -190,7 +199,47 @@ def check(idata: "xr.DataTree") -> Check:
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
-    return Check(rows)
+    return Check(rows, _notes(posterior))
+
+
+def _without_graph(idata) -> bool:
+    """Whether a result has draws, and none of a graph."""
+    found = variables(idata)
+    return bool(found) and not {"edge", "arc", "dag"} & found and not any("::" in n for n in found)
+
+
+def _plain_rows(draws: "xr.Dataset") -> "Iterator[Row]":
+    """Yield the rows of a model whose structure is zeros of its variables, such as a sparse regression."""
+    for name, values in _parameters(draws, ()):
+        _refuse_matrix(name, values)
+        zero = (values == 0).values
+        if values.dtype.kind == "f" and values.ndim > 2 and zero.any():
+            entries = [dim for dim in values.dims if dim not in SAMPLE_DIMS]
+            yield _variable_row(f"entries of {name} that are not zero", (values != 0).sum(entries))
+        yield _variable_row(name, values)
+
+
+def _refuse_matrix(name: str, values: "xr.DataArray") -> None:
+    """Raise for draws that may be features or graphs: their columns have no names, or they need others to be read."""
+    if values.ndim == 4 and values.dtype.kind in "iub":
+        raise ValueError(
+            f"`{name}` is a matrix of whole numbers, as latent features are, whose columns change places from draw to "
+            f'draw: call them `feature` in the model, with dims=("observation", "latent"), and their loadings '
+            f'`loading`, with dims=("latent", "node"). In this result: idata["posterior"] = '
+            f'idata["posterior"].to_dataset().rename({{{name!r}: "feature", ...}}). The graph of a bs.DAG is called '
+            "`dag`, in bs.models.bayesian_network"
+        )
+
+
+def _notes(posterior) -> list[str]:
+    """Remark on a composite likelihood: draws that have converged are still too sure."""
+    if not CompositeLikelihood.read(posterior.constants).composite:
+        return []
+    return [
+        "The likelihood is a composite one (a pseudo-likelihood): draws that have converged are still too sure, intervals "
+        'too narrow and edge probabilities too extreme; likelihood="exact" has neither fault, bs.sandwich widens the '
+        "intervals, and az.loo of rows does not hold."
+    ]
 
 
 def _repeated(posterior) -> tuple[str, ...]:

@@ -19,11 +19,12 @@ from bayesstruct.core.tables.predictions import (
 from bayesstruct.data.coding import NumberCoding, StateCoding, row_labels
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.states import StateTable
+from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, group_dataset, parameter_draws
 from bayesstruct.graphs.posteriors.arcs import blocks
 from bayesstruct.graphs.posteriors.estimators import RESOLUTION
 from bayesstruct.graphs.posteriors.reading import read_arcs
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, Visited
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, TableUnits, Visited
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,23 +32,9 @@ if TYPE_CHECKING:
 
     from bayesstruct.data.intake import TableLike
 
-__all__ = ["ColumnMeans", "NeighbourRows", "TableUnits", "symmetrize"]
+__all__ = ["ColumnMeans", "NeighbourRows", "symmetrize"]
 
 RULES = ("and", "or", "average")
-
-
-@dataclass(frozen=True)
-class TableUnits(Recorded):
-    """Linear map from the columns of the model to those of the table.
-
-    Attributes
-    ----------
-    location, scale : (p,) ndarray, optional
-        A value of the model times the scale, plus the location, is one of the table.
-    """
-
-    location: np.ndarray | None = constant("location", "node", optional=True)
-    scale: np.ndarray | None = constant("scale", "node", optional=True)
 
 
 @dataclass(frozen=True)
@@ -304,7 +291,8 @@ def _constants(posterior, there, back, i, j, rule):
         edge_prior = {"and": both, "or": one + other - both, "average": 0.5 * (one + other)}[rule]
         edge_prior = np.broadcast_to(edge_prior, len(i)).copy()
     else:
-        edge_prior, _ = _combine(one, other, rule)
+        edge_prior, absent = _combine(one, other, rule)
+        edge_prior = with_fixed(edge_prior, absent == 0, edge_prior == 0)
     recorded = [EdgeEnds(i, j), EdgePrior(edge_prior), TableUnits.read(posterior.constants)]
     if posterior.independent:
         probability = posterior.probability

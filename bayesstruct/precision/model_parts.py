@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.missing import MissingMask
+from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import NumberCoding, coding_of
@@ -63,8 +63,8 @@ def _add_rows(table, rows):
     if not table.missing.any():
         GraphicalNormal("x", *rows, observed=table.values, dims=_ROWS)
         return
-    filled = _filled(table)
-    IncompleteGraphicalNormal("x", *rows, missing=table.missing, observed=filled, dims=_ROWS)
+    own = {"missing": table.missing, "observed": _filled(table), "dims": _ROWS}
+    show_missing(IncompleteGraphicalNormal("x", *rows, **own), table.missing)
 
 
 def observe_covariance(table: "CovarianceTable", mean, precision) -> None:

@@ -27,7 +27,7 @@ def describe_model(model) -> dict[str, dict[str, Any]]:
     -------
     dict of dict
         `variables` (value variables: dtype and static shape), `observed` and `data` (checksums of
-        the arrays), `formulas` (one checksum for each random variable, potential and deterministic,
+        the arrays, as far as draws depend on them), `formulas` (one checksum for each random variable, potential and deterministic,
         over all operations and constants that it is computed from).
 
     Notes
@@ -40,12 +40,29 @@ def describe_model(model) -> dict[str, dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a symbolic observation has no data to compare
         observed, constants = find_observations(model), find_constants(model)
+    used = _used_data(model)
     return {
         "variables": {v.name: [str(v.dtype), list(v.type.shape)] for v in model.value_vars},
-        "observed": {name: _array_digest(value) for name, value in observed.items()},
-        "data": {name: _array_digest(value) for name, value in constants.items()},
+        "observed": {
+            name: _array_digest(_filled(model, name, value)) for name, value in observed.items()
+        },
+        "data": {name: _array_digest(value) for name, value in constants.items() if name in used},
         "formulas": _formulas(model),
     }
+
+
+def _used_data(model) -> set[str]:
+    """Names of the data that variables or potentials depend on; others are there for readers of the result."""
+    from pytensor.graph.traversal import ancestors
+
+    used = set(ancestors([*model.basic_RVs, *model.potentials, *model.deterministics]))
+    used |= set(ancestors(model.rvs_to_values.values()))
+    return {v.name for v in model.data_vars if v in used}
+
+
+def _filled(model, name, value):
+    """Observed table with what stands for its missing values; which are missing is part of the formulas."""
+    return getattr(model.rvs_to_values[model[name]].tag, "filled", value)
 
 
 def _array_digest(value) -> str:
@@ -131,9 +148,10 @@ def differences(stored: dict, asked: dict, *, same_versions: bool = True) -> lis
     found = []
     for group, phrase in phrases.items():
         old, new = stored.get(group, {}), asked[group]
-        added = set(new) - set(old) - _RECORDED_LATER
-        alone = sorted(added | set(old) - set(new))
-        found += [f"{name!r} is in only one of the models" for name in alone]
+        # A stored description may hold more data than were used.
+        gone = set() if group == "data" else set(old) - set(new)
+        single = set(new) - set(old) - _RECORDED_LATER | gone
+        found += [f"{name!r} is in only one of the models" for name in sorted(single)]
         changed = [name for name in new if name in old and old[name] != new[name]]
         found += [phrase.format(repr(name)) for name in changed]
     return list(dict.fromkeys(found))

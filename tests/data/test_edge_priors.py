@@ -82,6 +82,7 @@ def test_covariates_are_standardised():
     assert list(coding.names) == ["dose"]
     np.testing.assert_allclose(design.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(design.std(axis=0, ddof=1), 1)
+    np.testing.assert_allclose([coding.location, coding.scale], [[3.0], [np.sqrt(7)]])
     assert standardized_covariates(np.array([1.0, 2.0, 6.0]), rows=3)[1].shape == (3, 1)
 
 

@@ -4,7 +4,10 @@ import pandas as pd
 import pytest
 
 from sklearn import metrics
+from tools.dags import dag_posterior, random_dags
 from tools.posteriors import bernoulli_posterior, sparse_posterior
+
+import bayesstruct as bs
 
 from bayesstruct.graphs.scores import auc, average_precision, matthews
 from bayesstruct.structure import calibration_table, compare, expected_shd, inclusion_probabilities
@@ -145,3 +148,18 @@ def test_expected_distance_aligns_names():
     assert expected_shd(a, [("v0", "v1")]) == expected_shd([("v0", "v1")], a) == 0
     with pytest.raises(ValueError, match="different variables: v0, w"):
         expected_shd(a, bernoulli_posterior([0.5] * 3, draws=5, names=["w", "v1", "v2"]))
+
+
+def test_another_result_is_no_known_graph():
+    tree = bernoulli_posterior([0.2, 0.9, 0.5])
+    for reader in (bs.compare, bs.structure.calibration_table):
+        with pytest.raises(
+            TypeError, match=r"this is a result.*bs.expected_shd.*bs.median_graph\(other\)"
+        ):
+            reader(tree, tree)
+    dags = dag_posterior(random_dags(np.random.default_rng(0), 20, 3).reshape(1, 20, 3, 3))
+    with pytest.raises(TypeError, match="this is a result"):
+        bs.compare(dags, dags)
+    # What the message recommends works.
+    assert bs.expected_shd(tree, tree) > 0
+    assert bs.compare(tree, bs.median_graph(tree)).shd == 0

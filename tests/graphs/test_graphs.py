@@ -77,7 +77,7 @@ def test_all_edges():
     graph = to_networkx(tree)
     assert graph.number_of_edges() == 3
     edge = graph.edges["v0", "v2"]
-    assert set(edge) == {"probability", "weight", "bayes_factor"}
+    assert set(edge) == {"probability", "weight", "bayes_factor", "bayes_factor_shown"}
     assert edge["bayes_factor"] == pytest.approx(bayes_factors(tree).values[1])
 
 
@@ -91,7 +91,9 @@ def test_export_round_trip(tmp_path):
     median = nx.read_graphml(write_graphml(median_graph(tree), tmp_path / "median.graphml"))
     assert set(median.nodes) == set(names)
     table = pd.read_csv(write_edge_list(tree, tmp_path / "all.csv"))
-    assert list(table) == ["source", "target", "probability", "weight", "bayes_factor"]
+    assert list(table) == [
+        *"source target probability weight bayes_factor bayes_factor_shown".split()
+    ]
     assert table.target.tolist() == ["c, d", "é", "é"]
     empty = pd.read_csv(write_edge_list(nx.empty_graph(3), tmp_path / "none.csv"))
     assert list(empty) == ["source", "target"]

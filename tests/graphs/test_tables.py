@@ -6,6 +6,7 @@ import xarray as xr
 from scipy.stats import norm
 from tools.posteriors import bernoulli_posterior, posterior, spike_slab_posterior
 
+from bayesstruct.graphs.summaries import bayes_factor_texts
 from bayesstruct.structure import (
     bayes_factors,
     credible_edges,
@@ -13,6 +14,7 @@ from bayesstruct.structure import (
     inclusion_matrix,
     inclusion_probabilities,
     partial_correlations,
+    to_networkx,
 )
 
 COLUMNS = [
@@ -128,8 +130,15 @@ def test_overwhelming_evidence_is_finite():
         slab_scale=1.0,
     )
     factor = bayes_factors(tree)
-    assert np.isfinite(factor).all()
+    assert factor.values[0] == 1e6
     assert factor["bound"].values.tolist() == [True, False, False]
+    table = edge_table(tree)
+    assert table.bayes_factor[0] == 1e6
+    graph = to_networkx(tree)
+    assert graph.edges["v0", "v1"]["bayes_factor"] == 1e6
+    shown = [graph.edges[edge]["bayes_factor_shown"] for edge in table[["source", "target"]].values]
+    assert shown == bayes_factor_texts(table)
+    assert shown[0] == "> 1e6"
 
 
 def test_fixed_edges_are_not_tested():

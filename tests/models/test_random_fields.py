@@ -48,11 +48,34 @@ def fitted():
     table.loc[3, "mood"] = None
     with ising(table) as model:
         idata = pm.sample(150, tune=50, compute_convergence_checks=False, **QUIET)
-        pm.compute_log_likelihood(idata, progressbar=False)
+        with pytest.warns(UserWarning, match="composite one.*az.loo.bs.pointwise.idata"):
+            pm.compute_log_likelihood(idata, progressbar=False)
         pm.sample_posterior_predictive(
             idata, extend_inferencedata=True, progressbar=False, random_seed=1
         )
     return model, idata
+
+
+@pytest.mark.chain
+def test_a_check_says_that_the_likelihood_is_composite(fitted):
+    _, idata = fitted
+    result = bs.check(idata)
+    assert "composite one (a pseudo-likelihood)" in repr(result)
+    assert "composite one (a pseudo-likelihood)" in result._repr_html_()
+
+
+def test_only_log_likelihoods_of_rows_under_a_composite_likelihood_are_warned_of():
+    composite, exact = (ising(binary(), likelihood=kind) for kind in ("pseudo", "exact"))
+    exact.compile_fn(
+        exact.logp(vars=[exact["x"]], sum=False), inputs=exact.value_vars, on_unused_input="ignore"
+    )
+    composite.compile_logp()  # what samplers evaluate is meant so
+    logp = composite.logp(vars=[composite["x"]], sum=False)
+    with pytest.warns(UserWarning, match="composite one") as caught:
+        composite.compile_fn(logp, inputs=composite.value_vars, on_unused_input="ignore")
+    assert caught[0].filename == __file__
+    assert "composite_likelihood" in composite.named_vars
+    assert "composite_likelihood" not in exact.named_vars
 
 
 @pytest.mark.chain

@@ -131,3 +131,36 @@ def test_screening_finds_the_worst_entry():
     r_hat, bulk, _ = _diagnose(draws[..., kept])
     assert kept[np.argmax(r_hat)] in {123, 321}
     assert kept[np.argmin(bulk)] in {123, 321}
+
+
+def test_a_sparse_regression_is_followed_by_its_coefficients_that_are_not_zero():
+    rng = np.random.default_rng(8)
+    on = rng.random((4, 500, 3)) < [1.0, 0.5, 0.0]
+    w = on * rng.normal(2, 0.1, size=on.shape)
+    draws = {
+        "w": (("chain", "draw", "w_dim_0"), w),
+        "sigma": (("chain", "draw"), rng.gamma(9, size=(4, 500))),
+    }
+    tree = xr.DataTree.from_dict({"posterior": xr.Dataset(draws)})
+    result = check(tree)
+    assert result.ok, result
+    frame = result.to_frame().set_index("quantity")
+    assert next(iter(frame.index)) == "entries of w that are not zero"
+    assert "sigma" in frame.index
+    stuck = w.copy()
+    stuck[0, :, 1] = 0.0
+    tree = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"w": (("chain", "draw", "w_dim_0"), stuck)})}
+    )
+    assert not check(tree).ok
+
+
+def test_features_of_another_name_are_refused_with_the_remedy():
+    z = np.random.default_rng(8).integers(0, 2, (2, 50, 6, 4))
+    tree = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"z": (("chain", "draw", "row", "k"), z)})}
+    )
+    with pytest.raises(
+        ValueError, match=r"`z` is a matrix of whole numbers.*call them `feature`.*rename"
+    ):
+        check(tree)

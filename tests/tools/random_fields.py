@@ -6,6 +6,8 @@ import numpy as np
 
 from scipy.special import logsumexp
 
+from bayesstruct.core.missing import observed_values
+
 __all__ = ["all_states", "energies", "exact_distribution", "feature_matrix", "summed_density"]
 
 
@@ -50,7 +52,7 @@ def summed_density(model, potentials, missing, likelihood, mode):
     rows, columns = np.nonzero(missing)
     values = all_states([potentials.states[i] for i in columns])
     logp = model.compile_logp(mode="FAST_COMPILE")
-    table = np.array(model.rvs_to_values[model["x"]].eval(mode="FAST_COMPILE"), int)
+    table = np.array(observed_values(model, model["x"]).eval(mode="FAST_COMPILE"), int)
     energy = energies(potentials, mode["bias"], mode["weight"]).reshape(potentials.states)
     logs = np.empty(len(values))
     for v, value in enumerate(values):

@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.missing import show_missing
 from bayesstruct.core.tables.codings import ColumnUnits
 from bayesstruct.data.arguments import optional_number
 from bayesstruct.data.recoding import without_codes
@@ -59,5 +60,6 @@ def factor_model(
         seen = None if not gaps.any() else pm.Data("seen", 1.0 - gaps, dims=rows)
         ColumnUnits(table.location, table.scale).record()
         observed = np.where(gaps, 0.0, x)
-        FactorRows("x", score, loading, sd, seen=seen, observed=observed, dims=rows)
+        x = FactorRows("x", score, loading, sd, seen=seen, observed=observed, dims=rows)
+        show_missing(x, gaps)
     return model

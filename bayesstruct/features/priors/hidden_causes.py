@@ -93,13 +93,15 @@ class NoisyOrRV(GraphRV):
     extended_signature = "[rng],[size],(k),(p,k),(),()->[rng],(p)"
     _print_name = ("NoisyOr", "\\operatorname{NoisyOr}")
 
+    options = ("floats",)
+
     @classmethod
-    def build(cls, rng, size, cause, feature, strength, leak):
+    def build(cls, rng, size, cause, feature, strength, leak, *, floats):
         """Build the graph of a draw."""
         chance = -pt.expm1(_log_absent(cause, feature, strength, leak))
         shape = None if rv_size_is_none(size) else (*size, feature.shape[-2])
         next_rng, draw = pt.random.bernoulli(chance, size=shape, rng=rng, return_next_rng=True)
-        return next_rng, draw
+        return next_rng, draw.astype("float64") if floats else draw
 
 
 def _log_absent(cause, feature, strength, leak):
@@ -126,12 +128,14 @@ class NoisyOr(Discrete):
         :math:`\lambda` in (0, 1), the probability that an active cause brings about a variable that has it.
     leak : tensor_like of float
         :math:`\epsilon` in (0, 1), that of a one without any cause.
+    floats : bool, default False
+        Whether rows are floats, among which NaN can stand for a missing value.
     **kwargs
         ``observed``, ``dims`` and the like.
 
     Notes
     -----
-    An observed value of -1 is a missing value: values are independent given the causes, so that summing over
+    An observed value of -1, or NaN, is a missing value: values are independent given the causes, so that summing over
     a missing one leaves it out.
 
     References
@@ -145,10 +149,11 @@ class NoisyOr(Discrete):
     support_point = zeros_like_draw
 
     @classmethod
-    def dist(cls, cause, feature, strength, leak, **kwargs):
+    def dist(cls, cause, feature, strength, leak, *, floats=False, **kwargs):
         """Create the distribution without a model."""
         params = [pt.as_tensor_variable(v) for v in (cause, feature)]
-        return super().dist([*params, as_float(strength), as_float(leak)], **kwargs)
+        params += [as_float(strength), as_float(leak)]
+        return super().dist(params, floats=floats, **kwargs)
 
 
 @_logprob.register(NoisyOrRV)
@@ -156,9 +161,10 @@ def _noisy_or_logp(op, values, rng, size, cause, feature, strength, leak, **kwar
     (value,) = values
     absent = _log_absent(cause, feature, strength, leak)
     present = pt.log(-pt.expm1(absent))
+    missing = pt.eq(value, MISSING) | pt.isnan(value)
     terms = pt.switch(
         pt.eq(value, 0),
         absent,
-        pt.switch(pt.eq(value, 1), present, pt.switch(pt.eq(value, MISSING), 0.0, -np.inf)),
+        pt.switch(pt.eq(value, 1), present, pt.switch(missing, 0.0, -np.inf)),
     )
     return terms.sum(axis=-1)

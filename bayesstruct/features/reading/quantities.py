@@ -21,6 +21,7 @@ ROWS = 40  # number of rows (evenly spaced) whose pairs and fitted values are fo
 
 def feature_quantities(draws: "xr.Dataset") -> "Iterator[tuple[str, xr.DataArray]]":
     """Yield the name and the draws of each quantity that does not depend on the order of features."""
+    draws = _with_dims(draws)
     for name, feature in draws.data_vars.items():
         if _is_binary_matrix(feature):
             yield from _of_one_set(str(name), feature.transpose(*SAMPLE_DIMS, ...))
@@ -32,8 +33,25 @@ def _has_features(idata: "xr.DataTree") -> bool:
     return FEATURE in variables(idata)
 
 
+def _with_dims(draws: "xr.Dataset") -> "xr.Dataset":
+    """Name the dimension over features where the model did not."""
+    if FEATURE not in draws or draws[FEATURE].ndim != 4:
+        return draws
+    size = draws[FEATURE].shape[3]
+    known = {FEATURE: 3, SCORE: 3, LOADING: 2}  # positions
+    for name, at in known.items():
+        if name in draws and draws[name].ndim == 4 and draws[name].shape[at] == size:
+            dim = str(draws[name].dims[at])
+            if not dim.startswith("latent"):
+                draws = draws.assign(
+                    {name: draws[name].rename({dim: "latent"}).drop_vars("latent", errors="ignore")}
+                )
+    return draws
+
+
 def _labelled(draws: "xr.Dataset") -> list[str]:
     """Names of the variables with a dimension over features, and of counts of features."""
+    draws = _with_dims(draws)
     return [
         str(name)
         for name, values in draws.data_vars.items()

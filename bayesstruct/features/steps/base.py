@@ -4,6 +4,7 @@ import numpy as np
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep
+from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import (
     NotRecognized,
     check_drawn,
@@ -39,7 +40,7 @@ class FeatureStep(GibbsStep):
         self.names = tuple(rv.name for rv in part.variables)
         self.matrix = feature.owner.op.matrix
         self.values = Expressions(model, self.tensors(part), self.compile_kwargs)
-        observed = Expressions(model, [model.rvs_to_values[part.rows]], self.compile_kwargs)
+        observed = Expressions(model, [observed_values(model, part.rows)], self.compile_kwargs)
         self.observe(part, np.asarray(observed(model.initial_point())[0]))
 
     def _check(self, model, part, drawn):

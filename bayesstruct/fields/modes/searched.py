@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.missing import observed_values
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.fields.kernels.potentials import check_codes
 from bayesstruct.fields.modes.completions import Completions
@@ -56,7 +57,7 @@ def _mode(model, part: SearchedField, tol: float, max_rounds: int) -> tuple[dict
     from bayesstruct.fields.solvers.search import search_field
 
     field, first = part.field, part.field.potentials.bias_size
-    codes = np.asarray(model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE"))
+    codes = np.asarray(observed_values(model, field.rows).eval(mode="FAST_COMPILE"))
     point = model.initial_point()
     if field.missing is None:
         check_codes(codes, field.potentials)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.missing import observed_values
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.fields.modes.completions import Completions
 from bayesstruct.fields.recognition.fields import fields_of
@@ -65,7 +66,7 @@ def _mode(model, part: ShrunkField, tol: float, max_rounds: int) -> tuple[dict, 
     The missing values of the point are those of the most probable completion of each row.
     """
     field = part.field
-    table = model.rvs_to_values[field.rows].eval(mode="FAST_COMPILE")
+    table = observed_values(model, field.rows).eval(mode="FAST_COMPILE")
     point = model.initial_point()
     if field.missing is None:
         solution = _maximise(part, table, None, tol)

@@ -86,10 +86,10 @@ class PairwiseRV(SymbolicRandomVariable):
         next_rng, seed = pt.random.integers(0, 2**62, rng=rng, return_next_rng=True)
         draw = DrawStates(options["potentials"], options["sweeps"], len(batch))
         shape = pt.stack(batch) if batch else pt.constant(np.empty(0, np.int64))
-        inputs = [rng, size, *params]
-        return cls(
-            inputs=inputs, outputs=[next_rng, draw(seed, bias, weight, shape)], options=options
-        )(*inputs)
+        inputs, drawn = [rng, size, *params], draw(seed, bias, weight, shape)
+        if options.get("floats"):
+            drawn = drawn.astype("float64")
+        return cls(inputs=inputs, outputs=[next_rng, drawn], options=options)(*inputs)
 
     def rebuild_rv(self, *params, **kwargs):
         """Build the graph of a draw of another size."""
@@ -221,6 +221,8 @@ class IncompletePairwiseMRF(Discrete):
         The missing values, row by row.
     missing : (n, p) array_like of bool
         True where a value is missing.
+    floats : bool, default False
+        Whether rows are floats, among which NaN can stand for a missing value.
 
     Notes
     -----
@@ -252,10 +254,12 @@ class IncompletePairwiseMRF(Discrete):
         potentials: Potentials,
         likelihood: str = "exact",
         sweeps: int = SWEEPS,
+        floats: bool = False,
         **kwargs,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
-        options = _options(potentials, likelihood, sweeps) | {"mask": Mask(missing)}
+        own = {"mask": Mask(missing), "floats": floats}
+        options = _options(potentials, likelihood, sweeps) | own
         params = [*_params(bias, weight, potentials), pt.as_tensor_variable(values)]
         _claim(*params[1:])
         return super().dist(params, **options, **kwargs)
@@ -373,16 +377,16 @@ def _first_states(rv, size):
 def _field_logp(op, values, rng, size, bias, weight, **kwargs):
     (value,) = values
     density = log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
-    return row_densities(density)
+    return row_densities(density, composite=op.likelihood == "pseudo")
 
 
 @_logprob.register(IncompletePairwiseRV)
 def _incomplete_logp(op, values, rng, size, bias, weight, missing, **kwargs):
     (value,) = values
     rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
-    value = value[rows, columns].set(_vector(missing).astype(value.dtype))
+    value = value[rows, columns].set(_vector(missing).astype(value.dtype)).astype("int64")
     density = log_density(value, _vector(bias), _vector(weight), op.potentials, op.likelihood)
-    return row_densities(density)
+    return row_densities(density, composite=op.likelihood == "pseudo")
 
 
 def _vector(parameter):

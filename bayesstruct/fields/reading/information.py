@@ -251,8 +251,9 @@ def _flat(posterior, name):
 
 def _rows(idata, posterior, keep):
     """Observed rows; for each draw, if values are missing."""
-    rows = idata["observed_data"]["x"].values.astype(np.int64)
-    missing = MissingMask.mask(posterior.constants, rows.shape)
+    table = idata["observed_data"]["x"].values
+    missing = MissingMask.mask(posterior.constants, table.shape)
+    rows = np.where(missing, 0, table).astype(np.int64)
     if not missing.any():
         return rows
     filled = np.repeat(rows[None], len(keep), axis=0)

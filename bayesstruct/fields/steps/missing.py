@@ -15,7 +15,7 @@ from pytensor.tensor.random.basic import CategoricalRV
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
-from bayesstruct.core.missing import Mask
+from bayesstruct.core.missing import Mask, observed_values
 from bayesstruct.core.recognition import NotRecognized, is_claimed, is_op, refusals
 from bayesstruct.fields.kernels.potentials import Potentials, check_codes
 from bayesstruct.fields.recognition.fields import field_of_missing
@@ -114,7 +114,7 @@ class _Table:
         field = field_of_missing(model, missing)
         self.name = model.rvs_to_values[missing].name
         self.draws = MissingDraws(field.potentials, field.mask)
-        tensors = [field.bias, field.weight, model.rvs_to_values[field.rows]]
+        tensors = [field.bias, field.weight, observed_values(model, field.rows)]
         self.values = Expressions(model, tensors, compile_kwargs)
 
     def draw(self, rng, point) -> int:

@@ -16,6 +16,7 @@ from pymc.step_methods.compound import Competence
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
+from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
@@ -177,7 +178,7 @@ class _Sampler:
             mean, deviation = parameters(field.own_bias)
         tensors = [*parameters(field.weight), mean, deviation, field.bias, missing]
         self.values = Expressions(model, tensors, compile_kwargs)
-        self.observed = Expressions(model, [model.rvs_to_values[field.rows]], compile_kwargs)
+        self.observed = Expressions(model, [observed_values(model, field.rows)], compile_kwargs)
         self.layout = self.table = self.chain = self.work = None
 
     def draw(self, rng, point, tally) -> int:

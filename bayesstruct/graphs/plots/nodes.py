@@ -19,7 +19,7 @@ def network_size(nodes) -> tuple[float, float]:
     p = len(nodes)
     longest = min(max((len(str(node)) for node in nodes), default=0), _longest(p))
     side = float(np.clip(4.6 + 0.075 * p, 5, 12))
-    beside = 0.15 * max(longest - 8, 0) if p <= TURNED else 0.0
+    beside = 0.18 * max(longest - 6, 0) if p <= TURNED else 0.0  # names on both sides
     return side + beside, side + 0.5
 
 
@@ -40,18 +40,35 @@ def draw_nodes(ax: "Axes", pos: Positions) -> np.ndarray:
     names = shorten([str(node) for node in pos], _longest(p))
     ax.set_axis_off()
     if is_round(pos):
-        area = _area(p)
-        labels = _around(ax, points, names, _font_size(p))
-        ax.scatter(x, y, s=area, color=NODE, edgecolor=NEUTRAL, lw=0.8, zorder=3)
-    else:
-        area = 0.4 * _area(p)
-        labels = _on_top(ax, points, names, _font_size(p))
-        ax.scatter(x, y, s=area, color=NEUTRAL, lw=0, zorder=3)
+        return _draw_circle(ax, points, names)
+    area = 0.4 * _area(p)
+    labels = _on_top(ax, points, names, _font_size(p))
+    ax.scatter(x, y, s=area, color=NEUTRAL, lw=0, zorder=3)
     _fit(ax, points, labels, radius=_radius(area) + 1)
-    ax.set_aspect("equal")
-    if is_round(pos):
-        return np.full((p, 2), _radius(area))
     return _half_sizes(ax, labels)
+
+
+def _draw_circle(ax: "Axes", points: np.ndarray, names: list[str]) -> np.ndarray:
+    """Draw nodes on a circle; names are turned if they are many, or would lie over each other."""
+    p = len(names)
+    area, size = _area(p), _font_size(p)
+    ax.scatter(points[:, 0], points[:, 1], s=area, color=NODE, edgecolor=NEUTRAL, lw=0.8, zorder=3)
+    labels = _around(ax, points, names, size, turn=p > TURNED)
+    _fit(ax, points, labels, radius=_radius(area) + 1)
+    if p <= TURNED and _overlap(labels):
+        for label in labels:
+            label.remove()
+        labels = _around(ax, points, names, size, turn=True)
+        _fit(ax, points, labels, radius=_radius(area) + 1)
+    return np.full((p, 2), _radius(area))
+
+
+def _overlap(labels: list) -> bool:
+    """Whether two names lie over each other."""
+    boxes = np.array([_extent(label) for label in labels])
+    low, high = boxes[:, 0], boxes[:, 1]
+    both = ((low[:, None] < high[None]) & (low[None] < high[:, None])).all(axis=-1)
+    return bool(both.sum() > len(labels))
 
 
 def _half_sizes(ax: "Axes", labels: list) -> np.ndarray:
@@ -84,11 +101,10 @@ def _radius(area: float) -> float:
     return area**0.5 / 2
 
 
-def _around(ax: "Axes", points: np.ndarray, names: list[str], size: float) -> list:
+def _around(ax: "Axes", points: np.ndarray, names: list[str], size: float, *, turn: bool) -> list:
     outward = points - points.mean(axis=0)
     outward /= np.hypot(*outward.T)[:, None]
     gap = _radius(_area(len(names))) + 3
-    turn = len(names) > TURNED
     return [
         ax.annotate(
             name,
@@ -115,7 +131,7 @@ def _alignment(direction: np.ndarray, turn: bool) -> dict:
             "ha": "right" if left else "left",
             "va": "center_baseline",
         }
-    ha = "center" if abs(x) < 0.25 else ("left" if x > 0 else "right")
+    ha = "center" if abs(x) < 1e-9 else ("left" if x > 0 else "right")
     va = "center" if abs(y) <= 0.8 else ("bottom" if y > 0 else "top")
     return {"ha": ha, "va": va}
 
@@ -147,6 +163,7 @@ def _fit(ax: "Axes", points: np.ndarray, labels: list, radius: float) -> None:
     low, high = (middle - frame / 2) / scale, (middle + frame / 2) / scale
     ax.set_xlim(low[0], high[0])
     ax.set_ylim(low[1], high[1])
+    ax.set_aspect("equal")
 
 
 def _overhang(ax: "Axes", points: np.ndarray, labels: list, radius: float):

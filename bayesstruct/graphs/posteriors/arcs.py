@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesstruct.graphs.digraphs import from_off_diagonal, off_diagonal, without_cycles
 from bayesstruct.graphs.distances import joined_differently
+from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
 from bayesstruct.graphs.posteriors.base import GraphPosterior
@@ -165,7 +166,9 @@ class ArcPosterior(GraphPosterior):
         one = np.flatnonzero(self.source < self.target)
         source, target = self.source[one], self.target[one]
         other = self.position[source, target]
-        prior = np.clip(self.prior[one] + self.prior[other], 0.0, 1.0)
+        there, back = self.prior[one], self.prior[other]
+        certain, impossible = (there == 1) | (back == 1), (there == 0) & (back == 0)
+        prior = with_fixed(there + back, certain, impossible)
         drawn = self.indicators[..., one].astype(bool) | self.indicators[..., other].astype(bool)
         present = drawn.mean(axis=(0, 1))
         ess = np.concatenate([indicator_ess(drawn[..., at]) for at in blocks(np.arange(len(one)))])

@@ -104,6 +104,11 @@ class GraphPosterior(ABC):
         """Prior probability of each line that the model implies."""
 
     @property
+    def fixed(self) -> np.ndarray:
+        """Lines that are in all graphs of the prior or in none, boolean."""
+        return np.isin(self.prior, (0, 1))
+
+    @property
     @abstractmethod
     def estimator(self) -> "Frequency":
         """How probabilities are estimated from these draws."""
@@ -119,7 +124,7 @@ class GraphPosterior(ABC):
         return self.probabilities[0]
 
     def bayes_factors(self, ess: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Bayes factor of each line, and which of them are Monte Carlo bounds.
+        """Bayes factor of each line, and which of them are bounds.
 
         Parameters
         ----------

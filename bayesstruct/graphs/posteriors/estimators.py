@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bayesstruct.graphs.posteriors.edges import EdgePosterior
 
 __all__ = [
+    "LARGEST",
     "RESOLUTION",
     "ControlVariate",
     "Frequency",
@@ -26,8 +27,9 @@ __all__ = [
     "bayes_factors_of",
 ]
 
-# exp(700) = 1e304: the largest Bayes factor that is written down; beyond it, a bound.
-MAX_LOG = 700.0
+#: Bayes factors are reported up to 10 to this power: larger ones depend on the shape of the prior.
+LARGEST = 6
+_MAX_LOG = 700.0  # so that exp stays finite
 # Steps report numbers in single precision, which is 6e-8 near one.
 _LEAST = 1e-6
 #: Averages of conditional probabilities are rounded beyond this distance from 0 and 1.
@@ -190,15 +192,17 @@ def bayes_factors_of(
     Returns
     -------
     factor : ndarray of float
-        NaN where the prior probability is 0 or 1.
+        From 1e-6 to 1e6; NaN where the prior probability is 0 or 1.
     bound : ndarray of bool
+        Where the draws cannot tell the probability from 0 or 1, or the value is beyond these limits.
     """
     log_odds, bound = _clipped_log_odds(present, absent, floor)
     tested = (prior > 0) & (prior < 1)
     log_factor = np.full(len(prior), np.nan)
     log_factor[tested] = log_odds[tested] - np.log(prior[tested]) + np.log1p(-prior[tested])
-    bound = tested & (bound | (np.abs(log_factor) > MAX_LOG))
-    return np.exp(np.clip(log_factor, -MAX_LOG, MAX_LOG)), bound
+    factor = np.exp(np.clip(log_factor, -_MAX_LOG, _MAX_LOG))
+    shown = np.clip(factor, 10.0**-LARGEST, 10.0**LARGEST)
+    return shown, tested & (bound | (shown != factor))
 
 
 def _clipped_log_odds(present, absent, floor) -> tuple[np.ndarray, np.ndarray]:

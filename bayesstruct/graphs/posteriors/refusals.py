@@ -35,10 +35,7 @@ _NO_CONSTANTS = (
     " There is no group constant_data, where models of bayesstruct have it: bs.load_checkpoint(path, model=model) adds "
     "the group to the draws of a run on disk."
 )
-_NESTED = (
-    " The variables are those of a model with a name, {}: results of such models are not read; build the model "
-    "outside of another one and without name=."
-)
+_NESTED = " The variables are those of a model with a name: pass that part of the result, bs.submodel(idata, {})."
 
 
 def wrong_type(thing) -> TypeError:
@@ -61,7 +58,9 @@ def refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Dataset
         f"This result has no {' and no '.join(f'`{name}`' for name in lacking)}; it holds {found}."
     )
     if nested := [name for name in map(str, draws.data_vars) if name.endswith("::edge")]:
-        raise ValueError(held + _NESTED.format(repr(nested[0].removesuffix("::edge"))))
+        raise ValueError(
+            held + _NESTED.format(repr(nested[0].removesuffix("::edge").removesuffix("::")))
+        )
     if "edge" not in lacking and not constants.data_vars:
         held += _NO_CONSTANTS
     lines = "".join(f"\n    {_TO_ADD[name]}" for name in absent)

@@ -150,6 +150,17 @@ class ParentPrior:
         return bool(free) and len(np.unique(self.probability[away])) <= 1
 
     @cached_property
+    def impossible(self) -> np.ndarray:
+        """Arcs that no graph has, bool, (d, d): not allowed, against a required path, or a parent too many."""
+        reaches = self.required.copy()
+        for k in range(self.d):
+            reaches |= np.outer(reaches[:, k], reaches[k])
+        out = ~self.allowed | reaches.T
+        if self.max_parents is not None:
+            out |= (self.required.sum(axis=0) >= self.max_parents) & ~self.required
+        return out
+
+    @cached_property
     def log_size_weights(self) -> np.ndarray:
         """Factor of a weight that depends on the size of the set; float64, (d,), -inf where too large."""
         size = np.arange(self.d)

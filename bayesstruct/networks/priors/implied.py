@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.graphs.fixed_lines import with_fixed
+
 if TYPE_CHECKING:
     from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
@@ -29,14 +31,19 @@ def implied_arc_probability(prior: "ParentPrior", *, order: bool = False) -> np.
     Returns
     -------
     numpy.ndarray
-        (d, d), rows are parents.
+        (d, d), rows are parents; 1 and 0 exactly where an arc is in all graphs or in none.
     """
+    least = 0.0 if prior.exchangeable or prior.d <= _SUMMED else 0.5 / _GRAPHS
+    return with_fixed(_implied(prior, order), prior.required, prior.impossible, least)
+
+
+def _implied(prior, order):
+    """Sum over all graphs, or average over draws."""
     from bayesstruct.networks.exact.posterior import prior_arc_probabilities
     from bayesstruct.networks.kernels.prior_draws import draw_dag, mean_number_of_arcs
 
     if prior.exchangeable and prior.d > _SUMMED:
-        share = mean_number_of_arcs(prior, order=order) / (prior.d * (prior.d - 1))
-        return share * ~np.eye(prior.d, dtype=bool)
+        return mean_number_of_arcs(prior, order=order) / (prior.d * (prior.d - 1))
     if prior.d <= _SUMMED:
         return prior_arc_probabilities(prior, order=order)
     rng = np.random.default_rng(_SEED)

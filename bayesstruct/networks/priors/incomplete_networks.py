@@ -174,7 +174,9 @@ class IncompleteGaussianNetwork(GaussianNetwork):
 @_logprob.register(IncompleteGaussianNetworkRV)
 def _incomplete_rows_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
-    return row_densities(_observed_terms(op, value, params))
+    _, _, _, location, *_ = params
+    table = pt.switch(pt.as_tensor_variable(op.mask.missing), location, value)
+    return row_densities(_observed_terms(op, table, params))
 
 
 class _Cells:
@@ -291,21 +293,25 @@ class IncompleteDiscreteNetworkRV(SymbolicRandomVariable):
     extended_signature = "[rng],[size],(d,d),(d,c),(d),(m)->[rng],(d)"
     _print_name = ("IncompleteDiscreteNetwork", "\\operatorname{IncompleteDiscreteNetwork}")
 
-    def __init__(self, *args, states, mask, **kwargs):
-        self.states, self.mask = states, mask
+    def __init__(self, *args, states, mask, floats=False, **kwargs):
+        self.states, self.mask, self.floats = states, mask, floats
         super().__init__(*args, **kwargs)
 
     @classmethod
-    def rv_op(cls, dag, tables, setting, missing_states, *, states, mask, size=None, rng=None):
+    def rv_op(
+        cls, dag, tables, setting, missing_states, *, states, mask, floats, size=None, rng=None
+    ):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        inputs, outputs = DiscreteNetworkRV.draw(rng, size, (dag, tables, setting), states)
-        inputs = [*inputs, missing_states]
-        return cls(inputs=inputs, outputs=outputs, states=states, mask=mask)(*inputs)
+        inputs, (next_rng, draw) = DiscreteNetworkRV.draw(rng, size, (dag, tables, setting), states)
+        inputs, outputs = [*inputs, missing_states], [next_rng, draw.astype("float64")]
+        outputs = outputs if floats else [next_rng, draw]
+        return cls(inputs=inputs, outputs=outputs, states=states, mask=mask, floats=floats)(*inputs)
 
     def rebuild_rv(self, *params, **kwargs):
         """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, states=self.states, mask=self.mask)
+        own = {"states": self.states, "mask": self.mask, "floats": self.floats}
+        return type(self).rv_op(*params, **kwargs, **own)
 
 
 class IncompleteDiscreteNetwork(Discrete):
@@ -324,6 +330,8 @@ class IncompleteDiscreteNetwork(Discrete):
         States of the missing values, row by row.
     missing : (n, d) array_like of bool
         True where a value is missing; none of these may be set.
+    floats : bool, default False
+        Whether rows are floats, among which NaN can stand for a missing value.
     """
 
     rv_type = IncompleteDiscreteNetworkRV
@@ -339,6 +347,7 @@ class IncompleteDiscreteNetwork(Discrete):
         states: Sequence[int],
         missing: "Mask | ArrayLike",
         setting: "ArrayLike | None" = None,
+        floats: bool = False,
         **kwargs,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
@@ -350,16 +359,16 @@ class IncompleteDiscreteNetwork(Discrete):
             pt.as_tensor_variable(setting.astype("int64")),
             pt.as_tensor_variable(missing_states),
         ]
-        return super().dist(params, states=states, mask=mask, **kwargs)
+        return super().dist(params, states=states, mask=mask, floats=floats, **kwargs)
 
     def support_point(rv, size, dag, tables, setting, missing_states):
         """Return first states."""
-        return pt.zeros(rv.shape, dtype="int64")
+        return pt.zeros(rv.shape, dtype=rv.dtype)
 
 
 @_logprob.register(IncompleteDiscreteNetworkRV)
 def _incomplete_states_logp(op, values, rng, size, dag, tables, setting, missing_states, **kwargs):
     (value,) = values
     rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
-    value = value[rows, columns].set(_core(missing_states, 1).astype(value.dtype))
+    value = value[rows, columns].set(_core(missing_states, 1).astype(value.dtype)).astype("int64")
     return row_densities(state_terms(op.states, value, dag, tables, setting).sum(axis=-1))

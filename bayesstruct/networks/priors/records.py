@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["NetworkStates"]
+__all__ = ["NetworkStates", "SetMask"]
 
 
 @dataclass(frozen=True)
@@ -20,3 +20,16 @@ class NetworkStates(Recorded):
     """
 
     count: np.ndarray = constant("states", "node")
+
+
+@dataclass(frozen=True)
+class SetMask(Recorded):
+    """Which values of the table ``x`` were set from outside.
+
+    Attributes
+    ----------
+    was_set : (n, d) ndarray of int, optional
+        1 where a value was set; absent if none was.
+    """
+
+    was_set: np.ndarray | None = constant("cell_set", ("observation", "node"), optional=True)

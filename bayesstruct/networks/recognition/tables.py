@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, parameters, unpadded_parameters
 from bayesstruct.networks.priors.gaussian_network import (
     ArcWeightsRV,
@@ -48,7 +49,7 @@ class GaussianTable:
             If the prior of the parameters is not that of the BGe score.
         """
         _, _, _, location, spread, setting = parameters(rows)
-        tensors = [location, spread, setting, model.rvs_to_values[rows]]
+        tensors = [location, spread, setting, observed_values(model, rows)]
         prior, values = _prior_and_values(model, found, tensors)
         return cls(*prior, *values)
 
@@ -182,7 +183,7 @@ class DiscreteTable:
         [tables] = found.values()
         _, weight = unpadded_parameters(tables)
         setting = unpadded_parameters(rows)[2]
-        values = Expressions(model, [weight, setting, model.rvs_to_values[rows]])
+        values = Expressions(model, [weight, setting, observed_values(model, rows)])
         weight, setting, x = values(model.initial_point())
         x, op = np.asarray(x, np.int64), tables.owner.op
         free = np.broadcast_to(np.asarray(setting), x.shape) < 0

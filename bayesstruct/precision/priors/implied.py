@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesstruct.graphs.fixed_lines import with_fixed
+
 __all__ = [
     "implied_edge_probability",
     "implied_nonnegligible_probability",
@@ -12,6 +14,7 @@ __all__ = [
 
 _SEED = 20150201  # fixed: equal settings give equal Bayes factors
 _DRAWS = 400_000  # indicator draws that an exchangeable prior is averaged over
+_LEAST = 1e-6  # the last digit
 _SWEEPS = 4_000  # sweeps when every edge has its own probability
 
 
@@ -72,7 +75,8 @@ def _implied(p, nominal, shapes, scales):
         out = kernel.implied_shared_inclusion(rng, matrix, *shapes, *scales, _SWEEPS)
     # Rounded far below the Monte Carlo error, so that machines agree on the value.
     out = np.round(out[np.triu_indices(p, 1)], 6)
-    return tuple(np.full_like(out, np.round(out.mean(), 6)) if exchangeable else out)
+    out = np.full_like(out, np.round(out.mean(), 6)) if exchangeable else out
+    return tuple(with_fixed(out, values == 1, values == 0, _LEAST))
 
 
 def implied_nonnegligible_probability(

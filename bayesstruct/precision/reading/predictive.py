@@ -158,6 +158,14 @@ register_summary(
     "Gaussian graphical models",
     _is_graphical_normal,
     edge_table,
-    (*EDGE_READERS, "predict", "predictive_correlations", "plot_correlations"),
+    (
+        *EDGE_READERS,
+        "covariance",
+        "precision_matrix",
+        "coefficients",
+        "predict",
+        "predictive_correlations",
+        "plot_correlations",
+    ),
     before="undirected graphs",
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
 from bayesstruct.precision.kernels.tables import TableRows, TableScatter
@@ -173,7 +174,7 @@ def _data_tensors(model, part: PrecisionPart) -> list:
 
     out = []
     for t in part.tables:
-        value = t.rv if t.rv in model.free_RVs else model.rvs_to_values[t.rv]
+        value = t.rv if t.rv in model.free_RVs else observed_values(model, t.rv)
         out.append(value)
         out.append(as_tensor_variable(0.0) if t.location is None else t.location)
         out.append(as_tensor_variable(1.0) if t.scale is None else t.scale)

@@ -57,3 +57,20 @@ def test_other_parameters_are_checked_too():
     row = bs.check(tree).rows[-1]
     assert row.quantity == "noise"
     assert not row.ok
+
+
+def test_features_without_named_dimensions_are_followed_alike():
+    tree = shuffled_features(Z, LOADING, chains=4, draws=100, flips=0.2)
+    bare = tree["posterior"].to_dataset()
+    feature = bare["feature"].drop_vars(["observation", "latent"], errors="ignore")
+    loading = bare["loading"].drop_vars(["latent", "node"], errors="ignore")
+    feature = feature.rename(observation="feature_dim_0", latent="feature_dim_1")
+    loading = loading.rename(latent="loading_dim_0", node="loading_dim_1")
+    loading = loading.assign_coords(loading_dim_0=np.arange(loading.sizes["loading_dim_0"]))
+    rest = bare.drop_vars(["feature", "loading"]).drop_dims(["latent"], errors="ignore")
+    bare = xr.DataTree.from_dict({"posterior": rest.assign(feature=feature, loading=loading)})
+    named, unnamed = bs.check(tree).to_frame(), bs.check(bare).to_frame()
+    assert [q.split(" (")[0] for q in unnamed.quantity] == [
+        q.split(" (")[0] for q in named.quantity
+    ]
+    np.testing.assert_allclose(unnamed.ess_bulk, named.ess_bulk)

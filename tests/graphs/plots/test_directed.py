@@ -52,7 +52,7 @@ def test_adjacencies_that_were_required_or_forbidden_are_counted_apart():
     drawn = np.zeros((2, 50, 3, 3), bool)
     drawn[:, ::2, 0, 1] = drawn[:, 1::2, 1, 0] = drawn[:, ::2, 1, 2] = True
     # Arcs in the order of `dag_posterior`: from 1, 2 to 0, from 0, 2 to 1, from 0, 1 to 2.
-    prior = np.array([0.5, 0.0, 0.5, 0.25, 0.0, 0.25])
+    prior = np.array([0.0, 0.0, 1.0, 0.25, 0.0, 0.25])
     texts = [
         text.get_text()
         for text in plot_evidence(dag_posterior(drawn, prior=prior)).get_legend().get_texts()

@@ -1,3 +1,5 @@
+import itertools
+
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
@@ -151,3 +153,22 @@ def test_shortened_names_stay_distinct():
     assert max(map(len, short)) <= 10
     same_ends = ["aaaaaaaaa1bbbbbbbbb", "aaaaaaaaa2bbbbbbbbb"]
     assert len(set(shorten(same_ends, 8))) == 2
+
+
+WINE = (
+    "alcohol malic_acid ash alcalinity_of_ash magnesium total_phenols flavanoids nonflavanoid_phenols "
+    "proanthocyanins color_intensity hue od280/od315_of_diluted_wines proline"
+).split()
+
+
+@pytest.mark.parametrize("p", [5, 8, 12, 13, 20, 24])
+def test_long_names_do_not_lie_over_each_other_and_leave_room_for_the_graph(p):
+    graph = nx.Graph()
+    graph.add_nodes_from(f"{WINE[i % 13]}{'_2' * (i >= 13)}" for i in range(p))
+    ax = plot_graph(graph)
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    if not any(text.get_rotation() for text in ax.texts):  # boxes of turned names overlap
+        assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    circle = np.ptp(ax.transData.transform(ax.collections[-1].get_offsets()), axis=0)
+    assert circle.prod() > 0.3 * np.prod(ax.figure.bbox.size)

@@ -75,3 +75,37 @@ def test_without_replicated_tables():
     with pytest.raises(ValueError, match="sample_posterior_predictive"):
         predictive_correlations(xr.DataTree())
     assert pm.sample_posterior_predictive  # the remedy exists under this name
+
+
+def test_a_table_of_another_name_is_found(rng):
+    observed = correlated(rng, 50, 0.6)
+    made = tree(observed, np.array([correlated(rng, 50, 0.6) for _ in range(20)]))
+    other = xr.DataTree.from_dict(
+        {
+            name: made[name]
+            .to_dataset()
+            .rename(x="rows", node="rows_dim_1")
+            .drop_vars("rows_dim_1")
+            for name in made.children
+        }
+    )
+    found, expected = predictive_correlations(other), predictive_correlations(made)
+    assert found[["source", "target"]].to_numpy().tolist() == [[0, 1]]
+    np.testing.assert_allclose(found["mean"], expected["mean"])
+    two = xr.DataTree.from_dict(
+        {name: other[name].to_dataset().assign(more=other[name]["rows"]) for name in other.children}
+    )
+    with pytest.raises(
+        ValueError, match=r"there are 2 \(rows, more\): rename the one to compare to `x`"
+    ):
+        predictive_correlations(two)
+    none = xr.DataTree.from_dict(
+        {
+            "observed_data": xr.Dataset({"y": ("row", [1.0])}),
+            "posterior_predictive": made["posterior_predictive"].ds,
+        }
+    )
+    with pytest.raises(ValueError, match="there is none"):
+        predictive_correlations(none)
+    with pytest.raises(ValueError, match="no group `observed_data`"):
+        predictive_correlations(made.drop_nodes("observed_data"))

@@ -1,0 +1,256 @@
+"""Parameters of models of numbers in the units of the table, of which models see standardised columns."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.tables.codings import CovariateUnits
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.posteriors.arcs import ArcPosterior
+from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import TableUnits
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+
+__all__ = ["coefficients", "covariance", "precision_matrix", "units_note"]
+
+_MATRIX = ("node", "node_")
+_UNITS = {"units": "those of the table"}
+
+
+def covariance(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "xr.DataArray":
+    r"""Covariance matrix of the columns in the units of the table, for each draw.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.gaussian_graphical`, or of :func:`bayesstruct.models.bayesian_network` of
+        numbers (scores ``"bge"`` and ``"gaussian"``).
+    group : {"posterior", "prior"}
+        Group that holds the draws.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over chain, draw, node and node\_. Of a graphical model with covariates it is the covariance given these; of a
+        Bayesian network that of rows in which nothing was set from outside.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not a result of such a model.
+
+    See Also
+    --------
+    precision_matrix : its inverse.
+    coefficients : linear effects and intercepts in the units of the table.
+
+    Notes
+    -----
+    ``precision`` in the result of a graphical model is that of standardised columns: with s the ``scale`` in
+    ``constant_data``, the covariance is :math:`\mathrm{diag}(s) K^{-1} \mathrm{diag}(s)`. With coefficients B and noise
+    variances D of a Bayesian network it is :math:`\mathrm{diag}(s) (I - B)^{-1} D (I - B)^{-T} \mathrm{diag}(s)`.
+
+    Examples
+    --------
+    >>> covariance(idata).mean(("chain", "draw")).to_pandas()  # doctest: +SKIP
+    """
+    posterior = read(idata, group)
+    if _is_network(posterior):
+        matrix, variance = _network(posterior)
+        inverse = np.linalg.inv(np.eye(matrix.shape[-1]) - matrix)
+        standard = (inverse * variance[..., None, :]) @ inverse.mT
+    else:
+        standard = np.linalg.inv(_precision(posterior))
+    _, scale = _units(posterior)
+    return _over_columns(posterior, standard * np.outer(scale, scale), "covariance")
+
+
+def precision_matrix(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "xr.DataArray":
+    """Precision matrix of the columns in the units of the table, for each draw: the inverse of `covariance`.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        As of `covariance`.
+    group : {"posterior", "prior"}
+        Group that holds the draws.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over chain, draw, node and node_, in reciprocal units.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not a result of such a model.
+
+    Examples
+    --------
+    >>> precision_matrix(idata).mean(("chain", "draw")).to_pandas()  # doctest: +SKIP
+    """
+    posterior = read(idata, group)
+    if _is_network(posterior):
+        matrix, variance = _network(posterior)
+        away = np.eye(matrix.shape[-1]) - matrix
+        standard = (away.mT / variance[..., None, :]) @ away
+    else:
+        standard = _precision(posterior)
+    _, scale = _units(posterior)
+    return _over_columns(posterior, standard / np.outer(scale, scale), "precision")
+
+
+def coefficients(
+    idata: "xr.DataTree | GraphPosterior", *, group: str = "posterior"
+) -> "xr.Dataset":
+    r"""Linear effects, intercepts and noise in the units of the table, for each draw.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.bayesian_network` of numbers, of
+        :func:`bayesstruct.models.gaussian_neighbourhoods`, or of :func:`bayesstruct.models.gaussian_graphical`.
+    group : {"posterior", "prior"}
+        Group that holds the draws.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``coefficient`` over the arcs "A -> B" (ordered_pair): change of B for one unit of A; of a graphical model over
+        covariate and node, if it has covariates. ``intercept`` (node): expected value of a column where all on which
+        it depends is 0. ``noise_sd`` (node), of networks and neighbourhoods: standard deviation given these.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not a result of such a model.
+
+    Notes
+    -----
+    A column is :math:`\ell + s z`, with location :math:`\ell` and scale s in ``constant_data``; the coefficient of A
+    in B is that of the standardised columns times :math:`s_B / s_A`.
+
+    Examples
+    --------
+    >>> coefficients(idata)["coefficient"].sel(ordered_pair="A -> B")  # doctest: +SKIP
+    """
+    import xarray as xr
+
+    posterior = read(idata, group)
+    if isinstance(posterior, ArcPosterior):
+        found = _regressions(posterior)
+    elif "mean" in posterior.draws and "precision" in posterior.draws:
+        found = _means(posterior)
+    else:
+        raise ValueError(_refusal(posterior, "linear coefficients"))
+    return xr.Dataset(found, attrs=_UNITS)
+
+
+def units_note(posterior: "GraphPosterior") -> list[str]:
+    """Say of which unit the coefficients in a table are, if the model standardised the columns."""
+    scale = TableUnits.read(posterior.constants).scale
+    if not _is_regression(posterior) or scale is None or (scale == 1).all():
+        return []
+    return [
+        "mean and interval are of coefficients of standardised columns; bs.coefficients(idata) has them in the units of "
+        "the table."
+    ]
+
+
+def _is_regression(posterior) -> bool:
+    names = {"weight", "intercept", "noise_variance"}
+    return isinstance(posterior, ArcPosterior) and names <= {*map(str, posterior.draws.data_vars)}
+
+
+def _is_network(posterior) -> bool:
+    return _is_regression(posterior) and posterior.acyclic
+
+
+def _draws(posterior, name: str, *dims: str) -> np.ndarray:
+    return posterior.draws[name].transpose(*SAMPLE_DIMS, *dims).values
+
+
+def _units(posterior) -> tuple[np.ndarray, np.ndarray]:
+    """Location and scale of the columns."""
+    units = TableUnits.read(posterior.constants)
+    if units.location is None or units.scale is None:
+        raise ValueError(
+            "the result does not record `location` and `scale`, the units of its table, in its group `constant_data`: "
+            "pass the whole result of pm.sample()"
+        )
+    return units.location, units.scale
+
+
+def _refusal(posterior, what: str) -> str:
+    reason = "its columns are states"
+    if _is_regression(posterior):
+        reason = "it is a set of regressions and not a joint distribution of the columns; see bs.coefficients"
+    return (
+        f"this result has no {what}: {reason}. It is known for results of bs.models.gaussian_graphical and of "
+        "bs.models.bayesian_network of numbers"
+    )
+
+
+def _precision(posterior) -> np.ndarray:
+    if "precision" not in posterior.draws:
+        raise ValueError(_refusal(posterior, "covariance matrix"))
+    return _draws(posterior, "precision", *_MATRIX)
+
+
+def _network(posterior) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of standardised columns, rows children, and noise variances."""
+    weight = posterior.weights(np.arange(posterior.n_lines))
+    return posterior.matrix(weight).mT, _draws(posterior, "noise_variance", "node")
+
+
+def _regressions(posterior) -> dict:
+    if not _is_regression(posterior):
+        raise ValueError(_refusal(posterior, "linear coefficients"))
+    (location, scale), dim = _units(posterior), posterior.dim
+    ratio = scale[posterior.target] / scale[posterior.source]
+    weight = posterior.weights(np.arange(posterior.n_lines)) * ratio
+    intercept = location + scale * _draws(posterior, "intercept", "node")
+    intercept -= location @ posterior.matrix(weight)
+    noise = scale * np.sqrt(_draws(posterior, "noise_variance", "node"))
+    return {
+        "coefficient": _labelled(posterior, weight, (dim,)),
+        "intercept": _labelled(posterior, intercept, ("node",)),
+        "noise_sd": _labelled(posterior, noise, ("node",)),
+    }
+
+
+def _means(posterior) -> dict:
+    location, scale = _units(posterior)
+    intercept = location + scale * _draws(posterior, "mean", "node")
+    if "coefficients" not in posterior.draws:
+        return {"intercept": _labelled(posterior, intercept, ("node",))}
+    of = CovariateUnits.read(posterior.constants)
+    slopes = _draws(posterior, "coefficients", "covariate", "node") * scale
+    slopes = slopes / of.scale[:, None]
+    intercept = intercept - np.einsum("cdqp,q->cdp", slopes, of.location)
+    return {
+        "coefficient": _labelled(posterior, slopes, ("covariate", "node")),
+        "intercept": _labelled(posterior, intercept, ("node",)),
+    }
+
+
+def _over_columns(posterior, values: np.ndarray, name: str) -> "xr.DataArray":
+    names = posterior.variables
+    out = _labelled(posterior, values, _MATRIX).rename(name)
+    return out.assign_coords(node=names, node_=names)
+
+
+def _labelled(posterior, values: np.ndarray, dims: tuple[str, ...]) -> "xr.DataArray":
+    import xarray as xr
+
+    dims = (*SAMPLE_DIMS, *dims)
+    coords = {d: posterior.draws[d] for d in dims if d in posterior.draws.coords}
+    return xr.DataArray(values, coords, dims, attrs=_UNITS)

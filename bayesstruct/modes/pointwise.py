@@ -1,0 +1,293 @@
+"""Log likelihood and predictive draws of each value of a table given the rest of its row."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.missing import MissingMask
+from bayesstruct.data.arguments import generator, whole_number
+from bayesstruct.fields.priors.records import FieldPotentials
+from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.posteriors.arcs import DagPosterior
+from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import TableUnits
+from bayesstruct.networks.priors.discrete_network import strides
+from bayesstruct.networks.priors.records import NetworkStates, SetMask
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from numpy.random import Generator
+
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+
+__all__ = ["pointwise"]
+
+_TABLE = "x"
+#: Of a complete table, the values that are not set from outside, and a generator: log probabilities, and draws.
+_Conditional = Callable[[np.ndarray, np.ndarray, "Generator"], tuple[np.ndarray, np.ndarray]]
+
+
+def pointwise(
+    idata: "xr.DataTree",
+    *,
+    draws: int | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "xr.DataTree":
+    r"""Log likelihood of each value given the rest of its row, with predictive draws to match.
+
+    The likelihood of these models is one of whole rows, so that ``az.loo`` leaves out rows, and functions that compare
+    single values with it, such as ``az.plot_loo_pit``, fail. In the result of this function an observation is a
+    single value, whose distribution is that given the other columns of its row.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.gaussian_graphical` without covariates, of
+        :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), or of
+        :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"`` or ``"bde"``.
+    draws : int, optional
+        Maximum number of draws of each chain that are used, spread evenly; by default all. The result holds two
+        numbers for each draw and value of the table.
+    random_seed : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior``, ``observed_data``, ``log_likelihood`` and ``posterior_predictive``, the last three with
+        ``x`` over (observation, node) in the units of the table, or as states 0, 1, .... If values are missing, or were
+        set from outside, ``x`` is over ``value``, the others, named "column[row]".
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `idata` is not a result of such a model.
+
+    Notes
+    -----
+    With K the precision matrix, the conditional distribution of a value of a normal row is
+    :math:`N(\mu_j - \sum_{k \ne j} K_{jk} (x_k - \mu_k) / K_{jj}, 1 / K_{jj})`; in a Bayesian network
+    :math:`p(x_j \mid x_{-j}) \propto p(x_j \mid \mathrm{pa}_j) \prod_c p(x_c \mid \mathrm{pa}_c)` over the children c.
+    Missing values of a row are those of the posterior draw.
+
+    Leaving out a value is not leaving out its row: the sum over values is that of a pseudo-likelihood, no log score
+    of rows. Compare models of whole rows by ``pm.compute_log_likelihood`` and ``az.compare``.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        values = bs.pointwise(idata, draws=250, random_seed=1)
+        az.loo(values)
+        az.plot_loo_pit(values)
+    """
+    posterior = read(idata)
+    table, missing, free = _table(idata, posterior)
+    rng, kept = generator(random_seed), _spread(posterior.draws.sizes["draw"], draws)
+    chosen = posterior.draws.isel(draw=kept)
+    imputed = _values(chosen, "x_missing") if missing.any() else None
+    shape = (posterior.n_chains, len(kept))
+    shown = ~missing & free
+    found = np.empty((2, *shape, *table.shape))
+    of_draw = _family(posterior)(posterior, chosen)
+    x = table.copy()
+    for c, d in np.ndindex(shape):
+        if imputed is not None:
+            x[missing] = imputed[c, d]
+        found[:, c, d] = of_draw(c, d)(x, free, rng)
+    return _tree(chosen, table, found, shown, posterior.variables)
+
+
+def _spread(size: int, draws: int | None) -> np.ndarray:
+    most = size if draws is None else whole_number("draws", draws, 1)
+    return np.unique(np.linspace(0, size - 1, min(most, size)).astype(int))
+
+
+def _table(idata, posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Observed values, which are missing, and which were not set from outside."""
+    if "observed_data" not in idata.children or _TABLE not in idata["observed_data"]:
+        raise ValueError(
+            f"the result has no observed table `{_TABLE}`: pass the whole result of pm.sample() of a model of bs.models"
+        )
+    table = idata["observed_data"][_TABLE].values.astype(float)
+    missing = MissingMask.mask(posterior.constants, table.shape)
+    was_set = SetMask.read(posterior.constants).was_set
+    free = np.ones(table.shape, bool) if was_set is None else was_set == 0
+    return table, missing, free
+
+
+def _values(draws, name: str, *dims: str) -> np.ndarray:
+    if name not in draws:
+        raise ValueError(
+            f"the result has no `{name}`, which is needed: sample it too (`var_names`)"
+        )
+    return draws[name].transpose(*SAMPLE_DIMS, *dims, ...).values
+
+
+def _family(posterior: "GraphPosterior") -> Callable:
+    names, constants = {*map(str, posterior.draws.data_vars)}, posterior.constants
+    if FieldPotentials.is_in(constants):
+        return _field
+    if isinstance(posterior, DagPosterior) and {"weight", "noise_variance"} <= names:
+        return _gaussian_network
+    if isinstance(posterior, DagPosterior) and NetworkStates.is_in(constants):
+        return _discrete_network
+    if {"precision", "mean"} <= names and "coefficients" not in names:
+        return _graphical
+    if "coefficients" in names and "precision" not in names:
+        raise ValueError(
+            "regressions of columns on one another have a likelihood of single values already: "
+            "pm.compute_log_likelihood(idata)"
+        )
+    raise ValueError(
+        "values given the rest of their row are known for results of gaussian_graphical without covariates, ising, "
+        f"pairwise_mrf and bayesian_network; this result holds {', '.join(sorted(names))}"
+    )
+
+
+def _normal(x, pull, precision, rng) -> tuple[np.ndarray, np.ndarray]:
+    """Log density and draws of each value, from the derivative of the log density of rows and its curvature."""
+    log_density = 0.5 * (np.log(precision) - np.log(2 * np.pi) - pull**2 / precision)
+    drawn = x - pull / precision + rng.standard_normal(x.shape) / np.sqrt(precision)
+    return log_density, drawn
+
+
+def _in_units(posterior, standard: _Conditional) -> _Conditional:
+    """Conditional distribution of a table in its units from that of the standardised one."""
+    units = TableUnits.read(posterior.constants)
+
+    def conditional(x, free, rng):
+        log_density, drawn = standard((x - units.location) / units.scale, free, rng)
+        return log_density - np.log(units.scale), units.location + units.scale * drawn
+
+    return conditional
+
+
+def _graphical(posterior, draws):
+    precision, mean = _values(draws, "precision", "node", "node_"), _values(draws, "mean", "node")
+
+    def of_draw(c, d):
+        k, centre = precision[c, d], mean[c, d]
+
+        def standard(z, free, rng):
+            return _normal(z, (z - centre) @ k, np.diag(k), rng)
+
+        return _in_units(posterior, standard)
+
+    return of_draw
+
+
+def _gaussian_network(posterior, draws):
+    matrix = posterior.matrix(_values(draws, "weight", posterior.dim)).mT  # rows are children
+    intercept, variance = (_values(draws, n, "node") for n in ("intercept", "noise_variance"))
+
+    def of_draw(c, d):
+        away, weight = np.eye(matrix.shape[-1]) - matrix[c, d], 1 / variance[c, d]
+
+        def standard(z, free, rng):
+            # Columns that were set have no density, but those that they act on do.
+            own = free * weight
+            pull = (own * (z @ away.T - intercept[c, d])) @ away
+            # A value that was set has no distribution; it is left out later.
+            precision = np.where(free, own @ away**2, 1.0)
+            return _normal(z, pull, precision, rng)
+
+        return _in_units(posterior, standard)
+
+    return of_draw
+
+
+def _categories(logs, x, rng) -> tuple[np.ndarray, np.ndarray]:
+    """Log probability of the states of one column, and draws; `logs` is (states, n), not normalised."""
+    from scipy.special import logsumexp
+
+    logs = logs - logsumexp(logs, axis=0)
+    drawn = (np.cumsum(np.exp(logs), axis=0)[:-1] < rng.random(len(x))).sum(axis=0)
+    return logs[x, np.arange(len(x))], drawn
+
+
+def _field(posterior, draws):
+    from bayesstruct.fields.kernels.conditionals import condition
+
+    recorded = FieldPotentials.read(posterior.constants)
+    potentials = recorded.with_edges(posterior.source, posterior.target)
+    bias = _values(draws, "bias").reshape(*_sizes(draws), -1).astype(float)
+    name = "potential" if "potential" in draws else "weight"
+    weight = _values(draws, name).reshape(*_sizes(draws), -1).astype(float)
+    start, ends = potentials.unary_start, potentials.ends
+
+    def of_draw(c, d):
+        unary, pair = potentials.unary(bias[c, d]), potentials.pair(weight[c, d])
+
+        def conditional(x, free, rng):
+            codes = np.ascontiguousarray(x.T, np.int16)
+            logs, shares = np.empty((2, int(start[-1]), len(x)))
+            lowest = np.empty(potentials.p)
+            condition(codes, start, unary, pair, potentials.pair_start, *ends, logs, shares, lowest)
+            with np.errstate(divide="ignore"):
+                logs = np.log(shares)
+            found = [
+                _categories(logs[start[j] : start[j + 1]], codes[j], rng)
+                for j in range(potentials.p)
+            ]
+            return tuple(np.stack(own, axis=1) for own in zip(*found, strict=True))
+
+        return conditional
+
+    return of_draw
+
+
+def _sizes(draws) -> tuple[int, int]:
+    return draws.sizes["chain"], draws.sizes["draw"]
+
+
+def _discrete_network(posterior, draws):
+    states = NetworkStates.read(posterior.constants).count.astype(int)
+    dags, tables = _values(draws, "dag", "node", "node_"), _values(draws, "table", "node", "cell")
+
+    def of_draw(c, d):
+        dag = dags[c, d] != 0
+        step = strides(dag, states)
+        with np.errstate(divide="ignore"):
+            logs = np.log(tables[c, d])
+
+        def own(x, i):
+            return logs[i][(x @ step[:, i]) * states[i] + x[:, i]]
+
+        def of_column(x, free, j):
+            out, children = np.zeros((states[j], len(x))), np.flatnonzero(dag[j])
+            other = x.copy()
+            for s in range(states[j]):
+                other[:, j] = s
+                out[s] = own(other, j)
+                for child in children:
+                    out[s] += np.where(free[:, child], own(other, child), 0.0)
+            return out
+
+        def conditional(x, free, rng):
+            codes = x.astype(int)
+            found = [
+                _categories(of_column(codes, free, j), codes[:, j], rng) for j in range(len(states))
+            ]
+            return tuple(np.stack(column, axis=1) for column in zip(*found, strict=True))
+
+        return conditional
+
+    return of_draw
+
+
+def _tree(draws, table, found, shown, names) -> "xr.DataTree":
+    import xarray as xr
+
+    dims: tuple[str, ...] = ("observation", "node")
+    coords = {"observation": np.arange(len(table)), "node": names}
+    if not shown.all():
+        dims = ("value",)
+        coords = {"value": [f"{names[j]}[{i}]" for i, j in np.argwhere(shown)]}
+        table, found = table[shown], found[..., shown]
+    sample = {name: draws[name].values for name in SAMPLE_DIMS}
+    groups = {"posterior": draws, "observed_data": xr.Dataset({_TABLE: (dims, table)}, coords)}
+    for group, values in zip(("log_likelihood", "posterior_predictive"), found, strict=True):
+        groups[group] = xr.Dataset({_TABLE: ((*SAMPLE_DIMS, *dims), values)}, sample | coords)
+    return xr.DataTree.from_dict(groups)
