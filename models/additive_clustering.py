@@ -49,7 +49,7 @@ def additive_clustering(
         deviation of the similarities and twice that as scale.
     max_features : int, optional
         Maximum number of groups; a chain that needs more stops with an error. By default a draw
-        from the prior has more with probability 1e-5.
+        from the prior has more with probability 1e-8 (at least 20).
 
     Returns
     -------

@@ -55,7 +55,7 @@ def binary_matrix_factorization(
         Second parameters of the processes, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of features of the rows, and of those of the columns; a chain that needs more stops with
-        an error. By default a draw from the prior has more with probability 1e-5.
+        an error. By default a draw from the prior has more with probability 1e-8 (at least 20).
 
     Returns
     -------

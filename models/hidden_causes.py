@@ -60,7 +60,7 @@ def hidden_causes(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of causes. The prior is not truncated: a chain that needs more stops with an error. By
-        default a draw from the prior has more with probability 1e-5.
+        default a draw from the prior has more with probability 1e-8 (at least 20).
 
     Returns
     -------

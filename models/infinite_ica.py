@@ -52,7 +52,7 @@ def infinite_ica(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of components. The prior is not truncated: a chain that needs more stops with an error.
-        By default a draw from the prior has more with probability 1e-5.
+        By default a draw from the prior has more with probability 1e-8 (at least 20).
 
     Returns
     -------

@@ -73,8 +73,8 @@ def latent_features(
         c, the mean of a row without features.
     max_features : int, optional
         Maximum number of features. The prior is not truncated: a chain that needs more stops with an
-        error. By default a draw from the prior has more with probability 1e-5, and the maximum is at most 100
-        if `alpha` is a distribution.
+        error. By default a draw from the prior has more with probability 1e-8 (at least 20; at most
+        100 if `alpha` is a distribution).
 
     Returns
     -------

@@ -51,7 +51,7 @@ def sparse_factor_analysis(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of factors. The prior is not truncated: a chain that needs more stops with an error.
-        By default a draw from the prior has more with probability 1e-5.
+        By default a draw from the prior has more with probability 1e-8 (at least 20).
 
     Returns
     -------

@@ -201,7 +201,9 @@ def test_moves_keep_sums_and_say_when_there_are_too_many_aspects():
     moves, used, most = aspect_moves.aspect_moves(n, 1.0), 0, 0
     for _ in range(400):
         used = aspect_moves.move_aspects(rng, z, w, used, choices, moves, 5, 0.01, 1.0)
-        assert used == z.any(axis=0).sum() and z[:, :used].any(axis=0).all() and (w[:used] > 0).all()
+        assert (
+            used == z.any(axis=0).sum() and z[:, :used].any(axis=0).all() and (w[:used] > 0).all()
+        )
         assert not w[used:].any()
         expected = kernel.advantages(z, w[:, 0], first, second)
         np.testing.assert_allclose(choices.gain, expected, atol=1e-10)
