@@ -75,14 +75,14 @@ def choose_max_features(
 
 
 def _of_draws(means) -> int:
-    """Number that a mixture of Poisson variables with these means, which are draws themselves, seldom exceeds.
+    """Choose a number that a mixture of Poisson variables with drawn means seldom exceeds.
 
-    So few draws do not tell the tail: it is taken to decrease geometrically, as for an exponential
+    The draws do not tell the tail: it is taken to decrease geometrically, as for an exponential
     distribution of the means, from where it can be told.
     """
     from scipy.special import pdtrc
 
-    told = 1.0 / len(means)
+    told = 10.0 / len(means)
     number = seldom_exceeded(lambda k: pdtrc(k, means).mean(), told)
     return int(np.ceil(number * np.log(_MORE) / np.log(told)))
 
