@@ -66,8 +66,9 @@ def additive_clustering(
 
     Notes
     -----
-    The bias b is normal around the mean of the similarities, with twice their standard deviation. Groups of a
-    single object do not affect similarities: the data do not inform about them, and draws contain some from the prior.
+    The bias b is normal around the mean of the similarities, with twice their standard deviation (divisor: the number
+    of pairs). Groups of a single object do not affect similarities: the data do not inform about them, and draws contain
+    some from the prior.
 
     References
     ----------

@@ -72,7 +72,7 @@ def binary_matrix_factorization(
 
     Notes
     -----
-    The bias b is normal around the mean of the ratings, with twice their standard deviation.
+    The bias b is normal around the mean of the ratings, with twice their standard deviation (divisor: the number of ratings).
     :func:`bayesstruct.link_probabilities` returns the expected ratings of all rows and columns.
 
     References

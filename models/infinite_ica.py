@@ -40,7 +40,7 @@ def infinite_ica(
     ----------
     data : DataFrame or array_like
         (n, d) table of numbers, each column in units of its own: columns are standardised to mean 0 and
-        standard deviation 1. Missing values (NaN) are summed out.
+        standard deviation 1 (divisor n - 1). Missing values (NaN) are summed out.
     alpha : float, optional
         Mean number of components that are active in a row; by default it has a Gamma(1, 1) prior.
     noise : float, optional

@@ -65,8 +65,9 @@ def latent_features(
         row does not depend on the number of rows. ``"slice"`` draws features given the loadings, and mixes slowly:
         a check of the other one. It requires a discount below 0.5.
     noise, loading_scale : float or ``pm.HalfNormal.dist(...)`` or the like, optional
-        :math:`\sigma` and :math:`\tau`, or their priors; by default half-normal, with the root mean square of the
-        table as scale.
+        :math:`\sigma` and :math:`\tau`, or their priors, in the units of the table, whose columns are not standardised; by
+        default half-normal, with the root mean square of all observed values about `baseline` as scale: with the default
+        baseline of 0 that is about 0, not about their mean.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     baseline : float or (d,) array_like
