@@ -51,7 +51,7 @@ def additive_clustering(
         deviation of the similarities and twice that as scale.
     max_features : int, optional
         Maximum number of groups; a chain that needs more stops with an error. By default a draw
-        from the prior has more with probability 1e-5.
+        from the prior has more with probability 1e-8 (at least 20).
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
@@ -70,8 +70,9 @@ def additive_clustering(
 
     Notes
     -----
-    The bias b is normal around the mean of the similarities, with twice their standard deviation. Groups of a
-    single object do not affect similarities: the data do not inform about them, and draws contain some from the prior.
+    The bias b is normal around the mean of the similarities, with twice their standard deviation (divisor: the number
+    of pairs). Groups of a single object do not affect similarities: the data do not inform about them, and draws contain
+    some from the prior.
 
     References
     ----------

@@ -110,7 +110,8 @@ def bayesian_network(
     n : int, optional
         Number of rows that `cov` was computed from.
     score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"}
-        ``"bge"``: linear regressions with normal noise, on standardised columns. ``"bdeu"``: a table of
+        ``"bge"``: linear regressions with normal noise, on columns that are standardised by their means and standard
+        deviations (divisor n - 1, of the observed values). ``"bdeu"``: a table of
         probabilities for each configuration of the parents. Under both, graphs that imply the same
         conditional independences have the same marginal likelihood, so that only interventions or
         the prior tell their arcs apart. ``"bde"``: such tables with the same `pseudo_count` in each cell.

@@ -57,7 +57,7 @@ def binary_matrix_factorization(
         Second parameters of the processes, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of features of the rows, and of those of the columns; a chain that needs more stops with
-        an error. By default a draw from the prior has more with probability 1e-5.
+        an error. By default a draw from the prior has more with probability 1e-8 (at least 20).
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
@@ -76,7 +76,7 @@ def binary_matrix_factorization(
 
     Notes
     -----
-    The bias b is normal around the mean of the ratings, with twice their standard deviation.
+    The bias b is normal around the mean of the ratings, with twice their standard deviation (divisor: the number of ratings).
     :func:`bayesstruct.link_probabilities` returns the expected ratings of all rows and columns.
 
     References

@@ -102,6 +102,8 @@ def dp_glm(
     In posterior predictive draws ``y`` is the response for the replicated ``x``. For responses of the observed
     rows use ``with pm.do(model, {"x": data}): pm.sample_posterior_predictive(idata, var_names=["y"])``.
 
+    Standard deviations of columns and of the response are those with divisor n.
+
     The log likelihood of a row is conditional on its cluster: ``az.loo`` warns if a row is nearly alone in its
     cluster.
 

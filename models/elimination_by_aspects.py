@@ -49,7 +49,8 @@ def elimination_by_aspects(
         :math:`\epsilon` in (0, 1): probability of a choice at random.
     max_features : int, optional
         Maximum number of aspects; a chain that needs more stops with an error. By default a draw from the prior
-        has more with probability 1e-5.
+        has more with probability 1e-8, and it is
+        at least twice the number of options, and 20.
 
     Returns
     -------
@@ -67,7 +68,12 @@ def elimination_by_aspects(
 
     Notes
     -----
-    Only ratios of weights matter: their prior has scale one. Aspects that all options have do not affect choices.
+    Only ratios of weights matter: their prior has scale one. Aspects that all options have do not affect choices: such
+    an aspect and none are different states with the same choices, and the number of aspects counts it.
+
+    With few choices the posterior may hold "no aspect" beside sets of aspects by which all options differ, and nothing in
+    between; chains get from one to the other by splits and unions of aspects
+    (:class:`bayesstruct.steps.AspectFeatureGibbs`).
 
     References
     ----------
@@ -85,7 +91,7 @@ def elimination_by_aspects(
     table = ChoiceTable.read(wins)
     n, given = len(table.names), optional_number("alpha", alpha, above=0)
     lapse = probability("lapse", lapse)
-    columns = choose_max_features(n, max_features, given)
+    columns = choose_max_features(n, max_features, given, least=max(2 * n, 20))
     coords = {
         "observation": list(table.names),
         "latent": np.arange(columns),

@@ -115,7 +115,9 @@ def gaussian_graphical(
         (n, q) table without missing values, of columns that are not in `data`; the mean of a row is
         then a linear function of it.
     standardize : bool, default True
-        Put the priors on the scale of standardised columns. Draws of the table stay in its units.
+        Put the priors on the scale of standardised columns: less their means, over their standard deviations, with
+        divisor n - 1, of the observed values. The means of these then have independent Normal(0, 1) priors, ``mean``.
+        Draws of the table stay in its units.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
     row_counts : (n,) array_like of int or str, optional

@@ -118,7 +118,8 @@ def gaussian_neighbourhoods(
     -----
     If the columns are jointly normal with precision matrix J, the coefficients are
     :math:`-J_{ij} / J_{ii}` and the noise variances :math:`1 / J_{ii}`: arcs in both directions, or
-    none, for each pair. ``pm.compute_log_likelihood`` gives the log density of each value given the
+    none, for each pair. Columns are standardised by their means and their standard deviations with divisor n - 1, and
+    each ``intercept`` has a Normal(0, 1) prior on that scale. ``pm.compute_log_likelihood`` gives the log density of each value given the
     rest of its row; ``az.loo`` leaves out single values.
 
     References

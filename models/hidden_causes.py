@@ -67,7 +67,7 @@ def hidden_causes(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of causes. The prior is not truncated: a chain that needs more stops with an error. By
-        default a draw from the prior has more with probability 1e-5.
+        default a draw from the prior has more with probability 1e-8 (at least 20).
     states : list or dict of lists, optional
         All states of each column, in order, also those that never occur and have their prior: one list for all
         columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.

@@ -41,7 +41,7 @@ def infinite_ica(
     ----------
     data : DataFrame or array_like
         (n, d) table of numbers, each column in units of its own: columns are standardised to mean 0 and
-        standard deviation 1. Missing values (NaN) are summed out.
+        standard deviation 1 (divisor n - 1). Missing values (NaN) are summed out.
     alpha : float, optional
         Mean number of components that are active in a row; by default it has a Gamma(1, 1) prior.
     noise : float, optional
@@ -53,7 +53,7 @@ def infinite_ica(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of components. The prior is not truncated: a chain that needs more stops with an error.
-        By default a draw from the prior has more with probability 1e-5.
+        By default a draw from the prior has more with probability 1e-8 (at least 20).
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 

@@ -68,16 +68,17 @@ def latent_features(
         row does not depend on the number of rows. ``"slice"`` draws features given the loadings, and mixes slowly:
         a check of the other one. It requires a discount below 0.5.
     noise, loading_scale : float or ``pm.HalfNormal.dist(...)`` or the like, optional
-        :math:`\sigma` and :math:`\tau`, or their priors; by default half-normal, with the root mean square of the
-        table as scale.
+        :math:`\sigma` and :math:`\tau`, or their priors, in the units of the table, whose columns are not standardised; by
+        default half-normal, with the root mean square of all observed values about `baseline` as scale: with the default
+        baseline of 0 that is about 0, not about their mean.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     baseline : float or (d,) array_like
         c, the mean of a row without features.
     max_features : int, optional
         Maximum number of features. The prior is not truncated: a chain that needs more stops with an
-        error. By default a draw from the prior has more with probability 1e-5, and the maximum is at most 100
-        if `alpha` is a distribution.
+        error. By default a draw from the prior has more with probability 1e-8 (at least 20; at most
+        100 if `alpha` is a distribution).
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 

@@ -70,7 +70,7 @@ def link_prediction(
         Of the process, see :class:`bayesstruct.IndianBuffet`.
     max_features : int, optional
         Maximum number of features; a chain that needs more stops with an error. By default a draw
-        from the prior has more with probability 1e-5.
+        from the prior has more with probability 1e-8 (at least 20).
 
     Returns
     -------

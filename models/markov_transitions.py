@@ -53,8 +53,8 @@ def markov_transitions(
     data : DataFrame, dict or list
         A long table whose rows are in the order of time, with a column that identifies the series; or one table
         for each series, a dict with their names or a list. Series may differ in length. Columns may be in any
-        units: each is standardised to mean 0 and standard deviation 1 over all series. Missing values (NaN) are
-        summed out; a row without any value is a gap of one time step.
+        units: each is standardised to mean 0 and standard deviation 1 (divisor n - 1) over all rows of all series. Missing
+        values (NaN) are summed out; a row without any value is a gap of one time step.
     series : str, optional
         The column of a long table that identifies the series.
     alpha : float, optional
@@ -95,6 +95,8 @@ def markov_transitions(
     Read the result with :func:`bayesstruct.state_probabilities`. The behaviours of each series are read with
     :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`; these two do not distinguish
     behaviours that the same series have.
+
+    The first state of a series is any of its behaviours with equal probability.
 
     Each series has at least one behaviour: the prior of ``feature`` holds under this condition, which makes small
     values of ``alpha`` less probable than under its Gamma prior. Draws from the prior in which a series has no

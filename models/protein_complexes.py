@@ -58,7 +58,7 @@ def protein_complexes(
         Scale of the half-normal bias, about the share of links without a common complex.
     max_features : int, optional
         Maximum number of complexes; a chain that needs more stops with an error. By default a draw
-        from the prior has more with probability 1e-5.
+        from the prior has more with probability 1e-8 (at least 20).
 
     Returns
     -------

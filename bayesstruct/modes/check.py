@@ -30,6 +30,8 @@ MAX_R_HAT = 1.01
 #: Share of runs whose independent draws may exceed the limit of R-hat that is set for noise.
 NOISE = 0.01
 ESS_PER_CHAIN = 100
+#: Changes that chains without any may have been expected to make: none of five happens once in 150 times.
+UNSEEN = 5.0
 #: Largest mean probability of parents outside of the candidates that is negligible.
 LEFT_OUT = 0.01
 TAIL = (0.05, 0.95)
@@ -40,6 +42,7 @@ SCREENED = 100  # entries of a large variable that get the full, slow diagnostic
 _OTHER_FORMS = ("dag", "arc", "order", "table")
 #: Neighbourhood models: the coefficients are weights already, arc by arc.
 _REPEATED = ("arc", "coefficients", "slope")
+_STUCK = "did not move: the same in all draws, which shows neither certainty nor convergence"
 
 
 @dataclass(frozen=True)
@@ -159,11 +162,18 @@ def check(idata: "xr.DataTree") -> Check:
     m - 1 and m (n - 1) degrees of freedom for m half chains and k entries, each looked at twice, for
     location and for spread [2]_. With four chains of a thousand draws 1.01 is the larger for up to a million
     entries. Where the chains agree and only the ESS falls short, the verdict is "too few
-    draws", with the number that should do at this rate. A quantity that has the same value in all draws passes
-    (R-hat 1, ESS undefined). The edge in the table is the one with the largest Monte Carlo standard
+    draws", with the number that should do at this rate. The edge in the table is the one with the largest Monte Carlo standard
     error :math:`\sqrt{p(1-p)/ESS}`; ESS counts disagreement of chains too. An edge that was in for
     a handful of draws has a poor R-hat and a probability known well all the same. Tail ESS
     does not exist for 0/1.
+
+    A quantity that has the same value in all draws of all chains has not converged by that: a sampler that cannot move
+    looks the same. Its verdict is "did not move", unless the sampler recorded with what probability it would have
+    changed each edge (the conditional or proposal probabilities that :func:`bayesstruct.edge_table` averages), no more
+    than five changes were to be expected in all draws, and none was seen: then the verdict says so, with the largest
+    of these probabilities. It is the probability of a single change, and no evidence about graphs that
+    are several changes away: start chains at different graphs where these may matter. Functions of a graph of which
+    some edges changed, such as the number of edges, may be constant.
 
     Variables with more than some hundred entries are first screened by classical R-hat and by batch
     means, and the full diagnostics are computed for the most suspicious entries.
@@ -191,11 +201,13 @@ def check(idata: "xr.DataTree") -> Check:
     posterior = read(idata)
     what, known = posterior.line, _repeated(posterior)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()
+    still = _constant_graph(posterior)
+    of_graph = still or (f"constant in all chains, while {what}s changed", True)
     rows = [
-        _variable_row(f"number of {what}s", n_edges(posterior)),
-        _variable_row("distance to the median graph", graph_distance(posterior)),
-        _indicator_row(posterior.frequency, *mixing, posterior.labels, what, posterior.draws.sizes),
-        *(_variable_row(name, values) for name, values in _parameters(posterior.draws, known)),
+        _variable_row(f"number of {what}s", n_edges(posterior), of_graph),
+        _variable_row("distance to the median graph", graph_distance(posterior), of_graph),
+        _indicator_row(posterior, mixing, still),
+        *(_variable_row(*one, still) for one in _parameters(posterior.draws, known)),
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
@@ -270,22 +282,52 @@ def _diagonal(precision: "xr.DataArray") -> "xr.DataArray":
     return out.assign_coords(node=precision["node"].values)
 
 
-def _indicator_row(p, ess, r_hat, labels, what: str, sizes) -> Row:
+def _constant_graph(posterior) -> tuple[str, bool] | None:
+    """Verdict on a graph that is the same in all draws, and whether it has converged; None if some line changed."""
+    frequency, what = posterior.frequency, posterior.line
+    if ((frequency > 0) & (frequency < 1)).any():
+        return None
+    free = _free_lines(posterior)
+    if not free.any():
+        return f"all {what}s are given by the model", True
+    if posterior.estimator.name == "frequency":
+        return _STUCK, False
+    present, absent = posterior.probabilities
+    change = float(np.where(frequency > 0, absent, present)[free].max())
+    told = f"a change of one {what} had the probability {change:.1g} a draw, or less"
+    if change * posterior.n_draws > UNSEEN:
+        return f"did not move, although {told}", False
+    return f"constant in all chains: {told}", True
+
+
+def _free_lines(posterior) -> np.ndarray:
+    """Which lines have a prior probability between 0 and 1; all of them where the prior is not recorded."""
+    try:
+        return (posterior.prior > 0) & (posterior.prior < 1)
+    except ValueError:
+        return np.ones(posterior.n_lines, bool)
+
+
+def _indicator_row(posterior, mixing, still) -> Row:
     """Diagnose the indicator whose probability is least well known."""
-    shape = sizes["chain"], sizes["draw"]
-    error = np.where(np.isnan(ess), 0, np.sqrt(p * (1 - p) / np.nan_to_num(ess, nan=1.0)))
+    sizes, what, p = posterior.draws.sizes, posterior.line, posterior.frequency
+    shape, (ess, r_hat) = (sizes["chain"], sizes["draw"]), mixing
     if shape[1] < MIN_DRAWS:
         return _row(what, np.nan, np.nan, np.nan, shape)
+    if still is not None:
+        return _constant_row(f"{what}s", *still)
+    error = np.where(np.isnan(ess), 0, np.sqrt(p * (1 - p) / np.nan_to_num(ess, nan=1.0)))
     worst = int(np.argmax(error))
-    if not 0 < p[worst] < 1:
-        verdict = f"no {what} ever changed: all certain, or a stuck sampler"
-        return Row(f"{what}s", 1.0, np.nan, np.nan, verdict, True)
-    name = f"{what} (worst): {labels[worst]}"
+    name = f"{what} (worst): {posterior.labels[worst]}"
     return _row(name, r_hat[worst], ess[worst], np.nan, shape, len(p))
 
 
-def _variable_row(name: str, values: "xr.DataArray") -> Row:
-    """Diagnose a variable by its worst entry."""
+def _constant_row(name: str, verdict: str, ok: bool) -> Row:
+    return Row(name, 1.0 if ok else np.nan, np.nan, np.nan, verdict, ok)
+
+
+def _variable_row(name: str, values: "xr.DataArray", still: tuple[str, bool] | None = None) -> Row:
+    """Diagnose a variable by its worst entry; `still` is the verdict if no entry ever changes."""
     values = values.transpose(*SAMPLE_DIMS, ...)
     draws = values.values.reshape(*values.shape[:2], -1).astype(float)
     n_entries, shape = draws.shape[-1], draws.shape[:2]
@@ -293,7 +335,7 @@ def _variable_row(name: str, values: "xr.DataArray") -> Row:
     if shape[1] < MIN_DRAWS:
         return _row(name, np.nan, np.nan, np.nan, shape)
     if not len(moved):
-        return Row(name, 1.0, np.nan, np.nan, "constant in all chains", True)
+        return _constant_row(name, *(still or (_STUCK, False)))
     entries = moved[_suspicious(draws[..., moved])]
     r_hat, bulk, tail = _diagnose(draws[..., entries])
     worst = int(np.argmax(_badness(r_hat, bulk, tail)))

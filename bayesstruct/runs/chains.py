@@ -120,9 +120,10 @@ def run_chain(
     Raises
     ------
     ChainError
-        If the step method raises. The last checkpoint stands.
+        If the step method raises. The draws before it are kept, and the last checkpoint stands.
     """
     store = ChainStore(plan.folder, plan.run, chain, mode="write")
+    store.begin()
     clock = _Clock(plan)
     first, point = _begin(plan, chain, store, clock)
     tune, done = plan.run.tune, first
@@ -130,7 +131,11 @@ def run_chain(
     while done < total:
         if done == tune:
             plan.step.stop_tuning()
-        point, stats = _one_step(plan, chain, done, point)
+        try:
+            point, stats = _one_step(plan, chain, done, point)
+        except ChainError:
+            store.keep(done, clock.seconds())
+            raise
         if done >= tune:
             store.record(done - tune, _project(plan, point), stats)
         done += 1

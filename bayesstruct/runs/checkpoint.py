@@ -9,8 +9,9 @@ Layout (arrays and JSON only; nothing that is read back is a pickle)::
         posterior.000.mu.npy    one memory map (draws, *shape) for each stored variable
         stats.0.lp.npy          one (draws, ...) for each number or vector that a step method reports
         state.0.npz state.1.npz position, point and sampler state: written in turn, renamed atomically
+        failed.json             position at which a step method failed, if that is after the newest state
 
-The rows of the arrays count only up to the position in the newest readable state.
+The rows of the arrays count only up to the position in the newest readable state, or at which a step failed.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from bayesstruct.runs.state import read_state, write_bytes, write_state
 __all__ = ["ChainStore", "Run"]
 
 FORMAT = 1
+_FAILED = "failed.json"
 
 
 @dataclass
@@ -172,6 +174,17 @@ class ChainStore:
         write_state(self.folder / f"state.{self._slot}.npz", header, value, durable=durable)
         self._slot, self._dirty = 1 - self._slot, False
 
+    def keep(self, iteration: int, seconds: float) -> None:
+        """Make the draws before a failure count; a run that is continued repeats those after the newest state."""
+        for array in self._maps.values():
+            array.flush()
+        content = json.dumps({"iteration": iteration, "seconds": seconds})
+        write_bytes(self.folder / _FAILED, content.encode())
+
+    def begin(self) -> None:
+        """Forget an earlier failure: what follows the newest state is drawn again."""
+        (self.folder / _FAILED).unlink(missing_ok=True)
+
     def latest(self) -> tuple[dict, Any, dict] | None:
         """Return the newest readable state (header, tree, arrays), or None if none was written.
 
@@ -254,6 +267,15 @@ def iteration_of(folder: Path, chain: int) -> tuple[int, float]:
     """Return how many iterations (warm-up included) of a chain count, and the seconds they took."""
     _, state = _newest_state(chain_folder(folder, chain))
     return (0, 0.0) if state is None else (state[0]["iteration"], state[0]["seconds"])
+
+
+def recorded_of(folder: Path, chain: int) -> tuple[int, float]:
+    """Return as `iteration_of` how far a chain has come, with the draws before a failure."""
+    reached, file = iteration_of(folder, chain), chain_folder(folder, chain) / _FAILED
+    if not file.exists():
+        return reached
+    failed = json.loads(file.read_text())
+    return max(reached, (failed["iteration"], failed["seconds"]))
 
 
 def create(folder: Path, run: Run, *, start: Any, step: Any) -> None:

@@ -12,13 +12,6 @@ import numpy as np
 
 __all__ = ["describe_model", "differences", "versions"]
 
-#: Constants that models record for readers since some checkpoints were stored; no draw depends on them.
-_RECORDED_LATER = {"column_mean", "covariate_center", "covariate_unit", "state_node"} | {
-    *(f"feature_{name}" for name in ("baseline", "concentration", "discount")),
-    *(f"feature_{name}" for name in ("alpha", "noise", "loading_scale")),
-    *(f"cause_{name}" for name in ("strength", "leak", "base_rate")),
-}
-
 
 def describe_model(model) -> dict[str, dict[str, Any]]:
     """Summarise a PyMC model in a few checksums, quickly and without compiling anything.
@@ -149,8 +142,7 @@ def differences(stored: dict, asked: dict, *, same_versions: bool = True) -> lis
     for group, phrase in phrases.items():
         old, new = stored.get(group, {}), asked[group]
         # A stored description may hold more data than were used.
-        gone = set() if group == "data" else set(old) - set(new)
-        single = set(new) - set(old) - _RECORDED_LATER | gone
+        single = set(new) - set(old) if group == "data" else set(old) ^ set(new)
         found += [f"{name!r} is in only one of the models" for name in sorted(single)]
         changed = [name for name in new if name in old and old[name] != new[name]]
         found += [phrase.format(repr(name)) for name in changed]

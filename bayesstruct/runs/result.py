@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.runs.checkpoint import ChainStore, Run, iteration_of, refuse_other_model
+from bayesstruct.runs.checkpoint import ChainStore, Run, recorded_of, refuse_other_model
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -110,7 +110,7 @@ def load_checkpoint(path: str | os.PathLike, model: pm.Model | None = None) -> x
     ----------
     path : path
         Folder given as `checkpoint=` to `bayesstruct.runs.sample.sample`. The run may be
-        finished, interrupted, killed or still going on.
+        finished, interrupted, killed, failed or still going on.
     model : pymc.Model, optional
         Adds the groups `observed_data` and `constant_data`; taken from the context if there is one.
         Without a model `posterior` and `sample_stats` are returned, with their labels.
@@ -142,5 +142,5 @@ def load_checkpoint(path: str | os.PathLike, model: pm.Model | None = None) -> x
     model = Model.get_context(error_if_none=False) if model is None else model
     if model is not None:
         refuse_other_model(folder, run, model)
-    reached = {chain: iteration_of(folder, chain) for chain in range(run.chains)}
+    reached = {chain: recorded_of(folder, chain) for chain in range(run.chains)}
     return to_datatree(folder, run, reached, model=model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import sys
 import tempfile
 
@@ -13,7 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesstruct.runs.chains import ChainError, Plan
-from bayesstruct.runs.checkpoint import Run, iteration_of, locked, prepare_folder
+from bayesstruct.runs.checkpoint import (
+    Run,
+    iteration_of,
+    locked,
+    prepare_folder,
+    recorded_of,
+)
 from bayesstruct.runs.plan import Request, make_plan
 from bayesstruct.runs.report import Report
 from bayesstruct.runs.result import check_convergence, load_checkpoint, to_datatree
@@ -68,7 +75,7 @@ def sample(
     checkpoint : path, optional
         Folder for the run. If it holds an unfinished run of the same model and settings, that run is
         continued; if it holds a finished one, its draws are returned at once. By default the draws
-        pass through a temporary folder that is deleted at the end.
+        pass through a temporary folder that is deleted at the end, unless a step method fails.
     checkpoint_every : float
         Seconds between two saved states of a chain. Has no influence on the draws.
     var_names : list of str, optional
@@ -103,7 +110,8 @@ def sample(
     TypeError
         If a step method keeps a state that cannot be written as arrays and JSON.
     pymc.exceptions.SamplingError
-        If a step method fails or a worker dies: the message names the chain. Saved draws are kept.
+        If a step method fails or a worker dies: the message names the chain. The draws before it are kept, in
+        the checkpoint or in a temporary folder that the message names; :func:`bayesstruct.load_checkpoint` reads them.
     KeyboardInterrupt
         On Ctrl-C before any chain has left its warm-up, or on a second Ctrl-C. The checkpoint
         remains and can be continued.
@@ -156,13 +164,31 @@ def sample(
 
 @contextlib.contextmanager
 def _folder(checkpoint) -> Iterator[Path]:
+    from pymc.exceptions import SamplingError
+
     if checkpoint is None:
-        with tempfile.TemporaryDirectory(prefix="bayesstruct-") as name:
+        name = tempfile.mkdtemp(prefix="bayesstruct-")
+        kept = False
+        try:
             yield Path(name)
+        except SamplingError:
+            kept = _has_draws(Path(name))
+            raise
+        finally:
+            if not kept:
+                shutil.rmtree(name, ignore_errors=True)
         return
     folder = prepare_folder(checkpoint)
     with locked(folder):
         yield folder
+
+
+def _has_draws(folder: Path) -> bool:
+    """Whether some chain has left its warm-up."""
+    if not (folder / "run.json").exists():
+        return False
+    run = Run.read(folder)
+    return any(recorded_of(folder, chain)[0] > run.tune for chain in range(run.chains))
 
 
 def _pending(folder: Path, run: Run) -> list[int]:
@@ -220,12 +246,12 @@ def _explain(plan: Plan, failure: ChainError) -> str:
             if warmup
             else f" at draw {failure.iteration - run.tune} of {run.draws}"
         )
-    after = "With checkpoint=<folder> the draws so far would have been kept."
+    where = f"The draws so far are in {str(plan.folder)!r}: load_checkpoint reads them"
+    after = "There are no draws yet."
     if plan.keep:
-        after = (
-            f"The saved draws are in {str(plan.folder)!r}: load_checkpoint reads them, and the same call "
-            "of sample continues the run once the cause is removed."
-        )
+        after = f"{where}, and the same call of sample continues the run once the cause is removed."
+    elif _has_draws(plan.folder):
+        after = f"{where}; delete the folder when they are no longer needed."
     return f"Chain {failure.chain} failed{place}: {failure.error}. {after}"
 
 

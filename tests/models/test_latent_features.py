@@ -159,5 +159,5 @@ def test_by_default_there_is_room_for_what_the_prior_may_draw():
     columns = latent_features(x)["feature"].owner.op.matrix[1]
     # Given alpha the number is Poisson with mean alpha H; with alpha ~ Gamma(1, 1) it is geometric.
     mean = (1 / np.arange(1, 101)).sum()
-    assert (mean / (1 + mean)) ** (columns + 1) <= 1e-5 < (mean / (1 + mean)) ** columns
+    assert (mean / (1 + mean)) ** (columns + 1) <= 1e-8 < (mean / (1 + mean)) ** columns
     assert latent_features(x, max_features=7)["feature"].owner.op.matrix[1] == 7

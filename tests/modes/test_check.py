@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from scipy import stats
 from tools.posteriors import bernoulli_posterior, posterior, spike_slab_posterior
 
 from bayesstruct.modes.check import _classical_rhat, _diagnose, _limit, _suspicious, _verdict, check
@@ -66,10 +67,51 @@ def test_chains_stuck_at_different_graphs():
     assert "edge (worst): v0 -- v2" in set(frame.quantity)
 
 
-def test_nothing_ever_moved():
+def test_a_graph_that_never_moved_is_no_evidence():
     result = check(posterior(np.ones((4, 100, 3), int)))
-    assert result.ok
-    assert "no edge ever changed" in repr(result)
+    assert not result.ok and not any(row.ok for row in result.rows)
+    frame = result.to_frame()
+    assert frame.verdict.str.startswith("did not move: ").all()
+    assert frame.r_hat.isna().all()
+
+
+@pytest.mark.parametrize(("k", "ok"), [(0.5, True), (0.2, False)])
+def test_a_constant_graph_has_converged_if_the_probability_of_a_change_was_small(k, ok):
+    """Closed form: an edge is absent with the share of the spike in the density of the precision."""
+    spike, slab = (stats.norm.pdf(k, scale=scale) for scale in (0.05, 1.0))
+    change = 0.6 * spike / (0.6 * spike + 0.4 * slab)
+    precision = np.full((4, 250, 3, 3), k)
+    tree = posterior(
+        np.ones((4, 250, 3), int),
+        precision=precision,
+        edge_probability=0.4,
+        spike_scale=0.05,
+        slab_scale=1.0,
+    )
+    assert (change * 1000 < 5) == ok  # so few changes in 1,000 draws may be none
+    for row in check(tree).rows[:4]:
+        assert row.ok is ok
+        assert f"had the probability {change:.1g} a draw, or less" in row.verdict
+        assert row.verdict.startswith("constant in all chains" if ok else "did not move, although")
+
+
+def test_edges_that_the_model_gives_need_no_evidence():
+    tree = posterior(np.array([[[1, 0, 1]] * 100] * 4), edge_prior=np.array([1.0, 0.0, 1.0]))
+    assert check(tree).ok
+    assert check(tree).rows[0].verdict == "all edges are given by the model"
+
+
+def test_the_number_of_edges_may_be_constant_where_edges_change():
+    drawn = np.random.default_rng(6).random((4, 500)) < 0.5
+    rows = check(posterior(np.stack([drawn, ~drawn, drawn | True], axis=-1).astype(int))).rows
+    assert rows[0].quantity == "number of edges" and rows[0].ok
+    assert rows[0].verdict == "constant in all chains, while edges changed"
+    assert rows[2].verdict == "converged"
+
+
+def test_another_variable_that_never_moved_is_no_evidence():
+    row = check(bernoulli_posterior(PROBABILITIES, draws=500, noise=np.ones((4, 500)))).rows[-1]
+    assert row.quantity == "noise" and row.verdict.startswith("did not move")
 
 
 def test_one_chain_and_few_draws():

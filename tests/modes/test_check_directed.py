@@ -1,6 +1,7 @@
 """Convergence of chains of directed acyclic graphs, on made-up results."""
 
 import numpy as np
+import pytest
 import xarray as xr
 
 from tools.dags import dag_posterior, random_dags, to_graph
@@ -49,7 +50,21 @@ def test_chains_at_different_graphs_and_short_runs():
     tiny = check(dag_posterior(independent(3), weighted=False)).to_frame()
     assert tiny["verdict"].eq("cannot tell: 3 draws a chain").all()
     still = check(dag_posterior(np.zeros((2, 50, 3, 3)), weighted=False))
-    assert still.rows[2].verdict == "no arc ever changed: all certain, or a stuck sampler"
+    assert all(row.verdict.startswith("did not move: ") and not row.ok for row in still.rows)
+
+
+@pytest.mark.parametrize(("probability", "ok"), [(1 - 1e-4, True), (0.9, False)])
+def test_a_constant_graph_is_judged_by_the_probabilities_that_the_step_averaged(probability, ok):
+    graphs = np.zeros((2, 500, 3, 3), int)
+    graphs[..., 1, 0] = 1
+    tree = dag_posterior(graphs, weighted=False)
+    average = np.where(tree["posterior"]["arc"].values[0, 0] == 1, probability, 1e-6)
+    average = np.broadcast_to(average, (2, 6))
+    summaries = xr.Dataset({"probability": (("chain", "ordered_pair"), average)})
+    tree["arcs"] = xr.DataTree(summaries.assign_attrs(draws=[2, 500]))
+    rows = check(tree).rows
+    assert all(row.ok is ok for row in rows)
+    assert f"probability {1 - probability:.1g} a draw" in rows[0].verdict
 
 
 def test_summaries_of_graphs():

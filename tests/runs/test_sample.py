@@ -359,6 +359,43 @@ def test_failing_step_names_the_chain_and_the_way_on(cores, tmp_path, monkeypatc
 
 
 @pytest.mark.chain
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("keep", [True, False])
+def test_draws_before_a_failure_are_kept(cores, keep, tmp_path, monkeypatch):
+    """Those after the last saved state too, and without a checkpoint in a folder that the message names."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    settings = walk_settings(cores=cores, chains=1)
+    settings["step"] = Fragile(settings["model"].free_RVs, model=settings["model"])
+    if keep:
+        settings |= {"checkpoint": tmp_path / "run", "checkpoint_every": 1000.0}
+    monkeypatch.setattr(Fragile, "limit", TUNE + 9)
+    with pytest.raises(SamplingError, match="load_checkpoint reads them") as info:
+        sample(**settings)
+    [folder] = tmp_path.glob("run" if keep else "bayesstruct-*")
+    assert repr(str(folder)) in str(info.value)
+    kept = load_checkpoint(folder)["posterior"]["x"]
+    monkeypatch.setattr(Fragile, "limit", 10**9)
+    whole = sample(**walk_settings(cores=cores, chains=1))["posterior"]["x"]
+    np.testing.assert_array_equal(kept, whole[:, :9])
+    if keep:
+        np.testing.assert_array_equal(sample(**settings)["posterior"]["x"], whole)
+        assert not list(folder.rglob("failed.json"))
+
+
+@pytest.mark.chain
+def test_a_failure_in_the_warm_up_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    settings = walk_settings(cores=1)
+    settings["step"] = Fragile(settings["model"].free_RVs, model=settings["model"])
+    monkeypatch.setattr(Fragile, "limit", TUNE - 3)
+    with pytest.raises(SamplingError, match="There are no draws yet"):
+        sample(**settings)
+    assert not list(tmp_path.glob("bayesstruct-*"))
+
+
+@pytest.mark.chain
 def test_callback_sees_the_draws_as_they_come():
     seen = []
 

@@ -438,6 +438,13 @@ FAULTS = [
         "value += wins * math.log((1.0 - lapse) * share + lapse)",
         "features/steps/test_aspect_features.py",
     ),
+    Fault(
+        "aspects: a split forgets that it was one of two kinds",
+        "bayesstruct/features/kernels/aspect_moves.py",
+        "ratio += math.log(4.0 * w) - moves.log_split[m, s]",
+        "ratio += math.log(2.0 * w) - moves.log_split[m, s]",
+        "features/steps/test_aspect_moves.py",
+    ),
     # mixtures and series
     Fault(
         "restaurant: the normalising constant of one object less",

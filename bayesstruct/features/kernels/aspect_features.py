@@ -35,6 +35,7 @@ __all__ = [
     "Choices",
     "advantages",
     "draw_aspect_weights",
+    "draw_length",
     "log_choices",
     "own_weights",
     "scan_aspects",
@@ -349,3 +350,19 @@ def draw_aspect_weights(
             has, its = z[choices.first[m], a], z[choices.second[m], a]
             if has != its:
                 choices.gain[m, 0 if has else 1] += value - old
+
+
+def draw_length(rng: np.random.Generator, w: np.ndarray, scale: float) -> float:
+    """Draw the length of the vector of weights, on which choices do not depend: the factor for all of them.
+
+    The square of the length has, independently of the direction, a chi-squared distribution.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    w : (k,) ndarray
+        Weights of the aspects that are used; the factor is 1 if there are none.
+    scale : float
+    """
+    length = np.linalg.norm(w / scale)
+    return float(np.sqrt(rng.chisquare(len(w))) / length) if length > 0.0 else 1.0

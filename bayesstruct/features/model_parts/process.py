@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymc as pm
 
-from bayesstruct.core.tails import negative_binomial_quantile, seldom_exceeded
+from bayesstruct.core.tails import (
+    negative_binomial_quantile,
+    poisson_quantile,
+    seldom_exceeded,
+)
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.kernels.indian_buffet import check_buffet, new_dish_rates
 from bayesstruct.features.priors.indian_buffet import IndianBuffet
@@ -16,7 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["choose_max_features", "features", "mass"]
 
 _SHAPE, _RATE = 2.0, 2.0  # of the gamma prior of the mass
-_MORE = 1e-5  # probability that a draw of the prior has more features than the default maximum
+# A table may need more features than a draw of the prior is likely to have, and a chain that needs more than the
+# maximum stops; columns that are not used cost little.
+_MORE = 1e-8  # probability that a draw of the prior has more features than the default maximum
+_LEAST = 20  # smallest default maximum
 
 
 def mass(name: str, value: float | None) -> "float | TensorVariable":
@@ -32,6 +39,7 @@ def choose_max_features(
     discount: float = 0.0,
     *,
     prior: tuple[float, float] = (_SHAPE, _RATE),
+    least: int = _LEAST,
 ) -> int:
     """Maximum number of features: as given, or a number that a draw of the prior seldom exceeds.
 
@@ -47,6 +55,8 @@ def choose_max_features(
         Of the process.
     prior : (float, float)
         Shape and rate of the default prior of the mass, a gamma distribution.
+    least : int
+        Smallest number that is returned if none is given.
 
     Raises
     ------
@@ -59,15 +69,22 @@ def choose_max_features(
     rates = float(new_dish_rates(n, concentration, discount).sum())
     if alpha is None:
         shape, rate = prior
-        return max(negative_binomial_quantile(shape, rate / (rate + rates), _MORE), 5)
-    return _seldom_exceeded(rates * np.asarray(alpha, float))
+        return max(negative_binomial_quantile(shape, rate / (rate + rates), _MORE), least)
+    means = rates * np.asarray(alpha, float)
+    return max(_of_draws(means) if means.ndim else poisson_quantile(float(means), _MORE), least)
 
 
-def _seldom_exceeded(means) -> int:
-    """Smallest number, at least 5, that a mixture of Poisson variables with these means seldom exceeds."""
+def _of_draws(means) -> int:
+    """Choose a number that a mixture of Poisson variables with drawn means seldom exceeds.
+
+    The draws do not tell the tail: it is taken to decrease geometrically, as for an exponential
+    distribution of the means, from where it can be told.
+    """
     from scipy.special import pdtrc
 
-    return max(seldom_exceeded(lambda k: pdtrc(k, means).mean(), _MORE), 5)
+    told = 10.0 / len(means)
+    number = seldom_exceeded(lambda k: pdtrc(k, means).mean(), told)
+    return int(np.ceil(number * np.log(_MORE) / np.log(told)))
 
 
 def features(

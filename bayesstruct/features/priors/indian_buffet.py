@@ -45,9 +45,9 @@ _LOG_2PI = np.log(2.0 * np.pi)
 def default_max_features(
     n: int, alpha: float, concentration: float = 1.0, discount: float = 0.0
 ) -> int:
-    """Return a number of columns that a draw of the prior exceeds with probability below 1e-6."""
+    """Return a number of columns that a draw of the prior exceeds with probability below 1e-8, at least 20."""
     mean = alpha * new_dish_rates(n, concentration, discount).sum()
-    return max(poisson_quantile(mean, 1e-6), 5)
+    return max(poisson_quantile(mean, 1e-8), 20)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class IndianBuffet(Discrete):
         In [0, 1); above 0 the number of features grows as a power of n.
     max_features : int, optional
         K, number of columns that are stored. The distribution is not truncated: a draw with more features
-        raises an error. By default a draw from the prior has more with probability below 1e-6, which
-        requires parameters that are numbers.
+        raises an error. By default at least 20, and so many that a draw from the prior has more with probability
+        below 1e-8, which requires parameters that are numbers.
     sampler : {"gibbs", "accelerated", "slice"}
         Step that ``pm.sample`` assigns to the features of a linear Gaussian model: for ``"gibbs"``, of which
         ``"accelerated"`` is another name, :class:`bayesstruct.steps.LatentFeatureGibbs`, for ``"slice"``

@@ -14,6 +14,7 @@ from bayesstruct.features.steps.links import LinkFeatureGibbs
 
 __all__ = ["AspectFeatureGibbs"]
 
+_TRIES = 5  # least number of moves of whole aspects in each call; otherwise one for each option
 _LEAST = 0.25  # share of the choices that count at the beginning of a warm-up
 
 
@@ -31,8 +32,8 @@ class AspectFeatureGibbs(FeatureStep):
 
     Assigned by ``pm.sample`` to an :class:`bayesstruct.IndianBuffet` and its
     :class:`bayesstruct.distributions.FeatureInteractions` if these go into
-    :func:`bayesstruct.distributions.aspect_probabilities`. One call visits all options (:func:`bayesstruct.features.kernels.aspect_features.scan_aspects`), then all weights. The
-    lapse, the scale of the weights and the parameters of the process are left to other steps.
+    :func:`bayesstruct.distributions.aspect_probabilities`. One call visits all options (:func:`bayesstruct.features.kernels.aspect_features.scan_aspects`), tries to
+    add, remove, split and unite aspects (:func:`bayesstruct.features.kernels.aspect_moves.move_aspects`), then draws all weights. The lapse, the scale of the weights and the parameters of the process are left to other steps.
 
     Raises
     ------
@@ -87,6 +88,7 @@ class AspectFeatureGibbs(FeatureStep):
     def step(self, point):
         """Draw aspects and weights once."""
         from bayesstruct.features.kernels import aspect_features as kernel
+        from bayesstruct.features.kernels.aspect_moves import aspect_moves, move_aspects
 
         point = dict(point)
         alpha, c, discount, scale, lapse = (float(np.squeeze(v)) for v in self.values(point))
@@ -111,7 +113,11 @@ class AspectFeatureGibbs(FeatureStep):
             self.rng, z, w, used, choices, *places, options, lapse, scale, process
         )
         self._check_number(used >= 0)
+        moves, tries = aspect_moves(n, alpha, c, discount), max(n, _TRIES)
+        used = move_aspects(self.rng, z, w, used, choices, moves, tries, lapse, scale)
+        self._check_number(used >= 0)
         kernel.draw_aspect_weights(self.rng, z, w, used, choices, lapse, scale)
+        w *= kernel.draw_length(self.rng, w[:used, 0], scale)
         order = self._order(z)
         point[self.names[0]], point[self.names[1]] = z[:, order], w[order, 0]
         return point, [{"n_features": used}]

@@ -15,6 +15,7 @@ from bayesstruct.data import TableError
 from bayesstruct.distributions import FeatureInteractions, IndianBuffet, aspect_probabilities
 from bayesstruct.features.kernels import aspect_features as kernel
 from bayesstruct.features.kernels import indian_buffet as buffet
+from bayesstruct.features.kernels.aspect_moves import aspect_moves, move_aspects
 from bayesstruct.features.kernels.link_features import incidence
 from bayesstruct.features.steps.aspect_features import AspectFeatureGibbs
 from bayesstruct.models.elimination_by_aspects import elimination_by_aspects
@@ -44,8 +45,10 @@ def sweep(rng, z, w, used, pairs, wins, trials, scale=1.0):
     used = kernel.scan_aspects(
         rng, z, w, used, choices, places.start, places.pair, order, LAPSE, scale, process
     )
+    used = move_aspects(rng, z, w, used, choices, aspect_moves(n, ALPHA), 3, LAPSE, scale)
     kernel.draw_aspect_weights(rng, z, w, used, choices, LAPSE, 1.0)
     np.testing.assert_allclose(gain, kernel.advantages(z, w[:, 0], *pairs), atol=1e-10)
+    w *= kernel.draw_length(rng, w[:used, 0], 1.0)
     return used
 
 
