@@ -16,8 +16,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.recorded import register
-from bayesstruct.core.sample_covariance import SampleCovarianceStart
-from bayesstruct.core.starts import BootstrapStart
+from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.covariance import (
     CovarianceTable,

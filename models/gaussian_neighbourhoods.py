@@ -137,7 +137,7 @@ def gaussian_neighbourhoods(
     --------
     .. code-block:: python
 
-        with bs.models.gaussian_neighbourhoods(bs.load_dataset("sachs")):
+        with bs.models.gaussian_neighbourhoods(np.log(bs.load_dataset("sachs"))):
             idata = bs.sample_neighbourhoods()  # or pm.sample()
         bs.arc_table(idata)
         bs.edge_table(bs.symmetrize(idata, "and"))

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-__all__ = ["BootstrapStart", "bootstrap_scatter"]
+from bayesstruct.core.tensors import draw_scatter
+
+__all__ = ["BootstrapStart", "SampleCovarianceStart", "bootstrap_scatter"]
 
 
 def bootstrap_scatter(rows: Any) -> Any:
@@ -58,3 +60,28 @@ class BootstrapStart:
     def __call__(self):
         """Build the tensor."""
         return self.mode(bootstrap_scatter(self.rows), float(len(self.rows)))
+
+
+class SampleCovarianceStart:
+    """Start of a precision matrix: the mode given a replicated scatter matrix, another in each chain.
+
+    Parameters
+    ----------
+    scatter : (p, p) ndarray
+        Of the standardised rows.
+    n : int
+        Number of rows.
+    mode : callable
+        Maps a scatter matrix and a number of rows to the mode, a tensor.
+    """
+
+    def __init__(self, scatter: np.ndarray, n: int, mode: Callable):
+        eigenvalues, vectors = np.linalg.eigh(scatter / (n - 1))
+        self.factor = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+        self.n, self.mode = float(n), mode
+
+    def __call__(self):
+        """Build the tensor."""
+        rng = pt.random.shared_rng(seed=None)
+        n, factor = pt.as_tensor_variable(self.n), pt.as_tensor_variable(self.factor)
+        return self.mode(draw_scatter(rng, n, factor)[1], self.n)

@@ -23,6 +23,7 @@ __all__ = [
     "as_square",
     "constant_value",
     "draw_batch",
+    "draw_scatter",
     "is_beta",
     "random_ancestors",
 ]
@@ -115,3 +116,40 @@ def as_drawn(value: "TensorVariable", rv: "TensorVariable", size: Any) -> "Tenso
     """Return the value of one draw with the shape of a random variable; for ``support_point``."""
     value = value.astype(rv.dtype)
     return value if rv_size_is_none(size) else pt.zeros(rv.shape, dtype=rv.dtype) + value
+
+
+def draw_scatter(rng, n: "TensorVariable", factor: "TensorVariable") -> tuple:
+    r"""Draw the scatter matrix of normal rows about their means, a Wishart matrix with n - 1 degrees of freedom.
+
+    With the covariance matrix :math:`F F'` it is :math:`F A A' F'`, A being lower triangular with independent
+    entries: standard normal below the diagonal, and the square root of a chi-squared variable with n - k degrees
+    of freedom as the k-th entry of the diagonal. With n - 1 < p the last columns are zero.
+
+    Parameters
+    ----------
+    rng : RandomGeneratorVariable
+    n : TensorVariable
+        Number of rows.
+    factor : TensorVariable
+        (p, p); its product with its transpose is the covariance matrix.
+
+    Returns
+    -------
+    tuple
+        The next generator, and the (p, p) matrix.
+
+    References
+    ----------
+    Bartlett, M. S. (1933). On the theory of statistical regression. *Proceedings of the Royal Society of
+    Edinburgh* 53, 260-283.
+    """
+    p = factor.shape[-1]
+    degrees = n - 1.0 - pt.arange(p)
+    some = pt.gt(degrees, 0.0)
+    rng, squares = pt.random.chisquare(
+        pt.switch(some, degrees, 1.0), size=(p,), rng=rng, return_next_rng=True
+    )
+    rng, noise = pt.random.normal(0.0, 1.0, size=(p, p), rng=rng, return_next_rng=True)
+    entries = pt.tril(noise, -1) + pt.diag(pt.sqrt(squares))
+    root = factor @ pt.switch(some[None, :], entries, 0.0)
+    return rng, root @ root.T

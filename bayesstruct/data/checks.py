@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesstruct.data.errors import column_list, count, listing
 from bayesstruct.data.intake import Intake
-from bayesstruct.data.remarks import column_remarks
+from bayesstruct.data.remarks import column_remarks, odd_codes
 
 __all__ = [
     "ARROW",
@@ -149,8 +149,11 @@ def levels_problems(intake: Intake) -> list[str]:
     else:
         what = f"{column_list([*wide])} hold more than two values ({first!r}: {values})"
         them = "them"
+    codes = sorted({code for column in intake.values.T for code in odd_codes(column)})
+    named = ", ".join(f"{code:.15g}" for code in codes)
+    missing = f"name missing_codes=[{named}] if they mean missing, " if codes else ""
     return [
-        f"{what}: split {them} at a threshold, leave {them} out, or use a model for other kinds of "
+        f"{what}: {missing}split {them} at a threshold, leave {them} out, or use a model for other kinds of "
         "columns"
     ]
 

@@ -41,6 +41,7 @@ def column_remarks(
         _two_values(names, values, discrete),
         _few_values(names, values, codes, discrete),
         _counters(names, values),
+        _dates(names, values),
         _skewed(names, values, codes) if normal else [],
     ]
     return [remark for remarks in found for remark in remarks]
@@ -81,8 +82,7 @@ def odd_codes(column: np.ndarray) -> list[float]:
     [-999.0]
     """
     seen, times = np.unique(column[np.isfinite(column)], return_counts=True)
-    whole = seen == np.floor(seen)
-    suspect = whole & (np.isin(seen, _CODES) | (seen == 0) & (times > 1))
+    suspect = np.isin(seen, _CODES)
     # From the ends inwards: a code in the midst of the others is one of them.
     low, high = 0, len(seen)
     while low < high and suspect[low]:
@@ -93,7 +93,9 @@ def odd_codes(column: np.ndarray) -> list[float]:
         return []
     usual = seen[low:high]
     ends = [*range(low), *range(high, len(seen))]
-    return [float(seen[k]) for k in ends if _is_apart(seen[k], times[k], usual)]
+    found = [float(seen[k]) for k in ends if _is_apart(seen[k], times[k], usual)]
+    zeros = usual[0] == 0 and times[low] > 1 and len(usual) > 2
+    return sorted([0.0, *found]) if zeros and _is_apart(0.0, times[low], usual[1:]) else found
 
 
 def frequency_remarks(names: list[str], columns: list) -> list[str]:
@@ -173,6 +175,22 @@ def _counters(names, values) -> list[str]:
     return [
         f"{column_list(columns)}: counts the rows; leave it out if it identifies or only numbers them "
         "(pandas.read_csv(..., index_col=0) does so with the first column of a file)"
+    ]
+
+
+def _dates(names, values) -> list[str]:
+    """List columns of whole numbers such as 20240131."""
+    seen = ~np.isnan(values)
+    v = np.where(seen, values, 20240131)
+    day, month, year = v % 100, v // 100 % 100, v // 10_000
+    valid = (day >= 1) & (day <= 31) & (month >= 1) & (month <= 12) & (year >= 1900) & (year < 2100)
+    found = (valid & (v == np.floor(v))).all(axis=0) & (seen.sum(axis=0) > 2)
+    if not found.any():
+        return []
+    columns = [names[j] for j in np.flatnonzero(found)]
+    return [
+        f"{column_list(columns)}: dates as numbers such as {v[0, found][0]:.0f}, whose differences are no durations; "
+        "make them days since the first one (pandas.to_datetime(..., format='%Y%m%d')), or leave them out"
     ]
 
 

@@ -99,6 +99,9 @@ REMARKS = {
     "outlier": (Table.continuous, _with(1e6, 1), ["'b'", "outliers"]),
     "row numbers": (Table.continuous, _normal(b=range(100)), ["'b'", "counts the rows"]),
     "row numbers from 1": (Table.continuous, _normal(b=range(1, 101)), ["counts the rows"]),
+    "dates as numbers": (
+        Table.continuous, _normal(b=[20240131 + 100 * (k % 9) for k in range(100)]), ["'b'", "dates as numbers"],
+    ),
     # states in an order that nobody gave
     "sex among items": (_ordinal, _answers(b=list("mf") * 50), ["'b'", "one more of them"]),
     "words in alphabetical order": (
@@ -192,6 +195,10 @@ REFUSED = {
     "text for numbers": (lambda d: StateTable.read(d, states={"a": list("12345")}), _answers(), ["text and numbers"]),
     "BIC without observations": (
         lambda d: network_table(d, "multinomial", states={"a": range(9)}), _answers(), ["probability 0", "bdeu"],
+    ),
+    "9 in a binary table": (
+        Table.binary, np.where(np.arange(100)[:, None] < 4, 9, np.random.default_rng(4).integers(0, 2, (100, 3))),
+        ["3 different values", "missing_codes=[9]"],
     ),
     # interventions
     "NA in a mask": (

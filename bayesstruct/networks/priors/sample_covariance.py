@@ -9,8 +9,7 @@ from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
 from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 
-from bayesstruct.core.sample_covariance import draw_scatter
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tensors import as_float, draw_scatter
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorLike, TensorVariable

@@ -7,8 +7,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
 from pymc.pytensorf import normalize_rng_param
 
-from bayesstruct.core.sample_covariance import draw_scatter
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tensors import as_float, draw_scatter
 
 __all__ = ["GraphicalCovariance"]
 
