@@ -4,12 +4,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import blocks
 from bayesstruct.graphs.posteriors.estimators import RESOLUTION
 from bayesstruct.graphs.posteriors.reading import read_arcs
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, TableUnits, Visited
+from bayesstruct.graphs.records import (
+    EdgeEnds,
+    EdgePrior,
+    EdgeProducts,
+    TableUnits,
+    Visited,
+    with_fixed,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
