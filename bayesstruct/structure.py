@@ -3,7 +3,6 @@
 Every function takes the DataTree that `pm.sample()` returns for a model of bayesstruct.
 """
 
-from bayesstruct.core.submodels import submodel
 from bayesstruct.features.reading.links import link_probabilities
 from bayesstruct.features.reading.tables import (
     co_assignment,
@@ -36,6 +35,7 @@ from bayesstruct.graphs.graphs import (
     median_graph,
     to_networkx,
 )
+from bayesstruct.graphs.groups import submodel
 from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities

@@ -194,7 +194,8 @@ def check(idata: "xr.DataTree") -> Check:
     if (followed := followed_of(idata)) is not None:
         draws = idata["posterior"].to_dataset()
         given = _parameters(draws, followed.labelled(draws))
-        rows = [_variable_row(*one) for one in (*followed.quantities(draws), *given)]
+        parts = (*followed.quantities(draws), *given)
+        rows = [_variable_row(name, values) for name, values in parts]
         return Check([*rows, *_divergences(idata)])
     if _without_graph(idata):
         return Check([*_plain_rows(idata["posterior"].to_dataset()), *_divergences(idata)])

@@ -19,12 +19,18 @@ from bayesstruct.core.tables.predictions import (
 from bayesstruct.data.coding import NumberCoding, StateCoding, row_labels
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.states import StateTable
-from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, group_dataset, parameter_draws
 from bayesstruct.graphs.posteriors.arcs import blocks
 from bayesstruct.graphs.posteriors.estimators import RESOLUTION
 from bayesstruct.graphs.posteriors.reading import read_arcs
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeProducts, TableUnits, Visited
+from bayesstruct.graphs.records import (
+    EdgeEnds,
+    EdgePrior,
+    EdgeProducts,
+    TableUnits,
+    Visited,
+    with_fixed,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

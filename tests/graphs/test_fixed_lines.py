@@ -8,8 +8,8 @@ from tools.dags import all_dags, dag_posterior
 
 import bayesstruct as bs
 
-from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import with_fixed
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
 from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.precision.priors.implied import implied_edge_probability

@@ -1,32 +1,35 @@
-"""Checksums of models: constants that only readers need may be added to a model between versions."""
+"""By what a checkpoint recognises its model: what draws depend on, and nothing else."""
 
-import pytest
+import numpy as np
+import pymc as pm
 
-import bayesstruct as bs
-
+from bayesstruct.core.recorded import record
 from bayesstruct.runs.fingerprint import describe_model, differences
 
-MODELS = {
-    "ising": lambda rng: bs.models.ising(rng.integers(0, 2, (30, 3))),
-    "latent_features": lambda rng: bs.models.latent_features(rng.normal(size=(8, 3)), noise=0.5),
-    "hidden_causes": lambda rng: bs.models.hidden_causes(rng.integers(0, 2, (30, 3)), leak=0.1),
-    "neighbourhoods": lambda rng: bs.models.ising_neighbourhoods(rng.integers(0, 2, (30, 3))),
-    "covariates": lambda rng: bs.models.gaussian_graphical(
-        rng.normal(size=(30, 3)), covariates=rng.normal(size=(30, 1))
-    ),
-}
-ADDED = {"column_mean", "state_node", "covariate_center", "covariate_unit", "cause_leak"}
+
+def model(*, used=1.0, unused=1.0, another=False):
+    with pm.Model() as out:
+        x = pm.Normal("x", pm.Data("used", np.array(used)), 1.0)
+        pm.Normal("y", x, 1.0, observed=np.zeros(3))
+        record("for_readers", unused)
+        if another:
+            record("more_for_readers", 2.0)
+    return out
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_constants_recorded_later_do_not_refuse_a_checkpoint(kind, rng):
-    now = describe_model(MODELS[kind](rng))
-    later = {name for name in now["data"] if name in ADDED or name.startswith("feature_")}
-    assert later
-    stored = now | {"data": {k: v for k, v in now["data"].items() if k not in later}}
-    assert differences(stored, now) == []
-    # Where they are stored they count, and so does any other constant.
-    changed = now | {"data": now["data"] | {min(later): "0"}}
-    assert differences(changed, now) == [f"the data {min(later)!r} differ"]
-    more = now | {"data": now["data"] | {"other": "0"}}
-    assert differences(now, more) == ["'other' is in only one of the models"]
+def test_data_for_readers_may_change():
+    stored = describe_model(model())
+    assert set(stored["data"]) == {"used"}
+    assert differences(stored, describe_model(model(unused=3.0, another=True))) == []
+
+
+def test_data_on_which_draws_depend_may_not():
+    stored = describe_model(model())
+    found = differences(stored, describe_model(model(used=2.0)))
+    assert "the data 'used' differ" in found
+
+
+def test_checkpoints_that_were_stored_with_all_data_are_accepted():
+    stored = describe_model(model())
+    stored["data"] = {"for_readers": "00000000", "of_old": "11111111", **stored["data"]}
+    assert differences(stored, describe_model(model())) == []

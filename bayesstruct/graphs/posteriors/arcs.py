@@ -12,12 +12,11 @@ import numpy as np
 
 from bayesstruct.graphs.digraphs import from_off_diagonal, off_diagonal, without_cycles
 from bayesstruct.graphs.distances import joined_differently
-from bayesstruct.graphs.fixed_lines import with_fixed
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
 from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.estimators import Frequency, RecordedAverage, bayes_factors_of
-from bayesstruct.graphs.records import ArcPrior, Visited
+from bayesstruct.graphs.records import ArcPrior, Visited, with_fixed
 from bayesstruct.graphs.truth import arc_matrix
 
 if TYPE_CHECKING:

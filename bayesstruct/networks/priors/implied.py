@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.fixed_lines import with_fixed
+from bayesstruct.graphs.records import with_fixed
 
 if TYPE_CHECKING:
     from bayesstruct.networks.kernels.dag_priors import ParentPrior

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesstruct.graphs.fixed_lines import with_fixed
+from bayesstruct.graphs.records import with_fixed
 
 __all__ = [
     "implied_edge_probability",
