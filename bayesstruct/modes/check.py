@@ -208,7 +208,7 @@ def check(idata: "xr.DataTree") -> Check:
         _variable_row(f"number of {what}s", n_edges(posterior), of_graph),
         _variable_row("distance to the median graph", graph_distance(posterior), of_graph),
         _indicator_row(posterior, mixing, still),
-        *(_variable_row(*one, still) for one in _parameters(posterior.draws, known)),
+        *(_variable_row(name, v, still) for name, v in _parameters(posterior.draws, known)),
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
