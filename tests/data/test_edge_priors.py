@@ -112,7 +112,7 @@ def test_covariates_are_no_columns_of_the_table():
         standardized_covariates(ages, 3, ["age", "mood"])
     # Names that nobody chose are no names.
     assert standardized_covariates(np.eye(3)[:, :1], 3, ["x0", "x1"])[0].names == ("x0",)
-    assert standardized_covariates(pd.DataFrame(np.eye(3)[:, :1]), 3, ["0", "1"])[0] == ["0"]
+    assert standardized_covariates(pd.DataFrame(np.eye(3)[:, :1]), 3, ["0", "1"])[0].names == ("0",)
 
 
 def test_dependent_covariates():
