@@ -308,6 +308,6 @@ register_summary(
     "Bayesian networks",
     _is_network,
     arc_table,
-    ("do", *DAG_READERS),
+    ("do", "pointwise", *DAG_READERS),
     before="directed acyclic graphs",
 )

@@ -272,6 +272,7 @@ register_summary(
     edge_table,
     (
         "edge_information",
+        "pointwise",
         "sandwich",
         *EDGE_READERS,
         "predictive_pair_tables",

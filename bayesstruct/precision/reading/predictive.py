@@ -141,6 +141,7 @@ register_summary(
         "covariance",
         "precision_matrix",
         "coefficients",
+        "pointwise",
         "predictive_correlations",
         "plot_correlations",
     ),
