@@ -282,6 +282,7 @@ register_summary(
     (
         "edge_information",
         "predict",
+        "pointwise",
         "sandwich",
         *EDGE_READERS,
         "predictive_pair_tables",

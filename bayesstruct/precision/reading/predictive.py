@@ -164,6 +164,7 @@ register_summary(
         "precision_matrix",
         "coefficients",
         "predict",
+        "pointwise",
         "predictive_correlations",
         "plot_correlations",
     ),
