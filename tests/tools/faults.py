@@ -140,9 +140,30 @@ FAULTS = [
     Fault(
         "covariates: divided by the variance",
         "bayesstruct/data/covariates.py",
-        "(values - values.mean(axis=0)) / scale",
-        "(values - values.mean(axis=0)) / scale**2",
+        "scale), (values - location) / scale",
+        "scale), (values - location) / scale**2",
         "data neighbourhoods models/test_neighbourhoods.py",
+    ),
+    Fault(
+        "new-columns: new rows are taken in the order of their own columns",
+        "bayesstruct/data/coding.py",
+        "values[:, known] = intake.values[:, place[known]]",
+        "values[:, known] = intake.values[:, known]",
+        "core/test_rows.py",
+    ),
+    Fault(
+        "new-states: states of new rows have the numbers of their own table",
+        "bayesstruct/data/coding.py",
+        "codes[seen >= 0, j] = own[seen[seen >= 0]]",
+        "codes[seen >= 0, j] = seen[seen >= 0]",
+        "core/test_rows.py",
+    ),
+    Fault(
+        "predictions: the interval of the mean, without the spread between draws",
+        "bayesstruct/core/tables/predictions.py",
+        "weight @ (deviation**2 + (mean - center) ** 2)",
+        "weight @ deviation**2",
+        "modes/test_predict.py",
     ),
     # sparse
     Fault(

@@ -77,7 +77,8 @@ def new_rows(
     pymc.Model
         With the same variables, and the new rows as its table ``x``: for
         ``pm.compute_log_likelihood`` and ``pm.sample_posterior_predictive(..., predictions=True)``. It is not meant
-        to be sampled.
+        to be sampled. Densities have the units that those of the first model have: the table's, and standardised ones in
+        ``gaussian_neighbourhoods``.
 
     Raises
     ------
