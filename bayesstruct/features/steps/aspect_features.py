@@ -14,7 +14,7 @@ from bayesstruct.features.steps.links import LinkFeatureGibbs
 
 __all__ = ["AspectFeatureGibbs"]
 
-_TRIES = 5  # least number of moves of whole aspects in each call; otherwise one for each option
+_TRIES = 50  # least number of moves of whole aspects in each call; otherwise one for each option
 _LEAST = 0.25  # share of the choices that count at the beginning of a warm-up
 
 
