@@ -13,6 +13,7 @@ from tools.rows import (
     joint_of_network,
     mixed_table,
     normals,
+    ordered_answers,
     prior_result,
     pseudo_likelihood,
 )
@@ -148,7 +149,7 @@ def test_rows_of_discrete_networks_keep_their_codes(score, rng):
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_rows_of_random_fields_keep_their_codes(likelihood, rng):
-    table = answers(rng)
+    table = ordered_answers(rng)
     model = bs.models.pairwise_mrf(table, potentials="ordinal", likelihood=likelihood)
     idata = prior_result(model)
     test = table[table["score"] > 1][["ill", "score", "mood"]]
@@ -228,6 +229,7 @@ def test_gaps_in_the_first_table_of_states_are_not_those_of_new_rows(kind, rng):
     table.iloc[2, 0] = table.iloc[3, 1] = None
     table["score"] = table["score"].astype(float)
     if kind == "field":
+        table["mood"] = pd.Categorical(table["mood"], ["bad", "good"], ordered=True)
         model = bs.models.pairwise_mrf(table, potentials="ordinal", likelihood="exact")
     else:
         model = bs.models.bayesian_network(table, score="bdeu")
@@ -290,7 +292,7 @@ def test_predictive_draws_of_new_rows_have_the_first_units(rng):
     ],
 )
 def test_rows_that_mean_something_else_are_refused(change, message, rng):
-    table = answers(rng)
+    table = ordered_answers(rng)
     model = bs.models.pairwise_mrf(table, potentials="ordinal", likelihood="pseudo")
     with pytest.raises(TableError, match=f"(?s){message}"):
         bs.new_rows(model, change(table))

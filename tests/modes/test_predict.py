@@ -16,6 +16,7 @@ from tools.rows import (
     joint_of_network,
     mixed_table,
     normals,
+    ordered_answers,
     prior_result,
     state_shares,
 )
@@ -127,7 +128,9 @@ def questions():
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_empty_states_of_random_fields_are_sums_over_states(likelihood, rng, questions):
     rows, codes = questions
-    model = bs.models.pairwise_mrf(answers(rng), potentials="ordinal", likelihood=likelihood)
+    model = bs.models.pairwise_mrf(
+        ordered_answers(rng), potentials="ordinal", likelihood=likelihood
+    )
     idata = prior_result(model, 7)
     draws = zip(flat(idata, "bias"), flat(idata, "weight"), strict=True)
     joints = [joint_of_field(bias, weight, STATES) for bias, weight in draws]
@@ -140,7 +143,7 @@ def test_empty_states_under_other_potentials(kind, rng):
     prior = "group_laplace" if kind == "group_laplace" else "spike_slab"
     potentials = "full" if kind == "group_laplace" else kind
     model = bs.models.pairwise_mrf(
-        answers(rng), potentials=potentials, prior=prior, likelihood="exact"
+        ordered_answers(rng), potentials=potentials, prior=prior, likelihood="exact"
     )
     idata = prior_result(model)
     full = pd.DataFrame(
@@ -352,7 +355,7 @@ def test_what_cannot_be_predicted_is_refused(rng, gaps, questions):
         bs.predict(gaussian, gaps.assign(d=1.0))
     with pytest.raises(TableError, match="text"):
         bs.predict(gaussian, gaps.assign(a="many"))
-    fields = prior_result(bs.models.pairwise_mrf(answers(rng), potentials="ordinal"), 2)
+    fields = prior_result(bs.models.pairwise_mrf(ordered_answers(rng), potentials="ordinal"), 2)
     with pytest.raises(
         TableError, match="'mood' has the state 'awful', which the model does not know"
     ):

@@ -31,6 +31,12 @@ def answers(rng, n=60):
     return table.assign(score=np.digitize(u[:, 1], [-0.5, 0.5]) + 1, ill=u[:, 2] > 0.3)
 
 
+def ordered_answers(rng, n=60):
+    """Likewise, with categories whose order is declared."""
+    table = answers(rng, n)
+    return table.assign(mood=pd.Categorical(table["mood"], ["bad", "good"], ordered=True))
+
+
 def flat(idata, name):
     """Draws of a variable, chains one after another."""
     values = idata["posterior"][name].transpose("chain", "draw", ...).values
