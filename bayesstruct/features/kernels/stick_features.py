@@ -36,7 +36,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.arrays import copy_vector
-from bayesstruct.core.jit import numpy_inner, numpy_kernel
+from bayesstruct.core.jit import numpy_kernel
 
 __all__ = ["MOST_UNSEEN", "slice_features", "unseen_probabilities"]
 
@@ -44,7 +44,7 @@ __all__ = ["MOST_UNSEEN", "slice_features", "unseen_probabilities"]
 MOST_UNSEEN = 200_000
 
 
-@numpy_inner
+@numpy_kernel
 def _proposals(least, alpha, concentration, discount):
     """Mean number of points above a least one, and their integral of a power without the constant."""
     constant = math.exp(

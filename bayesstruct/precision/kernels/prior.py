@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import inner, kernel
+from bayesstruct.core.jit import kernel
 from bayesstruct.precision.kernels.gibbs import laplace_sweep, spike_slab_sweep
 from bayesstruct.precision.kernels.odds import edge_log_odds, fill_free, log_odds_matrix
 
@@ -19,7 +19,7 @@ REJECTION_TRIES = 4000
 SWEEPS = 20
 
 
-@inner
+@kernel
 def is_positive_definite(matrix, factor):
     """Tell whether a matrix has a Cholesky factor, which is written to ``factor``."""
     p = matrix.shape[0]
@@ -37,13 +37,13 @@ def is_positive_definite(matrix, factor):
     return True
 
 
-@inner
+@kernel
 def _fill_diagonal(rng, precision, rate):
     for i in range(precision.shape[0]):
         precision[i, i] = rng.standard_exponential() / rate
 
 
-@inner
+@kernel
 def _fill_spike_slab(rng, precision, edges, probability, spike, slab):
     p = precision.shape[0]
     for i in range(p):
@@ -56,7 +56,7 @@ def _fill_spike_slab(rng, precision, edges, probability, spike, slab):
             edges[j, i] = edge
 
 
-@inner
+@kernel
 def _fill_laplace(rng, precision, rates):
     p = precision.shape[0]
     for i in range(p):
@@ -68,7 +68,7 @@ def _fill_laplace(rng, precision, rates):
             precision[j, i] = value
 
 
-@inner
+@kernel
 def _diagonal_start(precision, covariance):
     p = precision.shape[0]
     for i in range(p):
@@ -94,7 +94,7 @@ def draw_spike_slab(rng, probability, spike, slab, rate):
     return precision
 
 
-@inner
+@kernel
 def sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, sweeps):
     """Run spike-and-slab sweeps without data; ``inclusion`` collects the edge probabilities."""
     p = precision.shape[0]
