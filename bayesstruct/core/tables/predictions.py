@@ -34,7 +34,6 @@ __all__ = [
 #: Ways of filling in one row over which probabilities are summed.
 MAX_COMPLETIONS = 2**16
 _BLOCK = 2**21  # numbers that are held at a time
-_HALVINGS = 80  # of the interval in which a quantile lies: beyond the precision of floats
 
 _KNOWN: dict[str, tuple[Callable, Callable, frozenset[str]]] = {}
 
@@ -155,6 +154,7 @@ def normal_mixture(
     weight : (parts,) ndarray of float, optional
         Sum 1; equal by default. Parts that have less than 1e-12 in total do not count for the interval.
     """
+    from scipy.optimize import brentq
     from scipy.special import ndtr, ndtri
 
     weight = np.full(len(mean), 1.0 / len(mean)) if weight is None else weight
@@ -164,18 +164,15 @@ def normal_mixture(
     mean, deviation, weight = mean[kept], deviation[kept], weight[kept] / weight[kept].sum()
     ends = []
     for share in (0.5 - prob / 2, 0.5 + prob / 2):
+
+        def excess(x, share=share):
+            return weight @ ndtr((x - mean) / deviation) - share
+
         each = mean + deviation * ndtri(share)
-        low, high = (
-            each.min(),
-            each.max(),
-        )  # the quantile of a mixture is between those of its parts
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            below = weight @ ndtr((middle - mean) / deviation) < share
-            low, high = (middle, high) if below else (low, middle)
-        ends.append(0.5 * (low + high))
+        # The quantile of a mixture is between those of its parts; equal ones differ by rounding.
+        margin = 1e-6 * deviation.max()
+        between = each.min() - margin, each.max() + margin
+        ends.append(float(brentq(excess, *between, xtol=1e-14 * spread, rtol=1e-14)))
     return center, spread, ends[0], ends[1]
 
 
