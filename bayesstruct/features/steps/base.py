@@ -65,7 +65,7 @@ class FeatureStep(GibbsStep):
         if not enough:
             raise ValueError(
                 f"there are more than {self.matrix[1]} features in {self.names[0]!r}: set `max_features` to "
-                f"more{self.advice}"
+                f"more{self.advice}; bs.sample keeps the draws before such an error"
             )
 
     def _order(self, z) -> np.ndarray:
