@@ -364,7 +364,7 @@ register_summary(
     "Bayesian networks",
     _is_network,
     arc_table,
-    ("do", "predict", "pointwise", *DAG_READERS),
+    ("do", "predict", *DAG_READERS),
     before="directed acyclic graphs",
 )
 register_prediction("Bayesian networks", _is_network, network_rows, "setting")
