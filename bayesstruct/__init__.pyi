@@ -34,10 +34,12 @@ from .distributions import SparseGroupLaplace as SparseGroupLaplace
 from .distributions import SpikeAndSlab as SpikeAndSlab
 from .distributions import TreeLaplace as TreeLaplace
 from .fields.modes.sandwich import sandwich as sandwich
+from .graphs.own_models import edges as edges
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
 from .modes.summary import summary as summary
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
+from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_edges as plot_edges

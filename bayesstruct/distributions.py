@@ -45,7 +45,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     MissingNetworkValues,
 )
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
-from bayesstruct.precision.priors.edges import Edges, edges, partial_correlations
+from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -130,7 +130,6 @@ __all__ = [
     "TreeLaplace",
     "aspect_probabilities",
     "coefficient_matrix",
-    "edges",
     "feature_pairs",
     "fitted",
     "implied_arc_probability",

@@ -48,7 +48,7 @@ def own_model(rows, names, pairs):
     coords = {"node": names, "node_": names, "pair": pairs}
     with pm.Model(coords=coords) as model:
         precision = bs.GraphicalSpikeSlab("precision", p, 0.5, dims=("node", "node_"))
-        bs.distributions.edges("edge", precision, dims="pair")
+        bs.distributions.Edges("edge", precision, dims="pair")
         pm.Deterministic("weight", bs.distributions.partial_correlations(precision), dims="pair")
         pm.Data("edge_source", np.triu_indices(p, 1)[0], dims="pair")
         pm.Data("edge_target", np.triu_indices(p, 1)[1], dims="pair")
@@ -61,7 +61,7 @@ def bare_model(rows):
     p = rows.shape[1]
     with pm.Model() as model:
         precision = bs.GraphicalSpikeSlab("precision", p, 0.5)
-        bs.distributions.edges("edge", precision)
+        bs.distributions.Edges("edge", precision)
         pm.MvNormal("x", np.zeros(p), tau=precision, observed=rows)
     return model
 
