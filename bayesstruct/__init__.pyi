@@ -33,6 +33,7 @@ from .distributions import RegularizedHorseshoe as RegularizedHorseshoe
 from .distributions import SparseGroupLaplace as SparseGroupLaplace
 from .distributions import SpikeAndSlab as SpikeAndSlab
 from .distributions import TreeLaplace as TreeLaplace
+from .features.model_parts.own_models import latent as latent
 from .fields.modes.sandwich import sandwich as sandwich
 from .graphs.own_models import edges as edges
 from .modes.check import check as check
@@ -53,6 +54,7 @@ from .plots import plot_pair_tables as plot_pair_tables
 from .plots import plot_sum_scores as plot_sum_scores
 from .runs.result import load_checkpoint as load_checkpoint
 from .runs.sample import sample as sample
+from .sparse.model_parts import support as support
 from .structure import arc_probabilities as arc_probabilities
 from .structure import arc_table as arc_table
 from .structure import blanket_probabilities as blanket_probabilities
@@ -86,6 +88,7 @@ from .structure import predictive_sum_scores as predictive_sum_scores
 from .structure import state_probabilities as state_probabilities
 from .structure import structural_hamming_distance as structural_hamming_distance
 from .structure import structural_intervention_distance as structural_intervention_distance
+from .structure import support_table as support_table
 from .structure import symmetrize as symmetrize
 from .structure import to_networkx as to_networkx
 from .structure import write_dot as write_dot

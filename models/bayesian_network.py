@@ -224,7 +224,7 @@ def bayesian_network(
             dims=("node", "node_"),
         )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
-        record_arcs(table, dag)
+        record_arcs(dag)
         _SCORES[checked.score](table, checked.was_set, dag, size, max_parents)
     return model
 

@@ -8,15 +8,16 @@ import pymc as pm
 
 from bayesstruct.core.missing import Mask, MissingMask
 from bayesstruct.core.recognition import is_op
+from bayesstruct.data.checks import ARROW
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
-from bayesstruct.data.table import NamedColumns, Table
+from bayesstruct.data.table import Table
 from bayesstruct.graphs.own_models import add_coord, give_dims, label_columns
 from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
 from bayesstruct.networks.exact.problem import positive_size
 from bayesstruct.networks.priors.dag import DAGRV, OrderDAGRV
 from bayesstruct.networks.priors.discrete_network import table_cells
-from bayesstruct.networks.priors.gaussian_network import arc_vector
+from bayesstruct.networks.priors.gaussian_network import arc_index, arc_vector
 from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.records import NetworkStates
 
@@ -77,10 +78,10 @@ def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | 
     return fitting[-1]
 
 
-def record_arcs(table: NamedColumns, dag: "TensorVariable") -> None:
+def record_arcs(dag: "TensorVariable") -> None:
     """Record the columns that arcs join, and their prior probabilities."""
-    source, target = table.arc_index
     op = dag.owner.op
+    source, target = arc_index(op.prior.d)
     implied = implied_arc_probability(op.prior, order=op.order)
     ArcEnds.in_model(source, target).record()
     ArcPrior(implied[source, target], independent=0).record()
@@ -157,11 +158,12 @@ def arcs(dag: "TensorVariable", *, columns: Iterable[object] | None = None) -> "
     if columns is None and "node" not in model.coords:
         columns = op.names
     give_dims(model, dag, ("node", "node_"))
-    table = NamedColumns(tuple(label_columns(model, dag, op.prior.d, columns)))
-    add_coord(model, "ordered_pair", table.arc_names)
+    names = label_columns(model, dag, op.prior.d, columns)
+    ends = zip(*arc_index(op.prior.d), strict=True)
+    add_coord(model, "ordered_pair", [f"{names[i]}{ARROW}{names[j]}" for i, j in ends])
     weight = model.named_vars.get(model.name_for("weight"))
     if weight is not None:
         give_dims(model, weight, ("ordered_pair",))
     arc = pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
-    record_arcs(table, dag)
+    record_arcs(dag)
     return arc
