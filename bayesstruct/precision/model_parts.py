@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.recognition import parameters
+from bayesstruct.core.recorded import Recorded
 from bayesstruct.core.tensors import constant_value, random_ancestors
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.errors import warn
@@ -124,10 +125,10 @@ def record_edges(table: "Table", implied, nominal=None, scales: dict | None = No
 def _spike_slab_parts(op, precision, negligible) -> EdgeParts:
     refuse_negligible(negligible)
     probability, *own, scale = parameters(precision)
-    scales = {name: float(constant_value(v)) for name, v in zip(_SCALES, own, strict=True)}
+    scales = {name: float(_constant(v)) for name, v in zip(_SCALES, own, strict=True)}
     nominal, beta = _nominal(probability)
     implied = implied_edge_probability(len(nominal), nominal, beta=beta, **scales)
-    constants = [EdgePrior(implied)]
+    constants: list[Recorded] = [EdgePrior(implied)]
     size = constant_value(scale)
     if _conditional_probabilities(precision, probability) and size is not None:
         for name in ("spike_scale", "slab_scale"):
@@ -147,8 +148,13 @@ def _nominal(probability) -> tuple[np.ndarray, tuple[float, float] | None]:
     if known is not None:
         return known, None
     [share] = random_ancestors(probability)
-    alpha, beta, pattern, *_ = (constant_value(v) for v in parameters(share))
+    alpha, beta, pattern, *_ = (_constant(v) for v in parameters(share))
     return pattern, (float(alpha), float(beta))
+
+
+def _constant(tensor) -> np.ndarray:
+    """Value of a parameter that the prior does not allow to be random."""
+    return np.asarray(tensor.eval(mode="FAST_COMPILE"))
 
 
 def _conditional_probabilities(precision, probability) -> bool:
@@ -180,13 +186,14 @@ def _laplace_parts(op, precision, negligible) -> EdgeParts:
     cut = 0.1 if negligible is None else float(negligible)
     if not 0 < cut < 1:
         raise ValueError(f"`negligible` must be between 0 and 1, it is {cut}")
-    rates, diagonal_rate, _ = parameters(precision)
-    rates, diagonal_rate = constant_value(rates), float(constant_value(diagonal_rate))
+    rates, diagonal_rate = (_constant(v) for v in parameters(precision)[:2])
     p = len(rates)
     off = rates[np.triu_indices(p, 1)]
     indicator = pt.gt(pt.abs(partial_correlations(precision)), cut).astype("int64")
     if np.ptp(off) == 0:
-        implied = implied_nonnegligible_probability(p, cut, off[0], diagonal_rate=diagonal_rate)
+        implied = implied_nonnegligible_probability(
+            p, cut, off[0], diagonal_rate=float(diagonal_rate)
+        )
     else:
         implied = prior_mean(indicator)
 

@@ -68,7 +68,7 @@ def support(coefficients: "TensorVariable") -> "TensorVariable":
         inclusion = inclusion[..., pt.as_tensor_variable(coefficients.owner.op.groups.labels)]
     shape = tuple(coefficients.shape.eval(mode="FAST_COMPILE"))
     dims = model.named_vars_to_dims.get(coefficients.name)
-    name = coefficients.name.removeprefix(f"{model.name}::") + INCLUDED
+    name = str(coefficients.name).removeprefix(f"{model.name}::") + INCLUDED
     record(name + PRIOR, np.broadcast_to(prior_mean(inclusion), shape).copy(), dims)
     return included(name, coefficients, dims=dims)
 
