@@ -257,8 +257,7 @@ def prior_mean(values: "TensorVariable") -> np.ndarray:
     if known is not None:
         return known
     if is_beta(values):
-        shapes = [constant_value(shape) for shape in values.owner.op.dist_params(values.owner)]
-        if None not in shapes:
-            alpha, beta = shapes
+        alpha, beta = (constant_value(v) for v in values.owner.op.dist_params(values.owner))
+        if alpha is not None and beta is not None:
             return np.broadcast_to(alpha / (alpha + beta), values.shape.eval(mode="FAST_COMPILE"))
     return np.mean(pm.draw(values, draws=_DRAWS, random_seed=_SEED), axis=0)
