@@ -1,7 +1,7 @@
 """Maximisation of a model's density over some of its continuous variables."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -33,7 +33,8 @@ class Climb:
     ) -> None:
         self.values = [model.rvs_to_values[v] for v in variables]
         logp = model.logp(vars=terms, jacobian=False)
-        gradient = pt.concatenate([g.ravel() for g in pt.grad(logp, self.values)])
+        slopes: Any = pt.grad(logp, self.values)
+        gradient = pt.concatenate([slope.ravel() for slope in slopes])
         self.function = model.compile_fn(
             [-logp, -gradient], inputs=model.value_vars, on_unused_input="ignore"
         )

@@ -3,7 +3,7 @@
 import warnings
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,6 +107,8 @@ def _regression(model, coefficients) -> "RegressionPart":
     part = recognize_regression(model, coefficients)
     if part.response is None:
         raise NotRecognized(f"nothing depends on {coefficients.name!r}")
+    if part.freedom is not None:
+        raise NotRecognized(f"{part.response.name!r} has a t distribution")
     if coefficients.type.ndim != 1:
         raise NotRecognized(f"{coefficients.name!r} is not a vector")
     return part
@@ -121,8 +123,8 @@ class _CoefficientMode:
         self.name = model.rvs_to_values[rv].name
         rest = as_float(0.0) if part.rest is None else part.rest
         noise = as_float(1.0) if part.noise is None else part.noise
-        data = [part.design, model.rvs_to_values[part.response]]
-        self.values = Expressions(model, [*data, rest, noise, *parameters(rv)])  # type: ignore[list-item]
+        data: list[Any] = [part.design, model.rvs_to_values[part.response]]
+        self.values = Expressions(model, [*data, rest, noise, *parameters(rv)])
         self.certified = False
 
     def update(self, point: dict, tol: float) -> None:
@@ -136,13 +138,12 @@ class _CoefficientMode:
         if not self.logistic:
             deviation = np.broadcast_to(noise, y.shape)
             X, y = X / deviation[:, None], (y - rest) / deviation
-        options = {"penalty": _penalty(self.op, rates), "intercept": False}
-        # The gap is of second order in the error of the coefficients.
-        options["tol"] = max(tol**2, 1e-13)
+        penalty = _penalty(self.op, rates)
+        gap = max(tol**2, 1e-13)  # of second order in the error of the coefficients
         with warnings.catch_warnings():
             # Rounding may end it before: whether what was reached is enough, is asked below.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            solution = sparse_mode(X, y, family=family, **options)
+            solution = sparse_mode(X, y, family=family, penalty=penalty, intercept=False, tol=gap)
         point[self.name] = solution.coefficients
         self.certified = solution.gap <= _GAP * (1.0 + abs(solution.objective))
 

@@ -123,7 +123,13 @@ def test_random_rates_of_other_norms(prior):
         w = PRIORS[prior][0](rate)
         pm.Normal("y", X @ w, 1.0, observed=y)
     mode = bs.find_MAP(model, tol=1e-7)
-    assert_is_mode(model, mode, ["w", "rate"], perturbations=300)
+    if prior != "sparse group":  # whose constant is no power of the rate
+        np.testing.assert_allclose(
+            mode["rate"], (6 + 20.0 - 1.0) / (4.0 + PRIORS[prior][1](mode["w"])), rtol=1e-5
+        )
+    # Equal absolute values under a maximum norm are a kink that the difference quotients do not know.
+    loose = 1e-2 if prior == "maximum" else 1e-4
+    assert_is_mode(model, mode, ["w", "rate"], perturbations=300, gradient_tol=loose)
 
 
 def test_counts_go_to_the_general_optimiser(caplog, monkeypatch):
