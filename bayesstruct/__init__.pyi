@@ -34,13 +34,16 @@ from .distributions import RegularizedHorseshoe as RegularizedHorseshoe
 from .distributions import SparseGroupLaplace as SparseGroupLaplace
 from .distributions import SpikeAndSlab as SpikeAndSlab
 from .distributions import TreeLaplace as TreeLaplace
+from .features.model_parts.own_models import latent as latent
 from .fields.modes.sandwich import sandwich as sandwich
+from .graphs.own_models import edges as edges
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
 from .modes.summary import summary as summary
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
+from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_edges as plot_edges
@@ -54,6 +57,7 @@ from .plots import plot_pair_tables as plot_pair_tables
 from .plots import plot_sum_scores as plot_sum_scores
 from .runs.result import load_checkpoint as load_checkpoint
 from .runs.sample import sample as sample
+from .sparse.model_parts import support as support
 from .structure import arc_probabilities as arc_probabilities
 from .structure import arc_table as arc_table
 from .structure import blanket_probabilities as blanket_probabilities
@@ -91,6 +95,7 @@ from .structure import state_probabilities as state_probabilities
 from .structure import structural_hamming_distance as structural_hamming_distance
 from .structure import structural_intervention_distance as structural_intervention_distance
 from .structure import submodel as submodel
+from .structure import support_table as support_table
 from .structure import symmetrize as symmetrize
 from .structure import to_networkx as to_networkx
 from .structure import write_dot as write_dot

@@ -46,7 +46,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
 )
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
-from bayesstruct.precision.priors.edges import Edges, edges, partial_correlations
+from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -134,7 +134,6 @@ __all__ = [
     "TreeLaplace",
     "aspect_probabilities",
     "coefficient_matrix",
-    "edges",
     "feature_pairs",
     "fitted",
     "implied_arc_probability",

@@ -48,6 +48,7 @@ from bayesstruct.neighbourhoods.reading import symmetrize
 from bayesstruct.networks.reading import do
 from bayesstruct.precision.reading.predictive import predictive_correlations
 from bayesstruct.series.reading import state_probabilities
+from bayesstruct.sparse.reading import support_table
 
 __all__ = [
     "ArcComparison",
@@ -100,6 +101,7 @@ __all__ = [
     "structural_hamming_distance",
     "structural_intervention_distance",
     "submodel",
+    "support_table",
     "symmetrize",
     "to_networkx",
     "write_dot",

@@ -37,7 +37,7 @@ from bayesstruct.precision.model_parts import (
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
-from bayesstruct.precision.priors.edges import edges, partial_correlations
+from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -225,7 +225,7 @@ def _spike_slab(table, probability, required, forbidden, scales):
     precision = GraphicalSpikeSlab(
         "precision", table.p, **arguments, **scales, dims=_MATRIX, start=_start(table, mode)
     )
-    edges("edge", precision, dims="pair")
+    Edges("edge", precision, dims="pair")
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
     implied = implied_edge_probability(table.p, nominal, beta=beta, **scales)
     record_edges(table, implied, nominal, scales)

@@ -9,13 +9,16 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from pytensor.tensor.random.op import RandomVariable
+
 from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.missing_states import MissingStates
-from bayesstruct.core.recognition import claim
+from bayesstruct.core.recognition import claim, is_op, parameters, unpadded_parameters
+from bayesstruct.core.recorded import Recorded
 from bayesstruct.core.tables.codings import record_levels, refuse_gaps
 from bayesstruct.core.tables.rows import remember_rows
-from bayesstruct.core.tensors import is_beta
-from bayesstruct.data.arguments import is_number
+from bayesstruct.core.tensors import is_beta, random_ancestors
+from bayesstruct.data.arguments import is_number, number
 from bayesstruct.data.checks import SEPARATOR
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
@@ -25,9 +28,13 @@ from bayesstruct.data.names import nearest
 from bayesstruct.data.states import StateTable
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
-from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF
+from bayesstruct.fields.priors.interactions import interaction_strengths
+from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF, PairwiseRV
 from bayesstruct.fields.priors.records import FieldPotentials
+from bayesstruct.graphs.own_models import EdgeParts, edge_parts, prior_mean, refuse_negligible
 from bayesstruct.graphs.records import CompositeLikelihood, EdgeEnds, EdgePrior
+from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
+from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +55,7 @@ __all__ = [
 ]
 
 _ROWS = ("observation", "node")
+_ATOMS = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
 LIKELIHOODS = ("pseudo", "exact")
 #: Largest number of joint states that ``likelihood="exact"`` sums over for each value of the density.
 MAX_STATES = 2**22
@@ -288,9 +296,75 @@ def record_field(potentials: Potentials, implied: "ArrayLike", negligible: float
     negligible : float
         Strength up to which there is no edge; 0 if an edge is any strength but zero.
     """
-    source, target = potentials.ends
-    EdgeEnds.in_model(source, target).record()
-    prior = np.broadcast_to(implied, len(source)).copy()
+    EdgeEnds.in_model(*potentials.ends).record()
+    for constants in _constants(potentials, implied, negligible):
+        constants.record()
+
+
+def _constants(potentials, implied, negligible) -> tuple[Recorded, ...]:
+    """Prior of the edges, and the potentials."""
+    size = len(potentials.ends[0])
+    prior = np.broadcast_to(implied, size).copy()
     cut = float(negligible) if negligible > 0 else None
-    EdgePrior(prior, cut, count=len(source)).record()
-    FieldPotentials.of(potentials).record()
+    return EdgePrior(prior, cut, count=size), FieldPotentials.of(potentials)
+
+
+@edge_parts.register(PairwiseRV)
+def _field_parts(op, rows, negligible) -> EdgeParts:
+    potentials, weight = op.potentials, unpadded_parameters(rows)[1]
+    atoms = any(is_op(v, _ATOMS) for v in random_ancestors(weight))
+    if atoms:
+        refuse_negligible(negligible)
+    cut = 0.0 if atoms else _cut(potentials, negligible)
+    single = potentials.weight_size == len(potentials.ends[0])
+    strength = weight if single else interaction_strengths(weight, potentials)
+    indicator = pt.gt(pt.abs(strength), cut).astype("int64")
+    implied = prior_mean(_probability(weight, indicator, potentials, cut))
+
+    def add(name, dims):
+        return pm.Deterministic(name, indicator, dims=dims)
+
+    source, target = potentials.ends
+    return EdgeParts(
+        size=potentials.p,
+        source=source,
+        target=target,
+        weight=strength,
+        add=add,
+        constants=_constants(potentials, implied, cut),
+    )
+
+
+def _cut(potentials, negligible) -> float:
+    """Strength up to which there is no edge: 0.2 in the coding 0, 1, which is .05 for -1, 1."""
+    if negligible is None:
+        return 0.05 if potentials.kind == "spin" else 0.2
+    return number("negligible", negligible, above=0)
+
+
+def _probability(weight, indicator, potentials, cut):
+    """Tensor whose prior mean is the prior probability of each edge; of small variance where possible."""
+    if is_op(weight, GroupSpikeAndSlabRV):
+        labels = weight.owner.op.groups.labels
+        if len(labels) == potentials.weight_size and _same_groups(labels, potentials):
+            return parameters(weight)[0][
+                pt.as_tensor_variable(labels[potentials.weight_start[:-1]])
+            ]
+    if potentials.weight_size != len(potentials.ends[0]):
+        return indicator
+    if is_op(weight, SpikeAndSlabRV):
+        return parameters(weight)[0]
+    if weight.owner is not None and isinstance(weight.owner.op, RandomVariable):
+        try:
+            inside = [pt.exp(pm.logcdf(weight, np.full(weight.type.shape, c))) for c in (cut, -cut)]
+        except (NotImplementedError, TypeError):  # no distribution function, or unknown length
+            return indicator
+        return 1.0 - inside[0] + inside[1]
+    return indicator
+
+
+def _same_groups(labels, potentials) -> bool:
+    """Whether the weights of each edge are a group, and those of different edges are not."""
+    edge = potentials.edge_of_weight
+    pairs = len(set(zip(labels.tolist(), edge.tolist(), strict=True)))
+    return pairs == len(set(labels.tolist())) == len(set(edge.tolist()))

@@ -269,7 +269,7 @@ def _parameters(draws: "xr.Dataset", known: "Collection[str]"):
             continue
         if values.dtype.kind not in "fiub":
             continue
-        if name == "precision":
+        if name == "precision" and {"node", "node_"} <= {*values.dims}:
             yield "precision diagonal", _diagonal(values)
         else:
             yield str(name), values

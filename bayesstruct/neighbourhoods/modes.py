@@ -1,12 +1,11 @@
 """Posterior mode of a neighbourhood model with the Laplace prior, one regression at a time."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
-from bayesstruct.sparse.solvers.losses import Logistic
+from bayesstruct.sparse.solvers.losses import ShiftedLogistic
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -14,25 +13,6 @@ if TYPE_CHECKING:
     from bayesstruct.neighbourhoods.recognition import Neighbourhoods
 
 __all__ = ["LassoMode", "lasso_of", "neighbourhood_mode"]
-
-
-@dataclass(frozen=True, eq=False)
-class _ShiftedLogistic(Logistic):
-    """Logistic loss of a linear predictor to which a constant is added."""
-
-    shift: float = 0.0
-
-    def value(self, z):
-        return super().value(z + self.shift)
-
-    def derivative(self, z):
-        return super().derivative(z + self.shift)
-
-    def curvature(self, z):
-        return super().curvature(z + self.shift)
-
-    def dual(self, alpha):
-        return super().dual(alpha) - self.shift * float(alpha.sum())
 
 
 @register_mode
@@ -157,7 +137,7 @@ def _logistic(spec, i, at, tol, max_rounds):
     mean, sd = spec.intercept[0][i], spec.intercept[1][i]
 
     def update(w, b, v):
-        loss = _ShiftedLogistic(y, shift=b)
+        loss = ShiftedLogistic(y, shift=b)
         w = _solve(X, y, 1.0 / scale, loss, tol).coefficients
         return w, _best_intercept(X @ w, y, mean, sd), v
 

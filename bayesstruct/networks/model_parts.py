@@ -1,20 +1,30 @@
 """Parts of models of Bayesian networks: constants for readers, and options of distributions."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing import Mask, MissingMask
+from bayesstruct.core.recognition import is_op
 from bayesstruct.core.tables.codings import record_levels, refuse_gaps
+from bayesstruct.data.checks import ARROW
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
+from bayesstruct.graphs.own_models import add_coord, give_dims, label_columns
 from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
 from bayesstruct.networks.data.tables import known_interventions
 from bayesstruct.networks.exact.problem import positive_size
+from bayesstruct.networks.priors.dag import DAGRV, OrderDAGRV
 from bayesstruct.networks.priors.discrete_network import DiscreteNetwork, table_cells
-from bayesstruct.networks.priors.gaussian_network import GaussianNetwork, coefficient_matrix
+from bayesstruct.networks.priors.gaussian_network import (
+    GaussianNetwork,
+    arc_index,
+    arc_vector,
+    coefficient_matrix,
+)
 from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.incomplete_networks import IncompleteGaussianNetwork
 from bayesstruct.networks.priors.records import NetworkStates
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROWS",
+    "arcs",
     "max_parents_of",
     "observe_other_rows",
     "observed_states",
@@ -76,10 +87,10 @@ def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | 
     return fitting[-1]
 
 
-def record_arcs(table: Table | StateTable, dag: "TensorVariable") -> None:
+def record_arcs(dag: "TensorVariable") -> None:
     """Record the columns that arcs join, and their prior probabilities."""
-    source, target = table.arc_index
     op = dag.owner.op
+    source, target = arc_index(op.prior.d)
     implied = implied_arc_probability(op.prior, order=op.order)
     ArcEnds.in_model(source, target).record()
     ArcPrior(implied[source, target], independent=0).record()
@@ -133,3 +144,59 @@ def observe_other_rows(table: Table | StateTable, interventions=None) -> None:
     options = {"setting": setting, "missing": table.missing, "dims": ROWS}
     filled = np.where(table.missing, table.location, table.values)
     IncompleteGaussianNetwork("x", *params, **options, observed=filled)
+
+
+def arcs(dag: "TensorVariable", *, columns: Iterable[object] | None = None) -> "TensorVariable":
+    """Add the arcs of a directed acyclic graph to a model of your own, so that results can be read.
+
+    Afterwards ``bs.arc_table``, ``bs.check``, ``bs.summary``, all other readers of directed acyclic graphs and all pictures
+    accept the results of the model, as those of :func:`bayesstruct.models.bayesian_network`.
+
+    Parameters
+    ----------
+    dag : TensorVariable
+        A :class:`bayesstruct.DAG` of the model in context.
+    columns : iterable, optional
+        Names of the columns; by default the coordinate ``node`` of the model, else the names that `dag` was given.
+
+    Returns
+    -------
+    TensorVariable
+        ``arc``, 0/1 for each ordered pair of columns, child by child, with the dimension ``ordered_pair``.
+
+    Raises
+    ------
+    TypeError
+        If `dag` is no such variable.
+    ValueError
+        If names do not fit.
+
+    Notes
+    -----
+    Added are also the coordinate ``node``, and in ``constant_data`` the ends of the arcs and their prior probabilities. A
+    variable ``weight`` over the arcs (:class:`bayesstruct.distributions.ArcWeights`) is read as their coefficients.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model():
+            dag = bs.DAG("dag", ["rain", "sprinkler", "wet"])
+            bs.arcs(dag)
+            ...
+    """
+    if getattr(dag, "owner", None) is None or not is_op(dag, (DAGRV, OrderDAGRV)):
+        raise TypeError("`dag` is a bs.DAG of the model; undirected graphs go to bs.edges")
+    model, op = pm.modelcontext(None), dag.owner.op
+    if columns is None and "node" not in model.coords:
+        columns = op.names
+    give_dims(model, dag, ("node", "node_"))
+    names = label_columns(model, dag, op.prior.d, columns)
+    ends = zip(*arc_index(op.prior.d), strict=True)
+    add_coord(model, "ordered_pair", [f"{names[i]}{ARROW}{names[j]}" for i, j in ends])
+    weight = model.named_vars.get(model.name_for("weight"))
+    if weight is not None:
+        give_dims(model, weight, ("ordered_pair",))
+    arc = pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
+    record_arcs(dag)
+    return arc

@@ -6,14 +6,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 from bayesstruct.core.missing import MissingMask, show_missing
+from bayesstruct.core.recognition import parameters
+from bayesstruct.core.recorded import Recorded
 from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.rows import remember_rows
+from bayesstruct.core.tensors import constant_value, random_ancestors
 from bayesstruct.data.coding import NumberCoding, coding_of
 from bayesstruct.data.covariates import read_covariates, standardized_covariates
 from bayesstruct.data.errors import warn
+from bayesstruct.graphs.own_models import (
+    EdgeParts,
+    edge_parts,
+    give_dims,
+    prior_mean,
+    refuse_negligible,
+)
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
+from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.implied import (
+    implied_edge_probability,
+    implied_nonnegligible_probability,
+)
+from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,
@@ -30,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["observe_covariance", "observe_rows", "record_edges", "regression", "warn_size"]
 
 _ROWS = ("observation", "node")
+_MATRIX = ("node", "node_")
+_SCALES = ("spike_scale", "slab_scale", "diagonal_rate")
 
 
 def observe_rows(table: "Table", mean, precision) -> None:
@@ -152,3 +171,85 @@ def record_edges(table: "Table", implied, nominal=None, scales: dict | None = No
     if scales is not None:
         scales = {name: float(value) for name, value in scales.items()}
         EdgeScales(**scales, nominal=nominal[source, target]).record()
+
+
+@edge_parts.register(GraphicalSpikeSlabRV)
+def _spike_slab_parts(op, precision, negligible) -> EdgeParts:
+    refuse_negligible(negligible)
+    probability, *own, scale = parameters(precision)
+    scales = {name: float(_constant(v)) for name, v in zip(_SCALES, own, strict=True)}
+    nominal, beta = _nominal(probability)
+    implied = implied_edge_probability(len(nominal), nominal, beta=beta, **scales)
+    constants: list[Recorded] = [EdgePrior(implied)]
+    size = constant_value(scale)
+    if _conditional_probabilities(precision, probability) and size is not None:
+        for name in ("spike_scale", "slab_scale"):
+            scales[name] *= float(size)
+        scales["diagonal_rate"] /= float(size)
+        constants.append(EdgeScales(**scales, nominal=nominal[np.triu_indices(len(nominal), 1)]))
+
+    def add(name, dims):
+        return Edges(name, precision, dims=dims)
+
+    return _matrix_parts(precision, len(nominal), add, constants)
+
+
+def _nominal(probability) -> tuple[np.ndarray, tuple[float, float] | None]:
+    """Probability of each edge, and the shapes of its beta distribution if it is drawn."""
+    known = constant_value(probability)
+    if known is not None:
+        return known, None
+    [share] = random_ancestors(probability)
+    alpha, beta, pattern, *_ = (_constant(v) for v in parameters(share))
+    return pattern, (float(alpha), float(beta))
+
+
+def _constant(tensor) -> np.ndarray:
+    """Value of a parameter that the prior does not allow to be random."""
+    return np.asarray(tensor.eval(mode="FAST_COMPILE"))
+
+
+def _conditional_probabilities(precision, probability) -> bool:
+    """Whether readers find what the probability of an edge given the matrix depends on."""
+    model = pm.modelcontext(None)
+    give_dims(model, precision, _MATRIX)
+    names = [share.name for share in random_ancestors(probability)]
+    drawn = [name for name in model.named_vars if name == "edge_probability"]
+    named = precision.name == "precision" and names == drawn
+    return named and tuple(model.named_vars_to_dims[precision.name]) == _MATRIX
+
+
+def _matrix_parts(precision, p, add, constants) -> EdgeParts:
+    model = pm.modelcontext(None)
+    give_dims(model, precision, _MATRIX)
+    source, target = np.triu_indices(p, 1)
+    return EdgeParts(
+        size=p,
+        source=source,
+        target=target,
+        weight=partial_correlations(precision),
+        add=add,
+        constants=tuple(constants),
+    )
+
+
+@edge_parts.register(GraphicalLassoRV)
+def _laplace_parts(op, precision, negligible) -> EdgeParts:
+    cut = 0.1 if negligible is None else float(negligible)
+    if not 0 < cut < 1:
+        raise ValueError(f"`negligible` must be between 0 and 1, it is {cut}")
+    rates, diagonal_rate = (_constant(v) for v in parameters(precision)[:2])
+    p = len(rates)
+    off = rates[np.triu_indices(p, 1)]
+    indicator = pt.gt(pt.abs(partial_correlations(precision)), cut).astype("int64")
+    if np.ptp(off) == 0:
+        implied = implied_nonnegligible_probability(
+            p, cut, off[0], diagonal_rate=float(diagonal_rate)
+        )
+    else:
+        implied = prior_mean(indicator)
+
+    def add(name, dims):
+        return pm.Deterministic(name, indicator, dims=dims)
+
+    return _matrix_parts(precision, p, add, [EdgePrior(implied)])

@@ -3,8 +3,8 @@
 import logging
 
 import numpy as np
-import pytensor.tensor as pt
 
+from bayesstruct.core.climb import Climb
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.core.recognition import NotRecognized
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
@@ -50,7 +50,7 @@ class PrecisionMode(ModeSolver):
         point = model.initial_point()
         modes = [PartMode(model, one, point) for one in part]
         others = _other_variables(model, part)
-        climb = _Climb(model, part, others) if others else None
+        climb = _climb(model, part, others) if others else None
         change, rounds = np.inf, 0
         while change > tol and rounds < max_rounds:
             before = {name: np.array(value) for name, value in point.items()}
@@ -153,42 +153,11 @@ def _best_share(inclusion: np.ndarray, fixed: np.ndarray, alpha: float, beta: fl
     return np.asarray(np.log(share) - np.log1p(-share))
 
 
-class _Climb:
-    """Maximisation over the variables outside the parts, the others held fixed."""
-
-    def __init__(self, model, parts, others):
-        summed = {v for part in parts for v in (part.edge, *(t.missing_rv for t in part.tables))}
-        rest = [v for v in model.basic_RVs if v not in summed] + list(model.potentials)
-        self.values = [model.rvs_to_values[v] for v in others]
-        logp = model.logp(vars=rest, jacobian=False)
-        gradient = pt.concatenate([g.ravel() for g in pt.grad(logp, self.values)])
-        self.function = model.compile_fn(
-            [-logp, -gradient], inputs=model.value_vars, on_unused_input="ignore"
-        )
-
-    def update(self, point):
-        """Run L-BFGS from the point, in place."""
-        from scipy.optimize import minimize
-
-        names = [v.name for v in self.values]
-        shapes = [np.shape(point[name]) for name in names]
-        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-
-        def place(vector):
-            pieces = np.split(vector, ends[:-1])
-            for name, piece, shape in zip(names, pieces, shapes, strict=True):
-                point[name] = piece.reshape(shape)
-
-        def objective(vector):
-            place(vector)
-            value, gradient = self.function(point)
-            return float(value), np.asarray(gradient)
-
-        start = np.concatenate([np.ravel(point[name]) for name in names])
-        result = minimize(
-            objective, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10}
-        )
-        place(result.x)
+def _climb(model, parts, others) -> Climb:
+    """Maximisation over the variables outside the parts, the indicators and missing values summed out."""
+    summed = {v for part in parts for v in (part.edge, *(t.missing_rv for t in part.tables))}
+    rest = [v for v in model.basic_RVs if v not in summed] + list(model.potentials)
+    return Climb(model, others, rest)
 
 
 def _other_variables(model, parts) -> list:

@@ -1,8 +1,76 @@
 """Parts of models with sparse priors that several families use."""
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-__all__ = ["horseshoe_prior"]
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.recognition import is_op, parameters
+from bayesstruct.core.recorded import record
+from bayesstruct.graphs.own_models import prior_mean
+from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
+from bayesstruct.sparse.priors.included import included
+from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
+from bayesstruct.sparse.reading import INCLUDED, PRIOR
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = ["horseshoe_prior", "support"]
+
+
+def support(coefficients: "TensorVariable") -> "TensorVariable":
+    """Add the support of coefficients with exact zeros to a model of your own, so that results can be read.
+
+    Afterwards ``bs.support_table``, ``bs.summary`` and ``bs.check`` accept the results of the model.
+
+    Parameters
+    ----------
+    coefficients : TensorVariable
+        Variable of the model in context with the prior :class:`bayesstruct.SpikeAndSlab` or
+        :class:`bayesstruct.GroupSpikeAndSlab`; several of a model, one after the other.
+
+    Returns
+    -------
+    TensorVariable
+        The variable ``{name}_included``, 0/1, of the shape and dimensions of the coefficients.
+
+    Raises
+    ------
+    TypeError
+        If the coefficients are no such variable: those with other priors are never exactly zero.
+
+    Notes
+    -----
+    The group ``constant_data`` gets their prior probabilities, ``{name}_included_prior``. For a random probability that is its
+    mean: exact for a beta distribution, else over 10,000 draws of the prior (standard error at most 0.005).
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model(coords={"predictor": X.columns}):
+            w = bs.SpikeAndSlab("w", pm.Beta.dist(1, 10), 0.5, dims="predictor")
+            bs.support(w)
+            pm.Normal("y", X.to_numpy() @ w, pm.HalfNormal("noise"), observed=y)
+            idata = pm.sample()
+        bs.support_table(idata)
+    """
+    if not is_op(coefficients, (SpikeAndSlabRV, GroupSpikeAndSlabRV)):
+        raise TypeError(
+            "`coefficients` is a variable with the prior bs.SpikeAndSlab or bs.GroupSpikeAndSlab; those with other priors "
+            "are never exactly zero"
+        )
+    model = pm.modelcontext(None)
+    inclusion = parameters(coefficients)[0]
+    if is_op(coefficients, GroupSpikeAndSlabRV):
+        inclusion = inclusion[..., pt.as_tensor_variable(coefficients.owner.op.groups.labels)]
+    shape = tuple(coefficients.shape.eval(mode="FAST_COMPILE"))
+    dims = model.named_vars_to_dims.get(coefficients.name)
+    name = str(coefficients.name).removeprefix(f"{model.name}::") + INCLUDED
+    record(name + PRIOR, np.broadcast_to(prior_mean(inclusion), shape).copy(), dims)
+    return included(name, coefficients, dims=dims)
 
 
 def horseshoe_prior(

@@ -2,8 +2,8 @@
 
 Recognised is a vector of coefficients ``w`` with a prior of
 :mod:`bayesstruct.sparse.priors.spike_and_slab` that enters one observed variable, once, as
-``X @ w`` beside terms that do not contain it: in the mean of a ``pm.Normal`` or the logit of a
-``pm.Bernoulli``. ``X`` is data; everything else, the noise, the other terms and the parameters of
+``X @ w`` beside terms that do not contain it: in the mean of a ``pm.Normal`` or ``pm.StudentT`` or the logit
+of a ``pm.Bernoulli``. ``X`` is data; everything else, the noise, the other terms and the parameters of
 the prior, may be random.
 
 A matrix ``W`` that enters as ``X @ W.T`` is one such regression for each column of the response,
@@ -22,7 +22,7 @@ from pytensor.scalar.math import Sigmoid
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot, Sum
-from pytensor.tensor.random.basic import BernoulliRV, NormalRV
+from pytensor.tensor.random.basic import BernoulliRV, NormalRV, StudentTRV
 
 from bayesstruct.core.recognition import (
     NotRecognized,
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["SUPPORTED_REGRESSIONS", "RegressionPart", "recognize_regression"]
 
 SUPPORTED_REGRESSIONS = (
-    "Supported are `pm.Normal(mu, sigma, observed=y)` and `pm.Bernoulli(logit_p=mu, observed=y)` "
-    "where `mu` is `X @ w` (`X @ w.T` for a matrix), X being data, plus terms without `w`, and "
+    "Supported are `pm.Normal(mu, sigma, observed=y)`, `pm.StudentT(nu, mu, sigma, observed=y)` and "
+    "`pm.Bernoulli(logit_p=mu, observed=y)` where `mu` is `X @ w` (`X @ w.T` for a matrix), X being data, plus terms without `w`, and "
     "nothing else depends on `w`"
 )
 _SHAPES = {1: "vector", 2: "matrix"}
@@ -64,7 +64,9 @@ class RegressionPart:
     rest : TensorVariable or None
         Sum of the other terms of the mean; None if there are none.
     noise : TensorVariable or None
-        Standard deviation; None for a logistic regression.
+        Standard deviation, or scale of the t distribution; None for a logistic regression.
+    freedom : TensorVariable or None
+        Degrees of freedom of the t distribution; None for others.
     """
 
     coefficients: "TensorVariable"
@@ -72,6 +74,7 @@ class RegressionPart:
     design: "TensorVariable | None" = None
     rest: "TensorVariable | None" = None
     noise: "TensorVariable | None" = None
+    freedom: "TensorVariable | None" = None
 
     @property
     def logistic(self) -> bool:
@@ -118,28 +121,33 @@ def recognize_regression(model: "Model", coefficients: "TensorVariable") -> Regr
     if response.type.ndim != coefficients.type.ndim:
         shape = _SHAPES[coefficients.type.ndim]
         raise NotRecognized(f"{response.name!r} is not a {shape}, as {name!r} is")
-    mean, noise = _likelihood(response, coefficients)
+    mean, noise, freedom = _likelihood(response, coefficients)
     if not depends_on([mean], coefficients):
         raise NotRecognized(f"{name!r} does not enter the mean of {response.name!r}")
     design, rest = _split(mean, coefficients)
     if random_ancestors(design):
         raise NotRecognized(f"the predictors that {name!r} multiplies are random")
-    return RegressionPart(coefficients, response, design, rest, noise)
+    return RegressionPart(coefficients, response, design, rest, noise, freedom)
 
 
 def _likelihood(response, coefficients):
-    """Linear predictor and standard deviation (None if the response is 0/1)."""
-    if is_op(response, NormalRV):
-        mean, noise = parameters(response)
-        if depends_on([noise], coefficients):
-            raise NotRecognized(f"sigma of {response.name!r} depends on {coefficients.name!r}")
-        return mean, noise
+    """Linear predictor, scale (None if the response is 0/1) and degrees of freedom (None if it is not t)."""
+    if is_op(response, NormalRV | StudentTRV):
+        *freedom, mean, noise = parameters(response)
+        for name, value in zip(("sigma", "nu"), (noise, *freedom), strict=False):
+            if depends_on([value], coefficients):
+                raise NotRecognized(f"{name} of {response.name!r} depends on {coefficients.name!r}")
+        return mean, noise, freedom[0] if freedom else None
     if is_op(response, BernoulliRV):
         [probability] = parameters(response)
         if is_elemwise(probability, Sigmoid):
-            return probability.owner.inputs[0], None
+            return probability.owner.inputs[0], None, None
         raise NotRecognized(f"{response.name!r} is Bernoulli without a logit link")
-    raise NotRecognized(f"{response.name!r} is neither normal nor Bernoulli")
+    kind = getattr(response.owner.op, "name", None) or type(response.owner.op).__name__
+    raise NotRecognized(
+        f"{response.name!r} is neither normal nor Bernoulli nor Student t but {kind}, for which no exact step is known; "
+        "priors that only shrink (bs.RegularizedHorseshoe, bs.GroupLaplace) are drawn by NUTS under any likelihood"
+    )
 
 
 def _split(tensor, w):

@@ -93,7 +93,7 @@ def test_several_tables_and_a_latent_one_are_recognised():
 
 def test_no_children_is_the_prior():
     with pm.Model() as model:
-        bs.distributions.edges("edge", prior())
+        bs.distributions.Edges("edge", prior())
     assert assigned(model) == {"PrecisionGibbs": ["K", "edge"]}
 
 
@@ -151,7 +151,7 @@ def test_other_children_leave_the_matrix_to_nuts(kind, child):
     with pm.Model() as model:
         K = prior(kind=kind)
         if kind == "spike_slab":
-            bs.distributions.edges("edge", K)
+            bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=ROWS)
         child(K)
     expected = {"NUTS": ["K"]} | ({"EdgesGibbs": ["edge"]} if kind == "spike_slab" else {})
@@ -172,7 +172,7 @@ def test_outside_the_context_the_error_is_clear():
 def test_edges_alone_get_their_own_step():
     with pm.Model() as model:
         K = prior()
-        edge = bs.distributions.edges("edge", K)
+        edge = bs.distributions.Edges("edge", K)
         _element(K)
         step = EdgesGibbs([edge])
     point, [stats] = step.step(model.initial_point())
@@ -202,7 +202,7 @@ def overlooked(model, name):
 def test_a_child_of_the_indicators_is_not_overlooked(child, exact):
     with pm.Model() as model:
         K = prior()
-        edge = bs.distributions.edges("edge", K)
+        edge = bs.distributions.Edges("edge", K)
         if child == "potential":
             pm.Potential("sparse", -2.0 * edge.sum())
         else:
@@ -251,7 +251,7 @@ def test_tensor_edge_probabilities_are_drawn_with(how):
     with pm.Model() as model:
         value = pt.constant(0.3) if how == "tensor" else pm.Data("p_edge", 0.3)
         K = prior(edge_probability=value)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=ROWS)
         step = PrecisionGibbs(model.free_RVs)
     step.setup_chain(np.random.default_rng(0), 0, 1)

@@ -77,8 +77,8 @@ FAULTS = [
     Fault(
         "python-graph: every graph runs the first one",
         "bayesstruct/core/interpreted.py",
-        "        found = _GRAPHS[int(number)](*inputs)",
-        "        found = _GRAPHS[min(_GRAPHS)](*inputs)",
+        "    found = _GRAPHS[int(number)](*inputs)",
+        "    found = _GRAPHS[min(_GRAPHS)](*inputs)",
         "core/test_interpreted.py",
     ),
     Fault(

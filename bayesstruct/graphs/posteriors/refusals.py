@@ -18,19 +18,13 @@ __all__ = [
     "wrong_type",
 ]
 
-#: What a user's own model needs besides its precision matrix or Markov random field, and how to add it.
-_TO_ADD = {
-    NODE: 'pm.Model(coords={"node": names, "node_": names, "pair": [f"{a} -- {b}" for a, b in '
-    'itertools.combinations(names, 2)]}), and dims=("node", "node_") of the precision',
-    "edge": 'bs.distributions.edges("edge", precision, dims="pair"), or of a Markov random field pm.Deterministic("edge", '
-    'pm.math.neq(weight, 0).astype(int), dims="pair")',
-    "weight": 'pm.Deterministic("weight", bs.distributions.partial_correlations(precision), dims="pair"), or the weights of '
-    'the Markov random field, called "weight", dims="pair"',
-    "edge_source": 'pm.Data("edge_source", np.triu_indices(p, 1)[0], dims="pair")',
-    "edge_target": 'pm.Data("edge_target", np.triu_indices(p, 1)[1], dims="pair")',
-    "edge_prior": 'pm.Data("edge_prior", bs.distributions.implied_edge_probability(p, 0.5), dims="pair"), or np.full(p * (p - '
-    "1) // 2, 0.5) of a Markov random field",
-}
+#: Variables that edges are read with.
+_NEEDED = (NODE, "edge", "weight", "edge_source", "edge_target", "edge_prior")
+_EDGES = (
+    "In a model of your own, add bs.edges(precision, columns=names) to the model, or bs.edges(x, columns=names) of the rows x of a "
+    "Markov random field."
+)
+_ARCS = "In a model of your own, add bs.arcs(dag) to the model."
 _NO_CONSTANTS = (
     " There is no group constant_data, where models of bayesstruct have it: bs.load_checkpoint(path, model=model) adds "
     "the group to the draws of a run on disk."
@@ -49,8 +43,7 @@ def wrong_type(thing) -> TypeError:
 
 def refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Dataset") -> None:
     """Raise if a variable that edges are read with is absent; the message says how to add it."""
-    absent = [name for name in _TO_ADD if not _has(name, draws, constants)]
-    lacking = [name for name in wanted if name in absent]
+    lacking = [name for name in _NEEDED if name in wanted and not _has(name, draws, constants)]
     if not lacking:
         return
     found = ", ".join(map(str, draws.data_vars)) or "nothing"
@@ -63,10 +56,7 @@ def refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Dataset
         )
     if "edge" not in lacking and not constants.data_vars:
         held += _NO_CONSTANTS
-    lines = "".join(f"\n    {_TO_ADD[name]}" for name in absent)
-    raise ValueError(
-        f"{held} {ORIGIN} In a model of your own, with p columns called names, add{lines}"
-    )
+    raise ValueError(f"{held} {ORIGIN} {_EDGES}")
 
 
 def _has(name: str, draws: "xr.Dataset", constants: "xr.Dataset") -> bool:
@@ -104,7 +94,7 @@ def refuse_absent_arcs(
     raise ValueError(
         f"This result has no {' and no '.join(f'`{name}`' for name in absent)}; its {group} "
         f"holds {found}. Was it sampled from bs.models.bayesian_network, "
-        "bs.models.gaussian_neighbourhoods or bs.models.ising_neighbourhoods?"
+        f"bs.models.gaussian_neighbourhoods or bs.models.ising_neighbourhoods? {_ARCS}"
     )
 
 

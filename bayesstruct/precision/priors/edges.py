@@ -18,7 +18,7 @@ from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV, safe_lo
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["Edges", "edges", "partial_correlations"]
+__all__ = ["Edges", "partial_correlations"]
 
 
 class EdgesRV(KernelRV):
@@ -87,7 +87,8 @@ class Edges(Discrete):
     Support   0/1 vectors of length p(p-1)/2, row-major
     ========  ==========================================
 
-    Use :func:`edges`, which takes the parameters from the prior of the matrix.
+    The parameters are those of the prior of the matrix. :func:`bayesstruct.edges` adds these indicators and what else readers
+    need.
 
     Parameters
     ----------
@@ -122,25 +123,6 @@ class Edges(Discrete):
         # An impossible value of a required or forbidden edge has an infinite log odds.
         logp = -pt.softplus(pt.switch(pt.eq(value, 1), -log_odds, log_odds))
         return pt.switch(binary, logp, -np.inf).sum(-1)
-
-
-def edges(name: str, precision: Any, **kwargs) -> "TensorVariable":
-    """Add the indicators of a spike-and-slab precision matrix to the model.
-
-    Parameters
-    ----------
-    name : str
-    precision : TensorVariable
-        Model variable with the :class:`GraphicalSpikeSlab` prior.
-    **kwargs
-        ``dims`` and the like.
-
-    Returns
-    -------
-    TensorVariable
-        0/1 vector of length p(p-1)/2, upper triangle row by row.
-    """
-    return Edges(name, precision, **kwargs)
 
 
 def partial_correlations(precision: Any) -> "TensorVariable":

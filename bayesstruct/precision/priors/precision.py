@@ -283,7 +283,7 @@ class GraphicalSpikeSlab(Continuous):
 
         with pm.Model():
             precision = bs.GraphicalSpikeSlab("precision", 5, edge_probability=0.2)
-            edge = bs.distributions.edges("edge", precision)
+            bs.edges(precision)
             pm.MvNormal("x", np.zeros(5), tau=precision, observed=rows)
     """
 

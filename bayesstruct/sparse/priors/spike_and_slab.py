@@ -315,7 +315,7 @@ class SpikeAndSlab:
     ========  ==========================================
 
     ``pm.sample`` draws them by :class:`bayesstruct.steps.SpikeSlabRegression` when they are the
-    coefficients of a regression, ``X @ w`` plus anything else in the mean of a ``pm.Normal`` or the
+    coefficients of a regression, ``X @ w`` plus anything else in the mean of a ``pm.Normal`` or ``pm.StudentT`` or the
     logit of a ``pm.Bernoulli`` (normal and Laplace slabs), by
     :class:`bayesstruct.steps.PairwiseSpikeSlab` when they are the weights of a
     :class:`bayesstruct.PairwiseMRF`, and raises an error with the reason when they are neither. A sampler that is

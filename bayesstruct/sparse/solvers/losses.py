@@ -17,7 +17,17 @@ from numpy.typing import ArrayLike
 
 from bayesstruct.data.arguments import is_missing, numbers
 
-__all__ = ["Custom", "Gaussian", "Huber", "Logistic", "Loss", "Multinomial", "Poisson", "loss_for"]
+__all__ = [
+    "Custom",
+    "Gaussian",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Multinomial",
+    "Poisson",
+    "ShiftedLogistic",
+    "loss_for",
+]
 
 
 class Loss(ABC):
@@ -155,6 +165,40 @@ class Logistic(_ResponseLoss):
         """Entropy of the labels' probabilities."""
         p = self.y - alpha
         return -_negative_entropy(p) - _negative_entropy(1.0 - p)
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedLogistic(Logistic):
+    """Logistic loss of a linear predictor to which constants are added.
+
+    Attributes
+    ----------
+    shift : float or (n,) numpy.ndarray
+        One for all rows, or one for each.
+    """
+
+    shift: float | np.ndarray = 0.0
+
+    def take(self, rows):
+        """Return the loss of some of the rows."""
+        shift = self.shift if np.ndim(self.shift) == 0 else self.shift[rows]
+        return replace(self, y=self.y[rows], shift=shift)
+
+    def value(self, z):
+        """Negative log-likelihood."""
+        return super().value(z + self.shift)
+
+    def derivative(self, z):
+        """Probability of 1 minus label."""
+        return super().derivative(z + self.shift)
+
+    def curvature(self, z):
+        """Variance of each label."""
+        return super().curvature(z + self.shift)
+
+    def dual(self, alpha):
+        """Entropy of the labels' probabilities, minus the product with the shift."""
+        return super().dual(alpha) - float(np.sum(self.shift * alpha))
 
 
 class Poisson(_ResponseLoss):

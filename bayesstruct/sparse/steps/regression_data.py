@@ -109,6 +109,32 @@ class RegressionData:
             rng, w, inclusion, self.columns, self.squares, weights, target, *prior
         )
 
+    def draw_deviations(
+        self,
+        rng: np.random.Generator,
+        w: np.ndarray,
+        rest: np.ndarray,
+        scale: np.ndarray,
+        freedom: np.ndarray,
+    ) -> np.ndarray:
+        r"""Draw the standard deviation of each response that has a t distribution.
+
+        It is normal with variance :math:`\sigma^2 / \lambda`, :math:`\lambda \sim \mathrm{Gamma}(\nu / 2, \nu / 2)`, and given
+        its residual r :math:`\lambda \sim \mathrm{Gamma}((\nu + 1) / 2, (\nu + r^2 / \sigma^2) / 2)`.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        w : (p,) ndarray
+            Coefficients.
+        rest, scale, freedom : ndarray
+            Other terms of the location, scale and degrees of freedom; one for all rows or one for each.
+        """
+        residual = (self.response - rest - w @ self.columns) / scale
+        shape = np.broadcast_to(0.5 * (freedom + 1.0), residual.shape)
+        precision = rng.standard_gamma(shape) / (0.5 * (freedom + np.square(residual)))
+        return scale / np.sqrt(precision)
+
     def square(self) -> None:
         """Square the predictors for sweeps with unequal weights, unless it is done."""
         if self.squares is None:

@@ -34,7 +34,8 @@ class SpikeSlabRegression(GibbsStep):
     conditional distribution with the coefficients integrated out, then exchanges some active
     predictors for others, then draws the coefficients; see
     :mod:`bayesstruct.sparse.kernels.spike_slab_regression`, and
-    :mod:`bayesstruct.sparse.kernels.polya_gamma` for 0/1 responses. Other samplers move the noise,
+    :mod:`bayesstruct.sparse.kernels.polya_gamma` for 0/1 responses. Student-t responses are normal ones whose
+    standard deviations are drawn before, each given its residual. Other samplers move the noise,
     the other terms of the mean and the parameters of the prior. The state of a chain is its point
     and its generator.
 
@@ -80,7 +81,11 @@ class SpikeSlabRegression(GibbsStep):
         self.logistic = part.logistic
         rest = as_float(0.0) if part.rest is None else part.rest
         noise = as_float(1.0) if part.noise is None else part.noise
-        self.values = Expressions(model, [*parameters(rv), rest, noise], self.compile_kwargs)
+        self.student = part.freedom is not None
+        freedom = as_float(np.inf) if part.freedom is None else part.freedom
+        self.values = Expressions(
+            model, [*parameters(rv), rest, noise, freedom], self.compile_kwargs
+        )
         self.data = None
         if part.response is not None:
             fixed = [part.design, model.rvs_to_values[part.response]]
@@ -121,7 +126,7 @@ class SpikeSlabRegression(GibbsStep):
         rows = w[None] if self.vector else w
         if self.design is None:
             self._load(point, *rows.shape)
-        inclusion, scale, rest, noise = self.values(point)
+        inclusion, scale, rest, noise, freedom = self.values(point)
         scale = np.broadcast_to(np.asarray(scale, float), w.shape) * 1.0
         if self.laplace:
             slab = np.empty(w.shape)
@@ -132,12 +137,17 @@ class SpikeSlabRegression(GibbsStep):
         self.inclusion = np.zeros(w.shape)
         for i, design in enumerate(self.designs):
             at = ... if self.vector else i
+            deviation = self._of(noise, i)
+            if self.student:
+                deviation = design.draw_deviations(
+                    self.rng, rows[i], self._of(rest, i), deviation, self._of(freedom, i)
+                )
             design.sweep(
                 self.rng,
                 rows[i],
                 self.inclusion[at],
                 self._of(rest, i),
-                self._of(noise, i),
+                deviation,
                 slab[at],
                 log_odds[at],
                 self.swaps,

@@ -37,7 +37,7 @@ def test_it_is_the_mode_of_the_model(seed):
     x = rows(seed=seed)
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", P, 0.3, **SCALES)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(P), tau=K, observed=x)
     point = {"K": mode_of(x), "edge": np.zeros(6, int)}
     # The mode with the indicators summed out: their own density is left aside.

@@ -28,7 +28,7 @@ def chances(K, probability, spike, slab):
 def test_logp_and_draws(scale):
     with pm.Model():
         K = bs.GraphicalSpikeSlab("K", 3, 0.3, spike_scale=0.2, slab_scale=1.1, scale=scale)
-        edge = bs.distributions.edges("edge", K)
+        edge = bs.distributions.Edges("edge", K)
     p = chances(K3 / scale, 0.3, 0.2, 1.1)
     z = pt.lvector()
     logp = pytensor.function([z], pm.logp(edge, z).sum(), givens={K: K3}, on_unused_input="ignore")
@@ -44,7 +44,7 @@ def test_logp_and_draws(scale):
 def test_draws_given_a_matrix():
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.3, spike_scale=0.2, slab_scale=1.1)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
     edge = clone_replace(model["edge"], {K: pt.as_tensor(K3)})
     draws = pm.draw(edge, 6_000, random_seed=1)
     p = chances(K3, 0.3, 0.2, 1.1)
@@ -55,14 +55,14 @@ def test_other_priors_have_no_indicators():
     with pm.Model():
         K = bs.GraphicalLasso("K", 3)
         with pytest.raises(ValueError, match="GraphicalSpikeSlab"):
-            bs.distributions.edges("edge", K)
+            bs.distributions.Edges("edge", K)
 
 
 def test_impossible_values_of_fixed_edges():
     nominal = np.array([[0.5, 1.0, 0.5], [1.0, 0.5, 0.0], [0.5, 0.0, 0.5]])
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, nominal)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
     logp = model.compile_logp()
     point = model.initial_point()
     assert point["edge"][0] == 1
@@ -84,7 +84,7 @@ def test_implied_probability_is_that_of_forward_draws_and_not_the_nominal():
     implied = implied_edge_probability(5, 0.5, **kwargs)
     assert implied.shape == (10,)
     with pm.Model():
-        edge = bs.distributions.edges("edge", bs.GraphicalSpikeSlab("K", 5, 0.5, **kwargs))
+        edge = bs.distributions.Edges("edge", bs.GraphicalSpikeSlab("K", 5, 0.5, **kwargs))
     draws = pm.draw(edge, 8_000, random_seed=1)
     # se of the mean over ten edges is below 0.5 / sqrt(8000) each; 0.005 is the bound promised.
     error = draws.mean(axis=1).std() / np.sqrt(len(draws))
@@ -109,7 +109,7 @@ def test_implied_probability_of_unequal_edges(beta):
         np.testing.assert_array_equal(implied[[0, 2]], [1.0, 0.0])
         with pm.Model():
             K = bs.GraphicalSpikeSlab("K", 3, pm.Beta.dist(*beta), fixed=nominal, spike_scale=0.2)
-            edge = bs.distributions.edges("edge", K)
+            edge = bs.distributions.Edges("edge", K)
         draws = pm.draw(edge, 6_000, random_seed=1)
         np.testing.assert_allclose(implied[1], draws[:, 1].mean(), atol=0.03)
 

@@ -104,7 +104,7 @@ def model_of(kind):
             probability = pm.Beta.dist(1, 2) if kind == "beta" else MATRIX
             scale = pm.Gamma("scale", 2, 2) if kind == "scale" else 1.0
             K = bs.GraphicalSpikeSlab("K", P, probability, spike_scale=0.2, scale=scale)
-            bs.distributions.edges("edge", K)
+            bs.distributions.Edges("edge", K)
         pm.MvNormal("x", pm.Normal("mu", shape=P), tau=K, observed=np.ones((3, P)))
     return model
 
@@ -349,7 +349,7 @@ def test_implied_prior_of_the_edge_probability():
 def test_beta_prior_joint_draws():
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, pm.Beta.dist(1.5, 2.0), spike_scale=0.2)
-        edge = bs.distributions.edges("edge", K)
+        edge = bs.distributions.Edges("edge", K)
         share = model["edge_probability"]
     draws = pm.draw([K, edge, share], 6_000, random_seed=1)
     expected = spike_slab_prior(
@@ -373,7 +373,7 @@ def test_beta_prior_keeps_required_and_forbidden_edges():
     fixed = np.array([[0.5, 1.0, 0.5], [1.0, 0.5, 0.0], [0.5, 0.0, 0.5]])
     with pm.Model():
         K = bs.GraphicalSpikeSlab("K", 3, pm.Beta.dist(1, 1), fixed=fixed)
-        edge = bs.distributions.edges("edge", K)
+        edge = bs.distributions.Edges("edge", K)
     draws = pm.draw(edge, 200, random_seed=1)
     assert (draws[:, 0] == 1).all()
     assert (draws[:, 2] == 0).all()

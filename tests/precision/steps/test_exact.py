@@ -60,7 +60,7 @@ def test_edges_with_known_mean(n, p, sweeps):
     rows = table(n, p)
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", p, 0.4, **SCALES)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(p), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
         rows, probability=0.4, **REFERENCE, draws=40_000, seed=1
@@ -75,7 +75,7 @@ def test_edges_with_column_means_in_the_units_of_the_table():
     rows = table(6, 3)
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.4, **SCALES)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         mean = ColumnMeans("mean", 0.0, 1.0, shape=3)
         GraphicalNormal("x", mean, K, LOCATION, SCALE, observed=LOCATION + SCALE * rows)
     states, exact, errors, weighted = spike_slab_posterior(
@@ -91,7 +91,7 @@ def test_edges_with_a_beta_edge_probability():
     rows = table(6, 3)
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, pm.Beta.dist(0.8, 1.7), **SCALES)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
         rows, beta=(0.8, 1.7), **REFERENCE, draws=40_000, seed=1
@@ -114,7 +114,7 @@ def test_edges_and_imputations_of_missing_values():
     values = np.where(missing, 0.0, LOCATION + SCALE * rows)
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.4, **SCALES)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         args = (np.zeros(3), K, LOCATION, SCALE)
         MissingValues("x_missing", *args, table=values, missing=missing)
         IncompleteGraphicalNormal("x", *args, missing=missing, observed=values)
@@ -140,7 +140,7 @@ def test_required_and_forbidden_edges():
     nominal = np.array([[0.5, 0.0, 0.4], [0.0, 0.5, 1.0], [0.4, 1.0, 0.5]])
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, nominal, **SCALES)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
         rows, probability=nominal, **REFERENCE, draws=40_000, seed=1
@@ -179,7 +179,7 @@ def test_a_common_scale_is_that_of_the_matrix():
     rows, c = table(6, 3), 3.0
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.4, **SCALES, scale=c)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     states, exact, errors, weighted = spike_slab_posterior(
         rows * np.sqrt(c), probability=0.4, **REFERENCE, draws=40_000, seed=1
@@ -194,7 +194,7 @@ def test_several_tables_share_one_matrix():
     rows = table(9, 3)
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.4, **SCALES)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows[:4])
         GraphicalNormal("y", 0.0, K, LOCATION, SCALE, observed=LOCATION + SCALE * rows[4:])
     states, exact, errors, weighted = spike_slab_posterior(
@@ -212,7 +212,7 @@ def test_edges_of_a_matrix_that_nuts_moves():
     value = np.array([[1.0, 0.3, -0.5], [0.3, 1.5, 0.1], [-0.5, 0.1, 2.0]])
     with pm.Model() as model:
         K = bs.GraphicalSpikeSlab("K", 3, 0.4, **SCALES, scale=1.3)
-        edge = bs.distributions.edges("edge", K)
+        edge = bs.distributions.Edges("edge", K)
         step = EdgesGibbs([edge], rng=1)
     point = model.initial_point()
     point["K_cholesky-cov__"] = model.rvs_to_transforms[K].forward(value).eval()

@@ -37,7 +37,7 @@ class Joint:
             if kind == "spike_slab":
                 probability = pm.Beta.dist(1.5, 2.0) if random else 0.4
                 K = bs.GraphicalSpikeSlab("K", P, probability, **SCALES)
-                bs.distributions.edges("edge", K)
+                bs.distributions.Edges("edge", K)
             else:
                 K = bs.GraphicalLasso("K", P, pm.Gamma("rate", 4.0, 3.0) if random else 1.3)
             args = (ColumnMeans("mean", 0.5, 0.8, shape=P), K, LOCATION, SCALE)

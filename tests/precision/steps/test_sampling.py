@@ -47,7 +47,7 @@ def test_regression_mean_by_nuts_and_matrix_by_gibbs():
     with pm.Model() as model:
         mu = pm.Normal("intercept", 0, 2, shape=3) + Z @ pm.Normal("B", 0, 2, shape=(2, 3))
         K = bs.GraphicalSpikeSlab("K", 3)
-        bs.distributions.edges("edge", K)
+        bs.distributions.Edges("edge", K)
         pm.MvNormal("x", mu, tau=K, observed=rows)
         idata = pm.sample(300, tune=300, nuts_sampler="pymc", **QUIET)
     posterior = idata["posterior"]

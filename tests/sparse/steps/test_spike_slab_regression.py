@@ -310,9 +310,9 @@ REFUSED = {
         lambda w: pm.Poisson("y", pt.exp(ROWS @ w), observed=np.arange(12)),
         "'y' is neither normal nor Bernoulli",
     ),
-    "student": (
-        lambda w: pm.StudentT("y", nu=4, mu=ROWS @ w, sigma=1.0, observed=RESPONSE),
-        "'y' is neither normal nor Bernoulli",
+    "freedom": (
+        lambda w: pm.StudentT("y", nu=4 + w[0] ** 2, mu=ROWS @ w, sigma=1.0, observed=RESPONSE),
+        "nu of 'y' depends on 'w'",
     ),
     "minibatch": (
         lambda w: pm.Normal("y", ROWS @ w, 1.0, observed=RESPONSE, total_size=100),
