@@ -25,7 +25,7 @@ from bayesstruct.graphs.distances import (
     structural_hamming_distance,
     structural_intervention_distance,
 )
-from bayesstruct.graphs.edge_tables import edge_table
+from bayesstruct.graphs.edge_tables import credible_edges, edge_table
 from bayesstruct.graphs.equivalence import cpdag, essential_graph_probabilities
 from bayesstruct.graphs.export import write_dot, write_edge_list, write_graphml
 from bayesstruct.graphs.graphs import (
@@ -39,7 +39,6 @@ from bayesstruct.graphs.groups import submodel
 from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
-from bayesstruct.graphs.selection import credible_edges
 from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.graphs.units import coefficients, covariance, precision_matrix
 from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering

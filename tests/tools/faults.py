@@ -460,7 +460,7 @@ FAULTS = [
         "features/steps/test_aspect_features.py",
     ),
     Fault(
-        "aspects: a split forgets that it was one of two kinds",
+        "aspect-moves: a split forgets that it was one of two kinds",
         "bayesstruct/features/kernels/aspect_moves.py",
         "ratio += math.log(4.0 * w) - moves.log_split[m, s]",
         "ratio += math.log(2.0 * w) - moves.log_split[m, s]",
