@@ -15,6 +15,7 @@ from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
 from bayesstruct.series.steps import SwitchingSeriesMCMC
+from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "DirichletMixtureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
+    "GroupSpikeSlabRegression",
     "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",

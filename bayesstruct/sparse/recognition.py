@@ -33,7 +33,6 @@ from bayesstruct.core.recognition import (
     parameters,
 )
 from bayesstruct.core.tensors import random_ancestors
-from bayesstruct.sparse.priors.spike_and_slab import CauchySpikeAndSlabRV
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -101,7 +100,7 @@ def recognize_regression(model: "Model", coefficients: "TensorVariable") -> Regr
         If the coefficients are used in another way; says in which.
     """
     name = coefficients.name
-    if is_op(coefficients, CauchySpikeAndSlabRV):
+    if getattr(coefficients.owner.op, "slab", None) == "cauchy":
         raise NotRecognized(f"{name!r} has a Cauchy slab, which no regression is drawn with")
     if coefficients.type.ndim not in _SHAPES:
         raise NotRecognized(f"{name!r} is neither a vector nor a matrix")

@@ -134,7 +134,8 @@ class PairwiseSpikeSlab(GibbsStep):
         accepts all, and raises for those that it cannot draw.
         """
         if is_op(var, GroupSpikeAndSlabRV):
-            return Competence.IDEAL
+            mine = is_claimed(var, "pairwise_spike_slab")
+            return Competence.IDEAL if mine else Competence.INCOMPATIBLE
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.free_RVs:
             mine = is_claimed(var, "pairwise_spike_slab")

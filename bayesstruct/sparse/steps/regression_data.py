@@ -135,6 +135,38 @@ class RegressionData:
         precision = rng.standard_gamma(shape) / (0.5 * (freedom + np.square(residual)))
         return scale / np.sqrt(precision)
 
+    def normal_rows(
+        self,
+        rng: np.random.Generator,
+        w: np.ndarray,
+        rest: np.ndarray,
+        noise: np.ndarray,
+        freedom: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Precisions of the rows, and what the coefficients explain, of a normal regression that has these responses.
+
+        Auxiliary variables (Polya-Gamma of 0/1 responses, precisions of Student-t ones) are drawn given the coefficients.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        w : (p,) ndarray
+        rest, noise : ndarray
+            Other terms of the mean, and scale; one for all rows or one for each.
+        freedom : ndarray, optional
+            Degrees of freedom of Student-t responses.
+        """
+        from bayesstruct.sparse.kernels.polya_gamma import draw_polya_gammas
+
+        rest = np.broadcast_to(rest, self.response.shape) * 1.0
+        if self.logistic:
+            precision = np.empty(len(rest))
+            draw_polya_gammas(rng, w @ self.columns + rest, precision)
+            return precision, (self.response - 0.5) / precision - rest
+        if freedom is not None:
+            noise = self.draw_deviations(rng, w, rest, noise, freedom)
+        return np.broadcast_to(1.0 / np.square(noise), rest.shape), self.response - rest
+
     def square(self) -> None:
         """Square the predictors for sweeps with unequal weights, unless it is done."""
         if self.squares is None:

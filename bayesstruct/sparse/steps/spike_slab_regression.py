@@ -16,11 +16,11 @@ from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.core.tensors import as_float
-from bayesstruct.sparse.priors.spike_and_slab import LaplaceSpikeAndSlabRV, SpikeAndSlabRV
+from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 from bayesstruct.sparse.recognition import SUPPORTED_REGRESSIONS, recognize_regression
 from bayesstruct.sparse.steps.regression_data import RegressionData
 
-__all__ = ["SWAPS", "SpikeSlabRegression"]
+__all__ = ["SWAPS", "SpikeSlabRegression", "log_odds"]
 
 SWAPS = 10  # see benchmarks/spike_slab_regression.py
 
@@ -77,7 +77,7 @@ class SpikeSlabRegression(GibbsStep):
         self.swaps = int(swaps)
         self.value_name = self.vars[0].name
         self.vector = rv.type.ndim == 1
-        self.laplace = is_op(rv, LaplaceSpikeAndSlabRV)
+        self.laplace = rv.owner.op.slab == "laplace"
         self.logistic = part.logistic
         rest = as_float(0.0) if part.rest is None else part.rest
         noise = as_float(1.0) if part.noise is None else part.noise
@@ -120,20 +120,13 @@ class SpikeSlabRegression(GibbsStep):
 
     def step(self, point):
         """Draw the indicators and the coefficients once."""
-        from bayesstruct.sparse.kernels.spike_slab_regression import draw_slab_variances
-
         w = np.array(point[self.value_name], float)
         rows = w[None] if self.vector else w
         if self.design is None:
             self._load(point, *rows.shape)
         inclusion, scale, rest, noise, freedom = self.values(point)
-        scale = np.broadcast_to(np.asarray(scale, float), w.shape) * 1.0
-        if self.laplace:
-            slab = np.empty(w.shape)
-            draw_slab_variances(self.rng, w.ravel(), scale.ravel(), slab.ravel())
-        else:
-            slab = np.square(scale)
-        log_odds = _log_odds(inclusion, w.shape)
+        slab = self._slab_variances(w, scale)
+        odds = log_odds(inclusion, w.shape)
         self.inclusion = np.zeros(w.shape)
         for i, design in enumerate(self.designs):
             at = ... if self.vector else i
@@ -149,7 +142,7 @@ class SpikeSlabRegression(GibbsStep):
                 self._of(rest, i),
                 deviation,
                 slab[at],
-                log_odds[at],
+                odds[at],
                 self.swaps,
             )
         stats = {
@@ -157,6 +150,17 @@ class SpikeSlabRegression(GibbsStep):
             "expected_active": float(self.inclusion.sum()),
         }
         return {**point, self.value_name: w}, [stats]
+
+    def _slab_variances(self, w, scale):
+        """Variances of the normal slab of each coefficient; those of a Laplace slab are drawn."""
+        from bayesstruct.sparse.kernels.spike_slab_regression import draw_slab_variances
+
+        scale = np.broadcast_to(np.asarray(scale, float), w.shape) * 1.0
+        if not self.laplace:
+            return np.square(scale)
+        slab = np.empty(w.shape)
+        draw_slab_variances(self.rng, w.ravel(), scale.ravel(), slab.ravel())
+        return slab
 
     def _of(self, values, i):
         """Return the other terms, or the noise, of one regression."""
@@ -175,7 +179,7 @@ class SpikeSlabRegression(GibbsStep):
         return Competence.IDEAL if is_op(var, SpikeAndSlabRV) else Competence.INCOMPATIBLE
 
 
-def _log_odds(inclusion, shape):
+def log_odds(inclusion, shape):
     """Log odds of each coefficient; probabilities zero and one give minus and plus infinity."""
     q = np.broadcast_to(np.asarray(inclusion, float), shape)
     with np.errstate(divide="ignore"):

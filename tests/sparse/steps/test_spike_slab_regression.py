@@ -268,7 +268,7 @@ def test_means_that_are_recognised_are_read_correctly(family, mean):
     assert assigned(model)["SpikeSlabRegression"] == ["w"]
     point = model.initial_point(1) | {"w": np.array([0.5, -1.0, 2.0])}
     step._load(point, 1, 3)
-    *_, rest, _ = step.values(point)
+    _, _, rest, *_ = step.values(point)
     value = model.compile_fn(
         model.replace_rvs_by_values([mu]), inputs=model.value_vars, on_unused_input="ignore"
     )(point)[0]
