@@ -285,6 +285,18 @@ class GraphicalSpikeSlab(Continuous):
             precision = bs.GraphicalSpikeSlab("precision", 5, edge_probability=0.2)
             bs.edges(precision)
             pm.MvNormal("x", np.zeros(5), tau=precision, observed=rows)
+
+    The graph of latent variables behind counts. Any likelihood will do: the latent rows are drawn by NUTS, and the matrix
+    given them by its own step.
+
+    .. code-block:: python
+
+        with pm.Model():
+            precision = bs.GraphicalSpikeSlab("precision", 5)
+            bs.edges(precision, columns=counts.columns)
+            mean = pm.Normal("mean", 0, 2, shape=5)
+            latent = pm.MvNormal("latent", mean, tau=precision, shape=counts.shape)
+            pm.Poisson("y", pm.math.exp(latent), observed=counts)
     """
 
     rv_type = GraphicalSpikeSlabRV
