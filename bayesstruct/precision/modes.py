@@ -4,8 +4,7 @@ import logging
 
 import numpy as np
 
-from bayesstruct.core.climb import Climb
-from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
+from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.core.recognition import NotRecognized
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.core.climb import Climb
 from bayesstruct.core.expressions import Expressions
-from bayesstruct.core.modes import Mode, ModeSolver, register_mode, relative_change
+from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.core.solution import ConvergenceWarning
 from bayesstruct.core.tensors import as_float, constant_value
