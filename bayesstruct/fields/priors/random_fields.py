@@ -27,7 +27,7 @@ from pytensor.tensor.random.utils import normalize_size_param
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.missing import Mask
 from bayesstruct.core.recognition import claim, is_op
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tensors import as_float, random_ancestors
 from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.ops.draw_states import DrawStates
@@ -352,6 +352,11 @@ def _claim(weight, *missing):
     Outside of a context ``pm.sample`` asks steps about a variable without telling them the model.
     """
     together = is_op(weight, (SpikeAndSlabRV, GroupSpikeAndSlabRV))
+    for group in random_ancestors(weight):
+        if is_op(
+            group, GroupSpikeAndSlabRV
+        ):  # also where weights are computed: that step refuses them by name
+            claim(group, "pairwise_spike_slab")
     for variable in (weight, *missing) if together else missing:
         claim(variable, "pairwise_spike_slab" if together else "pairwise_cells")
 
