@@ -124,7 +124,7 @@ def edges(
     the models in :mod:`bayesstruct.models`: positive definiteness is accounted for. A probability that has no closed
     form is the mean over 10,000 draws of the prior (standard error at most 0.005). Dimensions are given to `graph` if it has none.
 
-    A result has one graph: for several in one model, name the model of each, ``with pm.Model("first")``.
+    A result has one undirected graph: the readers know its variables by these names.
 
     Examples
     --------
