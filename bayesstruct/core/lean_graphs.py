@@ -14,6 +14,7 @@ from pytensor.tensor.basic import ScalarFromTensor
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot
 from pytensor.tensor.shape import SpecifyShape
+from pytensor.tensor.subtensor import Subtensor
 
 from bayesstruct.core.ops import SolverOp, register_rewrite
 
@@ -109,14 +110,14 @@ class Product(SolverOp):
 
 
 class _Simplify(GraphRewriter):
-    """Replace checks of the lengths of vectors, and products of matrices."""
+    """Replace checks of the lengths of slices, and products of matrices."""
 
     def apply(self, fgraph):
         nodes = list(fgraph.apply_nodes)
         if not any(isinstance(node.op, SolverOp) for node in nodes):
             return  # no graph of this package
         for node in nodes:
-            if isinstance(node.op, SpecifyShape) and node.outputs[0].type.ndim == 1:
+            if isinstance(node.op, SpecifyShape) and _is_slice(node.inputs[0]):
                 (length,) = node.outputs[0].type.shape
                 if length is not None:
                     known = KnownLength(length)(node.inputs[0])
@@ -126,6 +127,15 @@ class _Simplify(GraphRewriter):
                 if b.type.dtype == "float64":
                     product = Product(a.type.dtype != "float64")(a, b)
                     fgraph.replace(node.outputs[0], product, reason="simplify")
+
+
+def _is_slice(variable) -> bool:
+    """Whether a variable is a part of another vector."""
+    return (
+        variable.type.ndim == 1
+        and variable.owner is not None
+        and isinstance(variable.owner.op, Subtensor)
+    )
 
 
 class _DropViews(GraphRewriter):

@@ -81,8 +81,8 @@ def test_arc_table():
     assert len(table.attrs["bayes_factor_bounds"]) == 2
     assert "not of a joint posterior" in table.attrs["notes"][0]
     assert table.attrs["notes"][1:] == [
-        "2 Bayes factors are bounds: the draws cannot tell these probabilities from 0 or 1 (rows in "
-        "attrs['bayes_factor_bounds'])."
+        "2 Bayes factors are bounds (rows in attrs['bayes_factor_bounds']): the draws cannot tell these probabilities "
+        "from 0 or 1, or the value is beyond 1e6, where it depends on the shape of the prior."
     ]
 
 
@@ -195,7 +195,7 @@ def test_bayes_factors_and_bounds():
     edges = bs.symmetrize(result(averaged=PROBABILITY), "and")
     factor = bs.structure.bayes_factors(edges)
     assert factor.values[0] == pytest.approx(0.72 / 0.28 * 0.91 / 0.09)
-    assert factor.values[2] == pytest.approx(1e-12 * 0.91 / 0.09, rel=1e-6)
+    assert factor.values[2] == 1e-6  # 1e-12 * 0.91 / 0.09, which is beyond what is told
     assert factor["bound"].values.tolist() == [False, False, True]
 
 

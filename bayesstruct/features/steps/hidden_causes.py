@@ -66,7 +66,9 @@ class HiddenCauseGibbs(FeatureStep):
 
     def observe(self, part, x):
         """Keep the table as the kernels take it."""
-        self.observed = np.ascontiguousarray(np.where(x == MISSING, 2, x).T, np.int8)
+        self.observed = np.ascontiguousarray(
+            np.where(np.isnan(x) | (x == MISSING), 2, x).T, np.int8
+        )
         self.calls, self.cool = 0, 0
 
     def setup_chain(self, rng, tune, draws):
