@@ -155,7 +155,7 @@ class Table(NamedColumns):
 
         Examples
         --------
-        >>> table = Table.continuous([[1.0, 10.0], [2.0, 30.0], [3.0, 20.0]])
+        >>> table = Table.continuous([[1.5, 10.0], [2.1, 30.0], [3.7, 20.0]])
         >>> table.edge_names
         ['x0 -- x1']
         >>> table.standardized[:, 1].round(3).tolist()
