@@ -17,7 +17,8 @@ from bayesstruct.simulate import dp_glm as simulate_mixture
 from bayesstruct.simulate import markov_transitions as simulate_series
 
 #: Made anew for each chain by `setup_chain`, or results of a call that the next does not read.
-ANEW = {"SpikeSlabRegression": {"design", "designs", "inclusion"}}
+_REGRESSION = {"design", "designs", "inclusion"}
+ANEW = {"SpikeSlabRegression": _REGRESSION, "GroupSpikeSlabRegression": _REGRESSION}
 
 
 def assigned_between_calls(step) -> set:
