@@ -8,7 +8,14 @@ from bayesstruct.core.missing import MissingMask
 from bayesstruct.data.arguments import probability as check_probability
 from bayesstruct.data.arguments import whole_number
 
-__all__ = ["constants_of", "ends_of", "replicated_covariances", "replicated_tables"]
+__all__ = [
+    "constants_of",
+    "ends_of",
+    "is_covariance",
+    "refuse_covariance",
+    "replicated_covariances",
+    "replicated_tables",
+]
 
 
 def ends_of(prob: float) -> list[float]:
@@ -33,7 +40,7 @@ def replicated_tables(idata, group: str, draws: int) -> tuple[np.ndarray, np.nda
     TypeError, ValueError
         If the group is missing, there is not one observed table, or `draws` is no whole number above 0.
     """
-    if _is_covariance(idata):
+    if is_covariance(idata):
         raise ValueError(
             "this model has the covariance matrix of a table and not its rows, so that rows cannot be checked: "
             "bs.predictive_correlations compares the correlations, and `covariance` has replicated matrices"
@@ -57,7 +64,7 @@ def replicated_covariances(idata, group: str, draws: int) -> tuple | None:
     idata, group, draws
         As in :func:`replicated_tables`.
     """
-    if not _is_covariance(idata):
+    if not is_covariance(idata):
         return None
     _check_group(idata, group)
     observed = idata["observed_data"]["covariance"]
@@ -65,9 +72,24 @@ def replicated_covariances(idata, group: str, draws: int) -> tuple | None:
     return observed.values, _spread(replicated, draws), observed["node"].values
 
 
-def _is_covariance(idata) -> bool:
+def refuse_covariance(idata) -> None:
+    """Raise for a result of a covariance matrix, which does not know the means of its columns.
+
+    Raises
+    ------
+    ValueError
+    """
+    if is_covariance(idata):
+        raise ValueError(
+            "this model has the covariance matrix of a table and not its rows, so that the means of the columns are not "
+            "known, and no value can be predicted: sample the model of the rows, or read the effects of differences from "
+            "weights and bs.precision_matrix"
+        )
+
+
+def is_covariance(idata) -> bool:
     """Whether the data of a model are a covariance matrix instead of rows."""
-    names = idata["observed_data"] if "observed_data" in idata.children else ()
+    names = idata["observed_data"] if "observed_data" in getattr(idata, "children", ()) else ()
     return "covariance" in names and "x" not in names
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from bayesstruct.core.families import import_chapters
 from bayesstruct.core.tables.predictions import rows_of
+from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def predict(
             "Expected the xarray.DataTree that pm.sample() returns, got "
             f"{type(idata).__module__}.{type(idata).__name__}."
         )
+    refuse_covariance(idata)
     options = {"setting": setting, "covariates": covariates}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})
     return rows.predict(table, interval_probability(ci_prob))

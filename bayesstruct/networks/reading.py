@@ -12,6 +12,7 @@ from bayesstruct.data.coding import state_position
 from bayesstruct.data.names import nearest
 from bayesstruct.graphs.arc_tables import DAG_READERS, arc_table
 from bayesstruct.graphs.posteriors.reading import read_dags
+from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.networks.priors.records import NetworkStates
 
@@ -91,6 +92,7 @@ def do(
 
         bs.do(idata, {"PKA": 2.0})
     """
+    refuse_covariance(idata)
     posterior = read_dags(idata)
     names = posterior.variables
     prob = interval_probability(ci_prob)

@@ -157,3 +157,17 @@ def test_options_of_rows_are_refused():
         bayesian_network(**matrix, interventions=np.zeros((9, 4), bool))
     with pytest.raises(ValueError, match="`cov` goes with score='bge'"):
         bayesian_network(**matrix, score="bdeu")
+
+
+@pytest.mark.chain
+def test_values_cannot_be_predicted_from_a_matrix():
+    cov = pd.DataFrame(np.cov(np.random.default_rng(1).normal(5.0, 1.0, (60, 3)), rowvar=False))
+    cov.index = cov.columns = list("abc")
+    short = {"draws": 5, "tune": 5, "chains": 1, "cores": 1, "progressbar": False, "random_seed": 1}
+    for model in (gaussian_graphical, bayesian_network):
+        with model(cov=cov, n=60):
+            idata = pm.sample(**short, compute_convergence_checks=False)
+        with pytest.raises(ValueError, match="means of the columns are not known"):
+            bs.predict(idata, pd.DataFrame({"a": [np.nan], "b": [5.0], "c": [5.0]}))
+    with pytest.raises(ValueError, match="means of the columns are not known"):
+        bs.do(idata, {"a": 5.0})
