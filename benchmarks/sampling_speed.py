@@ -46,7 +46,7 @@ def series(rng, n):
     return [rng.standard_normal((n, 2)) + 3.0 * high for _ in range(4)]
 
 
-#: Data, options, and draws of each model.
+#: Data, options, and draws of each model. The number of features is fixed, since its default differs between versions.
 CASES = {
     "gaussian_graphical": (normal, (200, 50), {}, 300),
     "gaussian_neighbourhoods": (normal, (200, 20), {}, 100),
@@ -54,10 +54,10 @@ CASES = {
     "ising": (states, (400, 15), {}, 400),
     "pairwise_mrf": (states, (300, 8, 3), {"potentials": "ordinal"}, 400),
     "bayesian_network": (normal, (300, 15), {}, 300),
-    "latent_features": (normal, (150, 8), {"noise": 0.8}, 300),
-    "link_prediction": (links, (40,), {}, 200),
+    "latent_features": (normal, (150, 8), {"noise": 0.8, "max_features": 60}, 300),
+    "link_prediction": (links, (40,), {"max_features": 36}, 200),
     "dp_glm": (normal, (300, 3), {"response": "v0"}, 300),
-    "sparse_factor_analysis": (normal, (100, 8), {}, 150),
+    "sparse_factor_analysis": (normal, (100, 8), {"max_features": 60}, 150),
     "markov_transitions": (series, (150,), {}, 150),
     "hidden_causes": (states, (150, 8), {}, 200),
 }
