@@ -23,6 +23,7 @@ from bayesstruct.mixtures.priors.mixture_rows import (
     ClusterResponse,
     ClusterRows,
 )
+from bayesstruct.mixtures.reading.records import ResponseName
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
@@ -156,6 +157,7 @@ def dp_glm(
         ClusterRows("x", cluster, *covariates, observed=table.x, dims=("observation", "node"))
         # The coordinate of this constant is the family of the response, for readers of the result.
         pm.Data("response_family", np.ones(1), dims="family")
+        ResponseName(np.ones(1, int)).record()
         _respond(family, cluster, given, components, table.y)
     return model
 

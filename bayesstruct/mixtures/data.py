@@ -11,7 +11,7 @@ from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.names import nearest
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
-__all__ = ["FAMILIES", "RegressionTable"]
+__all__ = ["FAMILIES", "RegressionTable", "check_response"]
 
 #: Distributions of the response.
 FAMILIES = ("gaussian", "logistic", "poisson")
@@ -68,7 +68,7 @@ class RegressionTable:
         place = intake.names.index(response)
         names = [n for n in intake.names if n != response]
         x, y = np.delete(intake.values, place, axis=1), intake.values[:, place].copy()
-        _check_response(y, response, family)
+        check_response(y, response, family)
         return cls(names, x, response, y)
 
 
@@ -101,7 +101,7 @@ def _check_values(intake):
         )
 
 
-def _check_response(y, label, family):
+def check_response(y: np.ndarray, label: str, family: str) -> None:
     """Refuse responses that the family of distributions does not have."""
     if family == "logistic" and not np.isin(y, (0, 1)).all():
         raise TableError(

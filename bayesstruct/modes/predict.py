@@ -36,8 +36,8 @@ def predict(
     ----------
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical`, ``ising``, ``pairwise_mrf``,
-        ``bayesian_network``, ``latent_features``, ``hidden_causes`` or a neighbourhood model (one empty value in a row);
-        its model is not needed.
+        ``bayesian_network``, ``latent_features``, ``hidden_causes``, ``dp_glm`` or a neighbourhood model (one empty
+        value in a row); its model is not needed.
     table : DataFrame or array_like
         (n, p) rows in the units, or with the states, of the table of the model, which may be new; missing where
         a value is to be predicted. Columns that have names are found by name, others by position.
@@ -76,6 +76,10 @@ def predict(
     discrete network up to 2,000 draws are used, spread evenly, and 500 of features and causes, over which a new row has its own
     sum. Draws under which the filled values are impossible, as under a
     BIC, are left out.
+
+    Under a mixture of regressions the response is a column like others, and may be absent. There draws do count in
+    proportion to the density of the filled values, as in :func:`bayesstruct.mixture_predictions`; 500 are used, and a
+    new cluster is integrated over by 1,000 draws of its prior.
 
     See Also
     --------

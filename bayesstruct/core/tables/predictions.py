@@ -77,7 +77,7 @@ def rows_of(idata: "xr.DataTree", **options) -> Any:
     kinds = ", ".join(_KNOWN)
     raise ValueError(
         f"predictions of empty values are known for {kinds}; in this result rows have variables of their own, or it is "
-        "not of bs.models. Mixtures of regressions: bs.mixture_predictions(idata, new_rows); values that are missing in the "
+        "not of bs.models. Values that are missing in the "
         "table of a model are in its posterior, as `x_missing`"
     )
 

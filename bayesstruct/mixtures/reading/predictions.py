@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.data.intake import TableLike
 
-__all__ = ["mixture_predictions"]
+__all__ = ["MixtureDraws", "mixture_predictions", "new_cluster", "new_density"]
 
 _NODES = 50
 
@@ -201,14 +201,18 @@ def _sigmoid(eta):
     return expit(eta)
 
 
-def new_cluster(result: MixtureDraws, x: np.ndarray, design: np.ndarray):
-    """Log density of rows in a new cluster, and two moments of the response there."""
+def new_density(result: MixtureDraws, x: np.ndarray, columns=slice(None)) -> np.ndarray:
+    """Log density of these predictors of rows in a new cluster, (rows,)."""
     from scipy import stats
 
-    prior = result.prior
-    shape, rate = float(prior.shape), prior.rate
-    scale = np.sqrt(rate / shape * (1.0 + 1.0 / prior.strength))
-    logs = stats.t.logpdf(x, 2.0 * shape, result.prior.location, scale).sum(axis=1)
+    prior, shape = result.prior, float(result.prior.shape)
+    scale = np.sqrt(prior.rate / shape * (1.0 + 1.0 / prior.strength))[columns]
+    return stats.t.logpdf(x, 2.0 * shape, prior.location[columns], scale).sum(axis=1)
+
+
+def new_cluster(result: MixtureDraws, x: np.ndarray, design: np.ndarray):
+    """Log density of rows in a new cluster, and two moments of the response there."""
+    prior, logs = result.prior, new_density(result, x)
     eta = design @ prior.start
     spread = (design**2 / prior.weight).sum(axis=1)
     if result.family == "gaussian":

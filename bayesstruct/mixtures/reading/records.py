@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["MixturePrior"]
+__all__ = ["MixturePrior", "ResponseName"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,21 @@ class MixturePrior(Recorded):
             )
             for one in given
         }
+
+
+@dataclass(frozen=True)
+class ResponseName(Recorded):
+    """Name of the response, the coordinate of this constant.
+
+    Attributes
+    ----------
+    known : (1,) ndarray of int, optional
+    """
+
+    known: np.ndarray | None = constant("response_name", "response", optional=True)
+
+    @classmethod
+    def label(cls, constants) -> str:
+        """Return the name that a result records in its group ``constant_data``."""
+        known = cls.read(constants).known is not None
+        return str(constants["response"].values[0]) if known else "response"
