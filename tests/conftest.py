@@ -24,12 +24,27 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Run tests of one file in this process, since workers take longer to start."""
+    if lanes.asks_for_files(config) and len({name.split("::")[0] for name in config.args}) == 1:
+        config.option.numprocesses = 0
+
+
 def pytest_configure(config):
     """Run all tests of files that are named on the command line, not only the fast ones."""
-    if lanes.asks_for_files(config) and not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        config.option.markexpr = config.workerinput["markexpr"]
+    elif lanes.asks_for_files(config):
         config.option.markexpr = ""
     if config.getoption("lanes_check"):
         import bayesstruct.steps  # noqa: F401  its time is that of no test
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Tell a worker which lanes are run; it reads the command line anew."""
+    node.workerinput["markexpr"] = node.config.option.markexpr
 
 
 @pytest.hookimpl(tryfirst=True)

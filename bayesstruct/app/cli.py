@@ -130,8 +130,19 @@ def _compile(names: list[str], progress: bool) -> int:
 
     status = 0
     console = Console(stderr=True, quiet=not progress)
-    with console.status("Loading PyMC"):
-        from bayesstruct.app.compile import compile_model, folders
+    try:
+        with console.status("Loading PyMC"):
+            from bayesstruct.app.compile import compile_model, folders, unusable
+
+            problem = unusable()
+    except OSError as error:  # PyTensor makes its folder when it is imported
+        problem = (
+            f"{error.filename} cannot be used as a folder for machine code ({error.strerror}): name another by "
+            "PYTENSOR_FLAGS=base_compiledir=FOLDER"
+        )
+    if problem:
+        _complain(problem)
+        return BAD_INPUT
     for number, name in enumerate(names, start=1):
         try:
             with console.status(f"Compiling {name} ({number} of {len(names)})"):

@@ -7,12 +7,13 @@ import warnings
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bayesstruct.models.catalogue import MODELS
 
-__all__ = ["compile_model", "folders"]
+__all__ = ["compile_model", "folders", "unusable"]
 
 FEW = 5
 
@@ -44,6 +45,26 @@ def folders() -> dict[str, Path]:
     from bayesstruct.core.jit import cache_folder
 
     return {"Numba": cache_folder(), "PyTensor": Path(pytensor.config.base_compiledir)}
+
+
+def unusable() -> str | None:
+    """Say which folder that was asked for cannot be written to, and the remedy; None if all can."""
+    import numba
+    import pytensor
+
+    from bayesstruct.core.machine_code.cache_folders import versions_folder, writable
+
+    settings: Any = numba.config
+    asked = settings.CACHE_DIR or versions_folder()
+    if asked is not None and not writable(Path(asked)):
+        return f"{asked} cannot be written to: name a folder for machine code by NUMBA_CACHE_DIR"
+    compiled = Path(pytensor.config.base_compiledir)
+    if not writable(compiled):
+        return (
+            f"{compiled} cannot be written to: name a folder for PyTensor's machine code by "
+            "PYTENSOR_FLAGS=base_compiledir=FOLDER"
+        )
+    return None
 
 
 def _run(name: str, prior: str | None) -> None:

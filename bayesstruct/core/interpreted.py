@@ -45,7 +45,7 @@ COMPOSITE = (
     "values: az.loo(bs.pointwise(idata))"
 )
 _SKIPPED = tuple(str(Path(str(module.__file__)).parent) for module in (pytensor, pymc))
-#: Graphs by number. Machine code on disk asks for a number, of which each belongs to one graph.
+#: Graphs by number. Machine code asks for a number, of which each belongs to one graph.
 _GRAPHS: "WeakValueDictionary[int, _Runner]" = WeakValueDictionary()
 
 
@@ -84,9 +84,10 @@ class PythonGraph(SolverOp):
     """
 
     __props__ = ("inputs", "outputs")
+    stored = False  # its number never comes again, so that nobody would load it
 
     def __init__(self, graph: FunctionGraph):
-        # Not counted: a function that is stored must not meet another graph in the process that loads it.
+        # Not counted: a function that is pickled must not meet another graph in the process that loads it.
         self.number = uuid4().int >> 65
         self.inputs = tuple(v.type for v in graph.inputs)
         self.outputs = tuple(v.type for v in graph.outputs)

@@ -27,6 +27,7 @@ from bayesstruct.core.machine_code.cache_folders import (
     note_use,
     remove_unused,
     versions_folder,
+    writable,
 )
 from bayesstruct.core.machine_code.linking import LinkedDispatcher
 
@@ -198,11 +199,11 @@ class _SharedLocator(_PackageLocator, caching.UserWideCacheLocator):
 def cache_folder() -> Path:
     """Return the folder that holds the machine code of this package, in its subfolders."""
     settings: Any = numba.config
-    if settings.CACHE_DIR:
+    if settings.CACHE_DIR and writable(Path(settings.CACHE_DIR)):
         return Path(settings.CACHE_DIR)
     shared = versions_folder()
     # Where the user's folder cannot be written to, the code is beside its source.
-    return shared if shared is not None and shared.is_dir() else _ROOT
+    return shared if shared is not None and writable(shared) else _ROOT
 
 
 def _tolerant(load_index):

@@ -60,6 +60,14 @@ def version_of(op_type: type) -> int | None:
 def _register(op_type: type) -> None:
     from pytensor.link.numba.dispatch import basic
 
+    if not op_type.stored:
+
+        @basic.register_funcify_and_cache_key(op_type)
+        def funcify_anew(op, node, **_):
+            return basic.numba_njit(op.numba_function(node)), None
+
+        return
+
     @basic.register_funcify_default_op_cache_key(op_type)
     def funcify(op, node, **_):
         return basic.numba_njit(op.numba_function(node)), version_of(op_type)
@@ -80,6 +88,9 @@ class SolverOp(Op):
     Subclasses define `numba_function`, and call `register` in ``make_node``. Registration waits
     until a node is made, or an Op unpickled, so that importing bayesstruct does not import Numba.
     """
+
+    #: Whether machine code of functions with this Op is kept on disk.
+    stored = True
 
     def register(self) -> None:
         """Make the Op known to PyTensor's Numba linker."""

@@ -235,6 +235,14 @@ def test_compile_says_how_long_each_model_took_and_where_its_code_is(monkeypatch
     assert [*MODELS] == [line.split()[0] for line in everything.splitlines()[:-2]]
 
 
+def test_compile_names_a_folder_that_cannot_be_written_to(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        monkeypatch.setattr("numba.config.CACHE_DIR", str(folder))
+        result = command("compile", "ising")
+        assert_one_line(result, f"{folder} cannot be written to", status=2)
+
+
 def test_compile_goes_on_after_a_model_that_fails(monkeypatch):
     def fail(name):
         if name == "ising":

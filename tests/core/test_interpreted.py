@@ -224,3 +224,30 @@ def test_compiled_code_reads_views_of_python_right():
     value = np.arange(6.0).reshape(2, 3)
     found = pytensor.function([x], [turned + 0.5, column + 0.5], mode="NUMBA")(value)
     assert np.array_equal(found[0], value.T + 0.5) and found[1].tolist() == [3.5, 0.5]
+
+
+@pytest.mark.chain
+def test_functions_that_python_runs_leave_nothing_on_disk(tmp_path):
+    program = """
+import pathlib, sys
+import pymc as pm
+import bayesstruct as bs
+def files():
+    return sum(path.is_file() for path in pathlib.Path(sys.argv[1]).rglob("*"))
+found = []
+for _ in range(3):
+    with pm.Model():
+        z = bs.IndianBuffet("z", 2.0, observations=4, max_features=20)
+        pm.pytensorf.compile([], z.sum(), random_seed=3)()
+    found.append(files())
+print(*found)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        env=os.environ | {"PYTENSOR_FLAGS": f"base_compiledir={tmp_path},cxx="},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    first, second, third = map(int, done.stdout.split())
+    assert first == second == third

@@ -7,6 +7,7 @@ digest of its sources. Copies of the package with the same sources share it; oth
 import os
 import shutil
 import sys
+import tempfile
 import time
 import uuid
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from numba.misc.appdirs import AppDirs
 
-__all__ = ["UNUSED_DAYS", "entry", "note_use", "remove_unused", "versions_folder"]
+__all__ = ["UNUSED_DAYS", "entry", "note_use", "remove_unused", "versions_folder", "writable"]
 
 #: Folders that were not used for so long are removed when a new one is made.
 UNUSED_DAYS = 60
@@ -37,11 +38,21 @@ def versions_folder() -> Path | None:
     return root / "numba" / f"{versions}{_settings()}"
 
 
+def writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, which is made if it is absent."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
 def _settings() -> str:
     """Name of the settings of Numba that change the code and are not in its own key."""
     settings: Any = numba.config
-    level = str(settings.OPT)
-    return f"-O{level}" * (level != "3") + "-checked" * bool(settings.BOUNDSCHECK)
+    level = int(settings.OPT)  # its text is that of a class
+    return f"-O{level}" * (level != 3) + "-checked" * bool(settings.BOUNDSCHECK)
 
 
 def entry(module: str, digest: bytes) -> Path | None:

@@ -17,11 +17,12 @@ import numba
 
 from bayesstruct.core.machine_code.cache_folders import versions_folder
 
-__all__ = ["only_here", "say_compiling"]
+__all__ = ["only_here", "say_compiling", "say_progress"]
 
 #: A child of the logger of PyMC, so that the message appears where those of ``pm.sample`` do.
 _LOG = logging.getLogger("pymc.bayesstruct")
 _TOLD: set[str] = set()
+_PAUSE = 5.0  # seconds between messages of one compilation
 _LONGEST_WAIT = 120.0  # seconds; then a process compiles for itself, and does not wait again
 _TITLES = {
     "features": "latent features",
@@ -34,6 +35,13 @@ _TITLES = {
     "series": "time series",
     "sparse": "sparse regressions",
 }
+
+
+class _Progress:
+    """How many functions this process has compiled, and when that was last said."""
+
+    count = 0
+    said = 0.0
 
 
 class _Patience:
@@ -50,15 +58,42 @@ def say_compiling(module: str) -> None:
     module : str
         That of a function.
     """
-    _say(module, "Compiling functions of {}, once on this machine (up to 20 seconds).")
+    if _say(
+        module, "Compiling functions of {}, once on this machine (10 to 20 processor seconds)."
+    ):
+        _Progress.said = time.monotonic()
 
 
-def _say(module: str, message: str) -> None:
-    family = _TITLES.get(".".join(module.split(".")[1:2]), "")
+def say_progress(module: str) -> None:
+    """Count a function that was compiled, and log the number every few seconds.
+
+    Parameters
+    ----------
+    module : str
+        That of the function.
+    """
+    _Progress.count += 1
+    if _Progress.said and time.monotonic() - _Progress.said >= _PAUSE:
+        _Progress.said = time.monotonic()
+        family = _family(module)
+        _LOG.info(
+            f"Compiling{f' functions of {family}' if family else ''}: {_Progress.count} functions so far."
+        )
+
+
+def _say(module: str, message: str) -> bool:
+    """Log a message about the family of a module, once; whether that was now."""
+    family = _family(module)
     text = message.format(family)
-    if family and text not in _TOLD:
-        _TOLD.add(text)
-        _LOG.info(text)
+    if not family or text in _TOLD:
+        return False
+    _TOLD.add(text)
+    _LOG.info(text)
+    return True
+
+
+def _family(module: str) -> str:
+    return _TITLES.get(".".join(module.split(".")[1:2]), "")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from numba.core import caching, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from bayesstruct.core.machine_code.compiling import only_here, say_compiling
+from bayesstruct.core.machine_code.compiling import only_here, say_compiling, say_progress
 
 __all__ = ["LONGEST_COPIED", "LinkedDispatcher"]
 
@@ -49,8 +49,11 @@ class LinkedDispatcher(CPUDispatcher):
     def compile(self, sig):
         """Compile or load the function for some argument types, and give it a symbol if it is long."""
         args = tuple(getattr(sig, "args", sig))
-        if _STATE.compiles or args in self.overloads or self._is_stored(sig):
+        known = args in self.overloads
+        if _STATE.compiles or known or self._is_stored(sig):
             entry = super().compile(sig)
+            if _STATE.compiles and not known:
+                say_progress(self.py_func.__module__)
         else:
             _STATE.compiles = True
             try:

@@ -88,6 +88,22 @@ def test_a_family_is_named_once_and_so_is_the_wait_for_others(monkeypatch, caplo
             with compiling.only_here("bayesstruct.series.kernels"):
                 pass
     assert [record.getMessage() for record in caplog.records] == [
-        "Compiling functions of Markov random fields, once on this machine (up to 20 seconds).",
+        "Compiling functions of Markov random fields, once on this machine (10 to 20 processor seconds).",
         "Another process compiles functions of time series: waiting for it.",
+    ]
+
+
+def test_a_long_compilation_says_how_far_it_is(monkeypatch, caplog):
+    monkeypatch.setattr(compiling, "_TOLD", set())
+    monkeypatch.setattr(compiling, "_Progress", type("Fresh", (), {"count": 0, "said": 0.0}))
+    now = [100.0]
+    monkeypatch.setattr(compiling.time, "monotonic", lambda: now[0])
+    with caplog.at_level(logging.INFO, "pymc.bayesstruct"):
+        compiling.say_compiling("bayesstruct.fields.kernels.exact")
+        for _ in range(12):
+            now[0] += 1.0
+            compiling.say_progress("bayesstruct.fields.kernels.exact")
+    assert [record.getMessage() for record in caplog.records[1:]] == [
+        f"Compiling functions of Markov random fields: {count} functions so far."
+        for count in (5, 10)
     ]
