@@ -57,7 +57,7 @@ def version_of(op_type: type) -> int | None:
 
 
 @cache
-def _register(op_type: type) -> None:
+def _register(op_type: "type[SolverOp]") -> None:
     from pytensor.link.numba.dispatch import basic
 
     if not op_type.stored:
