@@ -13,6 +13,7 @@ import pymc as pm
 
 from bayesstruct.core.missing import show_missing
 from bayesstruct.core.missing_states import MissingStates
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.covariance import (
@@ -272,6 +273,7 @@ def bayesian_network(
         if was_set is not None and was_set.any():
             SetMask(was_set.astype("int64")).record()
         observe(table, was_set, dag, size, max_parents)
+        record_codes(missing_codes)
         if was_set is not None:
             remember_rows(coding_of(table), observe_other_rows, "interventions")
     return model

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pymc as pm
 
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import choice, whole_number
-from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.recoding import tables_without_codes
 from bayesstruct.mixtures.data import FAMILIES, RegressionTable
 from bayesstruct.mixtures.model_parts import mixture_prior
 from bayesstruct.mixtures.ops import clusters_of
@@ -125,7 +126,8 @@ def dp_glm(
         bs.mixture_predictions(idata, new_rows)
     """
     choice("family", family, FAMILIES)
-    table = RegressionTable.read(without_codes(data, missing_codes), response, family)
+    data, response = tables_without_codes(missing_codes, data, response)
+    table = RegressionTable.read(data, response, family)
     prior = mixture_prior(
         table,
         family,
@@ -144,6 +146,7 @@ def dp_glm(
         "family": [family],
     }
     with pm.Model(coords=coords) as model:
+        record_codes(missing_codes)
         given = prior.as_data()
         cluster = ChineseRestaurant(
             "cluster",

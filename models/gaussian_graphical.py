@@ -17,6 +17,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.covariance import (
     CovarianceTable,
@@ -26,7 +27,7 @@ from bayesstruct.data.covariance import (
 from bayesstruct.data.covariates import check_same_rows
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
-from bayesstruct.data.recoding import repeated_rows, without_codes
+from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import (
     observe_covariance,
@@ -169,7 +170,7 @@ def gaussian_graphical(
     rows = given_rows_or_covariance(data, cov, n)
     if rows:
         data, covariates = repeated_rows(row_counts, data, covariates)
-        data = without_codes(data, missing_codes)
+        data, covariates = tables_without_codes(missing_codes, data, covariates)
         table: Any = Table.continuous(data, standardize=standardize)
     else:
         options = {
@@ -181,6 +182,7 @@ def gaussian_graphical(
         table = CovarianceTable.read(cov, n)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
+        record_codes(missing_codes)
         mean: Any = ColumnMeans("mean", 0.0, 1.0, dims="node")
         if covariates is not None:
             check_same_rows(data, covariates)

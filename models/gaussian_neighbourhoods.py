@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import coding_of
@@ -161,6 +162,7 @@ def gaussian_neighbourhoods(
         noise_variance = pm.InverseGamma("noise_variance", *_positive(noise_prior), dims="node")
         _observe(z, intercept, coefficients, noise_variance)
         TableUnits(table.location, table.scale).record()
+        record_codes(missing_codes)
         remember_rows(coding_of(table), _observe_others)
     return model
 

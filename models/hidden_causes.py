@@ -12,6 +12,7 @@ import pymc as pm
 
 from bayesstruct.core.missing import show_missing
 from bayesstruct.core.tables.codings import record_levels
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import optional_number, optional_probability
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
@@ -119,6 +120,7 @@ def hidden_causes(
     coords = {"node": table.names, "latent": np.arange(columns), "observation": np.arange(n)}
     priors = {"strength": (4.0, 2.0), "leak": (1.0, 9.0), "base_rate": (1.0, 2.0)}
     with pm.Model(coords=coords) as model:
+        record_codes(missing_codes)
         alpha = pm.Gamma("alpha", 1.0, 1.0) if alpha is None else alpha
         strength, leak, base_rate = (
             pm.Beta(name, *priors[name]) if value is None else value

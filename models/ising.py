@@ -13,6 +13,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
 from bayesstruct.data.recoding import repeated_rows, without_codes
@@ -223,6 +224,7 @@ def ising(
             "with a flat prior of the biases they have none; give a finite bias_scale"
         )
     with pm.Model(coords=field_coords(table, potentials)) as model:
+        record_codes(missing_codes)
         bias = add_biases(None, "node", bias_scale)
         weight, implied, cut = _PRIORS[prior](table, potentials, given, _UNIT[coding])
         record_field(potentials, implied, cut)

@@ -15,6 +15,7 @@ import pymc as pm
 from numpy.typing import ArrayLike
 
 from bayesstruct.core.tables.codings import record_levels
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.checks import max_columns
@@ -173,6 +174,7 @@ def ising_neighbourhoods(
         TableUnits(table.location, table.scale).record()
         ColumnMeans(center).record()
         record_levels(_levels(coding))
+        record_codes(missing_codes)
         remember_rows(coding, partial(_observe_others, center=center))
     return model
 

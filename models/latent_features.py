@@ -19,6 +19,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from bayesstruct.core.recognition import claim
 from bayesstruct.core.recorded import register
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import choice, is_number
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.recoding import without_codes
@@ -128,6 +129,7 @@ def latent_features(
     size = _root_mean_square(table.values - baseline)
     coords = {"observation": np.arange(n), "latent": np.arange(columns), "node": table.names}
     with pm.Model(coords=coords) as model:
+        record_codes(missing_codes)
         alpha = _positive("alpha", alpha, pm.Gamma.dist(1.0, 1.0))
         noise = _positive("noise", noise, pm.HalfNormal.dist(size))
         loading_scale = _positive("loading_scale", loading_scale, pm.HalfNormal.dist(size))

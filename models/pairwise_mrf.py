@@ -15,6 +15,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
 from bayesstruct.data.recoding import repeated_rows, without_codes
@@ -213,6 +214,7 @@ def pairwise_mrf(
             "with a flat prior of the biases they have none; give a finite bias_scale"
         )
     with pm.Model(coords=field_coords(table, family)) as model:
+        record_codes(missing_codes)
         bias = add_biases(_bias_labels(table, family), "bias_label", bias_scale)
         weights, implied, cut = _PRIORS[prior](table, family, given)
         record_field(family, implied, cut)

@@ -13,6 +13,7 @@ import typer
 
 from bayesstruct.app import folder as cli_folder
 from bayesstruct.app.folder import InputError, Job
+from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.bundled import load_dataset
 from bayesstruct.data.errors import TableError, TableWarning, count
 from bayesstruct.data.reading import read_table
@@ -148,6 +149,10 @@ def _sample(job: Job, folder: Path, cores, show):
     chosen = {k: options[k] for k in ("edge_probability", "rate") if options[k] is not None}
     build = getattr(models, options["model"])
     model = build(job.frame, prior=options["prior"], **chosen)
+    with model:
+        record_codes(
+            options.get("missing") or None
+        )  # of the file; in the frame these values are missing
     names = [v.name for v in model.unobserved_RVs]
     if job.frame.shape[1] > MAX_STORED_MATRIX:
         names.remove("precision")

@@ -1,6 +1,6 @@
 """What a table says beyond its values: codes that mean a missing value, and rows that stand for several."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,13 @@ from bayesstruct.data.arguments import is_missing, is_number
 from bayesstruct.data.errors import TableError, count, listing, warn
 from bayesstruct.data.names import label_text, nearest, reads_as_number
 
-__all__ = ["repeated_rows", "without_codes"]
+__all__ = [
+    "other_rows_without_codes",
+    "plain_codes",
+    "repeated_rows",
+    "tables_without_codes",
+    "without_codes",
+]
 
 #: A code, several, or those of each column.
 MissingCodes = Any
@@ -48,32 +54,117 @@ def without_codes(data: Any, missing_codes: MissingCodes) -> Any:
     >>> without_codes(np.array([[1.0, -999.0], [2.0, 3.0]]), -999).tolist()
     [[1.0, nan], [2.0, 3.0]]
     """
+    [coded] = tables_without_codes(missing_codes, data)
+    return coded
+
+
+def tables_without_codes(missing_codes: MissingCodes, *tables: Any) -> tuple:
+    """Return tables of the same rows in which values that stand for a missing one are missing.
+
+    Parameters
+    ----------
+    missing_codes : number, str, iterable of them or dict, optional
+        As of `without_codes`; columns of a dict and values have to be in one of the tables only.
+    *tables : DataFrame, ndarray, DataArray, list, vector or None
+        A vector is one column.
+
+    Returns
+    -------
+    tuple
+        The tables, each of the same kind.
+
+    Raises
+    ------
+    TableError
+        As `without_codes`.
+
+    Warns
+    -----
+    TableWarning
+        As `without_codes`.
+
+    Examples
+    --------
+    >>> tables_without_codes(9, np.array([[1, 9], [2, 3]]), [4, 9])[1]
+    [4, nan]
+    """
+    if missing_codes is None:
+        return tables
+    find = _Codes(missing_codes)
+    tables = tuple(map(_collected, tables))
+    labels = [_labels(table) for table in tables]
+    find.refuse_unknown(labels)
+    coded = tuple(_masked(own, find, names) for own, names in zip(tables, labels, strict=True))
+    find.warn_about_unused()
+    return coded
+
+
+def other_rows_without_codes(data: Any, missing_codes: MissingCodes, names: Sequence[str]) -> Any:
+    """Return other rows of a table in which the codes of the first rows are missing values.
+
+    Parameters
+    ----------
+    data : DataFrame, ndarray, DataArray, list or vector
+        It need not have all columns, nor a code.
+    missing_codes : number, str, iterable of them or dict, optional
+        As of `without_codes`.
+    names : sequence of str
+        Columns of the first table, for rows without names.
+    """
     if missing_codes is None:
         return data
-    if hasattr(data, "collect_schema") and hasattr(data, "collect"):
-        data = data.collect()
-    find = _Codes(missing_codes, _labels(data))
+    data = _collected(data)
+    own = _labels(data)
+    if not _is_labelled(data) and own is not None and len(own) == len(names):
+        own = list(names)
+    return _masked(data, _Codes(missing_codes), own)
+
+
+def plain_codes(given: MissingCodes) -> dict[str, list] | list:
+    """Return codes as a list, or a dict of columns and lists, of Python numbers and text.
+
+    Raises
+    ------
+    TableError
+        For a code that is neither number nor text.
+    """
+    if isinstance(given, Mapping):
+        return {label_text(name): _listed(own) for name, own in given.items()}
+    return _listed(given)
+
+
+def _collected(data):
+    return data.collect() if hasattr(data, "collect_schema") and hasattr(data, "collect") else data
+
+
+def _masked(data, find, names):
+    """A table or vector of any kind without codes; what is neither is refused by whoever reads it."""
+    if _is_vector(data):
+        return _vector_without(data, find, names)
     if hasattr(data, "iloc"):
-        data = _pandas_without(data, find)
-    elif hasattr(data, "dims") and hasattr(data, "coords"):
-        data = data.where(~find.mask(np.asarray(data.values), _labels(data)))
-    elif hasattr(data, "columns"):
-        data = _frame_without(data, find)
-    elif isinstance(data, np.ndarray | list | tuple):
-        data = _array_without(data, find)
-    find.warn_about_unused()
+        return _pandas_without(data, find, names)
+    if hasattr(data, "dims") and hasattr(data, "coords"):
+        return data.where(~find.mask(np.asarray(data.values), names))
+    if hasattr(data, "columns"):
+        return _frame_without(data, find, names)
+    if isinstance(data, np.ndarray | list | tuple):
+        return _array_without(data, find, names)
     return data
 
 
 class _Codes:
     """Codes of each column, and which of them were found."""
 
-    def __init__(self, given, names):
-        own = isinstance(given, Mapping)
-        self.of = {label_text(k): _listed(v) for k, v in given.items()} if own else None
-        self.all = [] if own else _listed(given)
+    def __init__(self, given):
+        codes = plain_codes(given)
+        self.of = codes if isinstance(codes, dict) else None
+        self.all = codes if isinstance(codes, list) else []
         self.found: set = set()
-        if names is not None and (unknown := [name for name in self.of or () if name not in names]):
+
+    def refuse_unknown(self, labels):
+        """Refuse names that are in no table; without labels, a table is refused by whoever reads it."""
+        names = [name for own in labels for name in own or ()]
+        if unknown := [name for name in self.of or () if names and name not in names]:
             raise TableError(f"`missing_codes`: {nearest('column', unknown[0], names)}")
 
     def column(self, name, values):
@@ -104,11 +195,30 @@ class _Codes:
             )
 
 
+def _is_vector(data) -> bool:
+    """Whether something is one column: a Series, an array of one dimension, or a list of values."""
+    if isinstance(data, list | tuple):
+        return len(data) > 0 and not any(map(np.iterable, data))
+    return len(getattr(data, "shape", ())) == 1
+
+
+def _is_labelled(data) -> bool:
+    """Whether the columns of a table have names of their own."""
+    if hasattr(data, "dims") and hasattr(data, "coords"):
+        return data.ndim == 2 and data.dims[1] in data.coords
+    return hasattr(data, "columns")
+
+
 def _labels(data):
-    """Names of the columns of a frame or matrix; None if it is no table."""
+    """Names of the columns of a frame, matrix or vector; None if it is no table."""
+    if isinstance(data, str):
+        return None
+    if _is_vector(data):
+        name = getattr(data, "name", None)
+        return ["x0" if name is None else label_text(name)]
     if hasattr(data, "columns"):
         return [label_text(name) for name in getattr(data, "column_names", data.columns)]
-    if hasattr(data, "dims") and data.ndim == 2 and data.dims[1] in data.coords:
+    if _is_labelled(data):
         return [label_text(label) for label in data.coords[data.dims[1]].values]
     shape = data.shape if hasattr(data, "shape") else (0, _width(data))
     return [f"x{j}" for j in range(shape[1])] if len(shape) == 2 else None
@@ -157,11 +267,11 @@ def _number(value) -> float | None:
     return float(value) if is_number(value) else None
 
 
-def _pandas_without(data, find):
+def _pandas_without(data, find, names):
     import pandas as pd
 
     columns = []
-    for name, (_, column) in zip(_labels(data), data.items(), strict=True):
+    for name, (_, column) in zip(names, data.items(), strict=True):
         if hasattr(column, "cat"):
             labels = column.cat.categories
             codes = labels[find.column(name, np.asarray(labels, object))]
@@ -172,18 +282,32 @@ def _pandas_without(data, find):
     return pd.concat(columns, axis=1).set_axis(data.columns, axis=1) if columns else data
 
 
+def _vector_without(data, find, names):
+    """Mask one column."""
+    if hasattr(data, "to_frame"):  # of pandas or polars
+        masked = _masked(data.to_frame(), find, names)
+        return (
+            masked.iloc[:, 0].rename(data.name) if hasattr(masked, "iloc") else masked.to_series()
+        )
+    if hasattr(data, "dims") and hasattr(data, "coords"):
+        return data.where(~find.column(names[0], np.asarray(data.values)))
+    values = np.array(data, object) if isinstance(data, list | tuple) else data
+    masked = _array_without(values[:, None], find, names)[:, 0]
+    return masked if values is data else masked.tolist()
+
+
 def _as_array(column):
     array = np.asarray(column)
     return array if array.dtype.kind in "fiu" else array.astype(object)
 
 
-def _frame_without(data, find):
+def _frame_without(data, find, names):
     """Mask a frame of polars or of another library that narwhals knows."""
     import narwhals as nw
 
     frame = nw.from_native(data, eager_only=True)
     columns = []
-    for name, column in zip(_labels(data), frame.iter_columns(), strict=True):
+    for name, column in zip(names, frame.iter_columns(), strict=True):
         mask = find.column(name, _as_array(column.to_numpy()))
         kept = nw.new_series("kept", (~mask).tolist(), nw.Boolean(), backend=frame.implementation)
         masked = column.to_frame().select(nw.when(kept).then(nw.col(column.name)))[column.name]
@@ -202,7 +326,7 @@ def _enum_without(name, column, find):
     return column.cast(nw.String()).cast(nw.Enum(kept))
 
 
-def _array_without(data, find):
+def _array_without(data, find, names):
     """Mask an array, or a list of rows."""
     rows = data
     if isinstance(data, list | tuple):
@@ -215,7 +339,7 @@ def _array_without(data, find):
         rows[:] = [list(row) for row in data]
     if rows.ndim != 2:
         return data
-    mask = find.mask(np.asarray(rows), _labels(data))
+    mask = find.mask(np.asarray(rows), names)
     if not mask.any():
         return data
     if isinstance(rows, np.ma.MaskedArray):

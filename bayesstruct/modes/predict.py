@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from bayesstruct.core.families import import_chapters
+from bayesstruct.core.tables.codings import CovariateUnits
+from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.core.tables.predictions import rows_of
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
@@ -40,7 +42,7 @@ def predict(
         value in a row); its model is not needed.
     table : DataFrame or array_like
         (n, p) rows in the units, or with the states, of the table of the model, which may be new; missing where
-        a value is to be predicted. Columns that have names are found by name, others by position.
+        a value is to be predicted, or where it is one of the model's `missing_codes`. Columns that have names are found by name, others by position.
     setting : dict, optional
         Columns that are set from outside in all rows, and their values, as in :func:`bayesstruct.do`; for Bayesian networks. They are cut
         off from their parents, and the filled values of the other columns are those observed afterwards. In
@@ -102,6 +104,10 @@ def predict(
             f"{type(idata).__module__}.{type(idata).__name__}."
         )
     refuse_covariance(idata)
+    codes = MissingCodes.read(idata)
+    if covariates is not None:
+        covariates = codes.without(covariates, CovariateUnits.names(idata))
     options = {"setting": setting, "covariates": covariates}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})
+    table = codes.without(table, rows.coding.names)
     return rows.predict(table, interval_probability(ci_prob))

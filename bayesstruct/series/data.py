@@ -8,7 +8,7 @@ from bayesstruct.data.checks import value_problems
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.names import nearest
-from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.recoding import tables_without_codes
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 from bayesstruct.data.table import column_moments
 
@@ -83,11 +83,14 @@ class SeriesTable:
         """
         parts = _parts(data, series)
         labels = tuple(parts)
-        intakes = {name: read_columns(part, _MOST_COLUMNS) for name, part in parts.items()}
+        tables = tables_without_codes(missing_codes, *parts.values())
+        intakes = {
+            name: read_columns(part, _MOST_COLUMNS)
+            for name, part in zip(labels, tables, strict=True)
+        }
         first = intakes[labels[0]]
         for name, intake in intakes.items():
             _check_part(name, intake, labels[0], first)
-        intakes = _without_codes(intakes, first.names, missing_codes)
         # Rows without any value are gaps in time and do not count as rows of a table.
         values = np.concatenate([intake.values for intake in intakes.values()])
         refused: dict = next((v.refused for v in intakes.values() if v.refused), {})
@@ -99,19 +102,6 @@ class SeriesTable:
             warn(remark)
         lengths = tuple(len(intake.values) for intake in intakes.values())
         return cls(values, tuple(first.names), labels, lengths, *column_moments(seen))
-
-
-def _without_codes(intakes, names, missing_codes):
-    """Tables with codes as missing values; a code has to be in one of them only."""
-    if missing_codes is None:
-        return intakes
-    import pandas as pd
-
-    every = np.concatenate([intake.values for intake in intakes.values()])
-    values = without_codes(pd.DataFrame(every, columns=names), missing_codes).to_numpy()
-    ends = np.cumsum([len(intake.values) for intake in intakes.values()])[:-1]
-    parts = zip(intakes.items(), np.split(values, ends), strict=True)
-    return {name: replace(intake, values=own) for (name, intake), own in parts}
 
 
 def _parts(data, series):

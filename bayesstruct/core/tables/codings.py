@@ -47,10 +47,18 @@ class CovariateUnits(Recorded):
     scale: np.ndarray = constant("covariate_unit", "covariate")
 
     @classmethod
+    def names(cls, idata) -> list[str]:
+        """Return the covariates of a result, none if it has none."""
+        units = idata["constant_data"] if "constant_data" in idata.children else {}
+        return units["covariate"].values.tolist() if "covariate_unit" in units else []
+
+    @classmethod
     def coding(cls, constants) -> NumberCoding:
         """Return how the covariates of a result were read, from its group ``constant_data``."""
         units = cls.read(constants)
-        return NumberCoding(tuple(constants["covariate"].values), units.location, units.scale)
+        return NumberCoding(
+            tuple(constants["covariate"].values.tolist()), units.location, units.scale
+        )
 
 
 @dataclass(frozen=True)

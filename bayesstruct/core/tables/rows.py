@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.core.tables.missing_codes import MissingCodes
+
 if TYPE_CHECKING:
     import pymc as pm
 
@@ -65,7 +67,8 @@ def new_rows(
         Of :mod:`bayesstruct.models`, from the table that the posterior was sampled for.
     table : DataFrame or array_like
         (m, p) other rows, in the units or with the states of the first table; one row is enough. Columns that have names are
-        found by name, in any order; others by position. Numbers may be missing in a Gaussian model:
+        found by name, in any order; others by position. Values that the model's `missing_codes` name are missing.
+        Numbers may be missing in a Gaussian model:
         the log likelihood of a row is then that of its observed values.
     covariates : DataFrame or array_like, optional
         (m, q), of the new rows, if the model has covariates; in the units of the first ones.
@@ -115,7 +118,10 @@ def new_rows(
         raise ValueError(f"the model has no {extra[0]}: leave `{extra[0]}` out")
     if "covariates" in rows.options and covariates is None:
         raise ValueError("the model has covariates: give those of the new rows, `covariates`")
-    new = rows.coding.read(table)
+    codes = MissingCodes.of_model(model)
+    if covariates is not None:
+        given["covariates"] = codes.without(covariates, model.coords["covariate"])
+    new = rows.coding.read(codes.without(table, rows.coding.names))
     other = _without_rows(model)
     other.add_coord("observation", np.arange(new.n))
     setattr(other, _ATTRIBUTE, rows)

@@ -123,6 +123,7 @@ def pairwise_mrf(
     graph: "networkx.Graph | Iterable[tuple[str, str]] | None" = None,
     reference: int = 0,
     bias_ridge: float = 0.0,
+    states: dict | list | None = None,
     tol: float = 1e-6,
     max_evaluations: int = 2000,
     start: "PairwiseMRFSolution | None" = None,
@@ -159,6 +160,9 @@ def pairwise_mrf(
         State from which Blume-Capel biases measure distance.
     bias_ridge : float
         :math:`r`; a normal prior of variance :math:`1 / (2 r)`.
+    states : dict or list of lists, optional
+        All states of columns, in order, as in :func:`bayesstruct.models.pairwise_mrf`; one that never occurs needs
+        a `bias_ridge`. Not for a StateTable, which has its states.
     tol : float
         Stop when the residual of the optimality conditions is at most this times the number of
         rows.
@@ -209,7 +213,7 @@ def pairwise_mrf(
     >>> pairwise_mrf(np.column_stack([a, b, c]), rate=20.0).edges
     [('x0', 'x1')]
     """
-    problem = _Problem.of(data, potentials, norm, likelihood, reference, bias_ridge, graph)
+    problem = _Problem.of(data, potentials, norm, likelihood, reference, bias_ridge, graph, states)
     solution = problem.solve(_checked_rate(rate), start, tol, max_evaluations)
     solution.warn_unless_converged("pairwise_mrf", "Raise `max_evaluations` or `tol`.")
     return solution
@@ -298,7 +302,7 @@ def pairwise_mrf_rate_max(data: "TableLike", **options) -> float:
     ----------
     data, **options
         As in `pairwise_mrf`: ``potentials``, ``norm``, ``likelihood``, ``graph``, ``reference``,
-        ``bias_ridge``.
+        ``bias_ridge``, ``states``.
 
     Returns
     -------
@@ -315,7 +319,18 @@ _DEFAULTS = {
     "graph": None,
     "reference": 0,
     "bias_ridge": 0.0,
+    "states": None,
 }
+
+
+def _state_table(data, states):
+    if not isinstance(data, StateTable):
+        return StateTable.read(data, states=states)
+    if states is not None:
+        raise ValueError(
+            "a StateTable has its states: leave `states` out, or pass the table itself"
+        )
+    return data
 
 
 def _checked_rate(rate) -> float:
@@ -339,9 +354,9 @@ class _Problem:
         self.null = null_bias(likelihood, self.bias_ridge)
 
     @classmethod
-    def of(cls, data, potentials, norm, likelihood, reference, bias_ridge, graph=None):
+    def of(cls, data, potentials, norm, likelihood, reference, bias_ridge, graph=None, states=None):
         """Check the arguments of `pairwise_mrf`."""
-        table = data if isinstance(data, StateTable) else StateTable.read(data)
+        table = _state_table(data, states)
         if bias_ridge == 0:
             table.refuse_unseen(
                 "their biases have no mode without `bias_ridge`; give one, or leave them out"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset
 from bayesstruct.mixtures.reading.records import MixturePrior
@@ -40,7 +41,7 @@ def mixture_predictions(idata: "xr.DataTree", new_data: "TableLike") -> "pd.Data
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.dp_glm`.
     new_data : DataFrame or (r, d) array_like
-        Predictors. Columns of a table with names are matched by name, and there may be others; without names the
+        Predictors; values that the model's `missing_codes` name are missing. Columns of a table with names are matched by name, and there may be others; without names the
         columns are those of the model in their order.
 
     Returns
@@ -78,6 +79,7 @@ def mixture_predictions(idata: "xr.DataTree", new_data: "TableLike") -> "pd.Data
     import pandas as pd
 
     result = MixtureDraws.read(idata)
+    new_data = MissingCodes.read(idata).without(new_data, result.names)
     x, index = _predictors(new_data, result.names)
     design = np.column_stack([np.ones(len(x)), x - result.prior.location])
     new = new_cluster(result, x, design)

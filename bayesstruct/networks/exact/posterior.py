@@ -275,6 +275,9 @@ def dag_posterior(
         interventions : (n, d) bool array_like or DataFrame
             Values that were set by the experimenter; such a row carries no information about the distribution of
             its column (Cooper and Yoo 1999). A DataFrame may leave out columns.
+        states : list or dict of lists
+            All states of columns of states, also those that never occur, as in
+            :func:`bayesstruct.models.bayesian_network`; categories of pandas and an Enum of polars declare them too.
         equivalent_sample_size : float
             Rows that the prior is worth, of ``"bge"`` (there also `alpha_mu`) and ``"bdeu"``; 1 by
             default, as in :func:`bayesstruct.models.bayesian_network`.

@@ -38,6 +38,7 @@ _OPTIONS = (
     "forbidden",
     "tiers",
     "interventions",
+    "states",
     "equivalent_sample_size",
 )
 #: Names that scores have for `equivalent_sample_size`.
@@ -129,6 +130,7 @@ def network_problem(
     forbidden: Iterable[tuple] = (),
     tiers: dict | Iterable[Iterable] | None = None,
     interventions: "pd.DataFrame | ArrayLike | None" = None,
+    states: dict | list | None = None,
     **options,
 ) -> NetworkProblem:
     """Check a table and the options of a search over graphs; see :func:`bayesstruct.exact.dag_posterior`.
@@ -142,9 +144,10 @@ def network_problem(
     ValueError
         If an option is out of range.
     """
+    tabled = {"interventions": interventions, "states": states}
     if hasattr(data, "subsets") and hasattr(data, "local"):
-        if interventions is not None or options:
-            extra = ["interventions"] * (interventions is not None) + sorted(options)
+        extra = [*(k for k, own in tabled.items() if own is not None), *sorted(options)]
+        if extra:
             hyper = sum(_HYPER.values(), ())
             if unknown := [name for name in options if name not in hyper]:
                 raise TypeError(nearest("option", unknown[0], _OPTIONS))
@@ -153,7 +156,7 @@ def network_problem(
     else:
         if names is not None:
             raise ValueError("`names` goes with a score; a table has the names of its columns")
-        known, local = _table_score(data, score, interventions, max_parents, options)
+        known, local = _table_score(data, score, tabled, max_parents, options)
     order = prior == "order"
     kind = order_weights(prior, weights, edge_probability)
     parents = parent_prior(
@@ -175,13 +178,13 @@ def _score_names(score, names):
     return names
 
 
-def _table_score(data, kind, interventions, max_parents, options):
+def _table_score(data, kind, tabled, max_parents, options):
     from bayesstruct.networks.kernels.scores.named import SCORE_KINDS, network_score
 
     check_score(kind, SCORE_KINDS)
     options = _sized(kind, options)
     _check_options(kind, options)
-    checked = network_table(data, kind, interventions, max_parents=most_parents(max_parents))
+    checked = network_table(data, kind, **tabled, max_parents=most_parents(max_parents))
     table, kind = checked.table, checked.score
     values = table.standardized if checked.continuous else table.codes
     states = None if checked.continuous or kind == "logistic" else table.states

@@ -101,7 +101,7 @@ def dag_search(
         For the graphs of the restarts; the same seed gives the same search.
     **options
         `names`, `edge_probability`, `max_parents`, `required`, `forbidden`, `tiers`,
-        `interventions` and options of the score, as for :func:`bayesstruct.exact.dag_posterior`.
+        `interventions`, `states` and options of the score, as for :func:`bayesstruct.exact.dag_posterior`.
 
     Returns
     -------

@@ -79,7 +79,7 @@ def known_order(
         is then the best of those whose parents are candidates.
     **options
         `names`, `edge_probability`, `max_parents`, `required`, `forbidden`, `tiers`,
-        `interventions` and options of the score, as for :func:`bayesstruct.exact.dag_posterior`;
+        `interventions`, `states` and options of the score, as for :func:`bayesstruct.exact.dag_posterior`;
         for ``"sparse"`` neither `edge_probability` nor `required` nor `names`.
 
     Returns
@@ -223,8 +223,8 @@ def _sparse(data, order, score, options):
         )
     if taken := sorted({"names", "required"} & set(options)):
         raise ValueError(f"{listing(taken)}: no options of method='sparse'; use method='exact'")
-    interventions = options.pop("interventions", None)
-    checked = network_table(data, score, interventions)
+    tabled = {name: options.pop(name, None) for name in ("interventions", "states")}
+    checked = network_table(data, score, **tabled)
     table, was_set = checked.table, checked.was_set
     values = table.standardized if score == "gaussian" else table.codes.astype(np.float64)
     local = network_score(values, score, interventions=was_set)

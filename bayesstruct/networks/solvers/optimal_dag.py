@@ -122,7 +122,7 @@ def optimal_dag(
         Seconds for ``"milp"``; none by default.
     **options
         `names`, `edge_probability`, `max_parents`, `required`, `forbidden`, `tiers`,
-        `interventions`, `equivalent_sample_size` and options of the score, as for :func:`bayesstruct.exact.dag_posterior`.
+        `interventions`, `states`, `equivalent_sample_size` and options of the score, as for :func:`bayesstruct.exact.dag_posterior`.
 
     Returns
     -------
