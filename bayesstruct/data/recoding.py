@@ -138,7 +138,7 @@ def _collected(data):
 
 
 def _masked(data, find, names):
-    """A table or vector of any kind without codes; what is neither is refused by whoever reads it."""
+    """Mask the codes of a table or vector of any kind; what is neither is refused by whoever reads it."""
     if _is_vector(data):
         return _vector_without(data, find, names)
     if hasattr(data, "iloc"):

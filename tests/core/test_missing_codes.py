@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from scipy import stats
-from tools.rows import answers, conditional, mixed_table, normals, prior_result
+from tools.rows import conditional, mixed_table, normals, prior_result
 
 import bayesstruct as bs
 

@@ -78,14 +78,14 @@ def test_searches_take_declared_states():
 
 
 def test_states_that_have_no_probability_are_refused():
-    with pytest.raises(TableError, match="'b' never has 'w'.*bdeu"):
+    with pytest.raises(TableError, match=r"'b' never has 'w'.*bdeu"):
         bs.exact.dag_posterior(TABLE, score="multinomial", states=STATES)
     with pytest.raises(TableError, match="'a' holds 'y'"):
         bs.exact.dag_posterior(TABLE, score="bdeu", states={"a": ["x", "z"]})
     with pytest.raises(ValueError, match="`states` declares states"):
         bs.exact.dag_posterior(np.random.default_rng(0).normal(size=(9, 2)), states=STATES)
     score = bs.exact.dag_posterior(TABLE, score="bdeu").problem.score
-    with pytest.raises(ValueError, match="'states'.*made from a table"):
+    with pytest.raises(ValueError, match=r"'states'.*made from a table"):
         bs.exact.dag_posterior(score, states=STATES)
 
 
