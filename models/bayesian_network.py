@@ -245,6 +245,7 @@ def bayesian_network(
             incomplete=score in ("bge", "bdeu"),
             max_parents=most_parents(max_parents),
             states=states,
+            counted=row_counts is not None,
         )
         table: Any = checked.table
         was_set, observe = checked.was_set, _SCORES[checked.score]

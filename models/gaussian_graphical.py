@@ -24,8 +24,8 @@ from bayesstruct.data.covariance import (
     given_rows_or_covariance,
     refuse_options_of_rows,
 )
-from bayesstruct.data.covariates import check_same_rows
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
+from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.names import nearest
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
@@ -171,7 +171,7 @@ def gaussian_graphical(
     if rows:
         data, covariates = repeated_rows(row_counts, data, covariates)
         data, covariates = tables_without_codes(missing_codes, data, covariates)
-        table: Any = Table.continuous(data, standardize=standardize)
+        table: Any = Table.continuous(data, standardize=standardize, counted=row_counts is not None)
     else:
         options = {
             "covariates": covariates,

@@ -153,7 +153,7 @@ def gaussian_neighbourhoods(
         negligible=negligible,
     )
     [data] = repeated_rows(row_counts, data)
-    table = Table.continuous(without_codes(data, missing_codes))
+    table = Table.continuous(without_codes(data, missing_codes), counted=row_counts is not None)
     refuse_missing(table, "gaussian_graphical")
     z = table.standardized
     with pm.Model(coords=table.coords) as model:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesstruct.data.labels import without_mask
+
 _KINDS = {
     "b": "truth values",
     "c": "complex",
@@ -225,7 +227,7 @@ def numbers(name: str, values: Any, *, flags: bool = True) -> np.ndarray:
     if values is None:
         raise ValueError(f"{name} must be numbers, not None; give an array of them")
     try:
-        array = np.asarray(values)
+        array = np.asarray(without_mask(values))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be made an array of numbers ({error})") from None
     if array.dtype.kind == "O" and array.ndim:

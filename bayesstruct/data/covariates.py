@@ -11,28 +11,7 @@ from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
-__all__ = ["check_same_rows", "read_covariates", "standardized_covariates"]
-
-
-def check_same_rows(data: Any, covariates: Any) -> None:
-    """Raise if two labelled frames have different row labels, since rows are matched by position.
-
-    Raises
-    ------
-    TableError
-        If both have an index and the indexes differ.
-    """
-    labels, others = getattr(data, "index", None), getattr(covariates, "index", None)
-    if labels is None or others is None or not hasattr(labels, "equals"):
-        return
-    if not hasattr(others, "equals"):
-        return
-    if len(labels) == len(others) and not labels.equals(others):
-        raise TableError(
-            "The rows of the covariates are labelled differently from those of the table, and rows "
-            "are matched by position: align them with covariates.reindex(data.index), or drop both "
-            "labels with reset_index(drop=True)"
-        )
+__all__ = ["read_covariates", "standardized_covariates"]
 
 
 def standardized_covariates(
@@ -122,7 +101,7 @@ def _as_table(data):
     if hasattr(data, "to_frame") and np.ndim(data) == 1:
         return data.to_frame()
     if not hasattr(data, "columns") and np.ndim(data) == 1:
-        return np.asarray(data)[:, None]
+        return np.asanyarray(data)[:, None]
     return data
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.data.errors import TableError
-from bayesstruct.data.names import aligned, label_text
+from bayesstruct.data.labels import aligned
+from bayesstruct.data.names import label_text
 
 __all__ = ["FixedEdges", "StochasticBlock", "edge_probability_matrix", "fixed_edges"]
 

@@ -208,7 +208,11 @@ def _numbers(column: np.ndarray) -> np.ndarray:
     if kind == "c":
         raise _Refused("complex", _first(column))
     try:
-        return np.array([_number(value) for value in column], dtype=np.float64)
+        found = np.array([_number(value) for value in column], dtype=np.float64)
+        if truths := [value for value in column if isinstance(value, bool | np.bool)]:
+            if len(truths) < np.isfinite(found).sum():  # True among 1.5 and 2.0 is no 1
+                raise _Refused("object", truths[0])
+        return found
     except _Refused as why:
         if why.kind == "text":  # "-" among "1.5" and "2.5" is what the owner has to look for
             why.example = next((v for v in column if _is_word(v)), why.example)

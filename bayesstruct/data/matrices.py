@@ -15,6 +15,8 @@ _REMEDY = (
 )
 #: From so many columns on, whole numbers are not symmetric by chance; measurements are not from 3 on.
 _BY_DESIGN, _BY_DESIGN_NUMBERS = 6, 3
+#: So few rows, with so many columns without names for each, may be the variables.
+_FEW, _WIDE = 10, 10
 
 
 def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str]:
@@ -55,17 +57,40 @@ def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str
 
 
 def transposed_remarks(data: Any) -> list[str]:
-    """List what shows that the rows of a frame are variables: they have names, and the columns have numbers."""
-    if not hasattr(data, "iloc") or not len(data.columns):
+    """List what shows that the rows of a table are variables: only they have names, or there are few of them."""
+    if _has_named_columns(data):
         return []
-    index = data.index
-    numbered = list(data.columns) == list(range(len(data.columns)))
-    if not numbered or not index.is_unique or not all(isinstance(v, str) for v in index):
-        return []
-    return [
-        f"the rows have names ({listing(list(index), 3)}) and the columns numbers: if the rows are the variables, "
-        "the table is transposed, pass data.T"
-    ]
+    if names := _row_names(data):
+        return [
+            f"the rows have names ({listing(names, 3)}) and the columns numbers: if the rows are the variables, "
+            "the table is transposed, pass data.T"
+        ]
+    rows, columns = np.shape(data.values if hasattr(data, "iloc") else data)
+    if rows <= _FEW and columns >= _WIDE * rows:
+        return [
+            f"the table has {rows} rows of {columns} columns without names, and rows are observations: if the rows are "
+            "the variables, the table is transposed, pass data.T"
+        ]
+    return []
+
+
+def _has_named_columns(data):
+    if hasattr(data, "iloc"):
+        return list(data.columns) != list(range(len(data.columns)))
+    if hasattr(data, "dims") and hasattr(data, "coords"):
+        return data.dims[1] in data.coords
+    return hasattr(data, "collect_schema") or hasattr(data, "columns")
+
+
+def _row_names(data) -> list[str]:
+    """Names of the rows, if all are different texts."""
+    labels: list = []
+    if hasattr(data, "iloc"):
+        labels = list(data.index)
+    elif hasattr(data, "dims") and data.dims[0] in data.coords:
+        labels = data.coords[data.dims[0]].values.tolist()
+    texts = all(isinstance(label, str) for label in labels)
+    return labels if texts and len(set(labels)) == len(labels) else []
 
 
 def completed(values: np.ndarray) -> np.ndarray:

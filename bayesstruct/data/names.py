@@ -2,12 +2,9 @@
 
 import difflib
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-from bayesstruct.data.errors import TableError, column_list
-
-__all__ = ["aligned", "label_text", "nearest", "reads_as_number"]
+__all__ = ["label_text", "nearest", "reads_as_number"]
 
 
 def label_text(label: object) -> str:
@@ -19,34 +16,6 @@ def label_text(label: object) -> str:
     ('0', 'a_1')
     """
     return "_".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
-def aligned(option: str, matrix: Any, names: Sequence[str]) -> Any:
-    """Return a labelled matrix of pairs of columns in the order of the columns; anything else as it is.
-
-    Parameters
-    ----------
-    option : str
-        Name of the option, for the message.
-    matrix : DataFrame or other
-        The labels of a frame are compared as text, as :func:`label_text` makes it of them.
-    names : sequence of str
-        Columns of the table.
-
-    Raises
-    ------
-    TableError
-        If a frame has no row or column for a column of the table, or two.
-    """
-    if not (hasattr(matrix, "loc") and hasattr(matrix, "columns")):
-        return matrix
-    rows, columns = (list(map(label_text, axis)) for axis in (matrix.index, matrix.columns))
-    if lost := sorted(set(names) - (set(rows) & set(columns))):
-        raise TableError(f"`{option}` has no row and column for {column_list(lost)}")
-    if twice := sorted(name for name in names if rows.count(name) + columns.count(name) > 2):
-        raise TableError(f"`{option}` has more than one row or column for {column_list(twice)}")
-    places = [[axis.index(name) for name in names] for axis in (rows, columns)]
-    return matrix.iloc[places[0], places[1]].to_numpy()
 
 
 def nearest(kind: str, name: object, known: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesstruct.data.arguments import is_missing, is_number
 from bayesstruct.data.errors import TableError, count, listing, warn
+from bayesstruct.data.labels import check_same_rows, without_mask
 from bayesstruct.data.names import label_text, nearest, reads_as_number
 
 __all__ = [
@@ -385,6 +386,9 @@ def repeated_rows(row_counts: Any, data: Any, *others: Any) -> tuple:
         data = data.collect()
     if isinstance(row_counts, str):
         data, row_counts = _counted_by(data, row_counts)
+    check_same_rows(data, row_counts, "`row_counts`")
+    for other in others:
+        check_same_rows(data, other, "a table that goes with it (covariates, interventions)")
     times = _checked_counts(row_counts, len(data))
     places = np.repeat(np.arange(len(data)), times)
     return tuple(_rows_at(table, places, len(data)) for table in (data, *others))
@@ -427,7 +431,7 @@ def _counted_by(data, name):
 
 def _checked_counts(row_counts, n) -> np.ndarray:
     try:
-        times = np.asarray(row_counts, float)
+        times = np.asarray(without_mask(row_counts), float)
     except (TypeError, ValueError):
         times = np.full(n, np.nan)
     if times.shape != (n,):

@@ -4,7 +4,14 @@ import numpy as np
 
 from bayesstruct.data.errors import column_list, listing
 
-__all__ = ["column_remarks", "frequency_remarks", "missing_code_remarks", "odd_codes"]
+__all__ = [
+    "column_remarks",
+    "copied_rows",
+    "frequency_remarks",
+    "missing_code_remarks",
+    "odd_codes",
+    "time_remarks",
+]
 
 #: Whole numbers that stand for a missing value more often than for a measurement.
 _NINES = [7, 8, 9, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 7777, 8888, 9997, 9998, 9999]
@@ -18,6 +25,9 @@ _APART, _APART_REPEATED = 0.5, 0.1
 _FEW, _ROWS_EACH = 11, 5
 #: Absolute skewness beyond which a column is far from normal (an exponential column has 2).
 _SKEW = 2.0
+#: Share of rows that are copies from which on it is remarked upon.
+_COPIES = 0.01
+_ID_NAMES = {"id", "index", "row", "rownames", "row_id", "...1"}
 
 
 def column_remarks(
@@ -60,6 +70,42 @@ def missing_code_remarks(
     return [
         f"values that often stand for missing ones are read as measurements in {shown}{more}; if they mean "
         f"missing, {remedy.format(codes=', '.join(f'{v:.15g}' for v in every))}"
+    ]
+
+
+def copied_rows(values: np.ndarray) -> list[str]:
+    """List what shows that rows of measurements are copies of others; NaN where missing."""
+    import pandas as pd
+
+    complete = values[~np.isnan(values).any(axis=1)]
+    repeated = pd.DataFrame(complete).duplicated().to_numpy()
+    copies, unique = int(repeated.sum()), complete[~repeated]
+    if copies < max(2, _COPIES * len(values)) or len(unique) < 3:
+        return []
+    # Share of pairs of rows that are equal if columns are independent: rounded columns have ties.
+    ties = [sum(k * (k - 1) / 2 for k in np.unique(v, return_counts=True)[1]) for v in unique.T]
+    pairs = len(unique) * (len(unique) - 1) / 2
+    chance = np.log((np.array(ties) + 1) / pairs).sum() + np.log(len(complete) ** 2 / 2)
+    if chance > np.log(1e-3 * copies):
+        return []
+    return [
+        f"{copies:,} of {len(values):,} rows are copies of others, and each counts as an observation; if the table was "
+        "joined or read twice, drop them (data.drop_duplicates())"
+    ]
+
+
+def time_remarks(names: list[str], parts: list[np.ndarray]) -> list[str]:
+    """List columns that are the time in every series: they grow by the same step."""
+    found = []
+    for j, name in enumerate(names if len(names) > 1 else ()):
+        steps = [np.diff(part[:, j]) for part in parts if len(part) > 4]
+        if steps and all((own > 0).all() and np.allclose(own, own[0]) for own in steps):
+            found.append(name)
+    if not found:
+        return []
+    return [
+        f"{column_list(found)}: grows by the same step in every series and is read as one more variable; if it is the "
+        "time, leave it out, or make it the index (data.set_index)"
     ]
 
 
@@ -169,13 +215,28 @@ def _few_values(names, values, codes, discrete) -> list[str]:
 def _counters(names, values) -> list[str]:
     steps = np.diff(values, axis=0)
     counts = (steps == 1).all(axis=0) & np.isin(values[0], (0, 1)) & (len(values) > 2)
+    counts |= _identifies(names, values)
     if not counts.any():
         return []
     columns = [names[j] for j in np.flatnonzero(counts)]
     return [
-        f"{column_list(columns)}: counts the rows; leave it out if it identifies or only numbers them "
-        "(pandas.read_csv(..., index_col=0) does so with the first column of a file)"
+        f"{column_list(columns)}: counts the rows, in this or another order; leave it out if it identifies or only "
+        "numbers them (pandas.read_csv(..., index_col=0) does so with the first column of a file)"
     ]
+
+
+def _identifies(names, values) -> np.ndarray:
+    """Which columns hold other whole numbers in all rows: without gaps, or under the name of an identifier."""
+    if len(values) <= 10:
+        return np.zeros(len(names), bool)
+    steps = np.diff(np.sort(values, axis=0), axis=0)  # NaN, at the end, makes a step of NaN
+    whole = (values == np.floor(values)).all(axis=0)
+    different, dense = whole & (steps > 0).all(axis=0), whole & (steps == 1).all(axis=0)
+    if dense.all():  # ranks
+        return np.zeros(len(names), bool)
+    plain = [name.strip().lower() for name in names]
+    named = [name in _ID_NAMES or name.startswith("unnamed:") for name in plain]
+    return dense | (different & np.array(named))
 
 
 def _dates(names, values) -> list[str]:

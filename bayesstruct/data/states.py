@@ -1,6 +1,7 @@
 """A checked table of discrete variables: states as codes, with their labels."""
 
 import math
+import unicodedata
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -273,8 +274,9 @@ _NO_STATE = (
     "name them: missing_codes=[...]"
 )
 _ONE_STATE = (
-    "states that differ only in blanks or capitals are read as different states in {shown}; if they are the "
-    "same, unify them first, in pandas with data[column].str.strip().str.lower()"
+    "states that differ only in blanks or capitals, or in the way a number or letter is written, are read as different "
+    "states in {shown}; if they are the same, unify them first, in pandas with data[column].str.strip().str.lower(), "
+    "numbers with pandas.to_numeric(data[column])"
 )
 
 
@@ -297,9 +299,19 @@ def _no_values(levels) -> list:
 
 
 def _twins(levels) -> list:
-    """Labels that differ from an earlier one only in blanks and capitals."""
-    plain = [level.strip().lower() if isinstance(level, str) else level for level in levels]
+    """Labels that differ from an earlier one only in spelling: blanks, capitals, or ways to write a number or letter."""
+    plain = [_plain(level) for level in levels]
     return [level for k, level in enumerate(levels) if plain[k] in plain[:k]]
+
+
+def _plain(level):
+    """Text as a number if it is one, otherwise without blanks at its ends and capitals, in one form of Unicode."""
+    if not isinstance(level, str):
+        return level
+    text = unicodedata.normalize("NFKC", level).strip().lower()
+    if text.lstrip("+-").isdecimal():
+        return int(text)  # a float has 16 digits only
+    return _as_float(text) if reads_as_number(text) else text
 
 
 def _matrix(data, names, columns) -> list[str]:
@@ -341,6 +353,10 @@ def _declared_by(states, names) -> list[list | None]:
 
 
 def _checked_states(name, labels) -> list:
+    if isinstance(labels, set | frozenset):
+        raise TableError(
+            f"`states` of {name!r} is a set, which has no order (not even the same one in two runs): give a list"
+        )
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise TableError(
             f"`states` of {name!r} must be a list of its states in order, not {labels!r:.60}"
@@ -500,6 +516,12 @@ def _objects(values):
             what = f"holds text of numbers that are not whole (for example {broken[0]!r})"
             problems = [_Problem(f"{what}, which are not states", _CLASSES)]
         return _coded(values, labels, ordered, problems)
+    if any(issubclass(kind, bool | np.bool) for kind in kinds) and not kinds <= {
+        bool,
+        np.bool,
+        type(None),
+    }:
+        return _mixed(kinds)
     whole = [abs(value) for value in values if isinstance(value, Integral)]
     if max(whole, default=0) > _EXACT:
         return _refused(_HUGE, _AS_TEXT)
@@ -508,12 +530,15 @@ def _objects(values):
             raise TypeError
         numbers = [np.nan if value is None else float(value) for value in values]
     except (TypeError, ValueError):
-        kinds = listing(sorted(kind.__name__ for kind in kinds))
-        return _refused(
-            f"holds values of the kinds {kinds}",
-            "make all of them text, or numbers (pandas.to_numeric)",
-        )
+        return _mixed(kinds)
     return _numbers(np.array(numbers), boolean=kinds <= {bool, np.bool})
+
+
+def _mixed(kinds):
+    return _refused(
+        f"holds values of the kinds {listing(sorted(kind.__name__ for kind in kinds))}",
+        "make all of them text, or numbers (pandas.to_numeric)",
+    )
 
 
 def _sorted_text(labels):

@@ -21,6 +21,7 @@ from bayesstruct.data.checks import (
 from bayesstruct.data.errors import TableError, TableWarning, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.matrices import matrix_problems, transposed_remarks, without_labels
+from bayesstruct.data.remarks import copied_rows
 
 __all__ = ["NamedColumns", "Table", "TableError", "TableWarning"]
 
@@ -112,6 +113,7 @@ class Table(NamedColumns):
         standardize: bool = True,
         discrete: str = DISCRETE,
         normal: bool = True,
+        counted: bool = False,
     ) -> "Table":
         """Check a table of continuous variables.
 
@@ -131,6 +133,8 @@ class Table(NamedColumns):
             What messages recommend for columns that are not continuous.
         normal : bool, default True
             Whether the model has normal columns, so that marked skewness is remarked upon.
+        counted : bool, default False
+            Whether rows stand there as often as they were counted, so that copies are not remarked upon.
 
         Returns
         -------
@@ -150,8 +154,8 @@ class Table(NamedColumns):
         TableWarning
             If more than 20 % of the values or more than half of a column is missing; if values that
             often stand for missing ones (-999, 99) are apart from the others; if a column has two
-            values or few whole numbers, counts the rows, or is very skewed; if the table seems to be
-            transposed; or if some columns are exact linear combinations of others. Linear combinations are searched for in the complete rows, if there are more of them than columns.
+            values or few whole numbers, counts the rows, or is very skewed; if rows are copies of others; if the table
+            seems to be transposed; or if some columns are exact linear combinations of others. Linear combinations are searched for in the complete rows, if there are more of them than columns.
 
         Examples
         --------
@@ -167,7 +171,8 @@ class Table(NamedColumns):
         problems = value_problems(intake, discrete)
         raise_problems([*problems, *duplicates(intake.names, intake.values)])
         found = remarks(intake.names, intake.values, discrete, normal=normal)
-        for remark in [*transposed_remarks(data), *found]:
+        copies = [] if counted else copied_rows(intake.values)
+        for remark in [*transposed_remarks(data), *found, *copies]:
             warn(remark)
         location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
         for array in (intake.values, location, scale):

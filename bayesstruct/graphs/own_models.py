@@ -1,6 +1,6 @@
 """Constants, names and labels that readers of graphs need, added to a model that somebody wrote."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
@@ -173,6 +173,8 @@ def label_columns(
     columns : iterable, optional
         Their names.
     """
+    if isinstance(columns, Set):
+        raise TypeError("`columns` is a set, which has no order: give a list of the names")
     if columns is not None:
         names = [label_text(name) for name in columns]
     else:

@@ -4,6 +4,8 @@ from collections import Counter
 
 import numpy as np
 
+from bayesstruct.data.labels import as_frame, without_mask
+
 
 def adjacency(truth, variables: list[str]) -> np.ndarray:
     """Turn a known undirected graph into a boolean matrix.
@@ -35,6 +37,7 @@ def adjacency(truth, variables: list[str]) -> np.ndarray:
     import pandas as pd
 
     _refuse_result(truth)
+    truth = without_mask(as_frame(truth))
     if isinstance(truth, str):
         raise TypeError(
             f"The known graph is given as the text {truth!r}; pass the graph itself, for example "
@@ -78,6 +81,7 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     import pandas as pd
 
     _refuse_result(truth)
+    truth = without_mask(as_frame(truth))
     if isinstance(truth, str):
         raise TypeError(
             f"The known graph is given as the text {truth!r}; pass the graph itself, for example "

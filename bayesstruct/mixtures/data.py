@@ -8,6 +8,7 @@ from bayesstruct.data.arguments import numbers
 from bayesstruct.data.checks import duplicates, max_columns, shape_problems, value_problems
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns
+from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.names import nearest
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
@@ -59,6 +60,7 @@ class RegressionTable:
         """
         intake = read_columns(data, max_columns())
         if not isinstance(response, str):
+            check_same_rows(data, response, "the response")
             intake, response = _with_response(intake, response)
         elif response not in intake.names:
             raise TableError(nearest("response", response, intake.names))

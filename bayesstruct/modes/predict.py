@@ -6,6 +6,7 @@ from bayesstruct.core.families import import_chapters
 from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.core.tables.predictions import rows_of
+from bayesstruct.data.labels import check_same_rows
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 
@@ -106,6 +107,7 @@ def predict(
     refuse_covariance(idata)
     codes = MissingCodes.read(idata)
     if covariates is not None:
+        check_same_rows(table, covariates)
         covariates = codes.without(covariates, CovariateUnits.names(idata))
     options = {"setting": setting, "covariates": covariates}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})

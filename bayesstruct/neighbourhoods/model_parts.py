@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from bayesstruct.core.entries import entries
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.data.names import aligned
+from bayesstruct.data.labels import aligned
 from bayesstruct.data.options import check_options
 from bayesstruct.graphs.records import ArcEnds, ArcPrior
 from bayesstruct.sparse.model_parts import horseshoe_prior

@@ -9,7 +9,7 @@ from bayesstruct.data.errors import TableError, column_list, raise_problems, war
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.names import nearest
 from bayesstruct.data.recoding import tables_without_codes
-from bayesstruct.data.remarks import missing_code_remarks, odd_codes
+from bayesstruct.data.remarks import missing_code_remarks, odd_codes, time_remarks
 from bayesstruct.data.table import column_moments
 
 __all__ = ["SeriesTable"]
@@ -83,6 +83,7 @@ class SeriesTable:
         """
         parts = _parts(data, series)
         labels = tuple(parts)
+        _check_times(parts, separate=series is None)
         tables = tables_without_codes(missing_codes, *parts.values())
         intakes = {
             name: read_columns(part, _MOST_COLUMNS)
@@ -100,8 +101,39 @@ class SeriesTable:
         raise_problems(value_problems(replace(first, values=seen, refused=refused)))
         for remark in missing_code_remarks(first.names, [odd_codes(column) for column in seen.T]):
             warn(remark)
+        for remark in time_remarks(first.names, [intake.values for intake in intakes.values()]):
+            warn(remark)
         lengths = tuple(len(intake.values) for intake in intakes.values())
         return cls(values, tuple(first.names), labels, lengths, *column_moments(seen))
+
+
+def _check_times(parts, *, separate):
+    """Say that rows which are labelled by times or numbers are in another order, or that some are left out."""
+    for name, part in parts.items():
+        index = getattr(part, "index", None)
+        if index is None or callable(index) or not (_is_time(index) or _is_number(index)):
+            continue
+        if not index.is_monotonic_increasing:
+            warn(
+                f"series {name!r}: the labels of its rows are not in ascending order, and rows are read in the order in "
+                "which they stand; if the labels are times, sort them (data.sort_index())"
+            )
+            return
+        if separate and _is_number(index) and len({*np.diff(index)}) > 1:
+            warn(
+                f"series {name!r}: rows are left out between others (the labels of its rows have gaps), and are read as "
+                "if they followed each other; where nothing was observed rows have to be empty: "
+                "data.reindex(range(first, last + 1))"
+            )
+            return
+
+
+def _is_time(index) -> bool:
+    return index.dtype.kind in "mM" or str(index.dtype).startswith("period")
+
+
+def _is_number(index) -> bool:
+    return getattr(index.dtype, "kind", "O") in "iuf"
 
 
 def _parts(data, series):

@@ -3,8 +3,9 @@ import pandas as pd
 import pytest
 
 from bayesstruct.data import TableError, TableWarning
-from bayesstruct.data.covariates import check_same_rows, standardized_covariates
+from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
+from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.names import nearest
 
 NAMES = ("a", "b", "c")

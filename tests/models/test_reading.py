@@ -103,6 +103,7 @@ COUNTED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are copies")
 @pytest.mark.parametrize(("build", "rows"), COUNTED.values(), ids=COUNTED)
 def test_counted_rows_are_repeated_rows(build, rows):
     frame = pd.DataFrame(rows, columns=list("abc"))
@@ -112,6 +113,7 @@ def test_counted_rows_are_repeated_rows(build, rows):
     _same(build(frame.assign(freq=COUNTS), row_counts="freq"), wanted)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are copies")
 def test_what_belongs_to_rows_is_repeated_with_them():
     covariate = np.arange(30.0) ** 2
     one = gaussian_graphical(ROWS, covariates=covariate, row_counts=COUNTS)

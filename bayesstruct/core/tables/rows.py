@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.core.tables.missing_codes import MissingCodes
+from bayesstruct.data.labels import check_same_rows
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -118,6 +119,8 @@ def new_rows(
         raise ValueError(f"the model has no {extra[0]}: leave `{extra[0]}` out")
     if "covariates" in rows.options and covariates is None:
         raise ValueError("the model has covariates: give those of the new rows, `covariates`")
+    for name, value in given.items():
+        check_same_rows(table, value, f"`{name}`")
     codes = MissingCodes.of_model(model)
     if covariates is not None:
         given["covariates"] = codes.without(covariates, model.coords["covariate"])

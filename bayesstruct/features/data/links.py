@@ -8,6 +8,7 @@ import numpy as np
 from bayesstruct.data.checks import ARROW, SEPARATOR
 from bayesstruct.data.errors import TableError, listing, warn
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.matrices import row_labels
 from bayesstruct.data.names import label_text
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
@@ -87,6 +88,7 @@ class LinkTable:
             arrows = not _is_symmetric(matrix)
             if arrows and directed is None:
                 _check_gaps(names, matrix)
+                _warn_about_triangle(matrix)
         if directed is not None and not isinstance(directed, bool | np.bool_):
             raise ValueError(f"`directed` is True, False or None, not {directed!r}")
         if directed is False and not _is_symmetric(matrix):
@@ -245,14 +247,13 @@ def _numbers(data, what):
             f"{what}: column {column!r} holds infinite values; use NaN if they are not known"
         )
     columns = _unique(intake.names, what)
-    index = getattr(data, "index", None)
-    labels = range(len(matrix)) if index is None or callable(index) else index
-    return _unique([label_text(label) for label in labels], what), columns, matrix
+    labels = row_labels(data) or [str(i) for i in range(len(matrix))]
+    return _unique(labels, what), columns, matrix
 
 
 def _as_array(data, what):
     try:
-        array = np.asarray(data)
+        array = np.asanyarray(data)
     except ValueError:
         raise TableError(f"{what}: the rows have different lengths") from None
     if array.ndim != 2:
@@ -293,6 +294,15 @@ def _check_gaps(names, matrix):
         raise TableError(
             f"links: {names[i]!r} to {names[j]!r} is missing, but not the other way round; leave both entries "
             "empty if links have no direction, or use directed=True"
+        )
+
+
+def _warn_about_triangle(matrix):
+    """Say that links on one side of the diagonal are taken for directed ones."""
+    if not np.nan_to_num(np.tril(matrix, -1)).any() or not np.nan_to_num(np.triu(matrix, 1)).any():
+        warn(
+            "links: all are on one side of the diagonal and are read as directed ones; if they are one triangle of "
+            "links without direction, pass data + data.T, otherwise say directed=True"
         )
 
 

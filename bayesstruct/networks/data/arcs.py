@@ -1,13 +1,14 @@
 """Prior weights of parent sets from options that name columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.names import aligned, label_text, nearest
+from bayesstruct.data.labels import aligned
+from bayesstruct.data.names import label_text, nearest
 from bayesstruct.networks.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
 if TYPE_CHECKING:
@@ -222,6 +223,10 @@ def _tier_list(tiers):
         raise ValueError(
             "`tiers` is a list of groups of columns, the earliest first, or a dict with the number of the "
             f"tier of each column, not {tiers!r:.60}"
+        )
+    if isinstance(tiers, Set):
+        raise ValueError(
+            "`tiers` is a set, which has no order: give a list, the earliest tier first"
         )
     tiers = list(tiers)
     if numbers := [tier for tier in tiers if not isinstance(tier, str | Iterable)]:

@@ -2,6 +2,7 @@
 
 import warnings
 
+from collections import Counter
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy as np
 from bayesstruct.data.arguments import is_missing
 from bayesstruct.data.checks import dependent_columns
 from bayesstruct.data.errors import TableError, column_list, count, listing, warn
+from bayesstruct.data.labels import as_frame, without_mask
 from bayesstruct.data.names import label_text
 from bayesstruct.data.states import MAX_LEVELS, StateTable
 from bayesstruct.data.table import Table
@@ -57,6 +59,7 @@ def network_table(
     incomplete: bool = False,
     max_parents: float | None = None,
     states: "dict | list | None" = None,
+    counted: bool = False,
 ) -> NetworkTable:
     """Check a table, and which of its values were set from outside.
 
@@ -74,6 +77,8 @@ def network_table(
         exactly are then refused.
     states : list or dict of lists, optional
         Declared states, see :meth:`bayesstruct.data.StateTable.read`.
+    counted : bool
+        Whether rows stand there as often as they were counted.
 
     Returns
     -------
@@ -100,7 +105,7 @@ def network_table(
             f"`states` declares states, and the score {score!r} is for columns of numbers; use 'bdeu'"
         )
     quiet = score == "gaussian" and max_parents is not None
-    table = _read(data, score, states, quiet=quiet)
+    table = _read(data, score, states, quiet=quiet, counted=counted)
     if score in ("multinomial", "logistic"):
         table.refuse_unseen(
             f"under the score {score!r} states that never occur have probability 0; use the score 'bdeu', under "
@@ -191,7 +196,7 @@ def _refuse_missing(table, was_set):
     )
 
 
-def _read(data, score, states, *, quiet):
+def _read(data, score, states, *, quiet, counted):
     """Read a table; if `quiet`, without the remark on linear relations, which is about priors."""
     if score not in CONTINUOUS_SCORES:
         table = StateTable.read(data, states=states)
@@ -200,7 +205,8 @@ def _read(data, score, states, *, quiet):
     with warnings.catch_warnings():
         if quiet:
             warnings.filterwarnings("ignore", ".*is a linear combination")
-        return Table.continuous(data, discrete='score="bdeu", for which all columns are discrete')
+        discrete = 'score="bdeu", for which all columns are discrete'
+        return Table.continuous(data, discrete=discrete, counted=counted)
 
 
 def _warn_about_targets(table):
@@ -261,8 +267,11 @@ def _intervention_mask(interventions, table):
     """(n, d) bool from a mask or a DataFrame of one."""
     if interventions is None:
         return np.zeros((table.n, table.p), bool)
+    interventions = as_frame(interventions)
     if hasattr(interventions, "columns"):
         given = interventions
+        if repeated := _repeated(map(label_text, given.columns)):
+            raise TableError(f"`interventions` has {column_list(repeated)} more than once")
         labels = {label_text(label): label for label in given.columns}
         if unknown := [name for name in labels if name not in table.names]:
             raise TableError(f"interventions have the unknown {column_list(unknown)}")
@@ -278,9 +287,13 @@ def _intervention_mask(interventions, table):
     return mask
 
 
+def _repeated(names):
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
 def _true_or_false(values, column=None):
     """Array of bool from one of bool, or of 0 and 1."""
-    array = np.asarray(values)
+    array = np.asarray(without_mask(values))
     if array.dtype != bool and not all(_is_truth(value) for value in array.ravel().tolist()):
         where = "" if column is None else f" of {column!r}"
         raise ValueError(
@@ -296,6 +309,7 @@ def _is_truth(value):
 
 def _check_rows(data, interventions):
     """Refuse a mask whose rows are labelled otherwise than those of the table."""
+    interventions = as_frame(interventions)
     labels = getattr(data, "index", None), getattr(interventions, "index", None)
     if all(hasattr(own, "equals") for own in labels) and not labels[0].equals(labels[1]):
         raise ValueError(

@@ -11,7 +11,7 @@ No cycle can arise, so that the problem falls apart into one selection of variab
 import itertools
 import math
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -255,6 +255,10 @@ def _arcs_along(problem, order):
 
 def _positions(order, names):
     """Positions of the columns of an order, checked."""
+    if isinstance(order, Set):
+        raise TableError(
+            "`order` is a set, which has no order: give a list, parents before children"
+        )
     order = list(order)
     if not all(str(item) in names for item in order) and all(map(_whole, order)):
         if out := [int(item) for item in order if not 0 <= item < len(names)]:

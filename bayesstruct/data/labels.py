@@ -1,0 +1,117 @@
+"""Labels of rows and columns of arguments that go with a table, and masks of arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.names import label_text
+
+__all__ = ["aligned", "as_frame", "check_same_rows", "without_mask"]
+
+
+def without_mask(values: Any) -> Any:
+    """Return a masked array as an array with NaN (None among objects) under the mask; anything else as it is.
+
+    ``numpy.asarray`` would return what stands under the mask.
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind in "biuf":
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return np.ma.filled(values.astype(object), None)
+
+
+def as_frame(values: Any) -> Any:
+    """Return an xarray matrix as a DataFrame with its labels; anything else as it is."""
+    labelled = hasattr(values, "dims") and hasattr(values, "to_pandas")
+    return values.to_pandas() if labelled and len(values.dims) == 2 else values
+
+
+def check_same_rows(data: Any, other: Any, what: str = "the covariates") -> None:
+    """Raise if two labelled frames have different row labels, since rows are matched by position.
+
+    Parameters
+    ----------
+    data : DataFrame or other
+        The table.
+    other : DataFrame, Series or other
+        What goes with its rows.
+    what : str
+        What `other` is, for the message.
+
+    Raises
+    ------
+    TableError
+        If both have an index and the indexes differ.
+    """
+    labels, others = getattr(data, "index", None), getattr(other, "index", None)
+    if not (hasattr(labels, "equals") and hasattr(others, "equals")):
+        return
+    if len(labels) == len(others) and not labels.equals(others):
+        raise TableError(
+            f"The rows of {what} are labelled differently from those of the table, or are in another order, and rows "
+            "are matched by position: align them with .reindex(data.index), or drop both labels with "
+            ".reset_index(drop=True)"
+        )
+
+
+def aligned(option: str, matrix: Any, names: Sequence[str]) -> Any:
+    """Return a labelled matrix of pairs of columns in the order of the columns; anything else without its mask.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, for the message.
+    matrix : DataFrame of pandas or polars, DataArray or other
+        Labels are compared as text, as :func:`bayesstruct.data.names.label_text` makes it of them. A frame of polars
+        has the labels of its rows in its first column, or the order of the table.
+    names : sequence of str
+        Columns of the table.
+
+    Raises
+    ------
+    TableError
+        If a matrix with labels has no row or column for a column of the table, or two, or if rows without labels
+        stand beside columns in another order.
+    """
+    rows, columns, values = _parts(matrix)
+    if rows is None and columns is None:
+        return without_mask(matrix)
+    if rows is None or columns is None:
+        own = rows or columns
+        if own != list(names) and {*own} & {*names}:
+            side, bare = ("columns", "rows") if rows is None else ("rows", "columns")
+            raise TableError(
+                f"`{option}` has names of {side} that are not those of the table in the same order, and none of "
+                f"{bare}: give both their names, or the order of the table"
+            )
+        return values
+    if lost := sorted(set(names) - (set(rows) & set(columns))):
+        raise TableError(f"`{option}` has no row and column for {column_list(lost)}")
+    if twice := sorted(name for name in names if rows.count(name) + columns.count(name) > 2):
+        raise TableError(f"`{option}` has more than one row or column for {column_list(twice)}")
+    places = [[axis.index(name) for name in names] for axis in (rows, columns)]
+    return values[np.ix_(*places)]
+
+
+def _parts(matrix):
+    """Labels of the rows and columns of a matrix, None where it has none, and its values."""
+    if hasattr(matrix, "loc") and hasattr(matrix, "columns"):
+        rows, columns = ([label_text(v) for v in axis] for axis in (matrix.index, matrix.columns))
+        return rows, columns, matrix.to_numpy()
+    if hasattr(matrix, "dims") and hasattr(matrix, "coords") and len(matrix.dims) == 2:
+        axes = (
+            matrix.coords[d].values.tolist() if d in matrix.coords else None for d in matrix.dims
+        )
+        rows, columns = (None if own is None else [*map(label_text, own)] for own in axes)
+        return rows, columns, matrix.values
+    if hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):  # polars and its like
+        columns = [label_text(name) for name in getattr(matrix, "column_names", matrix.columns)]
+        first = matrix[matrix.columns[0]].to_list()
+        if columns and all(isinstance(label, str) for label in first):
+            rest = matrix.select(matrix.columns[1:])
+            return first, columns[1:], rest.to_numpy()
+        return None, columns, matrix.to_numpy()
+    return None, None, matrix
