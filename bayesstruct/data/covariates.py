@@ -9,7 +9,7 @@ from bayesstruct.data.checks import dependent_columns, duplicates, max_columns
 from bayesstruct.data.coding import NumberCoding
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.intake import read_columns
-from bayesstruct.data.remarks import missing_code_remarks, odd_codes
+from bayesstruct.data.remarks import group_remarks, missing_code_remarks, odd_codes
 
 __all__ = ["read_covariates", "standardized_covariates"]
 
@@ -44,7 +44,7 @@ def standardized_covariates(
     Warns
     -----
     TableWarning
-        If a covariate is a linear combination of others.
+        If a covariate is a linear combination of others, or has few whole numbers, which may number groups.
     """
     _refuse_names(data)
     data = _as_table(data)
@@ -62,7 +62,8 @@ def standardized_covariates(
         )
     _check_dependence(names, values)
     codes = [odd_codes(column) for column in values.T]
-    for remark in missing_code_remarks(names, codes, "impute these or leave out their rows"):
+    remarks = missing_code_remarks(names, codes, "impute these or leave out their rows")
+    for remark in [*remarks, *group_remarks(names, values, codes)]:
         warn(f"covariates: {remark}")
     location = values.mean(axis=0)
     return NumberCoding(tuple(names), location, scale), (values - location) / scale

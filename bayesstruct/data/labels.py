@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.errors import TableError, column_list, warn
+from bayesstruct.data.matrices import is_triangle
 from bayesstruct.data.names import label_text
 
-__all__ = ["aligned", "as_frame", "check_same_rows", "without_mask"]
+__all__ = ["aligned", "as_frame", "check_same_rows", "warn_about_triangle", "without_mask"]
 
 
 def without_mask(values: Any) -> Any:
@@ -94,6 +95,26 @@ def aligned(option: str, matrix: Any, names: Sequence[str]) -> Any:
         raise TableError(f"`{option}` has more than one row or column for {column_list(twice)}")
     places = [[axis.index(name) for name in names] for axis in (rows, columns)]
     return values[np.ix_(*places)]
+
+
+def warn_about_triangle(option: str, matrix: np.ndarray) -> None:
+    """Warn of a matrix of probabilities that are zero on one side of the diagonal.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, for the message.
+    matrix : (p, p) array of float
+
+    Warns
+    -----
+    TableWarning
+    """
+    if is_triangle(matrix):
+        warn(
+            f"`{option}` is zero on one side of its diagonal, so that arcs in one direction are ruled out; if it is one "
+            "triangle of a symmetric matrix, give matrix + matrix.T"
+        )
 
 
 def _parts(matrix):

@@ -7,7 +7,14 @@ import numpy as np
 from bayesstruct.data.errors import listing
 from bayesstruct.data.names import label_text
 
-__all__ = ["completed", "matrix_problems", "row_labels", "transposed_remarks", "without_labels"]
+__all__ = [
+    "completed",
+    "is_triangle",
+    "matrix_problems",
+    "row_labels",
+    "transposed_remarks",
+    "without_labels",
+]
 
 _REMEDY = (
     "pass the rows that it was computed from, or, where there are none, "
@@ -102,6 +109,12 @@ def completed(values: np.ndarray) -> np.ndarray:
         if triangle.any() and np.array_equal(gaps, triangle):
             return np.where(gaps, values.T, values)
     return values
+
+
+def is_triangle(values: np.ndarray) -> bool:
+    """Whether all that is not zero in a square matrix is on one side of its diagonal."""
+    sides = (np.nan_to_num(half(values, k)).any() for half, k in ((np.triu, 1), (np.tril, -1)))
+    return sum(sides) == 1
 
 
 def row_labels(data: Any) -> list[str] | None:

@@ -58,7 +58,8 @@ def read_table(
     TableWarning
         If the first column has no name, or counts the rows (from 0 or 1) under a name such as
         ``id`` or ``index``: it then labels the rows and is no variable. If the header line
-        consists of numbers, which suggests that it is missing. If a code does not occur.
+        consists of numbers, which suggests that it is missing. If a code does not occur. If words
+        such as "None" and "NA" are read as missing values in columns of text.
 
     Examples
     --------
@@ -232,18 +233,37 @@ def _counts(values: list[float]) -> bool:
 def _parse(text: str, delimiter: str, names: list[str]) -> "pandas.DataFrame":
     import pandas as pd
 
-    def read(decimal: str) -> pd.DataFrame:
+    def read(**options) -> pd.DataFrame:
         frame = pd.read_csv(
-            io.StringIO(text), sep=delimiter, decimal=decimal, header=0, index_col=False,
-            names=range(len(names)), skipinitialspace=True, low_memory=False,
+            io.StringIO(text), sep=delimiter, header=0, index_col=False,
+            names=range(len(names)), skipinitialspace=True, low_memory=False, **options,
         )  # fmt: skip
         return frame.set_axis(names, axis=1)
 
-    frame = read(".")
-    if delimiter == "," or _numeric(frame) == len(names):
+    frame = read(decimal=".")
+    if _numeric(frame) == len(names):
         return frame
-    with_comma = read(",")
-    return with_comma if _numeric(with_comma) > _numeric(frame) else frame
+    if delimiter != ",":
+        with_comma = read(decimal=",")
+        frame = with_comma if _numeric(with_comma) > _numeric(frame) else frame
+    if frame.select_dtypes(exclude="number").isna().any(axis=None):
+        _warn_about_words(frame, read(dtype=str, keep_default_na=False))
+    return frame
+
+
+def _warn_about_words(frame: "pandas.DataFrame", written: "pandas.DataFrame") -> None:
+    """Say which words in columns of text were read as missing values."""
+    found = {}
+    for name in frame.select_dtypes(exclude="number"):
+        words = written[name][frame[name].isna()].str.strip()
+        if lost := sorted({word for word in words if word}):
+            found[str(name)] = lost
+    if found:
+        shown = ", ".join(f"{name!r} ({listing(lost)})" for name, lost in found.items())
+        warn(
+            f"words among text are read as missing values in {shown}; if one of them is a state of its own, write "
+            "it otherwise in the file, such as 'none of them'"
+        )
 
 
 def _numeric(frame: "pandas.DataFrame") -> int:

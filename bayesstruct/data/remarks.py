@@ -8,6 +8,7 @@ __all__ = [
     "column_remarks",
     "copied_rows",
     "frequency_remarks",
+    "group_remarks",
     "missing_code_remarks",
     "odd_codes",
     "time_remarks",
@@ -195,6 +196,25 @@ def _two_values(names, values, discrete) -> list[str]:
 
 
 def _few_values(names, values, codes, discrete) -> list[str]:
+    if not (few := _of_few_values(names, values, codes)):
+        return []
+    return [
+        f"{_with_levels(few)}, as of answers on a scale or small counts, treated as continuous here; consider {discrete}"
+    ]
+
+
+def group_remarks(names: list[str], values: np.ndarray, codes: list[list[float]]) -> list[str]:
+    """List covariates that may number groups; `codes` as by :func:`odd_codes`."""
+    if not (few := _of_few_values(names, values, codes)):
+        return []
+    return [
+        f"{_with_levels(few)}, each step of which has the same effect; if they number groups, give one column for each "
+        "group but one: pandas.get_dummies(data[column], drop_first=True)"
+    ]
+
+
+def _of_few_values(names, values, codes) -> dict:
+    """Columns of three or more whole numbers that repeat, and these."""
     few = {}
     for name, column, odd in zip(names, values.T, codes, strict=True):
         kept = column[np.isfinite(column) & ~np.isin(column, odd)]
@@ -202,14 +222,13 @@ def _few_values(names, values, codes, discrete) -> list[str]:
         whole = (levels == np.floor(levels)).all()
         if whole and 2 < len(levels) <= _FEW and len(kept) >= _ROWS_EACH * len(levels):
             few[name] = levels
-    if not few:
-        return []
+    return few
+
+
+def _with_levels(few) -> str:
     first = next(iter(few))
     shown = listing([int(level) for level in few[first]], _FEW)
-    return [
-        f"{column_list([*few])}: few whole numbers ({first!r}: {shown}), as of answers on a scale or small counts, "
-        f"treated as continuous here; consider {discrete}"
-    ]
+    return f"{column_list([*few])}: few whole numbers ({first!r}: {shown})"
 
 
 def _counters(names, values) -> list[str]:

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from bayesstruct.core.entries import entries
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.data.labels import aligned
+from bayesstruct.data.labels import aligned, warn_about_triangle
 from bayesstruct.data.options import check_options
 from bayesstruct.graphs.records import ArcEnds, ArcPrior
 from bayesstruct.sparse.model_parts import horseshoe_prior
@@ -158,6 +158,7 @@ def _inclusion_matrix(names, given):
     np.fill_diagonal(matrix, 0.0)
     if not ((matrix >= 0) & (matrix <= 1)).all():
         raise TableError("`inclusion` has values that are not between 0 and 1")
+    warn_about_triangle("inclusion", matrix)
     return matrix
 
 

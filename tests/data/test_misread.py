@@ -17,9 +17,13 @@ from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.remarks import odd_codes
+from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.data.links import LinkTable
+from bayesstruct.graphs.truth import arc_matrix
 from bayesstruct.mixtures.data import RegressionTable
+from bayesstruct.networks.data.arcs import parent_prior
 from bayesstruct.networks.data.tables import network_table
+from bayesstruct.networks.solvers.known_order import known_order
 from bayesstruct.series.data import SeriesTable
 
 NORMAL = np.random.default_rng(1).normal(size=(100, 3))
@@ -125,6 +129,53 @@ REMARKS = {
     ),
     "transposed": (Table.continuous, _normal()[:5].T, ["'a', 'b' and 'c'", "data.T"]),
     "transposed states": (StateTable.read, pd.DataFrame([[0, 1], [1, 0], [1, 1]], list("abc")), ["data.T"]),
+    "names of rows in xarray": (
+        Table.continuous, xr.DataArray(NORMAL[:20].T, dims=("v", "r"), coords={"v": list("abc")}), ["data.T"],
+    ),
+    "three rows of many columns": (Table.continuous, NORMAL.T, ["3 rows of 100 columns", "data.T"]),
+    "a table read twice": (Table.continuous, pd.concat([_normal()] * 2), ["100 of 200 rows are copies"]),
+    "a join that repeats rows": (
+        lambda d: network_table(d, "bge"), pd.concat([_normal(), _normal()[:9]]), ["9 of 109 rows", "drop_duplicates"],
+    ),
+    # identifiers and times among the variables
+    "shuffled row numbers": (
+        Table.continuous, _normal(b=np.random.default_rng(5).permutation(100)), ["'b'", "counts the rows"],
+    ),
+    "index of a larger file": (
+        Table.continuous, _normal().assign(**{"Unnamed: 0": np.random.default_rng(5).permutation(900)[:100]}),
+        ["'Unnamed: 0'", "index_col=0"],
+    ),
+    "identifiers as numbers": (
+        Table.continuous, _normal(id=7 * np.random.default_rng(5).permutation(100)), ["'id'", "leave it out"],
+    ),
+    "time among series": (
+        lambda d: SeriesTable.read([d, d]), _normal(b=np.arange(100) / 4), ["'b'", "is the time"],
+    ),
+    "groups as numbers among covariates": (
+        lambda d: standardized_covariates(d, 100), _normal(b=np.arange(100) % 4 + 1), ["'b'", "get_dummies"],
+    ),
+    # series in another order than time
+    "newest row first": (
+        lambda d: SeriesTable.read([d, d]), _normal().set_axis(pd.date_range("2020", periods=100)[::-1]),
+        ["'series 0'", "ascending", "sort_index"],
+    ),
+    "rows sorted by a value": (
+        lambda d: SeriesTable.read(d, "s"), _normal(s=["u", "v"] * 50).sort_values("a"), ["not in ascending order"],
+    ),
+    "rows left out of a series": (
+        lambda d: SeriesTable.read([d, d]), _normal().drop(index=[7, 8]), ["left out", "reindex"],
+    ),
+    # one state with two names
+    "1 and 1.0 as text": (StateTable.read, _answers(b=["1", "1.0", "2", "2"] * 25), ["'b' ('1.0')"]),
+    "01 and 1 as text": (StateTable.read, _answers(b=["01", "1", "2", "2"] * 25), ["'b' ('1')"]),
+    "accents of two kinds": (StateTable.read, _answers(b=["caf\u00e9", "cafe\u0301"] * 50), ["is written"]),
+    "blanks that do not break": (StateTable.read, _answers(b=["a\u00a0b", "a b"] * 50), ["is written"]),
+    # triangles
+    "upper triangle of links": (LinkTable.links, np.triu(np.ones((4, 4)), 1) * (np.arange(4) < 3), ["data + data.T"]),
+    "upper triangle of arc probabilities": (
+        lambda d: parent_prior(("a", "b", "c"), "edge", edge_probability=d), np.triu(np.full((3, 3), 0.4), 1),
+        ["one side", "matrix + matrix.T"],
+    ),
     # ratings and similarities
     "zeros of no rating": (
         LinkTable.ratings, np.where(np.arange(300).reshape(100, 3) % 3, 0, ANSWERS), ["ratings", "(0)"],
@@ -214,6 +265,61 @@ REFUSED = {
     "a mask in another order": (
         lambda d: network_table(d, "bge", pd.DataFrame({"a": [True] * 100}, index=range(99, -1, -1))),
         _normal(), ["another order"],
+    ),
+    "hidden values in a mask": (
+        lambda d: network_table(d, "bge", np.ma.array(np.zeros((100, 3)), mask=NORMAL > 2)), _normal(), ["neither"],
+    ),
+    "a column of a mask twice": (
+        lambda d: network_table(d, "bge", pd.concat([d[["a"]] > 0, d[["a"]] < 0], axis=1)), _normal(), ["more than once"],
+    ),
+    # rows in another order
+    "response in another order": (
+        lambda d: RegressionTable.read(d, d["a"].rename("y").sort_values(), "gaussian"), _normal(),
+        ["rows of the response", "another order"],
+    ),
+    "counts in another order": (
+        lambda d: repeated_rows(pd.Series(range(100), index=range(99, -1, -1)), d), _normal(), ["`row_counts`", "reindex"],
+    ),
+    "covariates in another order beside counts": (
+        lambda d: repeated_rows([1] * 100, d, d[::-1]), _normal(), ["covariates", "another order"],
+    ),
+    # hidden values
+    "response under a mask": (
+        lambda d: RegressionTable.read(d, np.ma.array(range(100), mask=NORMAL[:, 0] > 2), "gaussian"), _normal(),
+        ["'response': missing values"],
+    ),
+    "covariate under a mask": (
+        lambda d: standardized_covariates(d, 100), np.ma.array(NORMAL[:, 0], mask=NORMAL[:, 0] > 2), ["missing"],
+    ),
+    "counts under a mask": (
+        lambda d: repeated_rows(np.ma.array([1] * 100, mask=NORMAL[:, 0] > 2), d), _normal(), ["whole numbers from 0"],
+    ),
+    "probabilities under a mask": (
+        lambda d: edge_probability_matrix(("a", "b", "c"), np.ma.masked_equal(d, 0.3)), np.full((3, 3), 0.3),
+        ["not between 0 and 1"],
+    ),
+    # labels in another order
+    "polars probabilities": (
+        lambda d: edge_probability_matrix(("a", "b", "c"), pl.from_pandas(d[["c", "a", "b"]])),
+        _correlations().abs(), ["names of columns", "none of rows"],
+    ),
+    "rows of xarray wins": (
+        ChoiceTable.read, xr.DataArray([[0, 5], [2, 0]], dims=("i", "j"), coords={"i": ["b", "a"], "j": ["a", "b"]}),
+        ["different names"],
+    ),
+    # what has no order
+    "states as a set": (lambda d: StateTable.read(d, states={"a": {1, 2, 3, 4, 5}}), _answers(), ["set", "no order"]),
+    "tiers as a set": (lambda d: parent_prior(("a", "b"), tiers={("a",), ("b",)}), None, ["set", "no order"]),
+    "order as a set": (lambda d: known_order(d, {"a", "b", "c"}), _normal(), ["set", "no order"]),
+    # mixed values
+    "True and 1": (
+        StateTable.read, _answers(b=pd.Series([True, 1, 2, 3] * 25, dtype=object)), ["'bool' and 'int'"],
+    ),
+    "True among measurements": (
+        Table.continuous, _normal(b=pd.Series([True, *NORMAL[1:, 1]], dtype=object)), ["'b'", "True"],
+    ),
+    "a list of ratings": (
+        LinkTable.ratings, pd.DataFrame({"userId": [1, 1, 2], "movieId": [5, 6, 5], "rating": [4, 2, 5]}), ["pivot"],
     ),
     # counts
     "shares as counts": (lambda d: repeated_rows([0.5] * 100, d), _normal(), ["0.5", "shares"]),
@@ -369,6 +475,49 @@ def test_a_labelled_prior_is_aligned_whatever_its_labels_are(labels):
     names = tuple("_".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in labels)
     turned = frame.iloc[::-1, ::-1]
     np.testing.assert_array_equal(edge_probability_matrix(names, turned), matrix)
+
+
+def test_labels_of_any_library_are_aligned():
+    names, matrix = ("a", "b", "c"), _correlations().abs()
+    turned = matrix.iloc[::-1, ::-1]
+    given = {
+        "pandas": turned,
+        "xarray": xr.DataArray(turned, dims=("v", "w")),
+        "polars": pl.from_pandas(turned.reset_index(names="name")),
+    }
+    wanted = matrix.to_numpy(copy=True)
+    np.fill_diagonal(wanted, 0.5)
+    for own in given.values():
+        np.testing.assert_array_equal(edge_probability_matrix(names, own), wanted)
+    arcs = pd.DataFrame(np.eye(3, k=1, dtype=int), names, names)
+    labelled = xr.DataArray(arcs.iloc[::-1, ::-1], dims=("parent", "child"))
+    np.testing.assert_array_equal(arc_matrix(labelled, [*names]), arcs == 1)
+    mask = pd.DataFrame(False, range(100), list("cab"))
+    mask.loc[5, "a"] = True
+    for own in (mask, xr.DataArray(mask, dims=("row", "node"))):
+        assert np.argwhere(network_table(_normal(), "bge", own).was_set).tolist() == [[5, 0]]
+
+
+def test_what_a_mask_hides_is_not_observed():
+    hidden = np.array([[0, 5, 1], [2, 0, 99], [4, 99, 0]])
+    wins = ChoiceTable.read(np.ma.masked_equal(hidden, 99))
+    assert (wins.labels, wins.wins.tolist()) == (["x0 -> x1", "x0 -> x2"], [5, 1])
+    ratings = np.array([[1, 0, 3.0], [2, 5, 0]])
+    assert LinkTable.ratings(np.ma.masked_equal(ratings, 0)).y.tolist() == [1, 3, 2, 5]
+
+
+def test_counted_rows_are_no_copies(recwarn):
+    Table.continuous(np.repeat(NORMAL, 2, axis=0), counted=True)
+    Table.continuous(np.round(NORMAL[:, :2]) * 1.5)  # rounded measurements have ties
+    assert not recwarn.list
+
+
+def test_words_of_a_file_that_are_read_as_missing_are_listed(tmp_path):
+    path = tmp_path / "regions.csv"
+    path.write_text("region,drink,x\nNA,None,1\nEU,some,NA\n,much,2\nNA,None,3\n")
+    with pytest.warns(TableWarning, match=r"'region' \('NA'\), 'drink' \('None'\)"):
+        frame = read_table(path)
+    assert frame.isna().sum().tolist() == [3, 2, 1]
 
 
 def test_half_of_a_correlation_matrix_is_enough():

@@ -8,7 +8,7 @@ import numpy as np
 from bayesstruct.data.checks import ARROW, SEPARATOR
 from bayesstruct.data.errors import TableError, listing, warn
 from bayesstruct.data.intake import read_columns
-from bayesstruct.data.matrices import row_labels
+from bayesstruct.data.matrices import is_triangle, row_labels
 from bayesstruct.data.names import label_text
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
@@ -132,6 +132,7 @@ class LinkTable:
             If ratings that often stand for missing ones are apart from the others, or most are 0 and none between 0 and 1.
         """
         rows, columns, matrix = _numbers(data, "ratings")
+        _refuse_long(columns)
         if min(matrix.shape) < 2:
             raise TableError(
                 f"ratings: at least 2 rows and 2 columns are needed, not {matrix.shape}"
@@ -176,6 +177,23 @@ class LinkTable:
         _check_spread(table, "similarities")
         _warn_about_codes(table.y, "similarities")
         return _labelled(table)
+
+
+def _refuse_long(columns):
+    """Refuse a list of ratings, one in each row, in the place of a table of objects."""
+    kinds = {_object_of(name): name for name in columns}
+    if len(columns) <= 4 and {"rating", "object"} <= {*kinds}:
+        raise TableError(
+            f"ratings: columns {listing(list(columns))} list one rating in each row; give a table with a row for each "
+            "person and a column for each object: data.pivot(index=..., columns=..., values=...)"
+        )
+
+
+def _object_of(name) -> str:
+    plain = name.strip().lower().replace("_", "").removesuffix("id").removesuffix("s")
+    if plain in ("rating", "score", "star"):
+        return "rating"
+    return "object" if plain in ("user", "item", "movie", "product", "book", "rater") else ""
 
 
 def _warn_about_codes(y, what):
@@ -299,7 +317,7 @@ def _check_gaps(names, matrix):
 
 def _warn_about_triangle(matrix):
     """Say that links on one side of the diagonal are taken for directed ones."""
-    if not np.nan_to_num(np.tril(matrix, -1)).any() or not np.nan_to_num(np.triu(matrix, 1)).any():
+    if is_triangle(matrix):
         warn(
             "links: all are on one side of the diagonal and are read as directed ones; if they are one triangle of "
             "links without direction, pass data + data.T, otherwise say directed=True"

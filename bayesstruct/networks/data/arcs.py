@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.labels import aligned
+from bayesstruct.data.labels import aligned, warn_about_triangle
 from bayesstruct.data.names import label_text, nearest
 from bayesstruct.networks.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
@@ -150,6 +150,8 @@ def _check_probability(names, kind, probability, required):
         raise ValueError(
             f"`edge_probability` must lie between 0 and 1, it is {q[~((q >= 0) & (q <= 1))][0]:g}"
         )
+    if q.ndim == 2:
+        warn_about_triangle("edge_probability", q)
     if cycle := _cyclic(required | (q == 1)):
         raise ValueError(
             f"`edge_probability` is 1 for arcs among {column_list([names[i] for i in cycle])}, which "
