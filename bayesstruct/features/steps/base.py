@@ -14,7 +14,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.features.priors.indian_buffet import IndianBuffetRV
 
-__all__ = ["FeatureStep", "is_initial", "random_left_order"]
+__all__ = ["FeatureStep", "is_initial", "random_left_order", "too_many_features"]
 
 
 class FeatureStep(GibbsStep):
@@ -63,14 +63,29 @@ class FeatureStep(GibbsStep):
     def _check_number(self, enough):
         """Raise if the maximum number of features was not enough."""
         if not enough:
-            raise ValueError(
-                f"there are more than {self.matrix[1]} features in {self.names[0]!r}: set `max_features` to "
-                f"more{self.advice}; bs.sample keeps the draws before such an error"
-            )
+            raise too_many_features(self.names[0], self.matrix[1], self.advice)
 
     def _order(self, z) -> np.ndarray:
         """Left order of the columns, see `random_left_order`."""
         return random_left_order(self.rng, z)
+
+
+def too_many_features(name: str, most: int, advice: str = "") -> ValueError:
+    """Error of a chain that needs more than the maximum number of features; says how to keep its draws.
+
+    Parameters
+    ----------
+    name : str
+        Of the features.
+    most : int
+        The maximum number.
+    advice : str
+        What else to try.
+    """
+    return ValueError(
+        f"there are more than {most} features in {name!r}: set `max_features` to more{advice}. pm.sample loses the draws "
+        "before such an error; bs.sample(checkpoint=...) keeps them, and bs.load_checkpoint reads them"
+    )
 
 
 def random_left_order(rng: np.random.Generator, z: np.ndarray) -> np.ndarray:

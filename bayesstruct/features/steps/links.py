@@ -18,7 +18,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.features.priors.feature_interactions import FeatureInteractionsRV
 from bayesstruct.features.recognition.links import linked_features_of, unequal
-from bayesstruct.features.steps.base import is_initial, random_left_order
+from bayesstruct.features.steps.base import is_initial, random_left_order, too_many_features
 from bayesstruct.features.steps.latent_features import LatentFeatureGibbs
 
 __all__ = ["LinkFeatureGibbs"]
@@ -153,10 +153,7 @@ class LinkFeatureGibbs(GibbsStep):
             self.sampler.scan(self.rng, state, observed, likelihood, scale, buffets, _TRIES)
         except Full as full:
             [side] = full.args
-            raise ValueError(
-                f"there are more than {self.matrices[side][1]} features in {self.names[side]!r}: set "
-                "`max_features` to more"
-            ) from None
+            raise too_many_features(self.names[side], self.matrices[side][1]) from None
         self.sampler.draw_weights(self.rng, state, observed, likelihood, scale)
 
     def _write(self, point, state):
