@@ -14,6 +14,7 @@ from bayesstruct.core.missing import show_missing
 from bayesstruct.core.tables.codings import record_levels
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import optional_number, optional_probability
+from bayesstruct.data.orders import warn_about_presence
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.features.model_parts.process import choose_max_features, features
@@ -112,6 +113,8 @@ def hidden_causes(
     """
     [data] = repeated_rows(row_counts, data)
     table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
+    if states is None:
+        warn_about_presence(table)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
     alpha = optional_number("alpha", alpha, above=0)
     chances = {name: optional_probability(name, value) for name, value in chances.items()}

@@ -16,6 +16,7 @@ import pytensor.tensor as pt
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
+from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.fields.model_parts import (
@@ -216,7 +217,8 @@ def ising(
         raise ValueError(nearest("coding", coding, tuple(_CODINGS)))
     [data] = repeated_rows(row_counts, data)
     table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
-    table.warn_about_opposite_orders()
+    warn_about_opposite_orders(table)
+    warn_about_words(table)
     potentials = field_potentials(table, _CODINGS[coding], graph=graph)
     check_likelihood(likelihood, potentials, absent=prior == "spike_slab")
     if bias_scale == math.inf:

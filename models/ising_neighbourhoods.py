@@ -22,6 +22,7 @@ from bayesstruct.data.checks import max_columns
 from bayesstruct.data.coding import StateCoding, coding_of
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
@@ -219,6 +220,8 @@ def _two_valued(data, declared):
         table = Table.binary(data)
         return table, coding_of(table)
     states = StateTable.read(data, states=declared).check_binary(_REMEDY)
+    warn_about_opposite_orders(states)
+    warn_about_words(states)
     values = intake.values.copy()
     words = words if declared is None else slice(None)
     values[:, words] = np.where(states.missing, np.nan, states.codes)[:, words]

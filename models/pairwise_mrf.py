@@ -18,6 +18,12 @@ import pytensor.tensor as pt
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
+from bayesstruct.data.orders import (
+    warn_about_equality,
+    warn_about_opposite_orders,
+    warn_about_order,
+    warn_about_words,
+)
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.fields.kernels.potentials import KINDS
@@ -205,10 +211,11 @@ def pairwise_mrf(
     family = field_potentials(table, potentials, reference, graph)
     check_likelihood(likelihood, family, absent=prior == "spike_slab")
     if family.scored:
-        table.warn_about_order()
-        table.warn_about_opposite_orders()
+        warn_about_order(table)
+        warn_about_opposite_orders(table)
+        warn_about_words(table)
     if potentials in _COMPARING:
-        table.warn_about_equality()
+        warn_about_equality(table)
     if bias_scale == math.inf:
         table.refuse_unseen(
             "with a flat prior of the biases they have none; give a finite bias_scale"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bayesstruct.data.errors import TableError, listing
-from bayesstruct.data.names import nearest
+from bayesstruct.data.labels import refuse_zero_weights
+from bayesstruct.data.names import label_text, nearest
 
 __all__ = ["graph_pairs"]
 
@@ -64,7 +65,8 @@ def _pairs(at, graph):
             ) from None
     if graph.is_directed():
         raise TableError("graph is directed; use graph.to_undirected(), or its moral graph")
-    if unknown := [node for node in graph.nodes if node not in at]:
+    refuse_zero_weights(graph)
+    if unknown := [node for node in graph.nodes if label_text(node) not in at]:
         raise TableError(f"graph: {_unknown(unknown, at)}")
     return [edge[:2] for edge in graph.edges]
 
@@ -76,18 +78,12 @@ def _ends(at, pair):
         raise TableError(f"graph: {pair!r} is not a pair of columns") from None
     if isinstance(pair, str):
         raise TableError(f"graph: {pair!r} is not a pair of columns")
-    if unknown := [name for name in (a, b) if not _known(name, at)]:
+    a, b = label_text(a), label_text(b)
+    if unknown := [name for name in (a, b) if name not in at]:
         raise TableError(f"graph: {_unknown(unknown, at)}")
     if a == b:
         raise TableError(f"graph: {a} is joined with itself; leave this loop out")
     return a, b
-
-
-def _known(name, at):
-    try:
-        return name in at
-    except TypeError:  # a list, for example
-        return False
 
 
 def _unknown(unknown, at):

@@ -9,7 +9,14 @@ from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.matrices import is_triangle
 from bayesstruct.data.names import label_text
 
-__all__ = ["aligned", "as_frame", "check_same_rows", "warn_about_triangle", "without_mask"]
+__all__ = [
+    "aligned",
+    "as_frame",
+    "check_same_rows",
+    "refuse_zero_weights",
+    "warn_about_triangle",
+    "without_mask",
+]
 
 
 def without_mask(values: Any) -> Any:
@@ -114,6 +121,21 @@ def warn_about_triangle(option: str, matrix: np.ndarray) -> None:
         warn(
             f"`{option}` is zero on one side of its diagonal, so that arcs in one direction are ruled out; if it is one "
             "triangle of a symmetric matrix, give matrix + matrix.T"
+        )
+
+
+def refuse_zero_weights(graph: Any, what: str = "the graph") -> None:
+    """Raise for edges of a networkx graph whose weight is 0: they are edges of the graph.
+
+    Raises
+    ------
+    TableError
+    """
+    ends = [(a, b) for a, b, weight in graph.edges(data="weight") if weight == 0]
+    if ends:
+        raise TableError(
+            f"{what} has edges of weight 0, such as {ends[0]!r}, and an edge is one whatever its weight: remove them "
+            "(graph.remove_edges_from), or choose those above a threshold"
         )
 
 

@@ -153,86 +153,6 @@ class StateTable(NamedColumns):
         share = f", {self.missing.mean():.1%} missing" if self.missing.any() else ""
         return f"StateTable({self.n:,} observations, {self.p:,} variables{share})"
 
-    def warn_about_order(self) -> None:
-        """Warn of columns whose order of states may not be the intended one.
-
-        For models that use the order, as ordinal potentials do.
-
-        Warns
-        -----
-        TableWarning
-            For columns of three or more states whose order is alphabetical, for two states of text beside columns of numbers,
-            and for whole numbers between which some never occur: states are counted without gaps.
-        """
-        if texts := self._texts_beside_numbers():
-            name, (low, high) = texts[0], self.levels[self.names.index(texts[0])]
-            warn(
-                f"{column_list(texts)}: text among columns of ordered states, taken as one more of them ({name!r}: {low!r} "
-                f"below {high!r}); leave it out if it is a label of the rows or a group, or use ordered categories "
-                "(pandas.Categorical(..., ordered=True)) if this order is meant"
-            )
-        wide = [j for j, k in enumerate(self.states) if k > 2]
-        if sorted_ := [j for j in wide if not self.ordered[j]]:
-            warn(
-                f"{column_list([self.names[j] for j in sorted_])}: the order of the states matters "
-                f"here, and nothing but their names says what it is ({self.names[sorted_[0]]!r}: "
-                f"{listing(self.levels[sorted_[0]])}); use numbers, or ordered categories "
-                "(pandas.Categorical(..., ordered=True)); states without an order need potentials that do not use one, such "
-                'as "full"'
-            )
-        if gaps := [j for j in wide if _has_gaps(self.levels[j])]:
-            warn(
-                f"{column_list([self.names[j] for j in gaps])}: whole numbers of which some in "
-                f"between never occur ({self.names[gaps[0]]!r}: {listing(self.levels[gaps[0]])}); "
-                "states are counted without gaps, so that neighbours in this list are one step apart"
-            )
-
-    def _texts_beside_numbers(self):
-        """Columns of two states without an order, in a table of which others are ordered numbers."""
-        numbers = [isinstance(own[0], int) and len(own) > 2 for own in self.levels]
-        if not any(numbers):
-            return []
-        columns = zip(self.names, self.states, self.ordered, strict=True)
-        return [name for name, k, ordered in columns if k == 2 and not ordered]
-
-    def warn_about_opposite_orders(self) -> None:
-        """Warn of columns that have the same states in different orders.
-
-        For models in which the order determines the sign of an edge.
-
-        Warns
-        -----
-        TableWarning
-        """
-        for j, own in enumerate(self.levels):
-            for i in range(j):
-                if own != self.levels[i] and set(own) == set(self.levels[i]):
-                    warn(
-                        f"columns {self.names[i]!r} and {self.names[j]!r} have the same states in different orders "
-                        f"({listing(self.levels[i])}; {listing(own)}), which reverses the sign of "
-                        "their dependence; if that is not intended, give both the same ordered categories (pandas.Categorical)"
-                    )
-                    return
-
-    def warn_about_equality(self) -> None:
-        """Warn of columns whose states have other labels than those of the first column.
-
-        For models that compare the states of two columns, as Ising potentials do: they compare positions in
-        `levels`.
-
-        Warns
-        -----
-        TableWarning
-        """
-        first = self.levels[0]
-        if other := [j for j, levels in enumerate(self.levels) if levels != first]:
-            warn(
-                f"{column_list([self.names[j] for j in other])}: other states than {self.names[0]!r} has "
-                f"({self.names[other[0]]!r}: {listing(self.levels[other[0]])}; {self.names[0]!r}: {listing(first)}). "
-                "These potentials ask whether two columns have the same state, which is taken to be the one at the "
-                'same place in these lists; use potentials="full" or "ordinal" if that is not intended'
-            )
-
     @property
     def n(self) -> int:
         """Number of observations (rows)."""
@@ -554,11 +474,6 @@ def _sorted_text(labels):
 
 def _as_float(label: str) -> float:
     return float(label.replace(",", "."))
-
-
-def _has_gaps(levels) -> bool:
-    whole = all(isinstance(level, int) for level in levels)
-    return whole and levels[-1] - levels[0] >= len(levels)
 
 
 def _is_missing(value) -> bool:

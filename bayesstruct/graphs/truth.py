@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from bayesstruct.data.labels import as_frame, without_mask
+from bayesstruct.data.labels import as_frame, refuse_zero_weights, without_mask
 
 
 def adjacency(truth, variables: list[str]) -> np.ndarray:
@@ -93,6 +93,7 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
                 "The known graph is undirected; Bayesian networks are directed. Pass a "
                 "networkx.DiGraph."
             )
+        refuse_zero_weights(truth, "the known graph")
         _refuse_unknown(truth.nodes, variables)
         return _directed([(a, b) for a, b in truth.edges() if a != b], variables)
     if isinstance(truth, pd.DataFrame):
@@ -116,6 +117,7 @@ def _from_graph(graph, variables: list[str]) -> np.ndarray:
             "The known graph is directed; these models learn undirected ones. "
             "Compare with its moral graph: networkx.moral_graph(graph)."
         )
+    refuse_zero_weights(graph, "the known graph")
     _refuse_unknown(graph.nodes, variables)
     loopless = [(a, b) for a, b in graph.edges() if a != b]
     return _from_pairs(loopless, variables)

@@ -5,6 +5,7 @@ By kind: what the table is, who reads it, and what the message says or the numbe
 
 import warnings
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,11 +16,13 @@ from bayesstruct.data import StateTable, Table, TableError, TableWarning, read_t
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.given_graphs import graph_pairs
+from bayesstruct.data.orders import warn_about_order, warn_about_presence, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.remarks import odd_codes
 from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.data.links import LinkTable
-from bayesstruct.graphs.truth import arc_matrix
+from bayesstruct.graphs.truth import adjacency, arc_matrix
 from bayesstruct.mixtures.data import RegressionTable
 from bayesstruct.networks.data.arcs import parent_prior
 from bayesstruct.networks.data.tables import network_table
@@ -45,12 +48,20 @@ def _answers(**columns):
     return pd.DataFrame(ANSWERS, columns=["a", "b", "c"]).assign(**columns)
 
 
+def _words(**pairs):
+    """Columns of two states each."""
+    rng = np.random.default_rng(6)
+    return pd.DataFrame(
+        {name: [own[k] for k in rng.integers(0, 2, 100)] for name, own in pairs.items()}
+    )
+
+
 def _correlations():
     return _normal().corr()
 
 
 def _ordinal(data):
-    StateTable.read(data).warn_about_order()
+    warn_about_order(StateTable.read(data))
 
 
 def _logs_like(first):
@@ -110,6 +121,19 @@ REMARKS = {
     "sex among items": (_ordinal, _answers(b=list("mf") * 50), ["'b'", "one more of them"]),
     "words in alphabetical order": (
         _ordinal, _answers(b=["low", "mid", "high", "low"] * 25), ["'b'", "'high', 'low' and 'mid'"],
+    ),
+    "high counts as 0": (
+        lambda d: warn_about_words(StateTable.read(d)),
+        _words(smoke=("no", "yes"), dose=("low", "high")),
+        ["olumn 'dose':", "'low', and 'high' as 0", "states="],
+    ),
+    "1 means yes": (
+        lambda d: warn_about_presence(StateTable.read(d)), _words(a=(1, 2), b=(1, 2)),
+        ["'a' and 'b'", "'a': 2, not 1", "states={'a': [2, 1]}"],
+    ),
+    "control counts as present": (
+        lambda d: warn_about_presence(StateTable.read(d)),
+        _words(a=("control", "case"), b=("no", "yes")), ["olumn 'a':", "'control'"],
     ),
     "capitals": (StateTable.read, _answers(b=["Yes", "yes", "no", "no"] * 25), ["blanks or capitals"]),
     "category of a larger table": (
@@ -183,6 +207,9 @@ REMARKS = {
     "-999 in similarities": (
         LinkTable.similarities, np.where(np.eye(9)[::-1] + np.eye(9), -999, 0.5 + np.outer(*2 * [range(9)]) / 99),
         ["similarities", "-999"],
+    ),
+    "distances as similarities": (
+        LinkTable.similarities, abs(NORMAL[:9, :1] - NORMAL[:9, :1].T), ["as distances do", "data.max() - data"],
     ),
     # codes that are no codes
     "a mistyped code": (lambda d: without_codes(d, -99), _with(-999), ["-99", "no value", "spelling"]),
@@ -307,6 +334,18 @@ REFUSED = {
         ChoiceTable.read, xr.DataArray([[0, 5], [2, 0]], dims=("i", "j"), coords={"i": ["b", "a"], "j": ["a", "b"]}),
         ["different names"],
     ),
+    # graphs of which weights say what is an edge
+    "true graph with an edge of weight 0": (
+        lambda d: adjacency(d, ["a", "b", "c"]), nx.Graph([("a", "b", {"weight": 0.0}), ("b", "c", {"weight": 0.7})]),
+        ["weight 0", "('a', 'b')"],
+    ),
+    "true arcs with one of weight 0": (
+        lambda d: arc_matrix(d, ["a", "b", "c"]), nx.DiGraph([("a", "b", {"weight": 0.0}), ("b", "c")]), ["weight 0"],
+    ),
+    "given graph with an edge of weight 0": (
+        lambda d: graph_pairs(["a", "b"], d), nx.Graph([("a", "b", {"weight": 0})]), ["the graph", "weight 0"],
+    ),
+    "links with weight 0": (LinkTable.links, nx.Graph([("a", "b", {"weight": 0}), ("b", "c")]), ["weight 0"]),
     # what has no order
     "states as a set": (lambda d: StateTable.read(d, states={"a": {1, 2, 3, 4, 5}}), _answers(), ["set", "no order"]),
     "tiers as a set": (lambda d: parent_prior(("a", "b"), tiers={("a",), ("b",)}), None, ["set", "no order"]),
@@ -506,6 +545,16 @@ def test_what_a_mask_hides_is_not_observed():
     assert LinkTable.ratings(np.ma.masked_equal(ratings, 0)).y.tolist() == [1, 3, 2, 5]
 
 
+def test_words_that_count_alike_are_not_remarked_upon(recwarn):
+    warn_about_words(StateTable.read(_words(a=("low", "high"), b=("low", "high"))))
+    mixed = _words(b=("low", "high"), c=("no", "yes"))
+    warn_about_words(StateTable.read(mixed, states={"b": ["low", "high"]}))
+    category = pd.Categorical(mixed["b"], ["low", "high"])
+    warn_about_words(StateTable.read(mixed.assign(b=category)))
+    warn_about_presence(StateTable.read(_words(a=(0, 1), b=("no", "yes"))))
+    assert not recwarn.list
+
+
 def test_counted_rows_are_no_copies(recwarn):
     Table.continuous(np.repeat(NORMAL, 2, axis=0), counted=True)
     Table.continuous(np.round(NORMAL[:, :2]) * 1.5)  # rounded measurements have ties
@@ -518,6 +567,10 @@ def test_words_of_a_file_that_are_read_as_missing_are_listed(tmp_path):
     with pytest.warns(TableWarning, match=r"'region' \('NA'\), 'drink' \('None'\)"):
         frame = read_table(path)
     assert frame.isna().sum().tolist() == [3, 2, 1]
+
+
+def test_nodes_that_are_numbers_are_the_columns_of_that_name():
+    assert graph_pairs(["0", "1", "2"], nx.path_graph(3)) == ((0, 1), (1, 2))
 
 
 def test_half_of_a_correlation_matrix_is_enough():

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from bayesstruct.data import StateTable, Table, TableError, TableWarning
+from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_order
 
 
 def test_rows_of_text_and_numbers():
@@ -86,7 +87,7 @@ def test_an_order_that_nobody_gave():
     )
     table = StateTable.read(frame)
     with pytest.warns(TableWarning) as warned:
-        table.warn_about_order()
+        warn_about_order(table)
     beside, alphabet, gaps = (str(w.message) for w in warned)
     assert beside.startswith("Column 'two': text among columns of ordered states")
     assert "'no' below 'yes'" in beside
@@ -94,7 +95,7 @@ def test_an_order_that_nobody_gave():
     assert "'no', 'perhaps' and 'yes'" in alphabet
     assert gaps.startswith("Column 'years': ")
     assert "8, 12 and 13" in gaps
-    StateTable.read(frame[["ordered", "run", "apart"]]).warn_about_order()  # says nothing
+    warn_about_order(StateTable.read(frame[["ordered", "run", "apart"]]))  # says nothing
 
 
 BINARY = [0, 1, 0]
@@ -261,11 +262,11 @@ def test_the_same_states_in_another_order_are_warned_of(recwarn):
     orders = (["no", "yes"], ["yes", "no"])
     columns = [pd.Categorical(["no", "yes", v], o, ordered=True) for v, o in zip(orders[0], orders)]
     like = pd.Categorical(["no", "yes", "yes"])
-    StateTable.read(pd.DataFrame({"a": columns[0], "b": like})).warn_about_opposite_orders()
+    warn_about_opposite_orders(StateTable.read(pd.DataFrame({"a": columns[0], "b": like})))
     opposite = StateTable.read(pd.DataFrame({"a": columns[0], "b": columns[1]}))
     assert not recwarn.list
     with pytest.warns(TableWarning, match="'a' and 'b' have the same states in different orders"):
-        opposite.warn_about_opposite_orders()
+        warn_about_opposite_orders(opposite)
 
 
 @pytest.mark.parametrize("twin", ["yes ", "Yes", " YES"])

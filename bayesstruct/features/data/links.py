@@ -8,6 +8,7 @@ import numpy as np
 from bayesstruct.data.checks import ARROW, SEPARATOR
 from bayesstruct.data.errors import TableError, listing, warn
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.labels import refuse_zero_weights
 from bayesstruct.data.matrices import is_triangle, row_labels
 from bayesstruct.data.names import label_text
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
@@ -175,8 +176,26 @@ class LinkTable:
         source, target, y = _observed(matrix, directed=False)
         table = cls(names, None, source, target, y, False)
         _check_spread(table, "similarities")
+        if _are_distances(matrix):
+            warn(
+                "similarities: the diagonal is zero and all other values are positive and obey the triangle inequality, as "
+                "distances do; if small values mean similar, pass data.max() - data"
+            )
         _warn_about_codes(table.y, "similarities")
         return _labelled(table)
+
+
+def _are_distances(matrix) -> bool:
+    """Whether a symmetric matrix is one of distances between four objects or more."""
+    off = ~np.eye(len(matrix), dtype=bool)
+    if (
+        len(matrix) < 4
+        or np.isnan(matrix).any()
+        or np.diag(matrix).any()
+        or (matrix[off] <= 0).any()
+    ):
+        return False
+    return all((matrix <= row[:, None] + row + 1e-9 * matrix.max()).all() for row in matrix)
 
 
 def _refuse_long(columns):
@@ -223,6 +242,7 @@ def _from_networkx(graph):
         )
     names = _unique([label_text(node) for node in graph.nodes], "links")
     _check_size(names, "links")
+    refuse_zero_weights(graph)
     weights = {weight for _, _, weight in graph.edges(data="weight", default=1)}
     if weights - {1}:
         warn("the links have weights, which are not used: a link is there or not")
