@@ -54,7 +54,8 @@ def check_same_rows(data: Any, other: Any, what: str = "the covariates") -> None
     TableError
         If both have an index and the indexes differ.
     """
-    labels, others = getattr(data, "index", None), getattr(other, "index", None)
+    labels: Any = getattr(data, "index", None)
+    others: Any = getattr(other, "index", None)
     if not (hasattr(labels, "equals") and hasattr(others, "equals")):
         return
     if len(labels) == len(others) and not labels.equals(others):
