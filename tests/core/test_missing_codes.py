@@ -146,6 +146,12 @@ def test_codes_of_a_mixture_are_refused_in_response_and_new_rows():
     idata = prior_result(model)
     with pytest.raises(TableError, match="'v': missing or infinite"):
         bs.mixture_predictions(idata, x[:2].assign(v=-999))
+    gaps = pd.DataFrame({"u": [0.5, np.nan], "v": [np.nan, 0.2], "y": [1.0, np.nan]})
+    right = bs.predict(idata, gaps)
+    pd.testing.assert_frame_equal(bs.predict(idata, gaps.fillna(-999)), right)
+    alone = gaps.drop(columns="y")
+    found = bs.predict(idata, alone.fillna(-999).values)
+    pd.testing.assert_frame_equal(found, bs.predict(idata, alone))
 
 
 def test_words_for_missing_values_are_gaps_of_series():

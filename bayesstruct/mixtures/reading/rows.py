@@ -81,6 +81,12 @@ class MixtureRows:
     label: str
     parts: Parts
 
+    @property
+    def coding(self) -> NumberCoding:
+        """How a table of the predictors alone is read."""
+        d = len(self.result.names)
+        return NumberCoding(tuple(self.result.names), np.zeros(d), np.ones(d))
+
     def predict(self, data: Any, prob: float) -> "pd.DataFrame":
         """Mean, standard deviation and interval of each empty value; see `bayesstruct.predict`."""
         values = self._read(data)
@@ -102,7 +108,7 @@ class MixtureRows:
                     f"the rows have {len(names)} columns without names, the model has {len(names) - 1} predictors and the "
                     f"response {self.label!r}: give a table with names, or the predictors alone"
                 )
-            read = NumberCoding(tuple(names[:-1]), zeros[:-1], ones[:-1]).read(data)
+            read = self.coding.read(data)
             return np.column_stack([read.values, np.full(read.n, np.nan)])
         values = NumberCoding(tuple(names), zeros, ones).read(data, optional=[self.label]).values
         check_response(values[~np.isnan(values[:, -1]), -1], self.label, self.result.family)
