@@ -145,9 +145,9 @@ def test_notes_are_sentences_on_stderr(tmp_path):
 @pytest.mark.chain
 def test_one_is_not_many_and_boxes_are_said_once(tmp_path):
     frame = numbers().rename(columns={"a": "心", "b": "脳"})
-    frame.iloc[3, 2] = np.nan
+    frame.iloc[3, 2] = -999
     frame.to_csv(tmp_path / "t.csv", index=False)
-    few = [*FEW, "--chains", "1", "--tune", "1"]
+    few = [*FEW, "--chains", "1", "--tune", "1", "--missing", "-999"]
     result = command("learn", tmp_path / "t.csv", "--out", tmp_path / "out", *few)
     assert result.exit_code == 0, result.stderr
     assert "1 chain of 60 draws" in result.stdout
@@ -156,6 +156,10 @@ def test_one_is_not_many_and_boxes_are_said_once(tmp_path):
     assert "1 chain of 60, after 1 warm-up iteration each" in report
     boxes = [line for line in result.stderr.splitlines() if "font" in line or "Glyph" in line]
     assert boxes == [f"Note: {cli_learn._GLYPHS}"]
+    with xr.open_datatree(tmp_path / "out" / "posterior.nc", engine="h5netcdf") as idata:
+        found = bs.predict(idata, frame[3:4])  # the result knows the code
+        pd.testing.assert_frame_equal(found, bs.predict(idata, frame[3:4].replace(-999, np.nan)))
+    assert found["column"].tolist() == ["c"]
 
 
 @pytest.mark.parametrize(
