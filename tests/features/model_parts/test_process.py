@@ -130,7 +130,9 @@ def test_runs_on_small_tables_do_not_stop(make, full):
 @pytest.mark.chain
 def test_a_run_that_stops_says_how_to_keep_its_draws():
     rng = np.random.default_rng(2)
-    table = rng.integers(0, 2, (9, 3)) @ (5.0 * rng.normal(size=(3, 4))) + 0.1 * rng.normal(size=(9, 4))
+    table = rng.integers(0, 2, (9, 3)) @ (5.0 * rng.normal(size=(3, 4))) + 0.1 * rng.normal(
+        size=(9, 4)
+    )
     models = [
         bs.models.latent_features(table, max_features=1, noise=0.1),
         bs.models.link_prediction(
