@@ -263,7 +263,7 @@ class Joint:
 
     def transition(self, rng, state):
         point, data = state
-        self.y.set_value(data)
+        self.y.set_value(data.astype("int32"))  # as PyMC stores whole numbers
         self.steps[0].design = None
         for step in self.steps:
             point, _ = step.step(point)
