@@ -209,6 +209,13 @@ FAULTS = [
         "sparse/steps/test_predictor.py",
     ),
     Fault(
+        "joint-prior: edges are counted among all matrices, positive definite or not",
+        "bayesstruct/precision/priors/implied.py",
+        "return counts[upper] / counts[0, 0]",
+        "return counts[upper] / (tries * len(probabilities))",
+        "precision/steps/test_edge_parameters.py",
+    ),
+    Fault(
         "soft-threshold: of another sign below zero",
         "bayesstruct/sparse/kernels/proximal.py",
         "x - t if x > t else (x + t if x < -t else 0.0)",
