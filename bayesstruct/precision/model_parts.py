@@ -187,8 +187,8 @@ def _spike_slab_parts(op, precision, negligible) -> EdgeParts:
     constants: list[Recorded]
     if isinstance(op, JointSpikeSlabRV):
         constants = [EdgePrior(_joint_prior(precision, probability, scales))]
-        size = int(_constant(precision.shape[0]))
-        return _matrix_parts(precision, size, _indicators(precision), constants)
+        columns = int(_constant(precision.shape[0]))
+        return _matrix_parts(precision, columns, _indicators(precision), constants)
     nominal, beta = _nominal(probability)
     implied = implied_edge_probability(len(nominal), nominal, beta=beta, **scales)
     constants = [EdgePrior(implied)]

@@ -12,6 +12,7 @@ from scipy.special import betaln, expit
 from tools.batches import mean_and_error
 from tools.enumeration import assert_matches_enumeration
 from tools.integration import spike_slab_posterior
+from tools.modes import assert_is_mode
 
 import bayesstruct as bs
 
@@ -162,6 +163,26 @@ def test_recorded_prior_probabilities_are_those_of_positive_definite_matrices():
     edge, *_ = simulate(np.random.default_rng(4), 400_000)
     recorded = regression()["edge_prior"].eval()
     np.testing.assert_allclose(recorded, edge.mean(0), atol=0.015)  # three standard errors of both
+
+
+@pytest.mark.compiled
+@pytest.mark.chain
+def test_prior_probabilities_that_are_not_known_are_said_to_be(monkeypatch):
+    monkeypatch.setattr("bayesstruct.precision.priors.implied._JOINT_MATRICES", 10)
+    idata = sample(regression(table()), draws=20, tune=20)
+    result = bs.edge_table(idata)
+    assert result["bayes_factor"].isna().all()
+    assert any("not known" in note for note in result.attrs["notes"])
+    assert len(bs.check(idata).rows) > 3
+
+
+@pytest.mark.compiled
+@pytest.mark.chain
+def test_mode():
+    model = regression(table())
+    mode = bs.find_MAP(model)
+    terms = ["K", "a", "b", "x"]  # the indicators are summed out
+    assert_is_mode(model, mode, ["K", "a", "b"], terms=terms, perturbations=200, gradient_tol=1e-3)
 
 
 def test_steps_of_matrix_and_parameters():
