@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 from pymc.sampling.mcmc import assign_step_methods
 from scipy import stats
@@ -28,15 +29,21 @@ def table(n=6, p=3, seed=0):
     return z
 
 
-def regression(rows=None, condition="joint", **kwargs):
+def regression(rows=None, add=bs.edges):
+    """Model whose edges depend on covariates; `add` adds the indicators."""
     with pm.Model() as model:
         a, b = pm.Normal("a", -0.5, 1.0), pm.Normal("b", 0.0, 1.0)
         probability = pm.math.sigmoid(a + b * DISTANCE)
-        K = bs.GraphicalSpikeSlab("K", 3, probability, condition=condition, **SCALES, **kwargs)
-        bs.edges(K)
+        K = bs.GraphicalSpikeSlab("K", 3, probability, condition="joint", **SCALES)
+        add(K)
         if rows is not None:
             pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
     return model
+
+
+def plain(K):
+    """Add the indicators without their prior probabilities, which take a second."""
+    bs.distributions.Edges("edge", K)
 
 
 def regression_prior(states):
@@ -186,7 +193,7 @@ def test_mode():
 
 
 def test_steps_of_matrix_and_parameters():
-    model = regression(table())
+    model = regression(table(), plain)
     with model:
         _, selected = assign_step_methods(model)
     names = {
@@ -199,33 +206,21 @@ def test_steps_of_matrix_and_parameters():
 
 def test_prior_draws_are_refused_with_the_remedy():
     with (
-        regression(),
+        regression(add=plain),
         pytest.raises(Exception, match=r"run pm\.sample on the model without its tables"),
     ):
         pm.sample_prior_predictive(2)
 
 
-def test_posterior_predictive_draws_and_log_likelihoods_use_the_draws_of_the_matrix():
-    model = regression(table())
-    import xarray as xr
-
-    point = model.initial_point()
-    K = np.eye(3)
-    posterior = {"K": K[None, None], "a": np.zeros((1, 1)), "b": np.zeros((1, 1))}
-    posterior["edge"] = np.zeros((1, 1, 3), int)
-    assert point
-    data = xr.DataTree.from_dict(
-        {
-            "posterior": xr.Dataset(
-                {
-                    name: (("chain", "draw", *(f"{name}_{i}" for i in range(v.ndim - 2))), v)
-                    for name, v in posterior.items()
-                }
-            )
-        }
-    )
-    with model:
-        drawn = pm.sample_posterior_predictive(data, progressbar=False, random_seed=1)
+def test_posterior_predictive_draws_use_the_draws_of_the_matrix():
+    values = {"K": np.eye(3), "a": np.zeros(()), "b": np.zeros(()), "edge": np.zeros(3, int)}
+    posterior = {
+        name: (("chain", "draw", *(f"{name}_{i}" for i in range(v.ndim))), v[None, None])
+        for name, v in values.items()
+    }
+    idata = xr.DataTree.from_dict({"posterior": xr.Dataset(posterior)})
+    with regression(table(), plain):
+        drawn = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
     assert drawn["posterior_predictive"]["x"].shape == (1, 1, 6, 3)
 
 
