@@ -18,6 +18,7 @@ import time
 
 import numpy as np
 
+from bayesstruct.sparse.kernels.linear_predictor import POISSON, predictor_sweep
 from bayesstruct.sparse.kernels.polya_gamma import draw_polya_gammas, logistic_sweep
 from bayesstruct.sparse.kernels.spike_slab_regression import draw_slab_variances, gaussian_sweep
 
@@ -68,6 +69,23 @@ def logistic(n, p, rho, swaps):
     return sweep, w
 
 
+def poisson(n, p, rho, swaps):
+    """One sweep of a Poisson regression, by proposals instead of integrals."""
+    X, mean, rng = table(n, p, rho, 0.25)
+    values = np.ones((3, n))
+    values[0] = rng.poisson(np.exp(mean))
+    columns, w, chance = np.ascontiguousarray(X.T), np.zeros(p), np.zeros(p)
+    slab, odds = np.full(p, 0.25), np.full(p, np.log(TRUE / (p - TRUE)))
+    order, starts = np.arange(p), np.arange(p + 1)
+
+    def sweep():
+        eta = w @ columns
+        prior = (slab, odds, order, starts, swaps)
+        predictor_sweep(rng, w, chance, POISSON, columns, eta, values, *prior)
+
+    return sweep, w
+
+
 def measure(sweep, w, draws):
     """Time and effective draws of a chain."""
     for _ in range(200):
@@ -112,6 +130,10 @@ def main():
         for swaps in (0, 10):
             print(f"logistic  p = {p:4d} n = {n} rho = 0.5 swaps = {swaps}")
             measure(*logistic(n, p, 0.5, swaps), 2_000)
+    for p, rho in ((200, 0.5), (200, 0.9)):
+        for swaps in (0, 10):
+            print(f"poisson   p = {p:4d} n = 500 rho = {rho} swaps = {swaps}")
+            measure(*poisson(500, p, rho, swaps), 2_000)
 
 
 if __name__ == "__main__":

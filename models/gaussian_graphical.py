@@ -272,7 +272,8 @@ def _beta_shapes(probability):
         kind = getattr(getattr(probability.owner, "op", None), "name", None) or "tensor"
         raise ValueError(
             "`edge_probability` can be a number, a matrix of numbers or a beta distribution such as "
-            f"pm.Beta.dist(1, 1), not a {kind}"
+            f"pm.Beta.dist(1, 1), not a {kind}; in a model of your own it is any expression: "
+            'bs.GraphicalSpikeSlab(..., condition="joint")'
         )
     shapes = probability.owner.op.dist_params(probability.owner)
     return tuple(float(np.asarray(s.eval()).item()) for s in shapes)

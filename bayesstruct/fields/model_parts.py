@@ -172,7 +172,8 @@ def edge_inclusion(
     if hasattr(probability, "owner"):
         raise ValueError(
             "`edge_probability` can be a number, a matrix of numbers, a beta distribution such as "
-            "pm.Beta.dist(1, 1), or bs.StochasticBlock()"
+            "pm.Beta.dist(1, 1), or bs.StochasticBlock(); in a model of your own it is any expression: "
+            'bs.SpikeAndSlab("weight", inclusion)'
         )
     nominal = edge_probability_matrix(table.names, probability, required, forbidden)
     return nominal[source, target], nominal[source, target]

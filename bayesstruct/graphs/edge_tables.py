@@ -123,6 +123,11 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
     notes += bound_note(bounds)
+    if unknown := int(np.isnan(posterior.prior).sum()):
+        notes.append(
+            f"{unknown} Bayes factors are NaN: the prior probability of these edges, which has random parameters, is not known. "
+            "The shares of draws of pm.sample from the model without its tables tell it."
+        )
     if fixed := int(posterior.fixed.sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these edges were required or forbidden, or the prior alone "

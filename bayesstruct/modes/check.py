@@ -302,9 +302,9 @@ def _constant_graph(posterior) -> tuple[str, bool] | None:
 
 
 def _free_lines(posterior) -> np.ndarray:
-    """Which lines have a prior probability between 0 and 1; all of them where the prior is not recorded."""
+    """Which lines do not have the prior probability 0 or 1; all of them where the prior is not recorded."""
     try:
-        return (posterior.prior > 0) & (posterior.prior < 1)
+        return ~posterior.fixed
     except ValueError:
         return np.ones(posterior.n_lines, bool)
 

@@ -88,8 +88,7 @@ def recognize_neighbourhoods(model: "Model") -> Neighbourhoods:
     part = recognize_regression(model, coefficients)
     if part.response is None:
         raise NotRecognized(f"{coefficients.name!r} is not used")
-    if part.freedom is not None:
-        raise NotRecognized(f"{part.response.name!r} has a t distribution")
+    part.require("normal", "logistic")
     found = {"coefficients": coefficients}
     found["intercept"] = _named(model, part.rest, NormalRV, "the intercept", part.response)
     _check_axis(part.rest, 1, "the intercept")

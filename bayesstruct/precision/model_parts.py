@@ -28,9 +28,14 @@ from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
+    implied_joint_probability,
     implied_nonnegligible_probability,
 )
-from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
+from bayesstruct.precision.priors.precision import (
+    GraphicalLassoRV,
+    GraphicalSpikeSlabRV,
+    JointSpikeSlabRV,
+)
 from bayesstruct.precision.priors.rows import (
     GraphicalNormal,
     IncompleteGraphicalNormal,
@@ -48,6 +53,7 @@ __all__ = ["observe_covariance", "observe_rows", "record_edges", "regression", "
 
 _ROWS = ("observation", "node")
 _MATRIX = ("node", "node_")
+_SEED, _PRIOR_DRAWS = 20150201, 10_000  # fixed: equal models give equal Bayes factors
 _SCALES = ("spike_scale", "slab_scale", "diagonal_rate")
 
 
@@ -178,9 +184,14 @@ def _spike_slab_parts(op, precision, negligible) -> EdgeParts:
     refuse_negligible(negligible)
     probability, *own, scale = parameters(precision)
     scales = {name: float(_constant(v)) for name, v in zip(_SCALES, own, strict=True)}
+    constants: list[Recorded]
+    if isinstance(op, JointSpikeSlabRV):
+        constants = [EdgePrior(_joint_prior(precision, probability, scales))]
+        columns = int(_constant(precision.shape[0]))
+        return _matrix_parts(precision, columns, _indicators(precision), constants)
     nominal, beta = _nominal(probability)
     implied = implied_edge_probability(len(nominal), nominal, beta=beta, **scales)
-    constants: list[Recorded] = [EdgePrior(implied)]
+    constants = [EdgePrior(implied)]
     size = constant_value(scale)
     if _conditional_probabilities(precision, probability) and size is not None:
         for name in ("spike_scale", "slab_scale"):
@@ -188,10 +199,24 @@ def _spike_slab_parts(op, precision, negligible) -> EdgeParts:
         scales["diagonal_rate"] /= float(size)
         constants.append(EdgeScales(**scales, nominal=nominal[np.triu_indices(len(nominal), 1)]))
 
+    return _matrix_parts(precision, len(nominal), _indicators(precision), constants)
+
+
+def _joint_prior(precision, probability, scales) -> np.ndarray:
+    """Prior probability of each edge when its parameters are random; NaN where it is not known."""
+    try:
+        nominal = pm.draw(probability, _PRIOR_DRAWS, random_seed=_SEED, mode="FAST_COMPILE")
+    except NotImplementedError:  # a parameter without draws of its own, such as pm.Flat
+        size = int(_constant(precision.shape[0]))
+        return np.full(size * (size - 1) // 2, np.nan)
+    return implied_joint_probability(nominal, **scales)
+
+
+def _indicators(precision):
     def add(name, dims):
         return Edges(name, precision, dims=dims)
 
-    return _matrix_parts(precision, len(nominal), add, constants)
+    return add
 
 
 def _nominal(probability) -> tuple[np.ndarray, tuple[float, float] | None]:

@@ -106,8 +106,7 @@ def _regression(model, coefficients) -> "RegressionPart":
     part = recognize_regression(model, coefficients)
     if part.response is None:
         raise NotRecognized(f"nothing depends on {coefficients.name!r}")
-    if part.freedom is not None:
-        raise NotRecognized(f"{part.response.name!r} has a t distribution")
+    part.require("normal", "logistic")
     if coefficients.type.ndim != 1:
         raise NotRecognized(f"{coefficients.name!r} is not a vector")
     return part

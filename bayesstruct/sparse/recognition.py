@@ -2,8 +2,9 @@
 
 Recognised is a vector of coefficients ``w`` with a prior of
 :mod:`bayesstruct.sparse.priors.spike_and_slab` that enters one observed variable, once, as
-``X @ w`` beside terms that do not contain it: in the mean of a ``pm.Normal`` or ``pm.StudentT`` or the logit
-of a ``pm.Bernoulli``. ``X`` is data; everything else, the noise, the other terms and the parameters of
+``X @ w`` beside terms that do not contain it: in the mean of a ``pm.Normal`` or ``pm.StudentT``, the logit
+of a ``pm.Bernoulli``, the logarithm of the mean of a ``pm.Poisson`` or ``pm.NegativeBinomial``, or `eta` of a
+``pm.OrderedLogistic`` or ``pm.OrderedProbit``. ``X`` is data; everything else, the noise, the other terms and the parameters of
 the prior, may be random.
 
 A matrix ``W`` that enters as ``X @ W.T`` is one such regression for each column of the response,
@@ -13,16 +14,29 @@ with the row of ``W`` as its coefficients.
 import functools
 import operator
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
 from pytensor.compile.ops import ViewOp
-from pytensor.scalar.basic import Add, Identity, Mul, Neg, Sub
+from pytensor.graph.basic import equal_computations
+from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import Add, Exp, Identity, Log, Mul, Neg, Sub, TrueDiv
 from pytensor.scalar.math import Sigmoid
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Dot, Sum
-from pytensor.tensor.random.basic import BernoulliRV, NormalRV, StudentTRV
+from pytensor.tensor.random.basic import (
+    BernoulliRV,
+    CategoricalRV,
+    NegBinomialRV,
+    NormalRV,
+    PoissonRV,
+    StudentTRV,
+)
 
 from bayesstruct.core.recognition import (
     NotRecognized,
@@ -31,6 +45,7 @@ from bayesstruct.core.recognition import (
     is_elemwise,
     is_op,
     parameters,
+    unpad,
 )
 from bayesstruct.core.tensors import random_ancestors
 
@@ -41,11 +56,14 @@ if TYPE_CHECKING:
 __all__ = ["SUPPORTED_REGRESSIONS", "RegressionPart", "recognize_regression"]
 
 SUPPORTED_REGRESSIONS = (
-    "Supported are `pm.Normal(mu, sigma, observed=y)`, `pm.StudentT(nu, mu, sigma, observed=y)` and "
-    "`pm.Bernoulli(logit_p=mu, observed=y)` where `mu` is `X @ w` (`X @ w.T` for a matrix), X being data, plus terms without `w`, and "
+    "Supported are `pm.Normal(mu, sigma, observed=y)`, `pm.StudentT(nu, mu, sigma, observed=y)`, "
+    "`pm.Bernoulli(logit_p=mu, observed=y)`, `pm.Poisson(pm.math.exp(mu), observed=y)`, "
+    "`pm.NegativeBinomial(mu=pm.math.exp(mu), alpha=alpha, observed=y)`, `pm.OrderedLogistic(eta=mu, cutpoints=c, observed=y)` and "
+    "`pm.OrderedProbit` likewise, where `mu` is `X @ w` (`X @ w.T` for a matrix), X being data, plus terms without `w`, and "
     "nothing else depends on `w`"
 )
 _SHAPES = {1: "vector", 2: "matrix"}
+_LOG_LINKS = ("poisson", "negative_binomial")
 
 
 @dataclass
@@ -66,6 +84,11 @@ class RegressionPart:
         Standard deviation, or scale of the t distribution; None for a logistic regression.
     freedom : TensorVariable or None
         Degrees of freedom of the t distribution; None for others.
+    family : str
+        "normal", "student", "logistic", "poisson", "negative_binomial", "ordered_logistic" or "ordered_probit".
+    others : list of TensorVariable
+        Further parameters: alpha of a negative binomial; cutpoints of an ordered response, and the standard deviation of
+        a probit.
     """
 
     coefficients: "TensorVariable"
@@ -74,11 +97,19 @@ class RegressionPart:
     rest: "TensorVariable | None" = None
     noise: "TensorVariable | None" = None
     freedom: "TensorVariable | None" = None
+    family: str = "normal"
+    others: "list[TensorVariable]" = field(default_factory=list)
 
     @property
     def logistic(self) -> bool:
         """Whether the response is 0/1."""
-        return self.response is not None and self.noise is None
+        return self.family == "logistic"
+
+    def require(self, *families: str) -> None:
+        """Raise `NotRecognized` unless the response is of one of these families, or there is none."""
+        if self.response is not None and self.family not in families:
+            kind = self.family.replace("_", " ")
+            raise NotRecognized(f"{self.response.name!r} has the distribution {kind!r}")
 
 
 def recognize_regression(model: "Model", coefficients: "TensorVariable") -> RegressionPart:
@@ -120,33 +151,133 @@ def recognize_regression(model: "Model", coefficients: "TensorVariable") -> Regr
     if response.type.ndim != coefficients.type.ndim:
         shape = _SHAPES[coefficients.type.ndim]
         raise NotRecognized(f"{response.name!r} is not a {shape}, as {name!r} is")
-    mean, noise, freedom = _likelihood(response, coefficients)
+    mean, found = _likelihood(response, coefficients)
     if not depends_on([mean], coefficients):
         raise NotRecognized(f"{name!r} does not enter the mean of {response.name!r}")
+    mean, exposure = _log_link(mean, coefficients) if found["family"] in _LOG_LINKS else (mean, [])
     design, rest = _split(mean, coefficients)
     if random_ancestors(design):
         raise NotRecognized(f"the predictors that {name!r} multiplies are random")
-    return RegressionPart(coefficients, response, design, rest, noise, freedom)
+    terms = exposure if rest is None else [rest, *exposure]
+    rest = functools.reduce(operator.add, terms) if terms else None
+    return RegressionPart(coefficients, response, design, rest, **found)
 
 
-def _likelihood(response, coefficients):
-    """Linear predictor, scale (None if the response is 0/1) and degrees of freedom (None if it is not t)."""
+def _likelihood(response, w):
+    """Mean, logit or `eta` of a response, and what a `RegressionPart` says of its distribution."""
     if is_op(response, NormalRV | StudentTRV):
         *freedom, mean, noise = parameters(response)
-        for name, value in zip(("sigma", "nu"), (noise, *freedom), strict=False):
-            if depends_on([value], coefficients):
-                raise NotRecognized(f"{name} of {response.name!r} depends on {coefficients.name!r}")
-        return mean, noise, freedom[0] if freedom else None
+        _refuse_dependent(response, w, sigma=noise, **({"nu": freedom[0]} if freedom else {}))
+        if freedom:
+            return mean, {"family": "student", "noise": noise, "freedom": freedom[0]}
+        return mean, {"family": "normal", "noise": noise}
     if is_op(response, BernoulliRV):
         [probability] = parameters(response)
         if is_elemwise(probability, Sigmoid):
-            return probability.owner.inputs[0], None, None
+            return probability.owner.inputs[0], {"family": "logistic"}
         raise NotRecognized(f"{response.name!r} is Bernoulli without a logit link")
+    if is_op(response, PoissonRV):
+        [mean] = parameters(response)
+        return mean, {"family": "poisson"}
+    if is_op(response, NegBinomialRV):
+        mean, alpha = _negative_binomial(response)
+        _refuse_dependent(response, w, alpha=alpha)
+        return mean, {"family": "negative_binomial", "others": [alpha]}
+    if is_op(response, CategoricalRV):
+        return _ordered(response, w)
     kind = getattr(response.owner.op, "name", None) or type(response.owner.op).__name__
     raise NotRecognized(
-        f"{response.name!r} is neither normal nor Bernoulli nor Student t but {kind}, for which no exact step is known; "
-        "priors that only shrink (bs.RegularizedHorseshoe, bs.GroupLaplace) are drawn by NUTS under any likelihood"
+        f"{response.name!r} is neither normal, Student t, Bernoulli, Poisson, negative binomial nor ordered but {kind}, for which no "
+        "exact step is known; priors that only shrink (bs.RegularizedHorseshoe, bs.GroupLaplace) are drawn by NUTS under any "
+        "likelihood"
     )
+
+
+def _refuse_dependent(response, w, **others):
+    for name, value in others.items():
+        if depends_on([value], w):
+            raise NotRecognized(f"{name} of {response.name!r} depends on {w.name!r}")
+
+
+def _negative_binomial(response):
+    """Mean and alpha of a negative binomial, from the probability that PyMC makes of them."""
+    alpha, probability = parameters(response)
+    if is_elemwise(probability, Sigmoid) and is_elemwise(probability.owner.inputs[0], Sub):
+        left, right = (unpad(v) for v in probability.owner.inputs[0].owner.inputs)
+        same = is_elemwise(left, Log) and equal_computations(
+            [unpad(left.owner.inputs[0])], [unpad(alpha)]
+        )
+        if same and is_elemwise(right, Log):
+            return right.owner.inputs[0], alpha
+    raise NotRecognized(
+        f"{response.name!r} is negative binomial with other parameters than `mu` and `alpha`"
+    )
+
+
+def _ordered(response, w):
+    """Predictor of an ordered response: one whose probabilities are those of PyMC, computed from it and from cutpoints."""
+    [probabilities] = parameters(response)
+    while is_elemwise(probabilities, Identity) or is_op(probabilities, ViewOp):
+        probabilities = probabilities.owner.inputs[0]
+    for family, eta, others in _ordered_candidates(probabilities, w):
+        kind = pm.OrderedLogistic if family == "ordered_logistic" else pm.OrderedProbit
+        if equal_computations([kind.compute_p(eta, *others)], [probabilities]):
+            names = dict(zip(("cutpoints", "sigma"), others, strict=False))
+            _refuse_dependent(response, w, **names)
+            return eta, {"family": family, "others": others}
+    raise NotRecognized(
+        f"{response.name!r} is categorical and neither pm.OrderedLogistic nor pm.OrderedProbit"
+    )
+
+
+def _ordered_candidates(probabilities, w):
+    """Yield families, predictors and further parameters that the probabilities of an ordered response may be made of."""
+    nodes = [v for v in ancestors([probabilities], blockers=[w]) if v.owner is not None]
+    scales = [v.owner.inputs[1] for v in nodes if is_elemwise(v, TrueDiv)]
+    scales = [pt.constant(np.int8(1)), *dict.fromkeys(unpad(v) for v in scales)]
+    for node in nodes:
+        if not is_elemwise(node, Sub):
+            continue
+        left, right = node.owner.inputs
+        if (eta := _padded_right(right)) is not None:
+            for cutpoints in dict.fromkeys([unpad(left), left]):
+                yield "ordered_logistic", eta, [cutpoints]
+        if (eta := _padded_right(left)) is not None:
+            for cutpoints in dict.fromkeys([unpad(right), right]):
+                for scale in scales:
+                    yield "ordered_probit", eta, [cutpoints, scale]
+
+
+def _padded_right(tensor):
+    """Return the tensor to which a last dimension of length one was added, or None."""
+    owner = tensor.owner
+    if owner is None or not isinstance(owner.op, DimShuffle):
+        return None
+    inner = owner.inputs[0]
+    return inner if tuple(owner.op.new_order) == (*range(inner.type.ndim), "x") else None
+
+
+def _log_link(mean, w):
+    """Logarithm of a mean that is ``exp`` of a predictor, times other factors; returns the predictor and their logarithms."""
+    if isinstance(mean.owner.op, ViewOp) or is_elemwise(mean, Identity):  # a Deterministic
+        return _log_link(mean.owner.inputs[0], w)
+    if is_elemwise(mean, Exp):
+        return mean.owner.inputs[0], []
+    inputs = mean.owner.inputs
+    own = [v for v in inputs if depends_on([v], w)]
+    quotient = is_elemwise(mean, TrueDiv)
+    known = len(own) == 1 and (is_elemwise(mean, Mul) or (quotient and own[0] is inputs[0]))
+    if not known:
+        raise NotRecognized(
+            f"the mean that {w.name!r} enters is not `pm.math.exp(...)`, or that times or divided by something without {w.name!r}"
+        )
+    if own[0].type.ndim != w.type.ndim or any(own[0].type.broadcastable):
+        raise NotRecognized(
+            f"`{_written(w)}` is not a {_SHAPES[w.type.ndim]} as long as the response"
+        )
+    predictor, exposure = _log_link(own[0], w)
+    logs = [pt.log(v) for v in inputs if v is not own[0]]
+    return predictor, [*exposure, *(-v if quotient else v for v in logs)]
 
 
 def _split(tensor, w):

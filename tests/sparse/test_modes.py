@@ -141,4 +141,4 @@ def test_counts_go_to_the_general_optimiser(caplog, monkeypatch):
         w = bs.GroupLaplace("w", GROUPS, 1.0)
         pm.Poisson("y", pm.math.exp(X @ w), observed=np.abs(np.round(y)).astype(int))
     bs.find_MAP(model)
-    assert "'y' is neither normal nor Bernoulli" in caplog.text
+    assert "'y' has the distribution 'poisson'" in caplog.text

@@ -195,6 +195,27 @@ FAULTS = [
         "sparse/kernels/test_polya_gamma.py sparse/steps/test_spike_slab_regression.py",
     ),
     Fault(
+        "predictor-weight: the probability of proposing a group in is not counted",
+        "bayesstruct/sparse/kernels/linear_predictor.py",
+        "inside, outside = log_odds - math.log(chance), -math.log1p(-chance)",
+        "inside, outside = log_odds, -math.log1p(-chance)",
+        "sparse/steps/test_predictor.py",
+    ),
+    Fault(
+        "predictor-swap: the probability of choosing the group that enters is not counted",
+        "bayesstruct/sparse/kernels/linear_predictor.py",
+        "new) + log_odds[h] - scores[h]",
+        "new) + log_odds[h]",
+        "sparse/steps/test_predictor.py",
+    ),
+    Fault(
+        "joint-prior: edges are counted among all matrices, positive definite or not",
+        "bayesstruct/precision/priors/implied.py",
+        "return counts[upper] / counts[0, 0]",
+        "return counts[upper] / (tries * len(probabilities))",
+        "precision/steps/test_edge_parameters.py",
+    ),
+    Fault(
         "soft-threshold: of another sign below zero",
         "bayesstruct/sparse/kernels/proximal.py",
         "x - t if x > t else (x + t if x < -t else 0.0)",

@@ -112,10 +112,10 @@ class EdgePosterior(GraphPosterior):
 
     @property
     def prior(self) -> np.ndarray:
-        """Prior probability of each edge that the model implies."""
+        """Prior probability of each edge that the model implies; NaN where it is not known."""
         refuse_absent(["edge_prior"], self.draws, self.constants)
         prior = EdgePrior.read(self.constants).prior.astype(float)
-        if not ((prior >= 0) & (prior <= 1)).all():
+        if not (((prior >= 0) & (prior <= 1)) | np.isnan(prior)).all():
             raise ValueError("`edge_prior` must hold probabilities between 0 and 1.")
         return prior
 

@@ -118,6 +118,40 @@ def implied_inclusion(rng, probability, spike, slab, rate, sweeps):
 
 
 @kernel
+def count_joint_edges(rng, probabilities, spike, slab, rate, tries):
+    """Count the edges of independent elements that form a positive definite matrix.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    probabilities : (draws, p, p) float64
+        Nominal probabilities of the edges, for draws of their parameters.
+    spike, slab, rate : float
+    tries : int
+        Matrices for each of these draws.
+
+    Returns
+    -------
+    (p, p) float64
+        Number of matrices with each edge; on the diagonal that of all positive definite ones.
+    """
+    p = probabilities.shape[1]
+    precision, edges, factor = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
+    counts = np.zeros((p, p))
+    for k in range(probabilities.shape[0]):
+        for _ in range(tries):
+            _fill_spike_slab(rng, precision, edges, probabilities[k], spike, slab)
+            _fill_diagonal(rng, precision, rate)
+            if is_positive_definite(precision, factor):
+                for i in range(p):
+                    counts[i, i] += 1.0
+                    for j in range(i):
+                        counts[i, j] += edges[i, j]
+                        counts[j, i] += edges[i, j]
+    return counts
+
+
+@kernel
 def implied_shared_inclusion(rng, fixed, alpha, beta, spike, slab, rate, sweeps):
     """Prior mean of each indicator when the edge probability is beta distributed (p, p)."""
     p = fixed.shape[0]

@@ -17,7 +17,8 @@ def refuse_random(**named) -> None:
                 f"`{name}` must be a constant: the normalising constant of this prior depends on "
                 "it and has no closed form. A common scale may be random (`rate` of GraphicalLasso "
                 "without `diagonal_rate`, `scale` of GraphicalSpikeSlab), and so may the edge "
-                "probability when it is given as `pm.Beta.dist(...)`."
+                "probability when it is given as `pm.Beta.dist(...)`, or as any expression with "
+                '`condition="joint"`, whose prior is another one: see help(bs.GraphicalSpikeSlab).'
             )
 
 

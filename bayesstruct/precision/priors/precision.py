@@ -11,11 +11,23 @@ all elements either, since the cone of positive definite matrices has none; it d
 edge probability and on the ratios of the scales. Hence the arguments that may be random: a common
 scale (``rate`` of the graphical lasso, ``scale`` of the spike and slab), and an edge probability
 drawn by :class:`EdgeProbability`, whose density carries the same constant the other way round.
+
+Any other edge probability :math:`\pi(\theta)` may be random when parameters and matrix *together* are conditioned on a positive
+definite matrix,
+
+.. math::
+
+    p(\theta, K) \propto p(\theta) \prod_{i<j} p(k_{ij} \mid \pi_{ij}(\theta)) \prod_i p(k_{ii}) \, 1\{K \succ 0\},
+
+since the constant of this density is one number. The marginal distribution of the parameters is then
+:math:`p(\theta) \, C(\theta)`, up to a constant, and not the density that is written down for them: parameters whose graphs are more
+often positive definite, those of sparse graphs, are more probable. The prior of :class:`EdgeProbability` is the same construction.
 """
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
 
 from pymc.distributions.dist_math import check_parameters
@@ -83,6 +95,12 @@ class GraphicalLassoRV(PrecisionRV):
         return draw
 
 
+_JOINT_DRAWS = (
+    'a precision matrix with condition="joint" has no prior draws one after the other: its parameters and the matrix are '
+    "conditioned on positive definiteness together. For draws of this prior, run pm.sample on the model without its tables"
+)
+
+
 class GraphicalSpikeSlabRV(PrecisionRV):
     name = "graphical_spike_slab"
     signature = "(p,p),(),(),(),()->(p,p)"
@@ -109,6 +127,23 @@ class GraphicalSpikeSlabRV(PrecisionRV):
             )
 
         return draw
+
+
+class JointSpikeSlabRV(GraphicalSpikeSlabRV):
+    """The same density, of a matrix that is conditioned on positive definiteness together with its parameters."""
+
+    @classmethod
+    def rng_fn(cls, rng, *params):
+        """Refuse: given its parameters a draw would not be one of the joint distribution."""
+        raise NotImplementedError(_JOINT_DRAWS)
+
+    def numba_draw(self):
+        """Refuse."""
+        raise NotImplementedError(_JOINT_DRAWS)
+
+
+def _build(*params, joint=False, **kwargs):
+    return (JointSpikeSlabRV if joint else GraphicalSpikeSlabRV).build(*params, **kwargs)
 
 
 def _upper_sum(matrix):
@@ -258,7 +293,8 @@ class GraphicalSpikeSlab(Continuous):
     edge_probability : tensor_like of float or ``pm.Beta.dist``, default 0.5
         Nominal probability :math:`\pi`; a scalar or a symmetric (p, p) matrix of constants in which
         0 forbids and 1 requires an edge, or a beta distribution, for a Beta-Bernoulli prior: it
-        becomes the variable ``edge_probability`` of the model (see :class:`EdgeProbability`).
+        becomes the variable ``edge_probability`` of the model (see :class:`EdgeProbability`). With
+        ``condition="joint"`` any symmetric expression of variables of the model.
     spike_scale, slab_scale : float
         Standard deviations :math:`v_0 < v_1`.
     diagonal_rate : float, default 0.5
@@ -271,6 +307,12 @@ class GraphicalSpikeSlab(Continuous):
     fixed : array_like, optional
         With a beta ``edge_probability``: a (p, p) matrix whose zeros forbid and whose ones require
         edges; anything between is free.
+    condition : {"matrix", "joint"}
+        What is conditioned on the matrix being positive definite. "matrix": the matrix given its parameters, which must then be
+        constants (but for a beta distribution), since the constant of that distribution is unknown. "joint": the matrix and
+        the parameters of a random `edge_probability` together; the prior of these is then their written density times the
+        probability that the matrix is positive definite, which favours sparse graphs. The posterior is exact;
+        ``pm.sample_prior_predictive`` is refused: run ``pm.sample`` on the model without its tables.
 
     References
     ----------
@@ -297,14 +339,31 @@ class GraphicalSpikeSlab(Continuous):
             mean = pm.Normal("mean", 0, 2, shape=5)
             latent = pm.MvNormal("latent", mean, tau=precision, shape=counts.shape)
             pm.Poisson("y", pm.math.exp(latent), observed=counts)
+
+    Edges that are more probable between columns that are close, at distances that are known. Unknown groups of columns go
+    the same way: ``edge_probability=rate[group[:, None], group[None, :]]`` with ``group = pm.Categorical(...)``.
+
+    .. code-block:: python
+
+        with pm.Model():
+            intercept, slope = pm.Normal("intercept", -1, 1), pm.Normal("slope", 0, 1)
+            probability = pm.math.sigmoid(intercept + slope * distance)  # (p, p), symmetric
+            precision = bs.GraphicalSpikeSlab("precision", 5, probability, condition="joint")
+            bs.edges(precision)
+            pm.MvNormal("x", np.zeros(5), tau=precision, observed=rows)
     """
 
     rv_type = GraphicalSpikeSlabRV
-    rv_op = GraphicalSpikeSlabRV.build
+    rv_op = staticmethod(_build)
 
-    def __new__(cls, name, p, edge_probability=0.5, *, fixed=None, **kwargs):
+    def __new__(cls, name, p, edge_probability=0.5, *, fixed=None, condition="matrix", **kwargs):
         """Register the prior, and that of the edge probability when it has one."""
-        if is_beta(edge_probability):
+        if condition not in ("matrix", "joint"):
+            raise ValueError(f'`condition` must be "matrix" or "joint", it is {condition!r}')
+        if condition == "joint":
+            _check_joint(name, p, edge_probability)
+            kwargs["condition"] = condition
+        elif is_beta(edge_probability):
             edge_probability = beta_edge_probability(name, p, edge_probability, fixed, kwargs)
         elif fixed is not None:
             raise ValueError(
@@ -322,6 +381,7 @@ class GraphicalSpikeSlab(Continuous):
         slab_scale=1.0,
         diagonal_rate=0.5,
         scale=1.0,
+        condition="matrix",
         **kwargs,
     ):
         """Create the distribution without a model."""
@@ -339,9 +399,11 @@ class GraphicalSpikeSlab(Continuous):
         ):
             raise ValueError("`edge_probability` must be between 0 and 1")
         sources = random_ancestors(probability)
-        if not all(isinstance(v.owner.op, EdgeProbabilityRV) for v in sources):
+        joint = condition == "joint" and len(sources) > 0
+        if not joint and not all(isinstance(v.owner.op, EdgeProbabilityRV) for v in sources):
             refuse_random(edge_probability=probability)
-        return super().dist([probability, *scales.values(), as_float(scale)], **kwargs)
+        params = [probability, *scales.values(), as_float(scale)]
+        return super().dist(params, **({"joint": True} if joint else {}), **kwargs)
 
     def support_point(rv, size, probability, spike, slab, diagonal_rate, scale):
         """Return the start if it was given, else the identity times the scale."""
@@ -367,6 +429,31 @@ class GraphicalSpikeSlab(Continuous):
             diagonal_rate > 0,
             scale > 0,
             msg="0 <= edge_probability <= 1, 0 < spike_scale < slab_scale, diagonal_rate > 0",
+        )
+
+
+def _check_joint(name, p, edge_probability):
+    """Raise unless a random edge probability is a symmetric matrix of probabilities of variables of the model."""
+    probability = as_square(edge_probability, p)
+    strange = set(random_ancestors(probability)) - set(pm.modelcontext(None).basic_RVs)
+    if strange:
+        names = ", ".join(repr(getattr(v, "name", None) or str(v.owner.op)) for v in strange)
+        raise ValueError(
+            f"`edge_probability` of {name!r} contains {names}, no variable of the model: give it a name in the model, as "
+            'pm.Beta("share", 1, 1) instead of pm.Beta.dist(1, 1)'
+        )
+    try:
+        one = pm.draw(probability, random_seed=1, mode="FAST_COMPILE")
+    except NotImplementedError:  # a variable without draws of its own, such as pm.Flat
+        return
+    off = ~np.eye(len(one), dtype=bool)
+    if not np.allclose(one[off], one.T[off]):
+        raise ValueError(
+            f"`edge_probability` of {name!r} is not symmetric; an undirected edge has one probability"
+        )
+    if not ((one[off] >= 0) & (one[off] <= 1)).all():
+        raise ValueError(
+            f"`edge_probability` of {name!r} is not between 0 and 1 in a draw of its prior: pm.math.sigmoid(...) is"
         )
 
 

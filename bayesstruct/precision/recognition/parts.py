@@ -24,7 +24,11 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.priors.edges import EdgesRV
-from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
+from bayesstruct.precision.priors.precision import (
+    GraphicalLassoRV,
+    GraphicalSpikeSlabRV,
+    JointSpikeSlabRV,
+)
 from bayesstruct.precision.priors.rows import (
     ColumnMeansRV,
     GraphicalNormalRV,
@@ -223,8 +227,8 @@ def _attach_missing(part, variables):
 def _share(model, part):
     """Return the common edge probability when it is drawn with the matrix."""
     sources = random_ancestors(*parameters(part.precision)[:1])
-    if not sources:
-        return None
+    if not sources or is_op(part.precision, JointSpikeSlabRV):
+        return None  # or its parameters are drawn by other samplers
     share = sources[0]
     if len(sources) > 1 or part.edge is None:
         raise NotRecognized("a random edge probability needs the indicators `edges(...)`")

@@ -75,8 +75,8 @@ class GroupSpikeAndSlab(Continuous):
 
     ``pm.sample`` draws them by :class:`bayesstruct.steps.PairwiseSpikeSlab` when they are the weights
     of a :class:`bayesstruct.PairwiseMRF`, by :class:`bayesstruct.steps.GroupSpikeSlabRegression` when they are the coefficients of
-    a regression, ``X @ w`` plus anything else in the mean of a ``pm.Normal`` or ``pm.StudentT`` or the logit of a
-    ``pm.Bernoulli`` (normal and Laplace slabs), and raises an error with the reason when they are neither.
+    a regression under one of the responses of :class:`bayesstruct.SpikeAndSlab` (normal and Laplace slabs), and raises an error
+    with the reason when they are neither.
 
     Parameters
     ----------

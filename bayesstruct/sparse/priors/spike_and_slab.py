@@ -315,8 +315,10 @@ class SpikeAndSlab:
     ========  ==========================================
 
     ``pm.sample`` draws them by :class:`bayesstruct.steps.SpikeSlabRegression` when they are the
-    coefficients of a regression, ``X @ w`` plus anything else in the mean of a ``pm.Normal`` or ``pm.StudentT`` or the
-    logit of a ``pm.Bernoulli`` (normal and Laplace slabs), by
+    coefficients of a regression, ``X @ w`` plus anything else in the mean of a ``pm.Normal`` or ``pm.StudentT``, the
+    logit of a ``pm.Bernoulli``, the exponent of the mean of a ``pm.Poisson`` or ``pm.NegativeBinomial``
+    (``mu=exposure * pm.math.exp(X @ w)``) or `eta` of a ``pm.OrderedLogistic`` or ``pm.OrderedProbit`` (normal and Laplace
+    slabs), by
     :class:`bayesstruct.steps.PairwiseSpikeSlab` when they are the weights of a
     :class:`bayesstruct.PairwiseMRF`, and raises an error with the reason when they are neither. A sampler that is
     named by hand (``pm.Metropolis``, ``pm.Slice``, ``pm.sample_smc``) is not refused, and its draws

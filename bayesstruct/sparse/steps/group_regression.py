@@ -7,6 +7,7 @@ from pymc.step_methods.compound import Competence
 from bayesstruct.core.gibbs import register_step
 from bayesstruct.core.recognition import is_claimed, is_op
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
+from bayesstruct.sparse.steps.predictor_data import FAMILIES
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression, log_odds
 
 __all__ = ["GroupSpikeSlabRegression"]
@@ -18,7 +19,9 @@ class GroupSpikeSlabRegression(SpikeSlabRegression):
 
     Assigned by ``pm.sample`` to every vector with the :class:`bayesstruct.GroupSpikeAndSlab` prior that is not the weights of a
     Markov random field. One call draws the indicator of each group with all coefficients integrated out, then the
-    coefficients (:mod:`bayesstruct.sparse.kernels.group_regression`). Responses are those of
+    coefficients (:mod:`bayesstruct.sparse.kernels.group_regression`); under Poisson, negative binomial and ordered responses,
+    which have no such integral, indicator and values of each group together
+    (:mod:`bayesstruct.sparse.kernels.linear_predictor`). Responses are those of
     :class:`bayesstruct.steps.SpikeSlabRegression`.
 
     Raises
@@ -47,21 +50,19 @@ class GroupSpikeSlabRegression(SpikeSlabRegression):
         w = np.array(point[self.value_name], float)
         if self.design is None:
             self._load(point, 1, len(w))
-        inclusion, scale, rest, noise, freedom = self.values(point)
-        precision, target = self.design.normal_rows(
-            self.rng, w, rest, noise, freedom if self.student else None
-        )
-        weighted = self.design.columns * precision
+        inclusion, scale, rest, noise, freedom, *others = self.values(point)
+        slab = self._slab_variances(w, scale)
         odds = log_odds(inclusion, (int(self.labels.max()) + 1,))
-        drawn = group_sweep(
-            self.rng,
-            w,
-            self.labels,
-            weighted @ self.design.columns.T,
-            weighted @ target,
-            self._slab_variances(w, scale),
-            odds,
-        )
+        if self.family in FAMILIES:
+            drawn = np.zeros(len(odds))
+            given = self._others_of(others, 0)
+            self.design.sweep(self.rng, w, drawn, rest, given, slab, odds, self.labels, self.swaps)
+        else:
+            student = freedom if self.family == "student" else None
+            precision, target = self.design.normal_rows(self.rng, w, rest, noise, student)
+            weighted = self.design.columns * precision
+            gram, score = weighted @ self.design.columns.T, weighted @ target
+            drawn = group_sweep(self.rng, w, self.labels, gram, score, slab, odds)
         self.inclusion = drawn[self.labels]
         stats = {
             "n_active": int(np.count_nonzero(w)),

@@ -18,6 +18,7 @@ from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.core.tensors import as_float
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
 from bayesstruct.sparse.recognition import SUPPORTED_REGRESSIONS, recognize_regression
+from bayesstruct.sparse.steps.predictor_data import FAMILIES, PredictorData
 from bayesstruct.sparse.steps.regression_data import RegressionData
 
 __all__ = ["SWAPS", "SpikeSlabRegression", "log_odds"]
@@ -35,7 +36,9 @@ class SpikeSlabRegression(GibbsStep):
     predictors for others, then draws the coefficients; see
     :mod:`bayesstruct.sparse.kernels.spike_slab_regression`, and
     :mod:`bayesstruct.sparse.kernels.polya_gamma` for 0/1 responses. Student-t responses are normal ones whose
-    standard deviations are drawn before, each given its residual. Other samplers move the noise,
+    standard deviations are drawn before, each given its residual. Poisson, negative binomial and ordered responses, for which
+    there is no such integral, have each indicator drawn together with its coefficient by a Metropolis-Hastings step, see
+    :mod:`bayesstruct.sparse.kernels.linear_predictor`. Other samplers move the noise,
     the other terms of the mean and the parameters of the prior. The state of a chain is its point
     and its generator.
 
@@ -56,7 +59,8 @@ class SpikeSlabRegression(GibbsStep):
     Notes
     -----
     Statistics of each draw: ``n_active``, the coefficients that are not zero, and
-    ``expected_active``, the sum of their conditional inclusion probabilities. The attribute
+    ``expected_active``, the sum of their conditional inclusion probabilities; for responses without an integral, of the
+    probabilities with which each was to be in after its step, which have the same mean. The attribute
     ``inclusion`` has these probabilities one by one.
     """
 
@@ -78,13 +82,12 @@ class SpikeSlabRegression(GibbsStep):
         self.value_name = self.vars[0].name
         self.vector = rv.type.ndim == 1
         self.laplace = rv.owner.op.slab == "laplace"
-        self.logistic = part.logistic
+        self.family = part.family
         rest = as_float(0.0) if part.rest is None else part.rest
         noise = as_float(1.0) if part.noise is None else part.noise
-        self.student = part.freedom is not None
         freedom = as_float(np.inf) if part.freedom is None else part.freedom
         self.values = Expressions(
-            model, [*parameters(rv), rest, noise, freedom], self.compile_kwargs
+            model, [*parameters(rv), rest, noise, freedom, *part.others], self.compile_kwargs
         )
         self.data = None
         if part.response is not None:
@@ -113,8 +116,11 @@ class SpikeSlabRegression(GibbsStep):
                 f"{self.value_name!r} has {q} rows and its response {len(columns)} columns; one row is "
                 "needed for each"
             )
-        self.design = RegressionData(rows, columns[0], self.logistic)
-        if self.logistic and q > 1:
+        if self.family in FAMILIES:
+            self.design = PredictorData(rows, columns[0], self.family)
+        else:
+            self.design = RegressionData(rows, columns[0], self.family == "logistic")
+        if self.family == "logistic" and q > 1:
             self.design.square()  # before it is shared
         self.designs = [self.design, *(self.design.with_response(y) for y in columns[1:])]
 
@@ -124,14 +130,28 @@ class SpikeSlabRegression(GibbsStep):
         rows = w[None] if self.vector else w
         if self.design is None:
             self._load(point, *rows.shape)
-        inclusion, scale, rest, noise, freedom = self.values(point)
+        inclusion, scale, rest, noise, freedom, *others = self.values(point)
         slab = self._slab_variances(w, scale)
         odds = log_odds(inclusion, w.shape)
         self.inclusion = np.zeros(w.shape)
+        labels = np.arange(rows.shape[1])
         for i, design in enumerate(self.designs):
             at = ... if self.vector else i
+            if self.family in FAMILIES:
+                design.sweep(
+                    self.rng,
+                    rows[i],
+                    self.inclusion[at],
+                    self._of(rest, i),
+                    self._others_of(others, i),
+                    slab[at],
+                    odds[at],
+                    labels,
+                    self.swaps,
+                )
+                continue
             deviation = self._of(noise, i)
-            if self.student:
+            if self.family == "student":
                 deviation = design.draw_deviations(
                     self.rng, rows[i], self._of(rest, i), deviation, self._of(freedom, i)
                 )
@@ -168,6 +188,19 @@ class SpikeSlabRegression(GibbsStep):
             return values
         values = np.atleast_2d(values)  # rows of the table, or one for all of them
         return values[:, i if values.shape[1] > 1 else 0]
+
+    def _others_of(self, others, i):
+        """Return the further parameters of one regression; cutpoints have one row for each response."""
+        if self.family not in ("ordered_logistic", "ordered_probit"):
+            return [self._of(value, i) for value in others]
+        cutpoints, *scale = others
+        shape = (
+            self.designs[i].response.shape
+            if self.vector
+            else (len(self.designs[i].response), len(self.designs))
+        )
+        cutpoints = np.broadcast_to(cutpoints, (*shape, np.shape(cutpoints)[-1]))
+        return [cutpoints if self.vector else cutpoints[:, i], *(self._of(v, i) for v in scale)]
 
     @staticmethod
     def competence(var, has_grad):

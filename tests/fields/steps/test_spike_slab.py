@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from scipy import integrate, optimize, stats
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from tools.random_fields import all_states, energies, feature_matrix
 
 import bayesstruct as bs
@@ -223,6 +223,36 @@ def test_wrong_prior_odds_are_noticed(truth, monkeypatch):
 
 
 @pytest.mark.statistical
+@pytest.mark.compiled
+@pytest.mark.chain
+def test_inclusion_that_depends_on_covariates_of_the_edges(truth):
+    """The exact posterior is that under equal probabilities, times the prior of each graph, integrated by quadrature."""
+    potentials, likelihood, slab = CASES["binary, exact"]
+    codes, p = truth("binary, exact")
+    covariate = np.linspace(-1.0, 1.5, 6)
+    grid = np.linspace(-6, 6, 121)
+    share = expit(grid[:, None, None] + grid[None, :, None] * covariate)
+    density = stats.norm.pdf(grid, -0.5, 1)[:, None] * stats.norm.pdf(grid)
+    states = (np.arange(64)[:, None] >> np.arange(6)[::-1]) & 1
+    wanted = p / np.prod(np.where(states, INCLUSION, 1 - INCLUSION), axis=1)
+    wanted = wanted * [
+        (density * np.where(state, share, 1 - share).prod(-1)).sum() for state in states
+    ]
+    with pm.Model():
+        bias = pm.Normal("bias", 0, BIAS_SCALE, shape=potentials.bias_size)
+        a, b = pm.Normal("a", -0.5, 1), pm.Normal("b", 0, 1)
+        inclusion = pm.math.sigmoid(a + b * covariate)
+        weight = bs.SpikeAndSlab("weight", inclusion, SCALE, slab=slab)
+        bs.PairwiseMRF(
+            "x", bias, weight, potentials=potentials, likelihood=likelihood, observed=codes
+        )
+        idata = pm.sample(
+            4_000, tune=500, chains=1, random_seed=2, nuts_sampler="pymc", progressbar=False
+        )
+    on = idata["posterior"]["weight"].values[0] != 0
+    assert worst(on @ 2 ** np.arange(6)[::-1], wanted / wanted.sum()) < 4.5
+
+
 def test_estimates_do_not_rest_on_the_proposals():
     """Two rows: many of the proposals are refused, and their probability is far off."""
     scale, potentials, codes = 3.0, Potentials("spin", (2, 2)), np.ones((2, 2), int)

@@ -107,8 +107,8 @@ def test_other_responses(family, slab):
     ("build", "message"),
     [
         (
-            lambda w: pm.Poisson("y", pm.math.exp(X @ w), observed=np.arange(25)),
-            "but poisson, for which no exact step",
+            lambda w: pm.Exponential("y", pm.math.exp(X @ w), observed=np.arange(25)),
+            "but exponential, for which no exact step",
         ),
         (lambda w: pm.Normal("y", (X @ w) ** 2, 1.0, observed=np.arange(25)), "other than by"),
     ],

@@ -46,25 +46,3 @@ def test_draws_are_those_of_the_exact_posterior(nu):
     # four standard errors of 8000 draws of which a third count as independent
     np.testing.assert_allclose((draws != 0).mean(0), inclusion, atol=0.04)
     np.testing.assert_allclose(draws.mean(0), mean, atol=0.04)
-
-
-@pytest.mark.parametrize(
-    ("response", "kind"),
-    [
-        (lambda mu, y: pm.Poisson("y", pm.math.exp(mu), observed=y), "poisson"),
-        (lambda mu, y: pm.NegativeBinomial("y", mu=pm.math.exp(mu), alpha=1.0, observed=y), "neg"),
-        (
-            lambda mu, y: pm.OrderedLogistic("y", eta=mu, cutpoints=[-1.0, 1.0], observed=y),
-            "categorical",
-        ),
-    ],
-)
-def test_responses_without_an_exact_step_are_refused_by_name(response, kind):
-    X = np.random.default_rng(0).normal(size=(12, 3))
-    with pm.Model():
-        w = bs.SpikeAndSlab("w", 0.5, 1.0, shape=3)
-        response(X @ w, np.arange(12) % 3)
-        with pytest.raises(
-            ValueError, match=rf"but \w*{kind}.*no exact step.*RegularizedHorseshoe"
-        ):
-            pm.sample(progressbar=False)
