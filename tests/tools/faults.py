@@ -170,14 +170,14 @@ FAULTS = [
         "bayesstruct/data/covariance.py",
         "return (self.rows - 1) * self.covariance",
         "return self.rows * self.covariance",
-        "models/test_covariance.py",
+        "data/test_misread.py",
     ),
     Fault(
         "cov-rank: a matrix may have a rank that its rows cannot have",
         "bayesstruct/data/covariance.py",
         "if rank > table.n - 1:",
         "if rank > table.n:",
-        "data models/test_covariance.py",
+        "data/test_misread.py",
     ),
     Fault(
         "wishart: one degree of freedom too many",
@@ -362,6 +362,13 @@ FAULTS = [
         "x = rng.standard_gamma(alpha + present)",
         "x = rng.standard_gamma(alpha + absent)",
         "precision/priors/test_edges.py precision/priors precision/steps/test_geweke.py",
+    ),
+    Fault(
+        "cov-rows: the sampler sees the scatter of n rows instead of n - 1",
+        "bayesstruct/precision/kernels/tables.py",
+        "self.cross = (n - 1) * covariance",
+        "self.cross = n * covariance",
+        "models/test_covariance.py",
     ),
     Fault(
         "cov-mean: the means count once, not for each row",
