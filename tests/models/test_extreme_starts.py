@@ -194,7 +194,7 @@ CASES = {
         features,
     ),
     "series": (
-        lambda r: M.markov_transitions(series(r), series="who", max_features=60),
+        lambda r: M.markov_transitions(series(r), series="who"),
         own_behaviours,
         features,
     ),
