@@ -80,9 +80,10 @@ FAMILIES = {
         ),
     ),
     "logistic": (
-        lambda mu: pm.Bernoulli("y", logit_p=mu, observed=(HEAVY > 0).astype(int)),
+        # with another term of the mean
+        lambda mu: pm.Bernoulli("y", logit_p=mu + 1.5 * Z[:, 0], observed=(HEAVY > 0).astype(int)),
         lambda a, b: sum(
-            bernoulli.logpmf(int(y > 0), expit(z[0] * a + z[1] * b))
+            bernoulli.logpmf(int(y > 0), expit(z[0] * (a + 1.5) + z[1] * b))
             for z, y in zip(Z, HEAVY, strict=True)
         ),
     ),
