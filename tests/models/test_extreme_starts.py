@@ -199,7 +199,7 @@ CASES = {
         features,
     ),
 } | {
-    family: (
+    f"mixture_{family}": (
         lambda r, family=family: M.dp_glm(response(r, family), response="y", family=family),
         own_clusters,
         clusters,
