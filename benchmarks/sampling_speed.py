@@ -58,7 +58,7 @@ CASES = {
     "link_prediction": (links, (40,), {"max_features": 36}, 200),
     "dp_glm": (normal, (300, 3), {"response": "v0"}, 300),
     "sparse_factor_analysis": (normal, (100, 8), {"max_features": 60}, 150),
-    "markov_transitions": (series, (150,), {}, 150),
+    "markov_transitions": (series, (150,), {"max_features": 20}, 150),
     "hidden_causes": (states, (150, 8), {}, 200),
 }
 

@@ -6,13 +6,16 @@ state       ~ Markov chain, summed out
 x           ~ Normal(emission_mean[state], emission_scale[state])
 """
 
+import math
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing import show_missing
-from bayesstruct.data.arguments import number, optional_number, whole_number
+from bayesstruct.data.arguments import number, optional_number
+from bayesstruct.features.model_parts.process import choose_max_features
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
 from bayesstruct.series.data import SeriesTable
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
 
 __all__ = ["markov_transitions"]
+
+_LEAST = 20  # behaviours for which there is always room
+_TRANSITIONS = 20_000  # numbers that one draw holds, if there is room for more
 
 
 def markov_transitions(
@@ -37,7 +43,7 @@ def markov_transitions(
     variance_rate: float = 0.2,
     concentration: float = 1.0,
     discount: float = 0.0,
-    max_features: int = 20,
+    max_features: int | None = None,
     missing_codes: Any = None,
 ) -> pm.Model:
     r"""Learn behaviours that several time series share, and which of them each series has.
@@ -69,8 +75,10 @@ def markov_transitions(
         Of the inverse-gamma prior of the variances of behaviours, in squared standard deviations of the column.
     concentration, discount : float
         Of the process, see :class:`bayesstruct.IndianBuffet`.
-    max_features : int, default 20
-        Maximum number of behaviours. The prior is not truncated: a chain that needs more stops with an error.
+    max_features : int, optional
+        Maximum number of behaviours. The prior is not truncated: a chain that needs more stops with an error. By
+        default a draw from the prior has more with probability 1e-8, and it is at least 20; with many series it is less,
+        so that the transitions of one draw are at most 20,000 numbers (or 20 behaviours).
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
 
@@ -121,8 +129,8 @@ def markov_transitions(
     mean_scale = number("mean_scale", mean_scale, above=0)
     shape = number("variance_shape", variance_shape, above=0)
     rate = number("variance_rate", variance_rate, above=0)
-    latent = np.arange(whole_number("max_features", max_features, 1))
     table = SeriesTable.read(data, series, missing_codes)
+    latent = np.arange(_columns(len(table.labels), max_features, alpha, concentration, discount))
     with pm.Model(coords=table.coords | {"latent": latent, "latent_": latent}) as model:
         feature = IndianBuffet(
             "feature",
@@ -139,6 +147,14 @@ def markov_transitions(
         )
         _observe(table, feature, transition, mean_scale, shape, rate)
     return model
+
+
+def _columns(n, given, alpha, concentration, discount) -> int:
+    """Maximum number of behaviours of n series."""
+    ample = choose_max_features(n, given, alpha, concentration, discount, prior=(1.0, 1.0))
+    if given is not None:
+        return ample
+    return min(ample, max(_LEAST, math.isqrt(_TRANSITIONS // n)))
 
 
 def _observe(table, feature, transition, mean_scale, shape, rate):

@@ -142,7 +142,7 @@ def pairwise_mrf(
     Returns
     -------
     pymc.Model
-        With ``bias`` (bias), ``weight`` and ``edge`` (pair), ``x``, the table as states counted
+        With ``bias`` (bias_label), ``weight`` and ``edge`` (pair), ``x``, the table as states counted
         from 0, ``x_missing`` if values are missing, and, if a pair has several weights,
         ``potential`` (cell): ``weight`` is then the strength of the interaction,
         :func:`bayesstruct.distributions.interaction_strengths`.

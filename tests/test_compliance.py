@@ -17,7 +17,8 @@ def test_results_are_those_on_record(case):
 def test_every_model_of_the_catalogue_is_on_record():
     from bayesstruct.models import catalogue
 
-    assert {name for name, *_ in compliance.CASES.values()} == {one.name for one in catalogue()}
+    recorded = {name for name, *_ in compliance.CASES.values() if not callable(name)}
+    assert recorded == {one.name for one in catalogue()}
 
 
 def test_a_changed_draw_is_seen():

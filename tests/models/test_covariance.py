@@ -113,14 +113,22 @@ def test_modes_are_those_of_the_rows():
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("kind", ["graph", "network"])
 @pytest.mark.parametrize("n", [3, 30])
-def test_draws_are_wishart(n):
+def test_draws_are_wishart(n, kind):
     """Mean and variance of each entry, also with fewer rows than columns, by four standard errors."""
     rng, p = np.random.default_rng(2), 5
     root = np.eye(p) + 0.4 * rng.normal(size=(p, p))
     sigma, scale = root @ root.T, np.arange(1.0, p + 1)
     unit = np.diag(1 / scale) @ sigma @ np.diag(1 / scale)
-    variable = bs.distributions.GraphicalCovariance.dist(np.zeros(p), np.linalg.inv(unit), scale, n)
+    if kind == "graph":
+        params = np.linalg.inv(unit), scale, n
+        variable = bs.distributions.GraphicalCovariance.dist(np.zeros(p), *params)
+    else:  # each column a regression on those before it
+        lower = np.linalg.cholesky(unit)
+        sd = np.diag(lower)
+        params = np.eye(p) - np.linalg.inv(lower / sd), sd**2, scale, n
+        variable = bs.distributions.NetworkCovariance.dist(np.zeros(p), *params)
     draws = pm.draw(variable, 20_000, random_seed=1)
     # The variance of an entry of a Wishart matrix with n - 1 degrees of freedom, divided by them.
     variance = (sigma**2 + np.outer(np.diag(sigma), np.diag(sigma))) / (n - 1)

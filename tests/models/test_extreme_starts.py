@@ -34,6 +34,12 @@ def similarities(rng, n=4):
     return upper + upper.T
 
 
+def series(rng):
+    """Three series of five rows, about two levels."""
+    x = rng.integers(0, 2, 15) + 0.7 * rng.normal(size=15)
+    return pd.DataFrame({"who": np.repeat(list("abc"), 5), "x": x})
+
+
 def response(rng, family):
     x = rng.normal(size=10)
     y = x + rng.normal(size=10)
@@ -87,6 +93,26 @@ def own_features(point):
     elif "interaction" in point:
         full["interaction"] = 0.5 * used[0]
     return {name: np.zeros_like(value) for name, value in full.items()}, full
+
+
+def own_behaviours(point):
+    """One behaviour that all series have, alone or beside one of each series."""
+    few = np.zeros_like(point["feature"])
+    few[:, 0] = 1
+    many = few.copy()
+    many[np.arange(len(many)), 1 + np.arange(len(many))] = 1
+    return tuple(_behaviours(point, z) for z in (few, many))
+
+
+def _behaviours(point, z):
+    own = z[:, :, None] * z[:, None, :]
+    used = 1.0 * z.any(axis=0)[:, None]
+    return {
+        "feature": z,
+        "transition": own / np.maximum(own.sum(axis=2, keepdims=True), 1),
+        "emission_mean": 0.5 * used * np.ones_like(point["emission_mean"]),
+        "emission_scale": used * np.ones_like(point["emission_scale"]),
+    }
 
 
 # --- what is compared --------------------------------------------------------------------------
@@ -167,8 +193,13 @@ CASES = {
         own_features,
         features,
     ),
+    "series": (
+        lambda r: M.markov_transitions(series(r), series="who"),
+        own_behaviours,
+        features,
+    ),
 } | {
-    family: (
+    f"mixture_{family}": (
         lambda r, family=family: M.dp_glm(response(r, family), response="y", family=family),
         own_clusters,
         clusters,

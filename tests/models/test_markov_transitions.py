@@ -26,6 +26,20 @@ def test_a_chain_with_too_many_behaviours_stops_with_the_remedy():
                 point, _ = step.step(point)
 
 
+@pytest.mark.parametrize(("n", "most"), [(3, None), (80, 20), (15, 36)])
+def test_by_default_there_is_room_for_what_the_prior_may_draw(n, most):
+    x = np.random.default_rng(0).normal(size=2 * n)
+    table = pd.DataFrame({"who": np.repeat(np.arange(n), 2), "x": x})
+    columns = len(markov_transitions(table, series="who").coords["latent"])
+    if most is None:
+        # Given alpha the number is Poisson with mean alpha H; with alpha ~ Gamma(1, 1) it is geometric.
+        share = (1 + 1 / 2 + 1 / 3) / (2 + 1 / 2 + 1 / 3)
+        assert share ** (columns + 1) <= 1e-8 < share**columns
+    else:  # a draw holds the transitions of each series
+        assert columns == most
+    assert len(markov_transitions(table, series="who", max_features=7).coords["latent"]) == 7
+
+
 @pytest.mark.chain
 @pytest.mark.compiled
 def test_behaviours_are_found_again():

@@ -112,12 +112,34 @@ def _links(bs, idata):
     return bs.link_probabilities(idata)
 
 
+def _supports(bs, idata):
+    return bs.support_table(idata)
+
+
+def group_regression(bs):
+    """Return a regression whose groups of coefficients may be zero."""
+    import pymc as pm
+
+    x = numbers().to_numpy()
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    y = 0.7 * x[:, 2] + _rng().standard_normal(len(x))
+    with pm.Model() as model:
+        w = bs.GroupSpikeAndSlab("w", 0.4, 1.0, groups=[0, 1, 1, 0])
+        bs.support(w)
+        pm.Normal("y", x @ w, pm.HalfNormal("noise", 1.0), observed=y)
+    return model
+
+
 # Name of the case: model, data, options, table of the result, and whether the mode is found too.
 CASES = {
     "gaussian": ("gaussian_graphical", numbers(), {}, _edges, True),
     "gaussian_beta": ("gaussian_graphical", numbers(missing=4), "beta", _edges, True),
     "gaussian_laplace": ("gaussian_graphical", numbers(), {"prior": "laplace"}, _edges, True),
     "gaussian_covariates": ("gaussian_graphical", numbers(), "covariates", _edges, True),
+    "gaussian_cov": (
+        "gaussian_graphical", None, {"cov": numbers().cov(), "n": 40}, _edges, True,
+    ),
+    "group_regression": (group_regression, None, {}, _supports, False),
     "neighbourhoods": ("gaussian_neighbourhoods", numbers(), {}, _symmetrized, False),
     "neighbourhoods_laplace": (
         "gaussian_neighbourhoods", numbers(), {"prior": "laplace"}, _arcs, True,
@@ -185,6 +207,8 @@ def build(bs, case):
     import pymc as pm
 
     name, data, options, *_ = CASES[case]
+    if callable(name):
+        return name(bs)
     if options == "beta":
         options = {"edge_probability": pm.Beta.dist(1, 2)}
     elif options == "covariates":

@@ -165,6 +165,55 @@ FAULTS = [
         "weight @ deviation**2",
         "modes/test_predict.py",
     ),
+    Fault(
+        "cov-scatter: sums of products of n rows instead of n - 1",
+        "bayesstruct/data/covariance.py",
+        "return (self.rows - 1) * self.covariance",
+        "return self.rows * self.covariance",
+        "data/test_misread.py",
+    ),
+    Fault(
+        "cov-rank: a matrix may have a rank that its rows cannot have",
+        "bayesstruct/data/covariance.py",
+        "if rank > table.n - 1:",
+        "if rank > table.n:",
+        "data/test_misread.py",
+    ),
+    Fault(
+        "wishart: one degree of freedom too many",
+        "bayesstruct/core/tensors.py",
+        "degrees = n - 1.0 - pt.arange(p)",
+        "degrees = n - pt.arange(p)",
+        "models/test_covariance.py",
+    ),
+    Fault(
+        "new-units: new rows are standardised by their own means",
+        "bayesstruct/data/coding.py",
+        "Table(_rows(values), self.names, self.location, self.scale)",
+        "Table(_rows(values), self.names, values.mean(axis=0), self.scale)",
+        "core/test_rows.py",
+    ),
+    Fault(
+        "declared-states: a declared state that never occurs is left out",
+        "bayesstruct/data/states.py",
+        "return _coded(values, labels, True, problems or _level_problems(labels))",
+        "return _coded(values, [v for v in labels if v in seen], True, problems)",
+        "data/test_states.py",
+    ),
+    Fault(
+        "declared-order: states of an Enum are sorted by name",
+        "bayesstruct/data/states.py",
+        "return list(series.dtype.categories), True",
+        "return sorted(series.dtype.categories), True",
+        "data/test_states.py",
+    ),
+    Fault(
+        "conditional: the variance of one value given all others, also if several are empty",
+        "bayesstruct/core/tables/predictions.py",
+        "variance = np.diagonal(np.linalg.inv(block), axis1=1, axis2=2)",
+        "variance = 1.0 / np.diagonal(block, axis1=1, axis2=2)",
+        "modes/test_predict.py",
+    ),
     # sparse
     Fault(
         "occam: half the exponent of the determinant in a spike-and-slab regression",
@@ -271,6 +320,34 @@ FAULTS = [
         'return self.dual_norm(-self._vector("g", g), ignore_unpenalised=True)',
         "sparse/penalties/test_penalties.py sparse/solvers/test_sparse.py",
     ),
+    Fault(
+        "group-occam: without the volume of the slab",
+        "bayesstruct/sparse/kernels/group_regression.py",
+        "- 0.5 * np.log(slab[at]).sum()",
+        "- 0.0",
+        "sparse/steps/test_group_regression.py",
+    ),
+    Fault(
+        "group-draw: half of the posterior deviation",
+        "bayesstruct/sparse/kernels/group_regression.py",
+        "+ rng.standard_normal(len(at))",
+        "+ 0.5 * rng.standard_normal(len(at))",
+        "sparse/steps/test_group_regression.py",
+    ),
+    Fault(
+        "group-rest: other terms of a logistic mean are forgotten",
+        "bayesstruct/sparse/steps/regression_data.py",
+        "return precision, (self.response - 0.5) / precision - rest",
+        "return precision, (self.response - 0.5) / precision",
+        "sparse/steps/test_group_regression.py",
+    ),
+    Fault(
+        "group-scan: each sweep begins without groups",
+        "bayesstruct/sparse/kernels/group_regression.py",
+        "on = np.bincount(labels, w != 0, groups) > 0",
+        "on = np.zeros(groups, bool)",
+        "sparse/steps/test_group_regression.py",
+    ),
     # precision
     Fault(
         "schur: a chi-square variable with two degrees of freedom less",
@@ -306,6 +383,34 @@ FAULTS = [
         "x = rng.standard_gamma(alpha + present)",
         "x = rng.standard_gamma(alpha + absent)",
         "precision/priors/test_edges.py precision/priors precision/steps/test_geweke.py",
+    ),
+    Fault(
+        "cov-rows: the sampler sees the scatter of n rows instead of n - 1",
+        "bayesstruct/precision/kernels/tables.py",
+        "self.cross = (n - 1) * covariance",
+        "self.cross = n * covariance",
+        "models/test_covariance.py",
+    ),
+    Fault(
+        "cov-mean: the means count once, not for each row",
+        "bayesstruct/precision/priors/sample_covariance.py",
+        "+ n * mean @ precision @ mean",
+        "+ mean @ precision @ mean",
+        "models/test_covariance.py",
+    ),
+    Fault(
+        "cov-units: the density is that of standardised rows",
+        "bayesstruct/precision/priors/sample_covariance.py",
+        "* _LOG_2PI + pt.log(scale).sum())",
+        "* _LOG_2PI)",
+        "models/test_covariance.py",
+    ),
+    Fault(
+        "cov-divisor: draws are divided by the number of rows",
+        "bayesstruct/precision/priors/sample_covariance.py",
+        "draw = scatter / (n - 1.0) * pt.outer(scale, scale)",
+        "draw = scatter / n * pt.outer(scale, scale)",
+        "models/test_covariance.py",
     ),
     # graphs
     Fault(
@@ -387,6 +492,13 @@ FAULTS = [
         "out = betaln(present + self.alpha, absent + self.alpha)",
         "fields/solvers/test_search.py",
     ),
+    Fault(
+        "predict-field: pairs of an empty and a filled column are left out",
+        "bayesstruct/fields/reading/predictions.py",
+        "if varies[i] or varies[j]:",
+        "if varies[i] and varies[j]:",
+        "modes/test_predict.py",
+    ),
     # networks
     Fault(
         "bge: the weight of the prior mean off by one row",
@@ -437,6 +549,34 @@ FAULTS = [
         "rng.standard_gamma(x[s] + 1.0)) - rng.standard_exponential()",
         "networks/priors/test_networks.py networks/steps/test_complete.py",
     ),
+    Fault(
+        "network-cov: the intercepts count once, not for each row",
+        "bayesstruct/networks/priors/sample_covariance.py",
+        "+ n * intercept**2",
+        "+ intercept**2",
+        "models/test_covariance.py",
+    ),
+    Fault(
+        "network-cov-draw: noise by its variance, not its deviation",
+        "bayesstruct/networks/priors/sample_covariance.py",
+        "pt.diag(pt.sqrt(variance)))",
+        "pt.diag(variance))",
+        "models/test_covariance.py",
+    ),
+    Fault(
+        "new-settings: values of new rows that were set count as observed",
+        "bayesstruct/networks/model_parts.py",
+        "setting = np.where(was_set, table.values, np.nan)",
+        "setting = np.where(was_set, np.nan, np.nan)",
+        "core/test_rows.py",
+    ),
+    Fault(
+        "predict-set: a set column still depends on its parents",
+        "bayesstruct/networks/reading.py",
+        "free = ~np.isin(names, list(setting))",
+        "free = np.isin(names, names)",
+        "modes/test_predict.py",
+    ),
     # features
     Fault(
         "buffet: a dish is taken with the chances of one customer later",
@@ -486,6 +626,20 @@ FAULTS = [
         "ratio += math.log(4.0 * w) - moves.log_split[m, s]",
         "ratio += math.log(2.0 * w) - moves.log_split[m, s]",
         "features/steps/test_aspect_moves.py",
+    ),
+    Fault(
+        "predict-features: a new row is counted among those that have a feature",
+        "bayesstruct/features/reading/predictions.py",
+        "/ (rows + numbers.concentration)",
+        "/ (rows + 1 + numbers.concentration)",
+        "modes/test_predict.py",
+    ),
+    Fault(
+        "predict-causes: a leak that only acts without causes",
+        "bayesstruct/features/reading/predictions.py",
+        "absent = np.log1p(-leak) + active @ feature.T * np.log1p(-strength)",
+        "absent = active @ feature.T * np.log1p(-strength) + np.log1p(-leak) * (active @ feature.T == 0)",
+        "modes/test_predict.py",
     ),
     # mixtures and series
     Fault(

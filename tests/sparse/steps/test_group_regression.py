@@ -8,8 +8,12 @@ import pytest
 
 from scipy.special import expit
 from scipy.stats import bernoulli, laplace, multivariate_normal, norm, t
+from tools.geweke import assert_geweke
 
 import bayesstruct as bs
+
+from bayesstruct.sparse.kernels import group_regression
+from bayesstruct.steps import GroupSpikeSlabRegression
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(25, 5))
@@ -76,9 +80,10 @@ FAMILIES = {
         ),
     ),
     "logistic": (
-        lambda mu: pm.Bernoulli("y", logit_p=mu, observed=(HEAVY > 0).astype(int)),
+        # with another term of the mean
+        lambda mu: pm.Bernoulli("y", logit_p=mu + 1.5 * Z[:, 0], observed=(HEAVY > 0).astype(int)),
         lambda a, b: sum(
-            bernoulli.logpmf(int(y > 0), expit(z[0] * a + z[1] * b))
+            bernoulli.logpmf(int(y > 0), expit(z[0] * (a + 1.5) + z[1] * b))
             for z, y in zip(Z, HEAVY, strict=True)
         ),
     ),
@@ -101,6 +106,127 @@ def test_other_responses(family, slab):
     # four standard errors of 6000 draws of which a fifth count as independent
     np.testing.assert_allclose((draws[:, 0] != 0).mean(), probability, atol=0.055)
     np.testing.assert_allclose(draws.mean(0), mean, atol=0.06)
+
+
+# --- joint distribution of parameters and data ------------------------------------------------
+
+
+class Joint:
+    """Both simulators of a small regression whose inclusion probability and slab scale are random."""
+
+    n, labels = 6, np.array([0, 1, 0])
+
+    def __init__(self, family, slab):
+        self.family, self.slab = family, slab
+        self.X = np.random.default_rng(42).normal(size=(self.n, 3))
+        self.X[:, 1] += self.X[:, 0]
+        with pm.Model() as model:
+            self.y = pm.Data("data", np.zeros(self.n))
+            share, scale = pm.Beta("share", 2.0, 2.0), pm.Gamma("scale", 6.0, 6.0)
+            q = share * np.array([0.6, 1.0])
+            w = bs.GroupSpikeAndSlab("w", q, scale, groups=self.labels, slab=slab)
+            mean = pm.Normal("a", 0.0, 0.5) + self.X @ w
+            if family == "gaussian":
+                pm.Normal("y", mean, 0.8, observed=self.y)
+            elif family == "student":
+                pm.StudentT("y", nu=3.0, mu=mean, sigma=0.8, observed=self.y)
+            else:
+                pm.Bernoulli("y", logit_p=mean, observed=self.y)
+            others = pm.Slice([model[name] for name in ("share", "scale", "a")], rng=2)
+            self.steps = [GroupSpikeSlabRegression([w], rng=1), others]
+
+    def forward(self, rng):
+        share, scale = rng.beta(2, 2), rng.gamma(6, 1 / 6)
+        active = rng.random(2) < share * np.array([0.6, 1.0])
+        draw = rng.normal if self.slab == "normal" else rng.laplace
+        point = {
+            "share_logodds__": np.array(np.log(share / (1 - share))),
+            "scale_log__": np.array(np.log(scale)),
+            "w": np.where(active[self.labels], draw(0.0, scale, size=3), 0.0),
+            "a": np.array(0.5 * rng.normal()),
+        }
+        return self.with_data(rng, point)
+
+    def with_data(self, rng, point):
+        mean = point["a"] + self.X @ point["w"]
+        if self.family == "logistic":
+            return point, (rng.random(self.n) < expit(mean)) * 1.0
+        noise = rng.normal(size=self.n) if self.family == "gaussian" else rng.standard_t(3, self.n)
+        return point, mean + 0.8 * noise
+
+    def transition(self, rng, state):
+        point, data = state
+        self.y.set_value(data)
+        self.steps[0].design = None
+        for step in self.steps:
+            point, _ = step.step(point)
+        return self.with_data(rng, dict(point))
+
+    def statistics(self, state):
+        point, data = state
+        w, a, y = point["w"], float(point["a"]), np.tanh(0.5 * data)
+        on, share, scale = (
+            1.0 * (w[:2] != 0),
+            expit(point["share_logodds__"]),
+            np.exp(point["scale_log__"]),
+        )
+        out = {f"w{j}": np.tanh(v) for j, v in enumerate(w)}
+        out |= {f"|w{j}|": abs(v) for j, v in enumerate(w)}
+        out |= {f"w{j}^2": np.tanh(0.2 * v * v) for j, v in enumerate(w)}
+        out |= {"w0w2": np.tanh(w[0] * w[2]), "g0": on[0], "g1": on[1], "g0g1": on.prod()}
+        out |= {"share": share, "share g": share * on.sum(), "scale": scale}
+        out |= {
+            "scale |w|": scale * np.abs(w).sum(),
+            "a": a,
+            "a^2": a * a,
+            "aw": a * np.tanh(w.sum()),
+        }
+        out |= {"y": y.mean(), "y^2": (y**2).mean(), "ya": y.mean() * a}
+        return out | {f"yXw{j}": (y @ self.X[:, j]) * np.tanh(w[j]) for j in range(3)}
+
+    def check(self, draws):
+        return assert_geweke(
+            self.forward, self.transition, self.statistics, draws=draws, chains=20, seed=1
+        )
+
+
+@pytest.mark.compiled
+@pytest.mark.calibration
+@pytest.mark.parametrize("slab", ["normal", "laplace"])
+@pytest.mark.parametrize("family", ["gaussian", "student", "logistic"])
+def test_parameters_and_data_have_their_joint_distribution(family, slab, full):
+    assert len(Joint(family, slab).check(60_000 if full else 2_000)) > 20
+
+
+def _without_occam(at, gram, score, slab):
+    """Log evidence without the determinants."""
+    inside = gram[np.ix_(at, at)] + np.diag(1.0 / slab[at])
+    return 0.5 * score[at] @ np.linalg.solve(inside, score[at])
+
+
+def _of_one_coefficient(active, gram, score, slab):
+    """Log evidence as if the coefficients of a group had independent data."""
+    at = np.flatnonzero(active)
+    ridge = gram[at, at] + 1.0 / slab[at]
+    return 0.5 * (score[at] ** 2 / ridge - np.log(ridge * slab[at])).sum()
+
+
+WRONG = {
+    "occam": lambda active, *args: _without_occam(np.flatnonzero(active), *args),
+    "independent": _of_one_coefficient,
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.calibration
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_sweep_is_noticed(wrong, full, monkeypatch):
+    monkeypatch.setattr(group_regression, "_log_evidence", WRONG[wrong])
+    with pytest.raises(AssertionError, match="worst z"):
+        Joint("gaussian", "normal").check(40_000 if full else 4_000)
+
+
+# --- which models are taken -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
