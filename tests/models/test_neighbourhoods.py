@@ -252,7 +252,7 @@ BAD_TABLES = {
     ),
     "missing text": (
         "ising",
-        changed("ising", mood=np.array(["low", "high", None, "low"] * 10, dtype=object)),
+        changed("ising", mood=np.array(["no", "yes", None, "no"] * 10, dtype=object)),
         ["'mood'", "values are missing"],
     ),
     "three values": (
