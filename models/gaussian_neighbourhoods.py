@@ -13,13 +13,13 @@ import pytensor.tensor as pt
 
 from numpy.typing import ArrayLike
 
+from bayesstruct.core.tables.codings import ColumnUnits
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.table import Table
-from bayesstruct.graphs.records import TableUnits
 from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
     neighbour_coefficients,
@@ -161,7 +161,7 @@ def gaussian_neighbourhoods(
         intercept = pm.Normal("intercept", 0.0, 1.0, dims="node")
         noise_variance = pm.InverseGamma("noise_variance", *_positive(noise_prior), dims="node")
         _observe(z, intercept, coefficients, noise_variance)
-        TableUnits(table.location, table.scale).record()
+        ColumnUnits(table.location, table.scale).record()
         record_codes(missing_codes)
         remember_rows(coding_of(table), _observe_others)
     return model

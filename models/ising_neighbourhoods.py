@@ -14,7 +14,7 @@ import pymc as pm
 
 from numpy.typing import ArrayLike
 
-from bayesstruct.core.tables.codings import record_levels
+from bayesstruct.core.tables.codings import ColumnUnits, record_levels
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.arguments import number
@@ -26,7 +26,6 @@ from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
-from bayesstruct.graphs.records import TableUnits
 from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
     neighbour_coefficients,
@@ -172,7 +171,7 @@ def ising_neighbourhoods(
         coefficients = neighbour_coefficients(table, prior, _DEFAULTS[prior] | given, deviation=2.0)
         intercept = pm.Normal("intercept", 0.0, intercept_scale, dims="node")
         _observe(x, center, intercept, coefficients)
-        TableUnits(table.location, table.scale).record()
+        ColumnUnits(table.location, table.scale).record()
         ColumnMeans(center).record()
         record_levels(_levels(coding))
         record_codes(missing_codes)

@@ -19,7 +19,6 @@ __all__ = [
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
-    "TableUnits",
     "Visited",
     "with_fixed",
 ]
@@ -186,20 +185,6 @@ class Acyclic(Recorded):
     """
 
     acyclic: int = constant("arc_acyclic")
-
-
-@dataclass(frozen=True)
-class TableUnits(Recorded):
-    """Linear map from the columns of the model to those of the table.
-
-    Attributes
-    ----------
-    location, scale : (p,) ndarray, optional
-        A value of the model times the scale, plus the location, is one of the table.
-    """
-
-    location: np.ndarray | None = constant("location", "node", optional=True)
-    scale: np.ndarray | None = constant("scale", "node", optional=True)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.tables.codings import CovariateUnits
+from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import TableUnits
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,7 +66,7 @@ def covariance(
         standard = (inverse * variance[..., None, :]) @ inverse.mT
     else:
         standard = np.linalg.inv(_precision(posterior))
-    _, scale = _units(posterior)
+    _, scale = ColumnUnits.read(posterior.constants).known()
     return _over_columns(posterior, standard * np.outer(scale, scale), "covariance")
 
 
@@ -104,7 +103,7 @@ def precision_matrix(
         standard = (away.mT / variance[..., None, :]) @ away
     else:
         standard = _precision(posterior)
-    _, scale = _units(posterior)
+    _, scale = ColumnUnits.read(posterior.constants).known()
     return _over_columns(posterior, standard / np.outer(scale, scale), "precision")
 
 
@@ -156,7 +155,7 @@ def coefficients(
 
 def units_note(posterior: "GraphPosterior") -> list[str]:
     """Say of which unit the coefficients in a table are, if the model standardised the columns."""
-    scale = TableUnits.read(posterior.constants).scale
+    scale = ColumnUnits.read(posterior.constants).scale
     if not _is_regression(posterior) or scale is None or (scale == 1).all():
         return []
     return [
@@ -176,17 +175,6 @@ def _is_network(posterior) -> bool:
 
 def _draws(posterior, name: str, *dims: str) -> np.ndarray:
     return posterior.draws[name].transpose(*SAMPLE_DIMS, *dims).values
-
-
-def _units(posterior) -> tuple[np.ndarray, np.ndarray]:
-    """Location and scale of the columns."""
-    units = TableUnits.read(posterior.constants)
-    if units.location is None or units.scale is None:
-        raise ValueError(
-            "the result does not record `location` and `scale`, the units of its table, in its group `constant_data`: "
-            "pass the whole result of pm.sample()"
-        )
-    return units.location, units.scale
 
 
 def _refusal(posterior, what: str) -> str:
@@ -214,7 +202,7 @@ def _network(posterior) -> tuple[np.ndarray, np.ndarray]:
 def _regressions(posterior) -> dict:
     if not _is_regression(posterior):
         raise ValueError(_refusal(posterior, "linear coefficients"))
-    (location, scale), dim = _units(posterior), posterior.dim
+    (location, scale), dim = ColumnUnits.read(posterior.constants).known(), posterior.dim
     ratio = scale[posterior.target] / scale[posterior.source]
     weight = posterior.weights(np.arange(posterior.n_lines)) * ratio
     intercept = location + scale * _draws(posterior, "intercept", "node")
@@ -228,7 +216,7 @@ def _regressions(posterior) -> dict:
 
 
 def _means(posterior) -> dict:
-    location, scale = _units(posterior)
+    location, scale = ColumnUnits.read(posterior.constants).known()
     intercept = location + scale * _draws(posterior, "mean", "node")
     if "coefficients" not in posterior.draws:
         return {"intercept": _labelled(posterior, intercept, ("node",))}

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.missing import MissingMask
+from bayesstruct.core.tables.codings import ColumnUnits
 from bayesstruct.data.arguments import generator, whole_number
 from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import TableUnits
 from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 
@@ -155,11 +155,11 @@ def _normal(x, pull, precision, rng) -> tuple[np.ndarray, np.ndarray]:
 
 def _in_units(posterior, standard: _Conditional) -> _Conditional:
     """Conditional distribution of a table in its units from that of the standardised one."""
-    units = TableUnits.read(posterior.constants)
+    location, scale = ColumnUnits.read(posterior.constants).known()
 
     def conditional(x, free, rng):
-        log_density, drawn = standard((x - units.location) / units.scale, free, rng)
-        return log_density - np.log(units.scale), units.location + units.scale * drawn
+        log_density, drawn = standard((x - location) / scale, free, rng)
+        return log_density - np.log(scale), location + scale * drawn
 
     return conditional
 

@@ -27,7 +27,6 @@ from bayesstruct.graphs.records import (
     EdgeEnds,
     EdgePrior,
     EdgeProducts,
-    TableUnits,
     Visited,
     with_fixed,
 )
@@ -299,7 +298,7 @@ def _constants(posterior, there, back, i, j, rule):
     else:
         edge_prior, absent = _combine(one, other, rule)
         edge_prior = with_fixed(edge_prior, absent == 0, edge_prior == 0)
-    recorded = [EdgeEnds(i, j), EdgePrior(edge_prior), TableUnits.read(posterior.constants)]
+    recorded = [EdgeEnds(i, j), EdgePrior(edge_prior), ColumnUnits.read(posterior.constants)]
     if posterior.independent:
         probability = posterior.probability
         smallest = RESOLUTION if posterior.estimator.name == "rao-blackwell" else None

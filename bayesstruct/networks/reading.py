@@ -216,10 +216,9 @@ def _table(index, expected, effect, prob):
 
 def _gaussian(posterior, names, setting, prob, rng):
     d = len(names)
-    units = ColumnUnits.read(posterior.constants)
+    location, scale = ColumnUnits.read(posterior.constants).known()
     matrix = _matrices(posterior)
     intercept = _flat(posterior, "intercept")
-    location, scale = units.location, units.scale
     fixed = np.isin(names, list(setting))
     value = np.zeros(d)
     for name, x in setting.items():

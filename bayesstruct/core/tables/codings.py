@@ -17,20 +17,35 @@ __all__ = ["ColumnUnits", "CovariateUnits", "StateLevels", "record_levels", "ref
 
 @dataclass(frozen=True)
 class ColumnUnits(Recorded):
-    """Units of the columns; models keep them as data.
+    """Linear map from the columns of the model to those of the table; models keep it as data.
 
     Attributes
     ----------
-    location, scale : (p,) ndarray of float
-        By which each column was standardised.
+    location, scale : (p,) ndarray of float, optional
+        A value of the model times the scale, plus the location, is one of the table.
     """
 
-    location: np.ndarray = constant("location", "node")
-    scale: np.ndarray = constant("scale", "node")
+    location: np.ndarray | None = constant("location", "node", optional=True)
+    scale: np.ndarray | None = constant("scale", "node", optional=True)
+
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return location and scale.
+
+        Raises
+        ------
+        ValueError
+            If the result does not record them.
+        """
+        if self.location is None or self.scale is None:
+            raise ValueError(
+                "the result does not record `location` and `scale`, the units of its table, in its group `constant_data`: "
+                "pass the whole result of pm.sample()"
+            )
+        return self.location, self.scale
 
     def coding(self, names) -> NumberCoding:
         """Return how the table of a result with these columns was read."""
-        return NumberCoding(tuple(names), self.location, self.scale)
+        return NumberCoding(tuple(names), *self.known())
 
 
 @dataclass(frozen=True)
