@@ -82,7 +82,8 @@ def predict(
 
     Under a mixture of regressions the response is a column like others, and may be absent. There draws do count in
     proportion to the density of the filled values, as in :func:`bayesstruct.mixture_predictions`; 500 are used, and a
-    new cluster is integrated over by 1,000 draws of its prior.
+    new cluster is integrated over by 1,000 draws of its prior. Counts in a new cluster grow with the exponential of its
+    coefficients: far from all rows of the table their mean and standard deviation are large and rest on few of these draws.
 
     See Also
     --------

@@ -8,6 +8,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from pytensor.graph.traversal import ancestors
+
 from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.recognition import parameters
 from bayesstruct.core.recorded import Recorded
@@ -54,6 +56,7 @@ __all__ = ["observe_covariance", "observe_rows", "record_edges", "regression", "
 _ROWS = ("observation", "node")
 _MATRIX = ("node", "node_")
 _SEED, _PRIOR_DRAWS = 20150201, 10_000  # fixed: equal models give equal Bayes factors
+_PRIOR_NUMBERS = 4_000_000  # that these draws hold
 _SCALES = ("spike_scale", "slab_scale", "diagonal_rate")
 
 
@@ -204,12 +207,23 @@ def _spike_slab_parts(op, precision, negligible) -> EdgeParts:
 
 def _joint_prior(precision, probability, scales) -> np.ndarray:
     """Prior probability of each edge when its parameters are random; NaN where it is not known."""
+    size = int(_constant(precision.shape[0]))
+    unknown = np.full(size * (size - 1) // 2, np.nan)
+    if _others_depend(random_ancestors(probability), precision):
+        return unknown
+    draws = min(_PRIOR_DRAWS, max(100, _PRIOR_NUMBERS // size**2))
     try:
-        nominal = pm.draw(probability, _PRIOR_DRAWS, random_seed=_SEED, mode="FAST_COMPILE")
+        nominal = pm.draw(probability, draws, random_seed=_SEED, mode="FAST_COMPILE")
     except NotImplementedError:  # a parameter without draws of its own, such as pm.Flat
-        size = int(_constant(precision.shape[0]))
-        return np.full(size * (size - 1) // 2, np.nan)
+        return unknown
     return implied_joint_probability(nominal, **scales)
+
+
+def _others_depend(given, precision) -> bool:
+    """Whether other variables or potentials of the model depend on these, but for those that depend on the matrix."""
+    root, own = pm.modelcontext(None).root, {*given, precision}
+    others = [v for v in (*root.basic_RVs, *root.potentials) if v not in own]
+    return any(set(given) & set(ancestors([other], blockers=[precision])) for other in others)
 
 
 def _indicators(precision):

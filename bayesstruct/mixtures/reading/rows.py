@@ -25,6 +25,7 @@ from bayesstruct.core.tables.predictions import (
 )
 from bayesstruct.data.coding import NumberCoding, row_labels
 from bayesstruct.data.errors import TableError
+from bayesstruct.data.names import label_text
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset
 from bayesstruct.mixtures.data import check_response
 from bayesstruct.mixtures.reading.predictions import MixtureDraws, new_density
@@ -39,6 +40,7 @@ __all__ = ["MixtureRows", "mixture_rows"]
 _DRAWS = 500  # that are used
 _NEW = 1000  # draws of the parameters of a new cluster
 _NODES = 100  # values of a linear predictor
+_TINY = 1e-300
 _WIDTH = 0.1  # standard deviation of a linear predictor around such a value, as a share of its own
 
 
@@ -74,11 +76,14 @@ class MixtureRows:
     result : MixtureDraws
     label : str
         Name of the response.
+    named : bool
+        Whether the result records it; those of earlier versions do not.
     parts : Parts
     """
 
     result: MixtureDraws
     label: str
+    named: bool
     parts: Parts
 
     @property
@@ -110,6 +115,12 @@ class MixtureRows:
                 )
             read = self.coding.read(data)
             return np.column_stack([read.values, np.full(read.n, np.nan)])
+        given = {*map(label_text, getattr(data, "columns", ()))}
+        if not self.named and given - {*names}:
+            raise TableError(
+                "the result is of an earlier version and does not record the name of its response: call this column "
+                f"{self.label!r}, and leave out columns that are not in the model"
+            )
         values = NumberCoding(tuple(names), zeros, ones).read(data, optional=[self.label]).values
         check_response(values[~np.isnan(values[:, -1]), -1], self.label, self.result.family)
         return values
@@ -129,14 +140,10 @@ class MixtureRows:
                 return [*law.moments(prob), law.moments_of(eta, np.sqrt(total), prob)]
             logs = logs - 0.5 * ((y - eta) ** 2 / total + np.log(total))
             return law.given(logs, y - eta, total, 1.0).moments(prob)
-        step = np.sqrt(law.spread)[:, None] * (_nodes() if len(missing) else np.zeros(1))
-        eta = eta[:, None] + step
         if np.isnan(y):
-            weights = np.repeat(law.weight / eta.shape[1], eta.shape[1])
-            return [*law.moments(prob), _COUNTS[self.result.family](eta.ravel(), weights, prob)]
-        logs = (logs[:, None] + _log_density(self.result.family, y, eta)).ravel()
-        law = law.repeated(eta.shape[1])
-        return law.given(logs, step.ravel(), law.spread, 1.0 - _WIDTH**2).moments(prob)
+            response = _COUNTS[self.result.family](eta, law.spread, law.weight, prob)
+            return [*law.moments(prob), response]
+        return _given_response(self.result.family, y, eta, law).moments(prob)
 
     def _density(self, x, seen):
         """Log density of the filled predictors in each part."""
@@ -183,8 +190,9 @@ class _Law:
 
         Of the variance of the variable only this share is gone.
         """
-        gain = self.slope * self.variance / np.maximum(total, 1e-300)[:, None]
-        variance = self.variance - share * gain * self.slope * self.variance
+        gain = self.slope * self.variance / np.maximum(total, _TINY)[:, None]
+        gone = np.broadcast_to(share, total.shape)[:, None] * gain * self.slope * self.variance
+        variance = self.variance - gone
         return _Law(logs, self.mean + gain * step[:, None], variance, self.slope)
 
     def moments_of(self, mean, deviation, prob):
@@ -197,12 +205,54 @@ class _Law:
         return [self.moments_of(*column, prob) for column in columns]
 
 
+def _given_response(family, y, eta, law) -> _Law:
+    """Empty predictors given a response that is 0 or 1, or a count: several parts about the mode of each."""
+    nodes, spread = _nodes(), np.maximum(law.spread, _TINY)
+    mode, deviation = _mode(family, y, eta, spread)
+    step = mode[:, None] - eta[:, None] + deviation[:, None] * nodes
+    logs = law.logs[:, None] + _log_density(family, y, eta[:, None] + step)
+    logs += 0.5 * (nodes**2 / (1.0 - _WIDTH**2) - step**2 / spread[:, None])
+    logs += np.log(deviation / np.sqrt(spread))[:, None]
+    kept = np.repeat((_WIDTH * deviation) ** 2 / spread, len(nodes))
+    law, spread = law.repeated(len(nodes)), np.repeat(spread, len(nodes))
+    return law.given(logs.ravel(), step.ravel(), spread, 1.0 - kept)
+
+
+def _mode(family, y, eta, spread):
+    """Mode of a linear predictor that is normal a priori, given the response, and its standard deviation about it."""
+    low, high = eta - spread, eta + spread
+    if family == "poisson":
+        level = np.full(len(eta), np.log(y) if y > 0 else -np.inf)
+        bound = eta - spread * np.exp(np.minimum(eta, 300.0))
+        low, high = np.minimum(eta, np.maximum(level, bound)), np.maximum(eta, level)
+    for _ in range(100):  # halves the interval of a decreasing function
+        middle = 0.5 * (low + high)
+        above = y - _mean(family, middle) > (middle - eta) / spread
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    mean = _mean(family, low)
+    weight = mean * (1.0 - mean) if family == "logistic" else mean
+    return low, 1.0 / np.sqrt(1.0 / spread + weight)
+
+
+def _mean(family, eta):
+    from scipy.special import expit
+
+    return expit(eta) if family == "logistic" else np.exp(np.minimum(eta, 300.0))
+
+
 def _nodes():
     """Standardised values of a linear predictor, equally probable; around each it varies by `_WIDTH`."""
     from scipy.special import ndtri
 
     nodes = ndtri((np.arange(_NODES) + 0.5) / _NODES)
     return nodes / nodes.std() * np.sqrt(1.0 - _WIDTH**2)
+
+
+def _spread_out(eta, spread, weight):
+    """Values of linear predictors and their weights."""
+    nodes = _nodes() if spread.any() else np.zeros(1)
+    each = eta[:, None] + np.sqrt(spread)[:, None] * nodes
+    return each.ravel(), np.repeat(weight / len(nodes), len(nodes))
 
 
 def _log_density(family, y, eta):
@@ -212,29 +262,31 @@ def _log_density(family, y, eta):
     return y * eta - np.exp(np.minimum(eta, 700.0))
 
 
-def _binary(eta, weight, prob):
-    """Moments and ends of the interval of a response 0 or 1."""
-    from scipy.special import expit
-
-    mean = float(weight @ expit(eta))
+def _binary(eta, spread, weight, prob):
+    """Moments and ends of the interval of a response 0 or 1, given mean and variance of the predictor in each part."""
+    eta, weight = _spread_out(eta, spread, weight)
+    mean = float(weight @ _mean("logistic", eta))
     ends = (float(share > 1.0 - mean) for share in (0.5 - prob / 2, 0.5 + prob / 2))
     return mean, np.sqrt(mean * (1.0 - mean)), *ends
 
 
-def _count(eta, weight, prob):
-    """Those of a response that is a count."""
+def _count(eta, spread, weight, prob):
+    """Those of a response that is a count; the moments are those of lognormal means."""
     from scipy.special import pdtr
 
-    rate = np.exp(np.minimum(eta, 300.0))
+    rate = np.exp(np.minimum(eta + 0.5 * spread, 300.0))
     mean = float(weight @ rate)
-    square = float(weight @ (rate + rate**2))
-    ends = []
+    square = float(weight @ (rate + rate**2 * np.exp(np.minimum(spread, 100.0))))
+    eta, weight = _spread_out(eta, spread, weight)
+    rate, ends = _mean("poisson", eta), []
     for share in (0.5 - prob / 2, 0.5 + prob / 2):
         low, high = -1.0, 1.0
         while weight @ pdtr(high, rate) < share:
             low, high = high, 2.0 * high
         while high - low > 1.0:
             middle = np.floor(0.5 * (low + high))
+            if middle in (low, high):  # so large that no whole number is between
+                break
             below = weight @ pdtr(middle, rate) < share
             low, high = (middle, high) if below else (low, middle)
         ends.append(high)
@@ -247,8 +299,9 @@ _COUNTS = {"logistic": _binary, "poisson": _count}
 def mixture_rows(idata: "xr.DataTree") -> MixtureRows:
     """Return the distribution of a row under a mixture of regressions."""
     result = MixtureDraws.read(idata)
-    label = ResponseName.label(group_dataset(idata, CONSTANTS))
-    return MixtureRows(result, label, _parts(result))
+    constants = group_dataset(idata, CONSTANTS)
+    named = ResponseName.read(constants).known is not None
+    return MixtureRows(result, ResponseName.label(constants), named, _parts(result))
 
 
 def _parts(result):

@@ -98,7 +98,7 @@ def implied_joint_probability(
     -------
     numpy.ndarray
         Vector of length p(p-1)/2, upper triangle row by row; NaN if matrices are positive definite too rarely for a standard
-        error below 0.005.
+        error near 0.005.
     """
     from bayesstruct.precision.kernels.prior import count_joint_edges
 
@@ -106,11 +106,13 @@ def implied_joint_probability(
     upper = np.triu_indices(p, 1)
     tries = max(1, _JOINT_MATRICES // len(probabilities))
     scales = (float(spike_scale), float(slab_scale), float(diagonal_rate))
-    rng = np.random.default_rng(_SEED)
-    counts = count_joint_edges(rng, np.ascontiguousarray(probabilities), *scales, tries)
-    if counts[0, 0] < _DRAWS / 10:
+    rng, nominal = np.random.default_rng(_SEED), np.ascontiguousarray(probabilities)
+    counts = count_joint_edges(rng, nominal, *scales, 1)
+    if counts[0, 0] * tries < _DRAWS / 10:
         return np.full(len(upper[0]), np.nan)
-    return counts[upper] / counts[0, 0]
+    counts += count_joint_edges(rng, nominal, *scales, tries)
+    present, absent = ((nominal == k).all(axis=0)[upper] for k in (1, 0))
+    return with_fixed(counts[upper] / counts[0, 0], present, absent, _LEAST)
 
 
 def implied_nonnegligible_probability(

@@ -432,16 +432,29 @@ class GraphicalSpikeSlab(Continuous):
         )
 
 
+def _is_read(precision) -> bool:
+    """Whether `bs.edges` has recorded the edges of a matrix."""
+    prefix = precision.name.rpartition("::")[0]
+    return (f"{prefix}::" if prefix else "") + "edge_prior" in pm.modelcontext(None).root.named_vars
+
+
 def _check_joint(name, p, edge_probability):
     """Raise unless a random edge probability is a symmetric matrix of probabilities of variables of the model."""
     probability = as_square(edge_probability, p)
-    strange = set(random_ancestors(probability)) - set(pm.modelcontext(None).basic_RVs)
+    strange = set(random_ancestors(probability)) - set(pm.modelcontext(None).root.basic_RVs)
     if strange:
         names = ", ".join(repr(getattr(v, "name", None) or str(v.owner.op)) for v in strange)
         raise ValueError(
             f"`edge_probability` of {name!r} contains {names}, no variable of the model: give it a name in the model, as "
             'pm.Beta("share", 1, 1) instead of pm.Beta.dist(1, 1)'
         )
+    for other in pm.modelcontext(None).root.free_RVs:
+        shared = {*random_ancestors(probability)} & {*random_ancestors(other)}
+        if isinstance(other.owner.op, JointSpikeSlabRV) and shared and _is_read(other):
+            raise ValueError(
+                f"{name!r} and {other.name!r} have the random parameter {next(iter(shared)).name!r} in common, which changes "
+                f"the prior probabilities that bs.edges({other.name}) has recorded: call bs.edges after both are made"
+            )
     try:
         one = pm.draw(probability, random_seed=1, mode="FAST_COMPILE")
     except NotImplementedError:  # a variable without draws of its own, such as pm.Flat

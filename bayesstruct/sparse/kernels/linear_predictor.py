@@ -25,7 +25,8 @@ group, which is accepted or kept by the ratio of the weights
 All families here are log-concave in the predictor and slabs are normal, so that tails of q are heavier and W is bounded.
 
 **Swap.** A group in the model, chosen at random, is taken out; which group takes its place, it or one that is out, is proposed
-with probabilities from one Newton step for each; values are proposed as above. The number of groups in the model
+with probabilities from Laplace approximations of the most promising groups, and from one Newton step for each other. How well correlated
+predictors mix depends on this. Values are proposed as above. The number of groups in the model
 and the probabilities of choice are the same for the way back, so that the ratio of weights is again that of two groups.
 
 **Joint refresh.** The values of several active coefficients, chosen at random, are proposed together, which correlated ones need.
@@ -60,6 +61,7 @@ __all__ = [
 POISSON, NEGATIVE_BINOMIAL, ORDERED_LOGISTIC, ORDERED_PROBIT = range(4)
 _FREEDOM = 8.0  # of the t distribution that values are proposed from
 _FLOOR = 1e-3  # least probability of proposing a group in, or out
+_REFINED = 8  # candidates of an exchange whose modes are found
 _JOINT = 10  # coefficients that are refreshed together
 _NEWTON, _HALVINGS = 40, 40
 _SMALL = 1e-6  # increase of the log density that another Newton step would bring
@@ -284,7 +286,7 @@ def _propose(rng, s, members, out):
 @inner
 def _log_weight(s, members, x):
     """Log of slab times likelihood over proposal; leaves the predictor in `trial`."""
-    d, distance, spread = members.shape[0], 0.0, 0.0
+    d, distance = members.shape[0], 0.0
     for a in range(d):
         total = 0.0
         for b in range(a, d):
@@ -385,6 +387,29 @@ def _score(s, members):
 
 
 @inner
+def _refine(s, order, starts, scores, log_odds):
+    """Replace the highest scores by those of the modes, and let no other be higher than the least of these.
+
+    One Newton step from zero is far off where effects are large: exchanges would be proposed that are never accepted. The
+    scores still depend on nothing but the predictor without the group and on the candidates.
+    """
+    found, level, least = np.full(scores.shape[0], -np.inf), _total(s, s.base), np.inf
+    for _ in range(_REFINED):
+        best = -1
+        for h in range(scores.shape[0]):
+            if found[h] == -np.inf and scores[h] > -np.inf:
+                if best < 0 or scores[h] > scores[best]:
+                    best = h
+        if best < 0:
+            break
+        members = order[starts[best] : starts[best + 1]]
+        found[best] = log_odds[best] + _approximate(s, members) - level
+        least = min(least, found[best])
+    for h in range(scores.shape[0]):
+        scores[h] = found[h] if found[h] > -np.inf else min(scores[h], least)
+
+
+@inner
 def _swap(rng, s, order, starts, w, on, log_odds):
     """Exchange a group in the model, chosen at random, for one that is out."""
     groups = on.shape[0]
@@ -399,6 +424,7 @@ def _swap(rng, s, order, starts, w, on, log_odds):
     for h in range(groups):
         if (h == g or not on[h]) and log_odds[h] > -np.inf:
             scores[h] = log_odds[h] + _score(s, order[starts[h] : starts[h + 1]])
+    _refine(s, order, starts, scores, log_odds)
     h = _pick(rng, scores)
     if h == g:
         return

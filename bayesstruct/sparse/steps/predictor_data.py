@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from bayesstruct.data.errors import count
 from bayesstruct.sparse.kernels.linear_predictor import (
     NEGATIVE_BINOMIAL,
     ORDERED_LOGISTIC,
@@ -103,8 +104,10 @@ class PredictorData:
         """
         rest = np.broadcast_to(rest, self.response.shape)
         if not np.isfinite(rest).all():
+            rows = np.flatnonzero(~np.isfinite(rest))
             raise ValueError(
-                f"terms of the predictor of a {self._kind} regression are not finite; is an exposure zero?"
+                f"the predictor of a {self._kind} regression is not finite in {count(len(rows), 'row')}, the first of them "
+                f"{rows[0]}; rows whose exposure is zero say nothing about a rate: leave them out"
             )
         groups = np.arange(len(log_odds) + 1)
         order = np.argsort(labels, kind="stable")

@@ -253,6 +253,7 @@ def test_inclusion_that_depends_on_covariates_of_the_edges(truth):
     assert worst(on @ 2 ** np.arange(6)[::-1], wanted / wanted.sum()) < 4.5
 
 
+@pytest.mark.statistical
 def test_estimates_do_not_rest_on_the_proposals():
     """Two rows: many of the proposals are refused, and their probability is far off."""
     scale, potentials, codes = 3.0, Potentials("spin", (2, 2)), np.ones((2, 2), int)

@@ -12,6 +12,7 @@ from tools.rows import flat, prior_result
 import bayesstruct as bs
 
 from bayesstruct.data import TableError
+from bayesstruct.mixtures.reading import rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 2)) * [1.0, 10.0] + [0.0, 50.0]
@@ -126,13 +127,59 @@ def test_empty_values_have_their_conditional_distribution(family):
 
 def test_responses_given_all_predictors_are_those_of_mixture_predictions():
     _, idata = result("gaussian")
-    rows = ROWS.loc[["p", "u"], ["b", "a"]]
-    found, known = bs.predict(idata, rows), bs.mixture_predictions(idata, rows)
+    some = ROWS.loc[["p", "u"], ["b", "a"]]
+    found, known = bs.predict(idata, some), bs.mixture_predictions(idata, some)
     np.testing.assert_array_equal(found["row"], known.index)
     np.testing.assert_allclose(found["mean"], known["mean"], atol=0.03 * known["sd"].max())
     np.testing.assert_allclose(found["sd"], known["sd"], rtol=0.05)
-    by_position = bs.predict(idata, rows[["a", "b"]].to_numpy())
+    by_position = bs.predict(idata, some[["a", "b"]].to_numpy())
     np.testing.assert_array_equal(by_position["mean"], found["mean"])
+
+
+@pytest.mark.parametrize(("family", "y"), [("logistic", 1.0), ("poisson", 0.0), ("poisson", 60.0)])
+def test_an_empty_predictor_far_from_what_was_expected(family, y):
+    """One part, and a response that moves the predictor by several standard deviations, against a grid."""
+    eta, spread, slope = np.array([-2.0]), 4.0, 1.3
+    law = rows._Law(
+        np.zeros(1), np.array([[7.0]]), np.array([[spread / slope**2]]), np.array([[slope]])
+    )
+    found = rows._given_response(family, y, eta, law).moments(0.9)[0]
+    grid = np.linspace(-14, 10, 24_001)
+    logs = stats.norm.logpdf(grid, eta, np.sqrt(spread))
+    logs += (
+        stats.bernoulli.logpmf(y, special.expit(grid))
+        if family == "logistic"
+        else stats.poisson.logpmf(y, np.exp(grid))
+    )
+    weight = np.exp(logs - special.logsumexp(logs))
+    values = 7.0 + (grid + 2.0) / slope
+    mean = weight @ values
+    deviation = np.sqrt(weight @ (values - mean) ** 2)
+    ends = [values[np.searchsorted(np.cumsum(weight), q)] for q in (0.05, 0.95)]
+    np.testing.assert_allclose(found, [mean, deviation, *ends], atol=0.02 * deviation)
+
+
+def test_counts_with_an_uncertain_predictor_have_lognormal_means():
+    eta, spread, weight = np.array([0.5, -1.0]), np.array([4.0, 1.0]), np.array([0.3, 0.7])
+    mean, deviation, *_ = rows._count(eta, spread, weight, 0.9)
+    rate = stats.lognorm(np.sqrt(spread), scale=np.exp(eta))
+    np.testing.assert_allclose(mean, weight @ rate.mean())
+    square = weight @ (rate.mean() + rate.var() + rate.mean() ** 2)
+    np.testing.assert_allclose(deviation, np.sqrt(square - mean**2))
+
+
+def test_counts_beyond_all_whole_numbers_have_an_interval():
+    _, _, low, high = rows._count(np.array([5.0, 40.0]), np.zeros(2), np.array([0.9, 0.1]), 0.94)
+    assert low < np.exp(5.0) < 1e17 < high
+
+
+def test_results_of_earlier_versions_do_not_know_the_name_of_the_response():
+    _, idata = result("gaussian")
+    del idata["constant_data"]["response_name"]
+    with pytest.raises(TableError, match="call this column 'response'"):
+        bs.predict(idata, ROWS)
+    found = bs.predict(idata, ROWS.rename(columns={"y": "response"}))
+    assert {*found["column"]} == {"a", "b", "response"}
 
 
 def test_rows_that_cannot_be_read_are_refused():

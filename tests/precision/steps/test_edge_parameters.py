@@ -266,3 +266,57 @@ def test_constants_are_the_same_either_way():
     point = one.initial_point()
     assert one.compile_logp()(point) == other.compile_logp()(point)
     assert pm.draw(one["K"], random_seed=1).shape == (3, 3)
+
+
+def test_an_edge_that_is_very_improbable_is_not_ruled_out():
+    distance = DISTANCE.copy()
+    distance[0, 2] = distance[2, 0] = -30.0
+    with pm.Model() as model:
+        a = pm.Normal("a", -0.5, 1.0)
+        K = bs.GraphicalSpikeSlab(
+            "K", 3, pm.math.sigmoid(a + distance), condition="joint", **SCALES
+        )
+        bs.edges(K)
+    recorded = model["edge_prior"].data
+    assert 0 < recorded[1] <= 1e-6
+    assert (recorded[[0, 2]] > 0.01).all()
+
+
+def test_prior_probabilities_are_not_known_where_more_depends_on_the_parameters():
+    def matrix(name):
+        return bs.GraphicalSpikeSlab(name, 3, probability, condition="joint", **SCALES)
+
+    for second in (lambda: matrix("L"), lambda: pm.Potential("L", -a)):
+        with pm.Model() as model:
+            a = pm.Normal("a", -0.5, 1.0)
+            probability = pm.math.sigmoid(a + DISTANCE)
+            K = matrix("K")
+            second()
+            bs.edges(K)
+        assert np.isnan(model["edge_prior"].data).all()
+    with pm.Model():
+        a = pm.Normal("a", -0.5, 1.0)
+        probability = pm.math.sigmoid(a + DISTANCE)
+        bs.edges(matrix("K"))
+        with pytest.raises(ValueError, match="'L' and 'K' have the random parameter 'a' in common"):
+            matrix("L")
+
+
+def test_parameters_may_belong_to_an_outer_model():
+    with pm.Model():
+        a = pm.Normal("a", -0.5, 1.0)
+        with pm.Model("inner") as inner:
+            K = bs.GraphicalSpikeSlab(
+                "K", 3, pm.math.sigmoid(a + DISTANCE), condition="joint", **SCALES
+            )
+            bs.edges(K)
+    assert "inner::edge_prior" in inner.root.named_vars
+
+
+def test_many_columns_are_answered_at_once():
+    p = 80
+    with pm.Model() as model:
+        a = pm.Normal("a", 0.0, 1.0)
+        K = bs.GraphicalSpikeSlab("K", p, pm.math.sigmoid(a + np.zeros((p, p))), condition="joint")
+        bs.edges(K)
+    assert np.isnan(model["edge_prior"].data).all()

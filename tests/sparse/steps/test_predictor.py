@@ -181,22 +181,68 @@ def test_predictors_that_are_almost_equal_from_extreme_starts(family):
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize(("n", "level"), [(200, 3.0), (500, 2.0)])
+def test_strong_effects_of_almost_equal_predictors_are_exchanged(n, level):
+    """Large counts: the chain moves between two predictors of which either will do."""
+    rng = np.random.default_rng(2)
+    first = rng.normal(size=n)
+    rows = np.column_stack([first, first + 0.05 * rng.normal(size=n)])
+    counts = rng.poisson(np.exp(level + rows.mean(axis=1)))
+    with pm.Model() as model:
+        w = bs.SpikeAndSlab("w", 0.1, 1.0, shape=2)
+        pm.Poisson("y", pm.math.exp(level + rows @ w), observed=counts)
+    total = np.linspace(0.8, 1.2, 401)  # of both coefficients, which alone is well determined
+    difference = np.linspace(-4, 4, 401)
+
+    def log_evidence(a, b, volume):
+        eta = level + a[..., None] * rows[:, 0] + b[..., None] * rows[:, 1]
+        logs = (counts * eta - np.exp(eta)).sum(-1)
+        return np.logaddexp.reduce((logs + volume).ravel())
+
+    zero, one = np.zeros(401), stats.norm.logpdf(total) + np.log(total[1] - total[0])
+    a, b = np.meshgrid(total, difference, indexing="ij")
+    a, b = 0.5 * (a + b), 0.5 * (a - b)
+    both = stats.norm.logpdf(a) + stats.norm.logpdf(b)
+    both += np.log(0.5 * (total[1] - total[0]) * (difference[1] - difference[0]))
+    pair = [
+        log_evidence(x, y, v) for x, y, v in zip(a, b, both, strict=True)
+    ]  # row by row of the grid
+    logs = np.array(
+        [
+            -np.inf,
+            log_evidence(zero, total, one),
+            log_evidence(total, zero, one),
+            np.logaddexp.reduce(pair),
+        ]
+    )
+    logs += np.log([0.81, 0.09, 0.09, 0.01])
+    starts = {"first": [1.0, 0.0], "second": [0.0, 1.0]}
+
+    def run(start, seed):
+        draws, _ = chain(model, 4_000, seed, start, burn=0)
+        return (draws != 0) @ [2, 1]
+
+    assert_reached_from(starts, run, np.exp(logs - np.logaddexp.reduce(logs)))
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize("family", ["poisson", "ordered_logistic"])
-def test_rows_of_a_matrix_are_regressions_of_columns(family, monkeypatch):
-    """Two equal responses: each row of the matrix has the posterior of the vector."""
+def test_rows_of_a_matrix_are_regressions_of_columns(family):
+    """Two responses, the second the first one in another order of rows: each has its own posterior."""
+    order = np.random.default_rng(8).permutation(N)
     with pm.Model() as model:
         w = bs.SpikeAndSlab("w", PI, SCALE, shape=(2, 3))
         mu = 0.2 + X @ w.T
         if family == "poisson":
-            pm.Poisson(
-                "y", EXPOSURE[:, None] * pm.math.exp(mu), observed=np.tile(COUNTS[:, None], 2)
-            )
+            both = np.column_stack([COUNTS, COUNTS[order]])
+            exposure = np.column_stack([EXPOSURE, EXPOSURE[order]])
+            pm.Poisson("y", exposure * pm.math.exp(mu), observed=both)
         else:
-            both = np.tile(STATES[:, None], 2)
+            both = np.column_stack([STATES, STATES[order]])
             pm.OrderedLogistic("y", eta=mu, cutpoints=CUTPOINTS, observed=both)
-    states, probabilities, *_ = exact(family)
     draws, _ = chain(model, 5_000)
-    for row in range(2):
+    for row, rows in enumerate([X, X[np.argsort(order)]]):
+        states, probabilities, *_ = exact(family, rows=rows)
         found = (draws[:, row] != 0).astype(int)
         assert_matches_enumeration(found, probabilities, states=states)
 
@@ -491,7 +537,7 @@ def test_what_has_no_exact_step_is_refused_with_the_reason(kind, prior):
             lambda w: pm.Poisson(
                 "y", (EXPOSURE - EXPOSURE[0]).clip(0) * pm.math.exp(X @ w), observed=COUNTS
             ),
-            "is an exposure zero",
+            "rows whose exposure is zero say nothing about a rate: leave them out",
         ),
         (
             lambda w: pm.Poisson("y", pm.math.exp(np.where(X > 0, X, np.inf) @ w), observed=COUNTS),
