@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 
@@ -25,6 +27,8 @@ class Expressions:
     tensors : sequence of TensorVariable
     compile_kwargs : dict, optional
         Options of that compilation.
+    user : str, optional
+        Name of the variable that is drawn given these tensors, which must then be numbers, not NaN.
     """
 
     def __init__(
@@ -32,7 +36,9 @@ class Expressions:
         model: "Model",
         tensors: Sequence["TensorVariable"],
         compile_kwargs: dict | None = None,
+        user: str | None = None,
     ) -> None:
+        self.user = user
         self.values = [t.data if isinstance(t, Constant) else None for t in tensors]
         self.shared = {i: t for i, t in enumerate(tensors) if isinstance(t, SharedVariable)}
         self.direct = {
@@ -53,7 +59,13 @@ class Expressions:
             )
 
     def __call__(self, point: dict) -> list:
-        """Return the values at a point, a dict of value variables by name."""
+        """Return the values at a point, a dict of value variables by name.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN that somebody is to be drawn from.
+        """
         out = list(self.values)
         for i, name in self.direct.items():
             out[i] = point[name]
@@ -62,4 +74,9 @@ class Expressions:
         if self.function is not None:
             for i, value in zip(self.places, self.function(point), strict=True):
                 out[i] = value
+        if self.user is not None and any(np.isnan(np.asarray(value)).any() for value in out):
+            raise ValueError(
+                f"{self.user!r} cannot be drawn: a term that it depends on is NaN. Look for missing values in the covariates, "
+                "offsets and other constants of the model; leave out their rows or fill them"
+            )
         return out

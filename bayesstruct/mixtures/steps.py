@@ -64,8 +64,10 @@ class DirichletMixtureGibbs(GibbsStep):
         self.moments = part.mean.name, part.variance.name
         self.noise = None if part.noise is None else part.noise.name
         self.counts = part.counts
-        self.alpha = Expressions(model, parameters(cluster), self.compile_kwargs)
-        self.hyperparameters = Expressions(model, part.hyperparameters, self.compile_kwargs)
+        self.alpha, self.hyperparameters = (
+            Expressions(model, tensors, self.compile_kwargs, user=cluster.name)
+            for tensors in (parameters(cluster), part.hyperparameters)
+        )
         observed = [model.rvs_to_values[rv] for rv in (part.rows, part.response)]
         x, y = Expressions(model, observed, self.compile_kwargs)(model.initial_point())
         self.x, self.y = np.asarray(x, float), np.asarray(y, float)

@@ -39,7 +39,7 @@ class FeatureStep(GibbsStep):
             self._check(model, part, drawn)
         self.names = tuple(rv.name for rv in part.variables)
         self.matrix = feature.owner.op.matrix
-        self.values = Expressions(model, self.tensors(part), self.compile_kwargs)
+        self.values = Expressions(model, self.tensors(part), self.compile_kwargs, user=feature.name)
         observed = Expressions(model, [observed_values(model, part.rows)], self.compile_kwargs)
         self.observe(part, np.asarray(observed(model.initial_point())[0]))
 

@@ -193,4 +193,4 @@ def _expressions(model, part, compile_kwargs):
         part.offset,
         model.rvs_to_values[part.y],
     ]
-    return Expressions(model, tensors, compile_kwargs)
+    return Expressions(model, tensors, compile_kwargs, user=part.interaction.name)

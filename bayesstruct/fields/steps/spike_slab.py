@@ -178,7 +178,7 @@ class _Sampler:
         if "bias" in self.names and not is_op(field.own_bias, FlatRV):
             mean, deviation = parameters(field.own_bias)
         tensors = [*parameters(field.weight), mean, deviation, field.bias, missing]
-        self.values = Expressions(model, tensors, compile_kwargs)
+        self.values = Expressions(model, tensors, compile_kwargs, user=field.weight.name)
         self.observed = Expressions(model, [observed_values(model, field.rows)], compile_kwargs)
         self.layout = self.table = self.chain = self.work = None
 

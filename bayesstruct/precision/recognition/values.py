@@ -97,11 +97,17 @@ class PartValues:
         start = model.initial_point() if initial_point is None else initial_point
         self.p = round((np.sqrt(8 * start[self.names["precision"]].size + 1) - 1) / 2)
         self.spike_slab = is_op(part.precision, GraphicalSpikeSlabRV)
-        self._prior = Expressions(model, _prior_tensors(part), compile_kwargs)
-        self._means = Expressions(model, [t.mean for t in part.tables], compile_kwargs)
         of_mean = () if part.mean is None else parameters(part.mean)
-        self._mean_prior = Expressions(model, of_mean, compile_kwargs)
-        self._data = Expressions(model, _data_tensors(model, part), compile_kwargs)
+        needed = (
+            _prior_tensors(part),
+            [t.mean for t in part.tables],
+            of_mean,
+            _data_tensors(model, part),
+        )
+        self._prior, self._means, self._mean_prior, self._data = (
+            Expressions(model, tensors, compile_kwargs, user=part.precision.name)
+            for tensors in needed
+        )
         self._latent = any(t.rv in model.free_RVs for t in part.tables)
         self.tables: list[TableRows] = []
 

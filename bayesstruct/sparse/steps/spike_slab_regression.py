@@ -87,7 +87,10 @@ class SpikeSlabRegression(GibbsStep):
         noise = as_float(1.0) if part.noise is None else part.noise
         freedom = as_float(np.inf) if part.freedom is None else part.freedom
         self.values = Expressions(
-            model, [*parameters(rv), rest, noise, freedom, *part.others], self.compile_kwargs
+            model,
+            [*parameters(rv), rest, noise, freedom, *part.others],
+            self.compile_kwargs,
+            user=rv.name,
         )
         self.data = None
         if part.response is not None:

@@ -180,6 +180,29 @@ def test_predictors_that_are_almost_equal_from_extreme_starts(family):
     assert_reached_from(starts, run, numbers)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "student", "logistic", "poisson"])
+@pytest.mark.parametrize("groups", [None, [0, 0, 1]])
+def test_a_missing_value_in_another_term_is_refused(family, groups):
+    offset = np.where(np.arange(N) == 3, np.nan, 0.2)
+    with pm.Model() as model:
+        if groups is None:
+            w = bs.SpikeAndSlab("w", 0.5, 1.0, shape=3)
+        else:
+            w = bs.GroupSpikeAndSlab("w", 0.5, 1.0, groups=groups)
+        mu, values = X @ w + offset, COUNTS.astype(float)
+        if family == "gaussian":
+            pm.Normal("y", mu, 1.0, observed=values)
+        elif family == "student":
+            pm.StudentT("y", nu=4.0, mu=mu, sigma=1.0, observed=values)
+        elif family == "logistic":
+            pm.Bernoulli("y", logit_p=mu, observed=COUNTS > 1)
+        else:
+            pm.Poisson("y", pm.math.exp(mu), observed=COUNTS)
+    kind = SpikeSlabRegression if groups is None else GroupSpikeSlabRegression
+    with pytest.raises(ValueError, match="'w' cannot be drawn: a term that it depends on is NaN"):
+        chain(model, 1, kind=kind)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize(("n", "level"), [(200, 3.0), (500, 2.0)])
 def test_strong_effects_of_almost_equal_predictors_are_exchanged(n, level):
