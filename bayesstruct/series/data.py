@@ -160,7 +160,7 @@ def _gap(index, others) -> tuple[float, float, float] | None:
     usual = float(np.median(steps))
     longer = np.flatnonzero(steps > 1.5 * usual)
     equal = abs(steps - usual) <= 0.01 * usual  # labels such as 0.1 + 0.2 are rounded
-    if not len(longer) or equal.mean() <= 0.5:
+    if usual <= 0 or not len(longer) or equal.mean() <= 0.5:
         return None
     starts, ends = labels[longer], labels[longer + 1]
     filled = np.searchsorted(others, ends, "left") > np.searchsorted(others, starts, "right")

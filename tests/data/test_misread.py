@@ -637,6 +637,7 @@ def test_labels_of_rows_of_ordinary_series(recwarn):
     SeriesTable.read([_normal().set_axis(1.7e9 + np.arange(0, 10, 0.1))] * 2)
     SeriesTable.read([_normal().set_axis(np.arange(0, 10, 0.1, dtype="float32"))] * 2)
     SeriesTable.read([_normal().set_axis(steps.cumsum())] * 2)  # no usual step
+    SeriesTable.read([_normal().set_axis(1990 + np.arange(100) // 12)] * 2)  # years of months
     whose = np.array([*"uv" * 40, *"uuvuvvuuuvuvuuvuvuvv"])
     SeriesTable.read([_normal()[whose == name] for name in "uv"])  # one table, interleaved
     assert not recwarn.list
