@@ -93,6 +93,12 @@ def hidden_causes(
     TypeError, ValueError
         If an option is out of range.
 
+    Warns
+    -----
+    TableWarning
+        If columns have two words, or 1 and 2, of which it is not plain that the second is an occurrence, and nobody declared
+        them.
+
     Notes
     -----
     Read the result with :func:`bayesstruct.feature_table` and :func:`bayesstruct.feature_membership`, whose rows are
@@ -113,8 +119,7 @@ def hidden_causes(
     """
     [data] = repeated_rows(row_counts, data)
     table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
-    if states is None:
-        warn_about_presence(table)
+    warn_about_presence(table)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}
     alpha = optional_number("alpha", alpha, above=0)
     chances = {name: optional_probability(name, value) for name, value in chances.items()}

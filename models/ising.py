@@ -156,6 +156,12 @@ def ising(
         likelihood that would take too long: more than 2^22 joint states, and a graph with so many
         cycles that tables of more than 2^22 cells are needed.
 
+    Warns
+    -----
+    TableWarning
+        If columns have two words as states whose alphabetical order decides on the sign of edges, or columns have the same states
+        in different orders.
+
     Notes
     -----
     How overconfident: in 200 simulated tables of 200 rows and five columns, edges being present with

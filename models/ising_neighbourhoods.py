@@ -124,6 +124,12 @@ def ising_neighbourhoods(
     ValueError
         For an unknown prior, an option out of range, or one that belongs to another prior.
 
+    Warns
+    -----
+    TableWarning
+        If columns have two words as states whose alphabetical order decides on the sign of edges, or columns have the same states
+        in different orders.
+
     Notes
     -----
     If the table comes from the Ising model :math:`P(x) \propto \exp(\sum_i \theta_{ii} x_i +

@@ -157,6 +157,12 @@ def pairwise_mrf(
         than 2^22 joint states, and a graph with so many cycles that tables of more than 2^22 cells
         are needed.
 
+    Warns
+    -----
+    TableWarning
+        If potentials use the order of states and nobody gave one, columns have the same states in different orders, or
+        whole numbers between states never occur; if potentials compare states and columns have different ones.
+
     Notes
     -----
     Row and column means of a full table can be moved into the biases without changing the

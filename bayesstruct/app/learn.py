@@ -150,9 +150,8 @@ def _sample(job: Job, folder: Path, cores, show):
     build = getattr(models, options["model"])
     model = build(job.frame, prior=options["prior"], **chosen)
     with model:
-        record_codes(
-            options.get("missing") or None
-        )  # of the file; in the frame these values are missing
+        # Codes of the file; in the frame these values are missing.
+        record_codes(options.get("missing") or None)
     names = [v.name for v in model.unobserved_RVs]
     if job.frame.shape[1] > MAX_STORED_MATRIX:
         names.remove("precision")

@@ -116,7 +116,8 @@ def _refuse_gaps(names, values):
     if broken:
         raise TableError(
             f"Covariate {column_list(broken)} has values that are missing or not finite; "
-            "impute or encode them first, or leave the covariate out"
+            "impute or encode them first, or leave the covariate out; values named in `missing_codes` are missing in "
+            "covariates too: if that is not meant, give a dict of codes by column, and the columns names that differ"
         )
 
 

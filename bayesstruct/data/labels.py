@@ -13,7 +13,9 @@ __all__ = [
     "aligned",
     "as_frame",
     "check_same_rows",
+    "is_labelled_array",
     "refuse_zero_weights",
+    "row_index",
     "warn_about_triangle",
     "without_mask",
 ]
@@ -32,9 +34,23 @@ def without_mask(values: Any) -> Any:
 
 
 def as_frame(values: Any) -> Any:
-    """Return an xarray matrix as a DataFrame with its labels; anything else as it is."""
-    labelled = hasattr(values, "dims") and hasattr(values, "to_pandas")
-    return values.to_pandas() if labelled and len(values.dims) == 2 else values
+    """Return an xarray matrix as a DataFrame, as an array if its columns have no names; anything else as it is."""
+    if not (is_labelled_array(values) and len(values.dims) == 2):
+        return values
+    return values.to_pandas() if values.dims[1] in values.coords else values.to_numpy()
+
+
+def is_labelled_array(values: Any) -> bool:
+    """Whether something is a DataArray of xarray, whose axes may have labels."""
+    return hasattr(values, "dims") and hasattr(values, "coords") and hasattr(values, "to_pandas")
+
+
+def row_index(values: Any) -> Any:
+    """Return the index of the rows of a frame or DataArray, None if rows have no labels."""
+    if is_labelled_array(values):
+        return values.indexes.get(values.dims[0]) if values.dims else None
+    index = getattr(values, "index", None)
+    return index if hasattr(index, "equals") else None
 
 
 def check_same_rows(data: Any, other: Any, what: str = "the covariates") -> None:
@@ -105,7 +121,7 @@ def aligned(option: str, matrix: Any, names: Sequence[str]) -> Any:
     return values[np.ix_(*places)]
 
 
-def warn_about_triangle(option: str, matrix: np.ndarray) -> None:
+def warn_about_triangle(option: str, matrix: np.ndarray, otherwise: str) -> None:
     """Warn of a matrix of probabilities that are zero on one side of the diagonal.
 
     Parameters
@@ -113,6 +129,8 @@ def warn_about_triangle(option: str, matrix: np.ndarray) -> None:
     option : str
         Name of the option, for the message.
     matrix : (p, p) array of float
+    otherwise : str
+        What to do if that is meant.
 
     Warns
     -----
@@ -121,7 +139,7 @@ def warn_about_triangle(option: str, matrix: np.ndarray) -> None:
     if is_triangle(matrix):
         warn(
             f"`{option}` is zero on one side of its diagonal, so that arcs in one direction are ruled out; if it is one "
-            "triangle of a symmetric matrix, give matrix + matrix.T"
+            f"triangle of a symmetric matrix, give matrix + matrix.T; if it is meant, {otherwise}"
         )
 
 

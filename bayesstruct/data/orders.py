@@ -49,11 +49,13 @@ def warn_about_order(table: "StateTable") -> None:
             "(pandas.Categorical(..., ordered=True)); states without an order need potentials that do not use one, such "
             'as "full"'
         )
-    if gaps := [j for j in wide if _has_gaps(table.levels[j])]:
+    undeclared = [j for j in wide if table.names[j] not in table.declared]
+    if gaps := [j for j in undeclared if _has_gaps(table.levels[j])]:
         warn(
             f"{column_list([table.names[j] for j in gaps])}: whole numbers of which some in "
             f"between never occur ({table.names[gaps[0]]!r}: {listing(table.levels[gaps[0]])}); "
-            "states are counted without gaps, so that neighbours in this list are one step apart"
+            "states are counted without gaps, so that neighbours in this list are one step apart; states= says "
+            "which states there are, and that these are all"
         )
 
 
@@ -133,7 +135,8 @@ def warn_about_presence(table: "StateTable") -> None:
     """
     pairs = {name: own for name, own in _words(table) if not _is_natural(own)}
     columns = zip(table.names, table.levels, strict=True)
-    pairs |= {name: own for name, own in columns if own in {(1, 2), ("1", "2")}}
+    numbers = {name: own for name, own in columns if own in {(1, 2), ("1", "2")}}
+    pairs |= {name: own for name, own in numbers.items() if name not in table.declared}
     if pairs:
         first, (low, high) = next(iter(pairs.items()))
         warn(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesstruct.data.errors import TableError, column_list, listing, warn
 from bayesstruct.data.names import reads_as_number
-from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.recoding import plain_codes, without_codes
 
 if TYPE_CHECKING:
     import pandas
@@ -59,7 +59,7 @@ def read_table(
         If the first column has no name, or counts the rows (from 0 or 1) under a name such as
         ``id`` or ``index``: it then labels the rows and is no variable. If the header line
         consists of numbers, which suggests that it is missing. If a code does not occur. If words
-        such as "None" and "NA" are read as missing values in columns of text.
+        such as "None" and "NA", which no code names, are read as missing values in columns of text.
 
     Examples
     --------
@@ -72,15 +72,16 @@ def read_table(
     """
     path = Path(path)
     check_file(path)
+    words: dict[str, list[str]] = {}
     if path.suffix.lower() in _PARQUET:
         frame = _read_parquet(path)
     else:
-        frame = _read_text(_decode(path, encoding), path)
-    return (
-        frame
-        if missing_codes is None
-        else _numbers_again(frame, without_codes(frame, missing_codes))
-    )
+        frame, words = _read_text(_decode(path, encoding), path, missing_codes is not None)
+    _warn_about_words(frame, words, missing_codes)
+    if missing_codes is None:
+        return frame
+    found = {word for own in words.values() for word in own}
+    return _numbers_again(frame, without_codes(frame, missing_codes, found))
 
 
 def check_file(path: Path) -> None:
@@ -161,15 +162,18 @@ def _not_decodable(path: Path, raw: bytes, encoding: str, start: int) -> str:
     )
 
 
-def _read_text(text: str, path: Path) -> "pandas.DataFrame":
+def _read_text(
+    text: str, path: Path, coded: bool
+) -> "tuple[pandas.DataFrame, dict[str, list[str]]]":
+    """Return the table, and the words of each column that were read as missing values."""
     lines = [line for line in text[:1_000_000].splitlines()[:20] if line.strip()]
     if not lines:
         raise TableError(f"{path} is empty: it has blank lines only. Export it again.")
     delimiter = _delimiter(lines, path)
     header, labelled = _check_lines(text, delimiter, path)
     _check_header(header, path)
-    frame = _parse(text, delimiter, ["", *header] if labelled else header)
-    return _set_index(frame, path)
+    frame, words = _parse(text, delimiter, ["", *header] if labelled else header, coded)
+    return _set_index(frame, path), words
 
 
 def _delimiter(lines: list[str], path: Path) -> str:
@@ -230,7 +234,7 @@ def _counts(values: list[float]) -> bool:
     return values == list(range(len(values))) or values == list(range(1, len(values) + 1))
 
 
-def _parse(text: str, delimiter: str, names: list[str]) -> "pandas.DataFrame":
+def _parse(text: str, delimiter: str, names: list[str], coded: bool):
     import pandas as pd
 
     def read(**options) -> pd.DataFrame:
@@ -241,28 +245,40 @@ def _parse(text: str, delimiter: str, names: list[str]) -> "pandas.DataFrame":
         return frame.set_axis(names, axis=1)
 
     frame = read(decimal=".")
-    if _numeric(frame) == len(names):
-        return frame
-    if delimiter != ",":
+    if _numeric(frame) < len(names) and delimiter != ",":
         with_comma = read(decimal=",")
         frame = with_comma if _numeric(with_comma) > _numeric(frame) else frame
-    if frame.select_dtypes(exclude="number").isna().any(axis=None):
-        _warn_about_words(frame, read(dtype=str, keep_default_na=False))
-    return frame
+    lossy = frame if coded else frame.select_dtypes(exclude="number")
+    if not lossy.isna().any(axis=None):
+        return frame, {}
+    return frame, _missing_words(frame, read(dtype=str, keep_default_na=False))
 
 
-def _warn_about_words(frame: "pandas.DataFrame", written: "pandas.DataFrame") -> None:
-    """Say which words in columns of text were read as missing values."""
+def _missing_words(frame, written) -> dict[str, list[str]]:
+    """Words of each column that were read as missing values."""
     found = {}
-    for name in frame.select_dtypes(exclude="number"):
+    for name in frame:
         words = written[name][frame[name].isna()].str.strip()
         if lost := sorted({word for word in words if word}):
             found[str(name)] = lost
+    return found
+
+
+def _warn_about_words(frame, words: dict[str, list[str]], missing_codes) -> None:
+    """Say which words in columns of text were read as missing values, except those that are named as such."""
+    named = [] if missing_codes is None else plain_codes(missing_codes)
+    found = {}
+    for name in map(str, frame.select_dtypes(exclude="number")):
+        own = named.get(name, []) if isinstance(named, dict) else named
+        if lost := [word for word in words.get(name, []) if word not in own]:
+            found[name] = lost
     if found:
         shown = ", ".join(f"{name!r} ({listing(lost)})" for name, lost in found.items())
+        every = sorted({word for lost in found.values() for word in lost})
         warn(
-            f"words among text are read as missing values in {shown}; if one of them is a state of its own, write "
-            "it otherwise in the file, such as 'none of them'"
+            f"words among text are read as missing values in {shown}; if they mean missing, name them: "
+            f"missing_codes={every}; if one of them is a state of its own, write it otherwise in the file, such as "
+            "'none of them'"
         )
 
 

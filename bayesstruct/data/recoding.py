@@ -1,6 +1,6 @@
 """What a table says beyond its values: codes that mean a missing value, and rows that stand for several."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ MissingCodes = Any
 _MOST_ROWS = 10_000_000
 
 
-def without_codes(data: Any, missing_codes: MissingCodes) -> Any:
+def without_codes(data: Any, missing_codes: MissingCodes, found: Collection = ()) -> Any:
     """Return a table in which values that stand for a missing one are missing.
 
     Parameters
@@ -34,6 +34,8 @@ def without_codes(data: Any, missing_codes: MissingCodes) -> Any:
     missing_codes : number, str, iterable of them or dict, optional
         Codes of all columns; a dict has those of each column. A number is also found in columns of
         text that reads as this number. A code that is a declared category is no state any more.
+    found : collection of str
+        Codes that are missing already, as words of a file are.
 
     Returns
     -------
@@ -55,11 +57,13 @@ def without_codes(data: Any, missing_codes: MissingCodes) -> Any:
     >>> without_codes(np.array([[1.0, -999.0], [2.0, 3.0]]), -999).tolist()
     [[1.0, nan], [2.0, 3.0]]
     """
-    [coded] = tables_without_codes(missing_codes, data)
+    [coded] = tables_without_codes(missing_codes, data, found=found)
     return coded
 
 
-def tables_without_codes(missing_codes: MissingCodes, *tables: Any) -> tuple:
+def tables_without_codes(
+    missing_codes: MissingCodes, *tables: Any, found: Collection = ()
+) -> tuple:
     """Return tables of the same rows in which values that stand for a missing one are missing.
 
     Parameters
@@ -68,6 +72,8 @@ def tables_without_codes(missing_codes: MissingCodes, *tables: Any) -> tuple:
         As of `without_codes`; columns of a dict and values have to be in one of the tables only.
     *tables : DataFrame, ndarray, DataArray, list, vector or None
         A vector is one column.
+    found : collection of str
+        Codes that are missing already.
 
     Returns
     -------
@@ -92,6 +98,7 @@ def tables_without_codes(missing_codes: MissingCodes, *tables: Any) -> tuple:
     if missing_codes is None:
         return tables
     find = _Codes(missing_codes)
+    find.found.update(found)
     tables = tuple(map(_collected, tables))
     labels = [_labels(table) for table in tables]
     find.refuse_unknown(labels)

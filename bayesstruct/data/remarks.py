@@ -75,9 +75,14 @@ def missing_code_remarks(
 
 
 def copied_rows(values: np.ndarray) -> list[str]:
-    """List what shows that rows of measurements are copies of others; NaN where missing."""
+    """List what shows that rows of measurements are copies of others; NaN where missing.
+
+    Nothing is said if most columns have few whole numbers: rows of answers that depend on each other are often equal.
+    """
     import pandas as pd
 
+    if 2 * sum(map(_is_scale, values.T)) > values.shape[1]:
+        return []
     complete = values[~np.isnan(values).any(axis=1)]
     repeated = pd.DataFrame(complete).duplicated().to_numpy()
     copies, unique = int(repeated.sum()), complete[~repeated]
@@ -225,6 +230,12 @@ def _of_few_values(names, values, codes) -> dict:
     return few
 
 
+def _is_scale(column) -> bool:
+    """Whether a column has few whole numbers."""
+    levels = np.unique(column[np.isfinite(column)])
+    return len(levels) <= _FEW and bool((levels == np.floor(levels)).all())
+
+
 def _with_levels(few) -> str:
     first = next(iter(few))
     shown = listing([int(level) for level in few[first]], _FEW)
@@ -240,7 +251,8 @@ def _counters(names, values) -> list[str]:
     columns = [names[j] for j in np.flatnonzero(counts)]
     return [
         f"{column_list(columns)}: counts the rows, in this or another order; leave it out if it identifies or only "
-        "numbers them (pandas.read_csv(..., index_col=0) does so with the first column of a file)"
+        "numbers them (pandas.read_csv(..., index_col=0) does so with the first column of a file); if it is a variable, "
+        f"such as the year of a row, keep it, as in data[{columns[0]!r}] / 10, of which this is not said"
     ]
 
 

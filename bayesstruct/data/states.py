@@ -1,6 +1,7 @@
 """A checked table of discrete variables: states as codes, with their labels."""
 
 import math
+import re
 import unicodedata
 
 from collections.abc import Iterable, Mapping
@@ -53,12 +54,15 @@ class StateTable(NamedColumns):
     ordered : tuple of bool
         Whether the order of the levels was given with the data: numbers (also as text), booleans
         and ordered categories.
+    declared : tuple of str
+        Columns whose states somebody wrote down in order: by `states`, or as ordered categories.
     """
 
     codes: np.ndarray
     names: tuple[str, ...]
     levels: tuple[tuple, ...]
     ordered: tuple[bool, ...]
+    declared: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, data: Any, *, states: Any = None) -> "StateTable":
@@ -120,7 +124,9 @@ class StateTable(NamedColumns):
         raise_problems(problems)
         codes.flags.writeable = False
         levels = tuple(column.levels for column in read)
-        table = cls(codes, tuple(names), levels, tuple(column.ordered for column in read))
+        ordered = tuple(column.ordered for column in read)
+        by_hand = [name for name, column in zip(names, read, strict=True) if column.declared]
+        table = cls(codes, tuple(names), levels, ordered, tuple(by_hand))
         undeclared = [name for name, own in zip(names, declared, strict=True) if own is None]
         for remark in [*remarks, *_odd_labels(names, read), *_never(table.unseen, undeclared)]:
             warn(remark)
@@ -229,7 +235,7 @@ def _plain(level):
     if not isinstance(level, str):
         return level
     text = unicodedata.normalize("NFKC", level).strip().lower()
-    if text.lstrip("+-").isdecimal():
+    if re.fullmatch(r"[+-]?\d{1,4000}", text):  # Python refuses to read more digits
         return int(text)  # a float has 16 digits only
     return _as_float(text) if reads_as_number(text) else text
 
@@ -301,7 +307,7 @@ def _stated(series, labels) -> "_Column":
         )
     seen = set(values)
     problems = _level_problems([label for label in labels if label in seen])
-    return _coded(values, labels, True, problems or _level_problems(labels))
+    return _coded(values, labels, True, problems or _level_problems(labels), declared=True)
 
 
 class _Problem(NamedTuple):
@@ -317,6 +323,7 @@ class _Column:
     levels: tuple
     ordered: bool
     problems: list[_Problem]
+    declared: bool = False
 
 
 def _sentences(names, columns) -> list[str]:
@@ -394,7 +401,7 @@ def _categories(series):
     values = series.to_list()
     seen = {value for value in values if not _is_missing(value)}
     problems = _level_problems([label for label in labels if label in seen])
-    return _coded(values, labels, ordered, problems or _level_problems(labels))
+    return _coded(values, labels, ordered, problems or _level_problems(labels), declared=ordered)
 
 
 def _declared(series):
@@ -481,10 +488,10 @@ def _is_missing(value) -> bool:
     return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _coded(values, labels, ordered, problems):
+def _coded(values, labels, ordered, problems, *, declared=False):
     at = {label: code for code, label in enumerate(labels)}
     codes = np.array([-1 if _is_missing(v) else at[v] for v in values], np.int64)
-    return _Column(codes, tuple(labels), ordered, problems)
+    return _Column(codes, tuple(labels), ordered, problems, declared)
 
 
 def _refused(what, remedy):

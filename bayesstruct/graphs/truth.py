@@ -4,7 +4,13 @@ from collections import Counter
 
 import numpy as np
 
-from bayesstruct.data.labels import as_frame, refuse_zero_weights, without_mask
+from bayesstruct.data.labels import (
+    aligned,
+    as_frame,
+    is_labelled_array,
+    refuse_zero_weights,
+    without_mask,
+)
 
 
 def adjacency(truth, variables: list[str]) -> np.ndarray:
@@ -37,7 +43,7 @@ def adjacency(truth, variables: list[str]) -> np.ndarray:
     import pandas as pd
 
     _refuse_result(truth)
-    truth = without_mask(as_frame(truth))
+    truth = _plain(truth, variables)
     if isinstance(truth, str):
         raise TypeError(
             f"The known graph is given as the text {truth!r}; pass the graph itself, for example "
@@ -81,7 +87,7 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     import pandas as pd
 
     _refuse_result(truth)
-    truth = without_mask(as_frame(truth))
+    truth = _plain(truth, variables)
     if isinstance(truth, str):
         raise TypeError(
             f"The known graph is given as the text {truth!r}; pass the graph itself, for example "
@@ -101,6 +107,13 @@ def arc_matrix(truth, variables: list[str]) -> np.ndarray:
     if isinstance(truth, np.ndarray):
         return _oriented(truth, variables)
     return _directed(_as_pairs(truth), variables)
+
+
+def _plain(truth, variables):
+    """Return a DataArray as a frame, or as an array in the order of the variables; nothing under a mask."""
+    if is_labelled_array(truth) and not all(dim in truth.coords for dim in truth.dims):
+        return np.asarray(aligned("known graph", truth, variables))
+    return without_mask(as_frame(truth))
 
 
 def positions(wanted: list[str], variables: list[str]) -> list[int]:

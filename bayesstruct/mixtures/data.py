@@ -99,7 +99,8 @@ def _check_values(intake):
     gaps = [n for n, v in zip(intake.names, intake.values.T, strict=True) if np.isnan(v).any()]
     if gaps:
         raise TableError(
-            f"{column_list(gaps)}: missing values; leave these rows out (data.dropna()) or fill them"
+            f"{column_list(gaps)}: missing values; leave these rows out (data.dropna()) or fill them (values that "
+            "`missing_codes` names are missing in predictors and response alike)"
         )
 
 

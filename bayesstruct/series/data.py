@@ -79,7 +79,9 @@ class SeriesTable:
         Warns
         -----
         TableWarning
-            If values that often stand for missing ones are apart from the others.
+            If values that often stand for missing ones are apart from the others; if a variable grows by the same step
+            in every series, as a time does; if labels of rows that are times or numbers do not ascend; or if they grow by
+            the same step except for a few gaps.
         """
         parts = _parts(data, series)
         labels = tuple(parts)
@@ -109,23 +111,63 @@ class SeriesTable:
 
 def _check_times(parts, *, separate):
     """Say that rows which are labelled by times or numbers are in another order, or that some are left out."""
-    for name, part in parts.items():
-        index = getattr(part, "index", None)
-        if index is None or callable(index) or not (_is_time(index) or _is_number(index)):
-            continue
+    indexes = {
+        name: index for name, part in parts.items() if (index := _index_of(part)) is not None
+    }
+    for name, index in indexes.items():
         if not index.is_monotonic_increasing:
             warn(
                 f"series {name!r}: the labels of its rows are not in ascending order, and rows are read in the order in "
                 "which they stand; if the labels are times, sort them (data.sort_index())"
             )
             return
-        if separate and _is_number(index) and len({*np.diff(index)}) > 1:
+        if separate and _is_number(index) and (gap := _gap(index, _others(indexes, name))):
+            step, before, after = gap
             warn(
-                f"series {name!r}: rows are left out between others (the labels of its rows have gaps), and are read as "
-                "if they followed each other; where nothing was observed rows have to be empty: "
-                "data.reindex(range(first, last + 1))"
+                f"series {name!r}: are rows left out between others? Labels of rows grow by {step:g}, but {before:g} is "
+                f"followed by {after:g}, and rows are read as if they followed each other; where nothing was observed, add "
+                "empty rows (data.reindex with all labels), and if the labels mean nothing, drop them "
+                "(data.reset_index(drop=True))"
             )
             return
+
+
+def _index_of(part):
+    """Labels of rows that are times or numbers, otherwise None."""
+    index = getattr(part, "index", None)
+    if index is None or callable(index):
+        return None
+    return index if _is_time(index) or _is_number(index) else None
+
+
+def _others(indexes, name) -> np.ndarray:
+    """Labels of the rows of all other series that are numbers, sorted."""
+    rows = [
+        np.asarray(own, float) for key, own in indexes.items() if key != name and _is_number(own)
+    ]
+    return np.sort(np.concatenate([np.empty(0), *rows]))
+
+
+def _gap(index, others) -> tuple[float, float, float] | None:
+    """Return the usual step of ascending labels, and the ends of the first longer one.
+
+    None if steps have no usual length, or rows of other series are in the gaps: then a long table was split.
+    """
+    labels = np.asarray(index, float)
+    if len(labels) < 3 or not np.isfinite(labels).all():
+        return None
+    steps = np.diff(labels)
+    usual = float(np.median(steps))
+    longer = np.flatnonzero(steps > 1.5 * usual)
+    equal = abs(steps - usual) <= 0.01 * usual  # labels such as 0.1 + 0.2 are rounded
+    if usual <= 0 or not len(longer) or equal.mean() <= 0.5:
+        return None
+    starts, ends = labels[longer], labels[longer + 1]
+    filled = np.searchsorted(others, ends, "left") > np.searchsorted(others, starts, "right")
+    if filled.all():
+        return None
+    first = int(filled.argmin())
+    return usual, float(starts[first]), float(ends[first])
 
 
 def _is_time(index) -> bool:

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 import xarray as xr
 
+from bayesstruct import models
 from bayesstruct.data import StateTable, Table, TableError, TableWarning, read_table
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.covariates import standardized_covariates
@@ -19,7 +20,7 @@ from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.orders import warn_about_order, warn_about_presence, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.remarks import odd_codes
+from bayesstruct.data.remarks import copied_rows, odd_codes
 from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.graphs.truth import adjacency, arc_matrix
@@ -114,6 +115,7 @@ REMARKS = {
     "outlier": (Table.continuous, _with(1e6, 1), ["'b'", "outliers"]),
     "row numbers": (Table.continuous, _normal(b=range(100)), ["'b'", "counts the rows"]),
     "row numbers from 1": (Table.continuous, _normal(b=range(1, 101)), ["counts the rows"]),
+    "years": (Table.continuous, _normal(year=range(1924, 2024)), ["counts the rows", "keep it, as in data['year'] / 10"]),
     "dates as numbers": (
         Table.continuous, _normal(b=[20240131 + 100 * (k % 9) for k in range(100)]), ["'b'", "dates as numbers"],
     ),
@@ -135,6 +137,11 @@ REMARKS = {
         lambda d: warn_about_presence(StateTable.read(d)),
         _words(a=("control", "case"), b=("no", "yes")), ["olumn 'a':", "'control'"],
     ),
+    "ill counts as absent though b was declared": (
+        lambda d: models.hidden_causes(d, states={"b": ["no", "yes"]}),
+        _words(a=("ill", "well"), b=("no", "yes")), ["olumn 'a':", "'well', not 'ill'"],
+    ),
+    "numbers between which some never occur": (_ordinal, _answers(b=[1, 2, 5, 5] * 25), ["'b': 1, 2 and 5", "states="]),
     "capitals": (StateTable.read, _answers(b=["Yes", "yes", "no", "no"] * 25), ["blanks or capitals"]),
     "category of a larger table": (
         StateTable.read, _answers(b=pd.Categorical(list("xy") * 50, list("xyz"))), ["'b' never has 'z'"],
@@ -187,18 +194,26 @@ REMARKS = {
         lambda d: SeriesTable.read(d, "s"), _normal(s=["u", "v"] * 50).sort_values("a"), ["not in ascending order"],
     ),
     "rows left out of a series": (
-        lambda d: SeriesTable.read([d, d]), _normal().drop(index=[7, 8]), ["left out", "reindex"],
+        lambda d: SeriesTable.read([d, d]), _normal().drop(index=[7, 8]), ["left out", "by 1, but 6 is followed by 9", "reindex", "reset_index"],
+    ),
+    "rows left out between steps of a tenth": (
+        lambda d: SeriesTable.read([d, d]), _normal().set_axis(np.arange(100) * 0.1).drop(index=0.5), ["0.4 is followed by 0.6"],
     ),
     # one state with two names
     "1 and 1.0 as text": (StateTable.read, _answers(b=["1", "1.0", "2", "2"] * 25), ["'b' ('1.0')"]),
     "01 and 1 as text": (StateTable.read, _answers(b=["01", "1", "2", "2"] * 25), ["'b' ('1')"]),
+    "+1 and 1 as text": (StateTable.read, _answers(b=["+1", "1", "-5", "x"] * 25), ["'b' ('1')"]),
     "accents of two kinds": (StateTable.read, _answers(b=["caf\u00e9", "cafe\u0301"] * 50), ["is written"]),
     "blanks that do not break": (StateTable.read, _answers(b=["a\u00a0b", "a b"] * 50), ["is written"]),
     # triangles
     "upper triangle of links": (LinkTable.links, np.triu(np.ones((4, 4)), 1) * (np.arange(4) < 3), ["data + data.T"]),
     "upper triangle of arc probabilities": (
         lambda d: parent_prior(("a", "b", "c"), "edge", edge_probability=d), np.triu(np.full((3, 3), 0.4), 1),
-        ["one side", "matrix + matrix.T"],
+        ["one side", "matrix + matrix.T", "tiers="],
+    ),
+    "upper triangle of probabilities of predictors": (
+        lambda d: models.ising_neighbourhoods(d, inclusion=np.triu(np.full((2, 2), 0.4), 1)), _words(a=(0, 1), b=(0, 1)),
+        ["`inclusion` is zero on one side", "filterwarnings"],
     ),
     # ratings and similarities
     "zeros of no rating": (
@@ -317,6 +332,23 @@ REFUSED = {
     ),
     "covariate under a mask": (
         lambda d: standardized_covariates(d, 100), np.ma.array(NORMAL[:, 0], mask=NORMAL[:, 0] > 2), ["missing"],
+    ),
+    "codes of a table in covariates without names": (
+        lambda d: models.gaussian_graphical(d, covariates=np.where(d > 1, -9, d)[:, :1], missing_codes={"x0": -9}), NORMAL,
+        ["'x0'", "`missing_codes`", "names that differ"],
+    ),
+    "codes of a table in its response": (
+        lambda d: models.dp_glm(d, np.where(d["a"] > 1, -9, d["a"]), missing_codes=-9), _normal(), ["'response'", "`missing_codes`"],
+    ),
+    "rows of xarray interventions in another order": (
+        lambda d: network_table(
+            d, "bge", xr.DataArray(np.zeros((100, 3)), dims=("r", "v"), coords={"r": np.arange(100)[::-1]})
+        ),
+        _normal(), ["another order"],
+    ),
+    "names of rows, but not of columns, of a known graph": (
+        lambda d: arc_matrix(d, ["a", "b"]), xr.DataArray(np.eye(2, k=1), dims=("r", "v"), coords={"r": ["b", "a"]}),
+        ["names of rows"],
     ),
     "counts under a mask": (
         lambda d: repeated_rows(np.ma.array([1] * 100, mask=NORMAL[:, 0] > 2), d), _normal(), ["whole numbers from 0"],
@@ -555,6 +587,90 @@ def test_words_that_count_alike_are_not_remarked_upon(recwarn):
     assert not recwarn.list
 
 
+def test_declared_states_are_not_remarked_upon(recwarn):
+    numbers = _words(a=(1, 2), b=(1, 2))
+    models.hidden_causes(numbers, states=[1, 2])
+    models.hidden_causes(numbers, states={"a": [1, 2], "b": [1, 2]})
+    ordered = pd.CategoricalDtype([1, 2], ordered=True)
+    models.hidden_causes(numbers.astype(ordered))
+    enum = pl.Enum(["1", "2"])
+    warn_about_presence(StateTable.read(pl.from_pandas(numbers.astype(str)).cast(enum)))
+    gaps = _answers(b=[1, 2, 5, 5] * 25)
+    warn_about_order(StateTable.read(gaps, states={"b": [1, 2, 5]}))
+    warn_about_order(
+        StateTable.read(gaps.astype({"b": pd.CategoricalDtype([1, 2, 5], ordered=True)}))
+    )
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("label", ["--5", "+-5", "-", "+", "5-", "9" * 5000, "1_0", "\u0665"])
+def test_labels_that_look_like_numbers_are_states(label):
+    table = StateTable.read(_answers(b=[label, "u"] * 50))
+    assert table.levels[1] == tuple(sorted([label, "u"]))
+
+
+def _half(kept):
+    """A mask of interventions of the first column in half of the rows, with labels of some axes."""
+    mask = np.zeros((100, 3), bool)
+    mask[:50, 0] = True
+    coords = {"r": np.arange(100), "v": ["a", "b", "c"]}
+    return xr.DataArray(mask, dims=("r", "v"), coords={dim: coords[dim] for dim in kept})
+
+
+@pytest.mark.parametrize("labelled", ["", "r", "v", "rv"])
+def test_xarray_axes_without_labels_are_read_by_position(labelled):
+    rows = np.arange(100) if "r" in labelled else pd.date_range("2020", periods=100)
+    mask = network_table(_normal().set_axis(rows), "bge", _half(labelled)).was_set
+    np.testing.assert_array_equal(mask, _half("").values)
+    names, arcs = ["a", "b", "c"], np.eye(3, k=1)
+    axes = [dim for dim in ("v", "w") if (dim == "v") == ("v" in labelled)]
+    for coords in ({}, dict.fromkeys(axes[:1], names), dict.fromkeys("vw", names)):
+        truth = xr.DataArray(arcs, dims=("v", "w"), coords=coords)
+        np.testing.assert_array_equal(arc_matrix(truth, names), arcs)
+        both = xr.DataArray(arcs + arcs.T, dims=("v", "w"), coords=coords)
+        np.testing.assert_array_equal(adjacency(both, names), arcs + arcs.T)
+
+
+def test_labels_of_rows_of_ordinary_series(recwarn):
+    steps = np.random.default_rng(7).exponential(size=100)
+    SeriesTable.read([_normal().set_axis(np.arange(100) * 0.1)] * 2)
+    SeriesTable.read([_normal().set_axis(1.7e9 + np.arange(0, 10, 0.1))] * 2)
+    SeriesTable.read([_normal().set_axis(np.arange(0, 10, 0.1, dtype="float32"))] * 2)
+    SeriesTable.read([_normal().set_axis(steps.cumsum())] * 2)  # no usual step
+    SeriesTable.read([_normal().set_axis(1990 + np.arange(100) // 12)] * 2)  # years of months
+    whose = np.array([*"uv" * 40, *"uuvuvvuuuvuvuuvuvuvv"])
+    SeriesTable.read([_normal()[whose == name] for name in "uv"])  # one table, interleaved
+    assert not recwarn.list
+
+
+def test_similarities_of_similar_objects_are_no_distances(recwarn):
+    values = np.random.default_rng(8).uniform(0.4, 0.8, (9, 9))
+    similar = np.triu(values, 1) + np.triu(values, 1).T
+    LinkTable.similarities(similar)
+    assert not recwarn.list
+
+
+def test_a_triangle_in_a_given_order_is_meant(recwarn):
+    triangle = np.triu(np.full((3, 3), 0.4), 1)
+    parent_prior(("a", "b", "c"), "edge", edge_probability=triangle, tiers=[["a"], ["b"], ["c"]])
+    assert not recwarn.list
+
+
+def test_years_in_tens_are_a_variable(recwarn):
+    Table.continuous(_normal(year=np.arange(1924, 2024) / 10))
+    assert not recwarn.list
+
+
+def test_answers_that_depend_on_each_other_are_no_copies():
+    rng = np.random.default_rng(9)
+    items = 3 + 2 * rng.normal(size=(300, 1)) + 0.3 * rng.normal(size=(300, 12))
+    items = np.round(items).clip(1, 5)
+    assert pd.DataFrame(items).duplicated().sum() > 100
+    assert copied_rows(items) == []
+    assert copied_rows(np.column_stack([items, items[:, :1] > 3])) == []
+    assert len(copied_rows(np.tile(NORMAL, (2, 1)))) == 1
+
+
 def test_counted_rows_are_no_copies(recwarn):
     Table.continuous(np.repeat(NORMAL, 2, axis=0), counted=True)
     Table.continuous(np.round(NORMAL[:, :2]) * 1.5)  # rounded measurements have ties
@@ -567,6 +683,28 @@ def test_words_of_a_file_that_are_read_as_missing_are_listed(tmp_path):
     with pytest.warns(TableWarning, match=r"'region' \('NA'\), 'drink' \('None'\)"):
         frame = read_table(path)
     assert frame.isna().sum().tolist() == [3, 2, 1]
+
+
+def test_words_of_a_file_that_are_named_as_missing_are_not_listed(tmp_path, recwarn):
+    path = tmp_path / "of_r.csv"
+    path.write_text('"sex","x","y"\n"f",1.5,NA\nNA,0.5,2\n"m",NA,1\n"f",2.5,3\n')
+    for codes in (["NA"], "NA", {"sex": "NA"}, {"sex": ["NA"], "x": ["NA"]}):
+        frame = read_table(path, missing_codes=codes)
+        assert frame.isna().to_numpy().sum(axis=0).tolist() == [1, 1, 1]
+        assert frame.dtypes[["x", "y"]].tolist() == [float, float]
+    path.write_text("x,y\n1.5,NA\n0.5,2\n")  # a code of a column of numbers alone
+    read_table(path, missing_codes=["NA"])
+    assert not recwarn.list
+
+
+def test_a_word_of_a_file_that_is_not_named_is_listed(tmp_path):
+    path = tmp_path / "drinks.csv"
+    path.write_text("region,drink\nNA,None\nEU,some\nAS,much\n")
+    with pytest.warns(
+        TableWarning, match=r"missing values in 'drink' \('None'\); .*missing_codes=\['None'\]"
+    ) as found:
+        read_table(path, missing_codes={"region": "NA"})
+    assert len(found) == 1
 
 
 def test_nodes_that_are_numbers_are_the_columns_of_that_name():

@@ -81,6 +81,12 @@ class LinkTable:
         TableError
             If there are fewer than two objects, two with the same name, values other than 0, 1 and NaN, links
             of an object with itself, no link, or no observed pair without one.
+
+        Warns
+        -----
+        TableWarning
+            If all links of a matrix are on one side of the diagonal, so that they are read as directed ones, or the links
+            of a graph have weights, which are not used.
         """
         if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
             names, matrix, arrows = _from_networkx(graph)
@@ -166,7 +172,8 @@ class LinkTable:
         Warns
         -----
         TableWarning
-            If similarities that often stand for missing ones are apart from the others.
+            If similarities that often stand for missing ones are apart from the others, or if the table looks like one
+            of distances: zero on the diagonal, otherwise positive, and never more than the way by a third object.
         """
         names, matrix = square_matrix(data, "similarities")
         if not _is_symmetric(matrix):
@@ -193,6 +200,8 @@ def _are_distances(matrix) -> bool:
         or np.isnan(matrix).any()
         or np.diag(matrix).any()
         or (matrix[off] <= 0).any()
+        or matrix[off].max()
+        <= 2 * matrix[off].min()  # any such values obey the triangle inequality
     ):
         return False
     return all((matrix <= row[:, None] + row + 1e-9 * matrix.max()).all() for row in matrix)

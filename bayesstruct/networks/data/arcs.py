@@ -126,11 +126,11 @@ def parent_prior(
         )
     probability = aligned("edge_probability", edge_probability, names)
     if probability is not None:
-        _check_probability(names, kind, probability, required_arcs)
+        _check_probability(names, kind, probability, allowed, required_arcs)
     return ParentPrior(len(names), kind, probability, max_parents, allowed, required_arcs)
 
 
-def _check_probability(names, kind, probability, required):
+def _check_probability(names, kind, probability, allowed, required):
     """Refuse probabilities of arcs that are none, or that require a cycle."""
     if kind != "edge":
         raise ValueError(f"`edge_probability` belongs to the prior 'edge', not to {kind!r}")
@@ -150,8 +150,8 @@ def _check_probability(names, kind, probability, required):
         raise ValueError(
             f"`edge_probability` must lie between 0 and 1, it is {q[~((q >= 0) & (q <= 1))][0]:g}"
         )
-    if q.ndim == 2:
-        warn_about_triangle("edge_probability", q)
+    if q.ndim == 2 and allowed.T[q > 0].any():  # otherwise an order was given
+        warn_about_triangle("edge_probability", q, "give the order of the columns, tiers=, as well")
     if cycle := _cyclic(required | (q == 1)):
         raise ValueError(
             f"`edge_probability` is 1 for arcs among {column_list([names[i] for i in cycle])}, which "

@@ -12,7 +12,7 @@ import numpy as np
 from bayesstruct.data.arguments import is_missing
 from bayesstruct.data.checks import dependent_columns
 from bayesstruct.data.errors import TableError, column_list, count, listing, warn
-from bayesstruct.data.labels import as_frame, without_mask
+from bayesstruct.data.labels import as_frame, row_index, without_mask
 from bayesstruct.data.names import label_text
 from bayesstruct.data.states import MAX_LEVELS, StateTable
 from bayesstruct.data.table import Table
@@ -309,9 +309,8 @@ def _is_truth(value):
 
 def _check_rows(data, interventions):
     """Refuse a mask whose rows are labelled otherwise than those of the table."""
-    interventions = as_frame(interventions)
-    labels = getattr(data, "index", None), getattr(interventions, "index", None)
-    if all(hasattr(own, "equals") for own in labels) and not labels[0].equals(labels[1]):
+    labels = row_index(data), row_index(interventions)
+    if all(own is not None for own in labels) and not labels[0].equals(labels[1]):
         raise ValueError(
             "the rows of `interventions` have other labels, or another order, than those of the table: "
             "align them (interventions.loc[data.index]), or give an array"
