@@ -106,8 +106,8 @@ def bayesian_network(
         they were missing at random.
     cov : DataFrame or (d, d) array_like, optional
         Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations, for
-        instance published ones; for ``"bge"``. The posterior is that of any rows that have them; values, also those of
-        ``bs.do``, count from the means of the columns, which are not known.
+        instance published ones; for ``"bge"``. The posterior is that of any rows that have them. The means
+        of the columns are not known, so that ``bs.do``, ``bs.predict`` and intercepts are refused.
     n : int, optional
         Number of rows that `cov` was computed from.
     score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"}

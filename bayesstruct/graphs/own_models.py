@@ -144,6 +144,15 @@ def edges(
     import_chapters("model_parts")  # which register their distributions
     if getattr(graph, "owner", None) is None:
         raise TypeError(f"`graph` is a variable of the model, not a {type(graph).__name__}")
+    if graph.name is None:
+        raise TypeError(
+            "`graph` is a variable of the model, not an expression of some: give the precision matrix or the rows themselves"
+        )
+    if model.name_for("edge") in model.root.named_vars:
+        raise ValueError(
+            "this model has edges already: make each graph in a model of its own inside the other, as in "
+            'with pm.Model("first"): ..., and read it with bs.submodel(idata, "first")'
+        )
     parts = edge_parts(graph.owner.op, graph, negligible)
     names = label_columns(model, graph, parts.size, columns)
     labels = [

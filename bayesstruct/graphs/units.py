@@ -8,6 +8,7 @@ from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.replicates import is_covariance, refuse_covariance
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -125,7 +126,8 @@ def coefficients(
     xarray.Dataset
         ``coefficient`` over the arcs "A -> B" (ordered_pair): change of B for one unit of A; of a graphical model over
         covariate and node, if it has covariates. ``intercept`` (node): expected value of a column where all on which
-        it depends is 0. ``noise_sd`` (node), of networks and neighbourhoods: standard deviation given these.
+        it depends is 0; absent if the model has the covariance matrix of a table, which does not know the means.
+        ``noise_sd`` (node), of networks and neighbourhoods: standard deviation given these.
 
     Raises
     ------
@@ -150,6 +152,10 @@ def coefficients(
         found = _means(posterior)
     else:
         raise ValueError(_refusal(posterior, "linear coefficients"))
+    if is_covariance(idata):
+        del found["intercept"]
+        if not found:
+            refuse_covariance(idata)
     return xr.Dataset(found, attrs=_UNITS)
 
 

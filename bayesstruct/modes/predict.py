@@ -83,7 +83,8 @@ def predict(
     Under a mixture of regressions the response is a column like others, and may be absent. There draws do count in
     proportion to the density of the filled values, as in :func:`bayesstruct.mixture_predictions`; 500 are used, and a
     new cluster is integrated over by 1,000 draws of its prior. Counts in a new cluster grow with the exponential of its
-    coefficients: far from all rows of the table their mean and standard deviation are large and rest on few of these draws.
+    coefficients: far from all rows of the table their mean and standard deviation are large and rest on few of these draws, and
+    both are infinite if a predictor is empty too, whose t distribution has too heavy tails. The interval is right.
 
     See Also
     --------

@@ -315,6 +315,25 @@ def test_names_come_from_the_model_where_it_has_them():
             ValueError,
             "call 'z' so",
         ),
+        (
+            lambda: [bs.edges(bs.GraphicalSpikeSlab(name, 3)) for name in "KL"],
+            ValueError,
+            "has edges already: make each graph in a model of its own",
+        ),
+        (
+            lambda: bs.edges(2 * bs.GraphicalSpikeSlab("K", 3)),
+            TypeError,
+            "not an expression of some",
+        ),
+        (
+            lambda: bs.GraphicalSpikeSlab(
+                "K", 3, pm.math.sigmoid(pm.Normal("a") + np.zeros(6)), condition="joint"
+            ),
+            ValueError,
+            r"has 1 dimension, not the two of a symmetric \(3, 3\) matrix",
+        ),
+        (lambda: bs.GroupSpikeAndSlab("w", groups=["g", "g", "h"]), ValueError, "pandas.factorize"),
+        (lambda: bs.GroupSpikeAndSlab("w", groups=[[0, 1], [2]]), ValueError, "labels 0, 1, ..."),
     ],
 )
 def test_what_is_refused(add, error, message):

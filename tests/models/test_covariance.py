@@ -179,3 +179,22 @@ def test_values_cannot_be_predicted_from_a_matrix():
             bs.predict(idata, pd.DataFrame({"a": [np.nan], "b": [5.0], "c": [5.0]}))
     with pytest.raises(ValueError, match="means of the columns are not known"):
         bs.do(idata, {"a": 5.0})
+
+
+def test_intercepts_are_not_known_from_a_covariance_matrix():
+    rows = np.random.default_rng(4).normal(size=(60, 3)) + 100.0
+    cov = pd.DataFrame(np.cov(rows.T), list("abc"), list("abc"))
+    results = []
+    for make in (bs.models.bayesian_network, bs.models.gaussian_graphical):
+        with make(cov=cov, n=60):
+            idata = pm.sample_prior_predictive(3, random_seed=1)
+        idata["posterior"] = idata["prior"]
+        results.append(idata)
+    network, graph = results
+    assert set(bs.coefficients(network)) == {"coefficient", "noise_sd"}
+    with pytest.raises(ValueError, match="the means of the columns are not known"):
+        bs.coefficients(graph)
+    with bs.models.gaussian_graphical(cov=cov, n=60) as model:
+        pass
+    with pytest.raises(ValueError, match="new rows need the model of the rows themselves"):
+        bs.new_rows(model, rows)

@@ -142,6 +142,11 @@ def _rows_of(model):
             "alone, use bs.predict(idata, table)"
         )
     rows = getattr(model, _ATTRIBUTE, None)
+    if rows is None and model.name_for("covariance") in model.named_vars:
+        raise ValueError(
+            "this model has the covariance matrix of a table and not its rows, so that the means of the columns are not "
+            "known: new rows need the model of the rows themselves"
+        )
     if rows is None:
         raise ValueError(
             "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf, "

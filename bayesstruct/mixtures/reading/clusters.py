@@ -13,6 +13,7 @@ from bayesstruct.features.reading.tables import (
 )
 from bayesstruct.graphs.groups import SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.summaries import interval_probability
+from bayesstruct.mixtures.reading.records import MixturePrior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,7 +156,8 @@ def cluster_coefficients(
     -------
     pandas.DataFrame
         One row for each cluster and term: ``cluster``, ``term``, and ``mean``, ``hdi_low`` and ``hdi_high`` of the
-        coefficient in the draws that have the cluster.
+        coefficient in the draws that have the cluster, in the units of the table. The intercept is the linear predictor at the
+        means of all columns, as ``attrs["notes"]`` says, not where they are zero.
 
     Raises
     ------
@@ -185,7 +187,7 @@ def cluster_coefficients(
         feature_summaries(picked[:, a], matched.present[:, [a] * d], ci_prob) for a in range(k)
     ]
     mean, low, high = np.array(parts).reshape(k, 3, d).transpose(1, 0, 2).reshape(3, -1)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "cluster": np.repeat(np.arange(1, k + 1), d),
             "term": [str(term) for term in values["term"].values] * k,
@@ -194,6 +196,15 @@ def cluster_coefficients(
             "hdi_high": high,
         }
     )
+    if MixturePrior.is_in(idata):
+        center = MixturePrior.read(idata).location
+        means = ", ".join(
+            f"{term} = {x:.6g}" for term, x in zip(values["term"].values[1:], center, strict=True)
+        )
+        table.attrs["notes"] = [
+            f"intercept: the linear predictor at the means of the columns, {means}"
+        ]
+    return table
 
 
 def _has_clusters(idata) -> bool:

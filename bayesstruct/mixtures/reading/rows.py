@@ -141,8 +141,11 @@ class MixtureRows:
             logs = logs - 0.5 * ((y - eta) ** 2 / total + np.log(total))
             return law.given(logs, y - eta, total, 1.0).moments(prob)
         if np.isnan(y):
-            response = _COUNTS[self.result.family](eta, law.spread, law.weight, prob)
-            return [*law.moments(prob), response]
+            mean, deviation, *ends = _COUNTS[self.result.family](eta, law.spread, law.weight, prob)
+            if self.result.family == "poisson" and len(missing):
+                # In a new cluster a predictor has a t distribution, and its exponential no mean.
+                mean = deviation = np.inf
+            return [*law.moments(prob), (mean, deviation, *ends)]
         return _given_response(self.result.family, y, eta, law).moments(prob)
 
     def _density(self, x, seen):

@@ -440,6 +440,10 @@ def _is_read(precision) -> bool:
 
 def _check_joint(name, p, edge_probability):
     """Raise unless a random edge probability is a symmetric matrix of probabilities of variables of the model."""
+    if getattr(edge_probability, "ndim", 0) not in (0, 2):
+        raise ValueError(
+            f"`edge_probability` of {name!r} has {edge_probability.ndim} dimension, not the two of a symmetric ({p}, {p}) matrix"
+        )
     probability = as_square(edge_probability, p)
     strange = set(random_ancestors(probability)) - set(pm.modelcontext(None).root.basic_RVs)
     if strange:

@@ -59,10 +59,15 @@ class _Labels:
     """Group of each coefficient; as a property of an Op, equal to itself only."""
 
     def __init__(self, labels):
-        self.labels = np.asarray(labels)
+        try:
+            self.labels = np.asarray(labels)
+        except ValueError:  # lists of different lengths
+            self.labels = np.empty(0)
         good = self.labels.ndim == 1 and self.labels.dtype.kind in "iu" and len(self.labels)
         if not good or set(self.labels.tolist()) != set(range(int(self.labels.max()) + 1)):
-            raise ValueError("`groups` are labels 0, 1, ..., one for each coefficient")
+            raise ValueError(
+                "`groups` are labels 0, 1, ..., one for each coefficient; pandas.factorize(names)[0] makes them of names"
+            )
         self.count = int(self.labels.max()) + 1
 
 
