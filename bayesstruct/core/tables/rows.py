@@ -97,6 +97,9 @@ def new_rows(
     ``pm.set_data`` cannot do the same: which values are missing and how many states there are is part of the graph of a model, and
     a table is checked before it is in there. `location` and `scale` are data of Gaussian models, and should stay what they are.
 
+    PyMC does not compare a result with the model in context: ``pm.compute_log_likelihood(idata)`` inside a model of another table
+    gives numbers without a word, and they are wrong. Only this function makes the two fit.
+
     See Also
     --------
     bayesstruct.predict : distributions of empty values given the filled ones of their rows.
