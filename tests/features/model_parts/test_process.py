@@ -115,6 +115,7 @@ def most_used(model, draws, seed):
             yield name, int(used.max()), draws_of.sizes[dims[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.calibration
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_runs_on_small_tables_do_not_stop(make, full):
