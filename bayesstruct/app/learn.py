@@ -15,8 +15,9 @@ from bayesstruct.app import folder as cli_folder
 from bayesstruct.app.folder import InputError, Job
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.bundled import load_dataset
-from bayesstruct.data.errors import TableError, TableWarning, count
-from bayesstruct.data.reading import read_table
+from bayesstruct.data.errors import TableError, TableWarning, count, raise_problems, warn
+from bayesstruct.data.reading import read_table, word_problems
+from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 from bayesstruct.data.table import Table
 
 __all__ = ["begin", "run"]
@@ -115,9 +116,10 @@ def _read(table, options):
     else:
         codes = options["missing"] or None
         frame = read_table(table, encoding=options["encoding"], missing_codes=codes)
+        raise_problems(word_problems(frame))
     import pandas as pd  # after the errors that are found without it
 
-    if log:  # remarks are about the logarithms
+    if log:  # remarks are about the logarithms, except those on codes for missing values
         frame = _logarithms(frame)
     checked = Table.continuous(frame)
     return pd.DataFrame(checked.values, columns=list(checked.names)), bool(log)
@@ -138,6 +140,8 @@ def _logarithms(frame):
                 f"logarithm: leave out --log, shift the column, or name it with --missing {column[row]:g} if it "
                 "stands for a missing value"
             )
+    for remark in missing_code_remarks([*table.names], [odd_codes(v) for v in table.values.T]):
+        warn(remark)
     return pd.DataFrame(np.log(table.values), columns=list(table.names))
 
 

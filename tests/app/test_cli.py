@@ -466,7 +466,13 @@ BAD_TABLES = {
     "constant": (csv(b=7.0), "column 'b'", "constant", "remove"),
     "duplicate": (csv(d=lambda f: f["a"]), "'a' and 'd'", "duplicates", "keep one"),
     "strings": (csv(c="low"), "column 'c'", "text", "pandas.to_numeric"),
-    "dash": (csv(c=["1.5", "-"] * 40), "column 'c'", "example '-'", "leave missing values empty"),
+    "words": (
+        csv(c=[*"-.?*", *range(76)]),
+        "'c' ('*', '-', '.' and '?')",
+        "--missing '*' --missing - --missing . --missing '?'",
+    ),
+    "SPSS": (csv(c=["#NULL!", *range(79)]), "'c' ('#NULL!')", "--missing '#NULL!'"),
+    "dates": (csv(c=["2020-01-01", "2020-02-01"] * 40), "column 'c' holds dates", "days since"),
     "complex": (csv(c="1+2j"), "column 'c'", "1+2j", "leave"),
     "infinite": (csv(a=np.inf), "column 'a'", "infinite", "NaN"),
     "several": (csv(b=7.0, c="low"), "column 'b'", "column 'c'", "; "),
@@ -554,6 +560,17 @@ def test_remarks_are_about_the_logarithms(tmp_path):
         options |= dict.fromkeys(cli_folder.DECISIVE, 1)
         cli_learn.begin(tmp_path / str(log), tmp_path / "skewed.csv", options, overwrite=False)
         assert len(cli_folder.read(tmp_path / str(log)).options["notes"]) == notes
+
+
+def test_codes_are_looked_for_before_the_logarithms(tmp_path):
+    frame = np.exp(0.3 * numbers())
+    frame.loc[:4, "a"] = 999
+    frame.to_csv(tmp_path / "coded.csv", index=False)
+    options = {"encoding": "utf-8", "log": True, "seed": 1, "missing": []}
+    options |= dict.fromkeys(cli_folder.DECISIVE, 1) | {"log": True}
+    cli_learn.begin(tmp_path / "out", tmp_path / "coded.csv", options, overwrite=False)
+    notes = cli_folder.read(tmp_path / "out").options["notes"]
+    assert "'a' (999)" in notes[0] and notes[0].endswith("--missing 999")
 
 
 def test_a_missing_file_is_answered_with_the_nearest(table, tmp_path):

@@ -82,6 +82,12 @@ ERRORS = {
     "no name": ("a,,c\n1,2,3\n", "column number 2: add one"),
     "binary": (b"a\0b,c\n\0\0,1\n", "not a text file.*CSV"),
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), "--encoding utf-16"),
+    "title": ("Survey of 2020\na,b,c\n1,2,3\n", "'Survey of 2020'.*title has: delete"),
+    "title, padded": ("Survey,,\n,,\na,b,c\n1,2,3\n", "'Survey'.*title has: delete"),
+    "title, two columns": ("Survey\na,b\n1,2\n", "'Survey'.*title has: delete"),
+    "millions": ("a;b\n1.234.567;2\n950;3\n", r"'a' holds '1\.234\.567'.*thousands"),
+    "thousands and decimals": ("a;b\n1.234,5;2\n950;3\n", r"'a' holds '1\.234,5'.*thousands"),
+    "thousands by blanks": ("a;b\n1 234;2\n950;3\n", r"'a' holds '1 234'.*thousands"),
     "damaged gzip": (b"\x1f\x8bxx", "damaged gzip"),
 }
 
@@ -115,3 +121,56 @@ def test_numbers_as_header(tmp_path):
     with pytest.warns(TableWarning, match=r"26\.4.*add a header line"):
         read_table(_file(tmp_path, "26.4,13.2\n35.9,16.5\n1,2\n"))
     assert read_table(_file(tmp_path, "0,1\n35.9,16.5\n1,2\n")).shape == (2, 2)
+
+
+ENDS = {
+    "lines": ("a,b\n1.5,2\n2.5,4\n,\n,\n", "last 2 lines of"),
+    "lines of a column": ("a;b\n1,5;2\n2,5;4\n;\n", "last 1 line of"),
+    "columns": ("a,b,,\n1.5,2,,\n2.5,4,,\n", None),
+    "delimiter in the rows": ("a,b\n1.5,2,\n2.5,4,\n", None),
+    "delimiter in the header": ("a,b,\n1.5,2,\n2.5,4,\n", None),
+    "line of Excel": ("sep=;\na;b\n1,5;2\n2,5;4\n", None),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), ENDS.values(), ids=ENDS)
+def test_what_excel_adds_is_no_data(tmp_path, recwarn, text, said):
+    assert read_table(_file(tmp_path, text)).to_dict("list") == {"a": [1.5, 2.5], "b": [2, 4]}
+    assert [said in str(w.message) for w in recwarn] == ([True] if said else [])
+
+
+THOUSANDS = {
+    "points": "a;b\n2.596;1\n950;2\n1.400;3\n;5\n",
+    "commas": "a;b\n2,596;1\n950;2\n1,400;3\n0;4\n",
+    "tabs": "a\tb\n2.596\t1\n950\t2\n1.412\t3\n-999\t4\n",
+    "quoted": 'a,b\n"2,596",1\n950,2\n"1,400",3\n',
+}
+
+
+@pytest.mark.parametrize("text", THOUSANDS.values(), ids=THOUSANDS)
+def test_thousands_that_may_be_read_as_decimals_are_remarked_upon(tmp_path, text):
+    with pytest.warns(TableWarning, match=r"'a' \('2.596' beside '950'\).*separates thousands"):
+        read_table(_file(tmp_path, text))
+
+
+USUAL = {
+    "three decimals": "a;b\n2.596;1\n1.250;2\n1.000;3\n",
+    "below one": "a;b\n0.596;1\n1;2\n0.250;3\n",
+    "other decimals": "a;b\n2.596;1\n1.25;2\n950;3\n",
+    "code": "a;b\n2.596;1\n1.250;2\n999;3\n",
+    "small whole numbers": "a;b\n2.596;1\n1.257;2\n1;3\n0;4\n",
+    "large whole numbers": "a;b\n2.596;1\n1.250;2\n4950;3\n",
+}
+
+
+@pytest.mark.parametrize("text", USUAL.values(), ids=USUAL)
+def test_usual_decimals_are_no_thousands(tmp_path, recwarn, text):
+    read_table(_file(tmp_path, text))
+    assert not recwarn.list
+
+
+def test_a_path_is_written_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _file(tmp_path, ",a,b\nx,1,2\ny,2,5\n", "index.csv")
+    with pytest.warns(TableWarning, match=r"^The first column \(''\) of index\.csv"):
+        read_table("index.csv")
