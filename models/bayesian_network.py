@@ -22,6 +22,7 @@ from bayesstruct.data.covariance import (
     refuse_options_of_rows,
 )
 from bayesstruct.data.recoding import repeated_rows, without_codes
+from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.arcs import most_parents
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.exact.problem import check_score
@@ -237,6 +238,7 @@ def bayesian_network(
     check_score(score, _SCORES)
     size = prior_size(score, equivalent_sample_size, pseudo_count)
     if given_rows_or_covariance(data, cov, n):
+        refuse_coded_states(states, missing_codes)
         data, interventions = repeated_rows(row_counts, data, interventions)
         checked = network_table(
             without_codes(data, missing_codes),

@@ -58,8 +58,8 @@ def dp_glm(
     ----------
     data : DataFrame or array_like
         (n, d) table of numbers, in any units; without missing values.
-    response : str or (n,) array_like
-        Name of a column of the table, which is then not a predictor, or the values.
+    response : str, int or (n,) array_like
+        Name of a column of the table (as it is there, also if it is a number), which is then not a predictor, or the values.
     family : {"gaussian", "logistic", "poisson"}
         Distribution of the response, which is any number; 0 or 1; or a count 0, 1, 2, ...
     alpha : float, optional

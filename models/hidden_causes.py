@@ -16,7 +16,7 @@ from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import optional_number, optional_probability
 from bayesstruct.data.orders import warn_about_presence
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.states import StateTable
+from bayesstruct.data.states import StateTable, refuse_coded_states
 from bayesstruct.features.model_parts.process import choose_max_features, features
 from bayesstruct.features.ops.columns import features_in_use
 from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
@@ -118,6 +118,7 @@ def hidden_causes(
         bs.feature_membership(idata)
     """
     [data] = repeated_rows(row_counts, data)
+    refuse_coded_states(states, missing_codes)
     table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
     warn_about_presence(table)
     chances = {"strength": strength, "leak": leak, "base_rate": base_rate}

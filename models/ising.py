@@ -18,7 +18,7 @@ from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
 from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.states import StateTable
+from bayesstruct.data.states import StateTable, refuse_coded_states
 from bayesstruct.fields.model_parts import (
     add_biases,
     check_likelihood,
@@ -222,6 +222,7 @@ def ising(
     if coding not in _CODINGS:
         raise ValueError(nearest("coding", coding, tuple(_CODINGS)))
     [data] = repeated_rows(row_counts, data)
+    refuse_coded_states(states, missing_codes)
     table = StateTable.read(without_codes(data, missing_codes), states=states).check_binary(_REMEDY)
     warn_about_opposite_orders(table)
     warn_about_words(table)

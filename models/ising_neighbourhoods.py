@@ -24,7 +24,7 @@ from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.states import StateTable
+from bayesstruct.data.states import StateTable, refuse_coded_states
 from bayesstruct.data.table import Table
 from bayesstruct.neighbourhoods.model_parts import (
     check_neighbour_options,
@@ -169,6 +169,7 @@ def ising_neighbourhoods(
     )
     intercept_scale = number("intercept_scale", intercept_scale, above=0)
     [data] = repeated_rows(row_counts, data)
+    refuse_coded_states(states, missing_codes)
     table, coding = _two_valued(without_codes(data, missing_codes), states)
     refuse_missing(table, "ising")
     x = table.standardized
@@ -225,6 +226,9 @@ def _two_valued(data, declared):
         table = Table.binary(data)
         return table, coding_of(table)
     states = StateTable.read(data, states=declared).check_binary(_REMEDY)
+    states.refuse_unseen(
+        "a neighbourhood regression needs both values of each column; leave the column out, or use ising"
+    )
     warn_about_opposite_orders(states)
     warn_about_words(states)
     values = intake.values.copy()

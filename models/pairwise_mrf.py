@@ -25,7 +25,7 @@ from bayesstruct.data.orders import (
     warn_about_words,
 )
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.states import StateTable
+from bayesstruct.data.states import StateTable, refuse_coded_states
 from bayesstruct.fields.kernels.potentials import KINDS
 from bayesstruct.fields.model_parts import (
     add_biases,
@@ -209,6 +209,7 @@ def pairwise_mrf(
     if potentials not in _KINDS:
         raise ValueError(nearest("potentials", potentials, _KINDS))
     [data] = repeated_rows(row_counts, data)
+    refuse_coded_states(states, missing_codes)
     table = StateTable.read(without_codes(data, missing_codes), states=states)
     if reference != 0 and potentials != "blume_capel":
         raise ValueError(

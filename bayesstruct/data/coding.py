@@ -147,7 +147,8 @@ def coding_of(table: Table | StateTable) -> NumberCoding | StateCoding:
 def state_position(state: Any, levels: Sequence) -> int:
     """Return the position of a state, given as it stands in the table, or -1.
 
-    The number 1.0 is the state 1, and in a column of booleans it is True.
+    The number 1.0 is the state 1, and in a column of booleans it is True. True and False are states of
+    columns of booleans and of 0 and 1 only.
 
     Examples
     --------
@@ -162,6 +163,8 @@ def state_position(state: Any, levels: Sequence) -> int:
     if str(state) in texts:
         return texts.index(str(state))
     value = _number(state)
+    if isinstance(state, bool | np.bool_) and {*map(_number, levels)} != {0.0, 1.0}:
+        return -1
     for position, level in enumerate(levels):
         if _number(level) == value:
             return position

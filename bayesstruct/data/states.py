@@ -17,10 +17,11 @@ from bayesstruct.data.errors import TableError, column_list, listing, raise_prob
 from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.matrices import matrix_problems, transposed_remarks
 from bayesstruct.data.names import label_text, nearest, reads_as_number
+from bayesstruct.data.recoding import plain_codes
 from bayesstruct.data.remarks import frequency_remarks
 from bayesstruct.data.table import NamedColumns
 
-__all__ = ["MAX_LEVELS", "StateTable", "read_states"]
+__all__ = ["MAX_LEVELS", "StateTable", "read_states", "refuse_coded_states"]
 
 #: A column with more different values is taken to be a number or an identifier.
 MAX_LEVELS = 20
@@ -78,7 +79,8 @@ class StateTable(NamedColumns):
             occur are states too.
         states : list or dict of lists, optional
             All states of each column, in order, also those that never occur: one list for all
-            columns, or a dict with one for each of some columns.
+            columns, or a dict with one for each of some columns. A column in which one of them only was observed is
+            not constant.
 
         Returns
         -------
@@ -128,7 +130,11 @@ class StateTable(NamedColumns):
         by_hand = [name for name, column in zip(names, read, strict=True) if column.declared]
         table = cls(codes, tuple(names), levels, ordered, tuple(by_hand))
         undeclared = [name for name, own in zip(names, declared, strict=True) if own is None]
-        for remark in [*remarks, *_odd_labels(names, read), *_never(table.unseen, undeclared)]:
+        for remark in [
+            *remarks,
+            *_odd_labels(names, read, undeclared),
+            *_never(table.unseen, undeclared),
+        ]:
             warn(remark)
         return table
 
@@ -185,11 +191,15 @@ class StateTable(NamedColumns):
         return self.codes < 0
 
 
-def _odd_labels(names, columns) -> list[str]:
-    """List the columns with states that may stand for missing values, or are spelled in two ways."""
+def _odd_labels(names, columns, undeclared) -> list[str]:
+    """List the columns with states that may stand for missing values, unless declared, or are spelled in two ways."""
     remarks, levels = [], [column.levels for column in columns]
     for find, words in ((_no_values, _NO_STATE), (_twins, _ONE_STATE)):
-        found = [(name, find(own)) for name, own in zip(names, levels, strict=True)]
+        found = [
+            (name, find(own))
+            for name, own in zip(names, levels, strict=True)
+            if find is _twins or name in undeclared
+        ]
         if shown := [f"{name!r} ({listing(odd)})" for name, odd in found if odd]:
             remarks.append(words.format(shown=", ".join(shown)))
     return remarks
@@ -278,6 +288,46 @@ def _declared_by(states, names) -> list[list | None]:
     return [_checked_states(name, own[name]) if name in own else None for name in names]
 
 
+def refuse_coded_states(states: Any, missing_codes: Any) -> None:
+    """Raise if a value is declared as a state of a column and as a code for its missing values.
+
+    Parameters
+    ----------
+    states : list or dict of lists, optional
+        As of `StateTable.read`.
+    missing_codes : number, str, iterable of them or dict, optional
+        As of `without_codes`.
+
+    Raises
+    ------
+    TableError
+        With the column and the value.
+    """
+    if states is None or missing_codes is None:
+        return
+    codes = plain_codes(missing_codes)
+    own_codes = codes if isinstance(codes, dict) else {}
+    every = [code for own in own_codes.values() for code in own] if own_codes else codes
+    if isinstance(states, Mapping):
+        pairs = {
+            f" of {label_text(name)!r}": (
+                labels,
+                own_codes.get(label_text(name), []) if own_codes else every,
+            )
+            for name, labels in states.items()
+        }
+    else:
+        pairs = {"": (states, every)}
+    for whose, (labels, own) in pairs.items():
+        listed = [] if isinstance(labels, str) or not isinstance(labels, Iterable) else [*labels]
+        plain = {_plain(label) for label in listed if not isinstance(label, bool | np.bool_)}
+        if both := [code for code in own if _plain(code) in plain]:
+            raise TableError(
+                f"`states`{whose} and `missing_codes` both have {both[0]!r}: leave it out of one of them, or, if it stands for a "
+                "missing value in other columns only, name these: missing_codes={column: [...]}"
+            )
+
+
 def _checked_states(name, labels) -> list:
     if isinstance(labels, set | frozenset):
         raise TableError(
@@ -305,9 +355,8 @@ def _stated(series, labels) -> "_Column":
             f"holds {strange[0]!r} ({type(strange[0]).__name__}), which is not among its declared states {listing(labels)}",
             "correct the value, add it to `states` (text and numbers differ), or name it in missing_codes",
         )
-    seen = set(values)
-    problems = _level_problems([label for label in labels if label in seen])
-    return _coded(values, labels, True, problems or _level_problems(labels), declared=True)
+    seen = any(value is not None for value in values)
+    return _coded(values, labels, True, _level_problems(labels if seen else []), declared=True)
 
 
 class _Problem(NamedTuple):
@@ -399,9 +448,10 @@ def _states(series) -> _Column:
 def _categories(series):
     labels, ordered = _declared(series)
     values = series.to_list()
-    seen = {value for value in values if not _is_missing(value)}
-    problems = _level_problems([label for label in labels if label in seen])
-    return _coded(values, labels, ordered, problems or _level_problems(labels), declared=ordered)
+    seen = not all(map(_is_missing, values))
+    return _coded(
+        values, labels, ordered, _level_problems(labels if seen else []), declared=ordered
+    )
 
 
 def _declared(series):

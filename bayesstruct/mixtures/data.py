@@ -1,6 +1,7 @@
 """Tables of predictors and a response."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from bayesstruct.data.checks import duplicates, max_columns, shape_problems, val
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.labels import check_same_rows
-from bayesstruct.data.names import nearest
+from bayesstruct.data.names import label_text, nearest
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
 __all__ = ["FAMILIES", "RegressionTable", "check_response"]
@@ -44,8 +45,8 @@ class RegressionTable:
         Parameters
         ----------
         data : DataFrame or (n, d) array_like
-        response : str or (n,) array_like
-            Name of a column, or values.
+        response : str, int, tuple or (n,) array_like
+            Name of a column, as it stands in the table, or values.
         family : {"gaussian", "logistic", "poisson"}
 
         Raises
@@ -59,6 +60,7 @@ class RegressionTable:
             If values that often stand for missing ones are apart from the others.
         """
         intake = read_columns(data, max_columns())
+        response = _name_of(response, intake.names)
         if not isinstance(response, str):
             check_same_rows(data, response, "the response")
             intake, response = _with_response(intake, response)
@@ -72,6 +74,13 @@ class RegressionTable:
         x, y = np.delete(intake.values, place, axis=1), intake.values[:, place].copy()
         check_response(y, response, family)
         return cls(names, x, response, y)
+
+
+def _name_of(response, names):
+    """Return a whole number, or a tuple of the names, as the text that names a column; anything else as it is."""
+    whole = isinstance(response, Integral) and not isinstance(response, bool)
+    several = isinstance(response, tuple) and label_text(response) in names
+    return label_text(response) if whole or several else response
 
 
 def _with_response(intake, response):

@@ -12,8 +12,13 @@ import polars as pl
 import pytest
 import xarray as xr
 
+from scipy.special import gammaln, logsumexp
+
+import bayesstruct as bs
+
 from bayesstruct import models
 from bayesstruct.data import StateTable, Table, TableError, TableWarning, read_table
+from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.edge_priors import edge_probability_matrix
@@ -724,3 +729,94 @@ def test_half_of_a_correlation_matrix_is_enough():
 def test_few_rows_cannot_have_a_matrix_of_full_rank():
     with pytest.warns(TableWarning, match="rank 3, which 3 rows cannot have"):
         CovarianceTable.read(_correlations(), 3)
+
+
+def _log_bdeu(counts):
+    """Log marginal likelihood of a column of states (last axis) given its parents, by its formula."""
+    cell = 1 / counts.size
+    of_parents = gammaln(cell * counts.shape[1]) - gammaln(cell * counts.shape[1] + counts.sum(1))
+    return of_parents.sum() + (gammaln(cell + counts) - gammaln(cell)).sum()
+
+
+@pytest.mark.parametrize("declared", ["states", "categories"])
+def test_a_declared_state_that_never_occurs_has_its_prior(declared):
+    counts = np.array([[0, 0], [8, 12]])
+    data, states = pd.DataFrame({"a": 1, "b": np.repeat([0, 1], counts[1])}), {"a": [0, 1]}
+    if declared == "categories":
+        data, states = data.assign(a=pd.Categorical(data["a"], [0, 1])), None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)  # of categories that never occur
+        found = bs.exact.dag_posterior(data, score="bdeu", states=states)
+    a, b = counts.sum(1)[None], counts.sum(0)[None]
+    graphs = [(a, b), (a, counts), (counts.T, b)]
+    logs = [_log_bdeu(one) + _log_bdeu(other) for one, other in graphs]
+    assert found.log_evidence == pytest.approx(logsumexp(logs) - np.log(3))
+
+
+STATE_MODELS = {
+    "ising": bs.models.ising,
+    "pairwise_mrf": bs.models.pairwise_mrf,
+    "hidden_causes": bs.models.hidden_causes,
+    "bdeu": lambda data, **options: bs.models.bayesian_network(data, score="bdeu", **options),
+}
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("make", STATE_MODELS.values(), ids=STATE_MODELS)
+def test_models_take_a_column_with_one_of_its_declared_states(make):
+    data = pd.DataFrame(ANSWERS % 2, columns=["a", "b", "c"]).assign(a=1)
+    model = make(data, states={"a": [0, 1]})
+    assert np.isfinite(model.compile_logp()(model.initial_point()))
+
+
+def test_neighbourhoods_need_both_states_of_a_column():
+    data = pd.DataFrame(ANSWERS % 2, columns=["a", "b", "c"]).assign(a=1)
+    with pytest.raises(TableError, match=r"'a' never has 0.*leave the column out"):
+        bs.models.ising_neighbourhoods(data, states=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("states", "codes"),
+    [({"a": [0, 1, 9]}, 9), ([0, 1, 9], {"b": ["9"]}), ({"a": [0, 1, 9]}, {"a": [9.0, 8]})],
+)
+@pytest.mark.parametrize(
+    "make",
+    [*STATE_MODELS.values(), bs.models.ising_neighbourhoods],
+    ids=[*STATE_MODELS, "neighbourhoods"],
+)
+def test_a_state_is_no_code_for_missing_values(make, states, codes):
+    data = pd.DataFrame(ANSWERS % 2, columns=["a", "b", "c"])
+    with pytest.raises(TableError, match=r"`states`.*`missing_codes` both have"):
+        make(data, states=states, missing_codes=codes)
+
+
+def test_a_code_of_another_column_may_be_a_state():
+    data = _answers(b=[9, *ANSWERS[1:, 1]])
+    states = {"a": [1, 2, 3, 4, 5, 9]}
+    assert bs.models.pairwise_mrf(data, states=states, missing_codes={"b": 9}) is not None
+
+
+@pytest.mark.parametrize(
+    ("columns", "response"),
+    [([0, 1, 2], 2), ([0, 1, 2], np.int64(2)), ([("a", 1), ("a", 2), ("b", 1)], ("b", 1))],
+)
+def test_a_response_has_the_name_that_it_has_in_the_table(columns, response):
+    data = pd.DataFrame(NORMAL, columns=pd.Index(columns))
+    table = RegressionTable.read(data, response, "gaussian")
+    np.testing.assert_array_equal(table.y, NORMAL[:, 2])
+    np.testing.assert_array_equal(table.x, NORMAL[:, :2])
+    with pytest.raises(TableError, match="unknown response '7'"):
+        RegressionTable.read(data, 7, "gaussian")
+
+
+def test_truth_values_are_no_states_of_other_numbers():
+    rows = pd.DataFrame({"a": [True, False]})
+    for levels in ((1, 2), ("1", "2"), (0, 1, 2)):
+        with pytest.raises(TableError, match=r"'a' has the states? "):
+            StateCoding(("a",), (levels,)).read(rows)
+    for levels in ((0, 1), ("0", "1"), (False, True)):
+        assert StateCoding(("a",), (levels,)).read(rows).codes.tolist() == [[1], [0]]
+    assert StateCoding(("a",), ((1, 2),)).read(pd.DataFrame({"a": ["1", "2"]})).codes.tolist() == [
+        [0],
+        [1],
+    ]
