@@ -15,6 +15,9 @@ from bayesstruct.data.table import NamedColumns
 
 __all__ = ["CovarianceTable", "given_rows_or_covariance", "refuse_options_of_rows"]
 
+_WIDE_SCALE = (
+    2.0  # of a pair of columns, in which a covariance below 1 is a correlation below 1 / 2
+)
 _ROUNDING = 1e-6  # negative eigenvalues of a correlation matrix that rounding may have made
 
 
@@ -86,7 +89,8 @@ class CovarianceTable(NamedColumns):
         Warns
         -----
         TableWarning
-            If so few rows cannot have a matrix of this rank.
+            If so few rows cannot have a matrix of this rank, or the diagonal seems to hold standard deviations beside
+            correlations.
 
         Examples
         --------
@@ -104,6 +108,7 @@ class CovarianceTable(NamedColumns):
         _check(names, values, intake.refused, labels)
         values = 0.5 * (values + values.T)
         table = cls(values, names, n)
+        _warn_about_deviations(values)
         _check_correlations(table)
         values.flags.writeable = False
         return table
@@ -160,6 +165,20 @@ def _check(names, values, refused, labels):
         )
     if wrong := [name for name, v in zip(names, np.diag(values), strict=True) if v <= 0]:
         raise TableError(f"`cov`: the variance of {column_list(wrong)} is not positive")
+
+
+def _warn_about_deviations(values):
+    """Say that the diagonal may hold standard deviations, as published tables of correlations do."""
+    size = len(values)
+    off, diagonal = values[~np.eye(size, dtype=bool)], np.diag(values)
+    # Correlations are written with two or three digits; covariances of such variances would go beyond 1.
+    rounded = np.allclose(off, np.round(off, 3), rtol=0, atol=1e-9) and (abs(off) < 1).all()
+    scales = np.sqrt(np.outer(diagonal, diagonal))[~np.eye(size, dtype=bool)]
+    if size > 2 and rounded and abs(off).max() > 0.1 and np.median(scales) > _WIDE_SCALE:
+        warn(
+            "`cov` has values between -1 and 1, rounded as correlations are, beside a diagonal that is not 1 and is read as "
+            "variances; if it holds standard deviations s, put 1 there, or pass correlations * numpy.outer(s, s)"
+        )
 
 
 def _check_correlations(table):

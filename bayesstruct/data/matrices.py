@@ -1,4 +1,4 @@
-"""Tables that are matrices of pairs of columns, such as correlations: found, refused, and completed."""
+"""Tables that are matrices of pairs of columns, such as correlations, or summaries: found, refused, and completed."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from bayesstruct.data.names import label_text
 
 __all__ = [
     "completed",
+    "crosstab_remarks",
     "is_triangle",
     "matrix_problems",
     "row_labels",
@@ -24,6 +25,27 @@ _REMEDY = (
 _BY_DESIGN, _BY_DESIGN_NUMBERS = 6, 3
 #: So few rows, with so many columns without names for each, may be the variables.
 _FEW, _WIDE = 10, 10
+#: Names of the rows of a table of summaries, in lower case, beside percentages; those that are in each.
+_SUMMARIES = {
+    "count",
+    "mean",
+    "std",
+    "min",
+    "max",
+    "n",
+    "sd",
+    "median",
+    "var",
+    "variance",
+    "skew",
+    "kurtosis",
+}
+_SUMMARIES |= {"unique", "top", "freq", "null_count", "statistic"}
+_DESCRIBED = {"count", "mean", "std", "min", "25%", "50%", "75%", "max"}
+#: Columns that published tables of correlations have before these.
+_BEFORE = {"m", "mean", "sd", "std", "n", "min", "max", "range", "alpha", "α"}
+#: Largest table of counts of the values of two columns; a cell above this is no answer on a scale.
+_CROSS, _COUNT = 20, 10
 
 
 def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str]:
@@ -34,17 +56,52 @@ def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str
     data : object
         The table as it was given, for the labels of its rows.
     names : list of str
-        Columns, without a column of labels.
+        Columns.
     values : (n, p) array of float
     """
+    first = 0 if _label_column(data) is None else 1
+    names, values, labels = names[first:], values[:, first:], row_labels(data)
+    if summaries := _summary_problems(names, labels):
+        return summaries
+    kept = [j for j, name in enumerate(names) if name.lower().replace(".", "") not in _BEFORE]
+    if len(kept) == len(values) < len(names):
+        names, values = [names[j] for j in kept], values[:, kept]
+        published = _mirrored(completed(_with_ones(values)))
+        ones = np.allclose(np.diag(published), 1.0) and (abs(published) <= 1 + 1e-6).all()
+        return _pair_problems(names, published, names) if ones else []
+    return _pair_problems(names, values, labels)
+
+
+def _summary_problems(names, labels) -> list[str]:
+    """Refuse means, standard deviations and the like in the place of rows."""
+    rows = {label.strip().lower() for label in labels or []}
+    of_rows = (
+        {"mean"} < rows
+        and rows & {"std", "sd"}
+        and all(row in _SUMMARIES or row.endswith("%") for row in rows)
+    )
+    if not of_rows and not {*names} >= _DESCRIBED:
+        return []
+    what = "rows" if of_rows else "columns"
+    return [
+        f"the {what} of the table are summaries ({listing([*(labels if of_rows else names)], 4)}), as of data.describe(), and "
+        "rows have to be observations: pass the rows that they were computed from"
+    ]
+
+
+def _pair_problems(names, values, labels) -> list[str]:
     p = len(names)
     if values.shape != (p, p) or p < 2:
         return []
-    values = completed(values)
+    same = labels is not None and sorted(labels) == sorted(names)
+    named = same and not all(label.isdigit() for label in labels)
+    if same and labels != names:
+        values = values[[labels.index(name) for name in names]]
+    values = completed(_with_ones(values))
+    if named or np.allclose(np.diag(values), 1.0):
+        values = _mirrored(values)
     if not np.allclose(values, values.T, rtol=1e-6, atol=1e-12, equal_nan=True):
         return []
-    labels = row_labels(data)
-    named = labels == list(names) and not all(label.isdigit() for label in labels)
     whole = bool(np.all(values == np.floor(values)))
     diagonal = np.diag(values)
     unit = not whole and np.allclose(diagonal, 1.0)
@@ -60,6 +117,28 @@ def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str
         "the table is square and symmetric, a matrix of pairs of its columns (distances, links) and not rows of "
         "observations: pass a table with one row for each observation; link_prediction and additive_clustering are "
         "for such matrices"
+    ]
+
+
+def crosstab_remarks(data: Any) -> list[str]:
+    """List what shows that the cells of a table are counts of the values of two columns."""
+    if (
+        not hasattr(data, "iloc")
+        or data.ndim != 2
+        or max(data.shape) > _CROSS
+        or not all(data.shape)
+    ):
+        return []
+    owners = [label_text(own.name) for own in (data.index, data.columns) if own.name is not None]
+    if len(owners) < 2 or not all(dtype.kind in "iu" for dtype in data.dtypes):
+        return []
+    same = [*data.index] == [*data.columns]
+    if data.to_numpy().min() < 0 or (data.to_numpy().max() <= _COUNT and not same):
+        return []
+    return [
+        f"the rows of the table are named {owners[0]!r} and its columns {owners[1]!r}, as in a table of counts (pandas.crosstab), "
+        "and rows are read as observations: if the cells are counts, pass data.stack().reset_index(name='count') with "
+        "row_counts='count'"
     ]
 
 
@@ -111,6 +190,22 @@ def completed(values: np.ndarray) -> np.ndarray:
     return values
 
 
+def _with_ones(values: np.ndarray) -> np.ndarray:
+    """Return numbers that may be correlations without their diagonal with ones there."""
+    size = len(values)
+    if size < 3 or not np.isnan(np.diag(values)).all() or np.nanmax(abs(values), initial=0.0) > 1:
+        return values
+    return np.where(np.eye(size, dtype=bool), 1.0, values)
+
+
+def _mirrored(values: np.ndarray) -> np.ndarray:
+    """Return numbers that are 0 on one side of the diagonal with those of the other side there."""
+    numbers = np.isfinite(values).all() and (values != np.floor(values)).any()
+    if not numbers or not np.diag(values).all() or not is_triangle(values):
+        return values
+    return values + values.T - np.diag(np.diag(values))
+
+
 def is_triangle(values: np.ndarray) -> bool:
     """Whether all that is not zero in a square matrix is on one side of its diagonal."""
     sides = (np.nan_to_num(half(values, k)).any() for half, k in ((np.triu, 1), (np.tril, -1)))
@@ -138,7 +233,7 @@ def without_labels(data: Any) -> Any:
 
 
 def _label_column(data):
-    """Values of the first column of a frame, if they are the names of the other columns."""
+    """Values of the first column of a frame, if they are the names of the other columns in any order."""
     if hasattr(data, "collect") or not hasattr(data, "columns"):
         return None
     columns = list(getattr(data, "column_names", data.columns))
@@ -146,4 +241,4 @@ def _label_column(data):
         return None
     first = data.iloc[:, 0] if hasattr(data, "iloc") else data[columns[0]]
     labels = [label_text(label) for label in np.asarray(first, object)]
-    return labels if labels == [label_text(name) for name in columns[1:]] else None
+    return labels if sorted(labels) == sorted(map(label_text, columns[1:])) else None

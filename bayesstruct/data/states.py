@@ -15,7 +15,7 @@ import numpy as np
 from bayesstruct.data.checks import equal_states, max_columns, shape_problems
 from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns
-from bayesstruct.data.matrices import matrix_problems, transposed_remarks
+from bayesstruct.data.matrices import crosstab_remarks, matrix_problems, transposed_remarks
 from bayesstruct.data.names import label_text, nearest, reads_as_number
 from bayesstruct.data.recoding import plain_codes
 from bayesstruct.data.remarks import frequency_remarks
@@ -112,7 +112,8 @@ class StateTable(NamedColumns):
         """
         names, columns, rows = _columns(data)
         raise_problems(shape_problems(Intake(names, np.empty((rows, len(names))))))
-        for remark in [*frequency_remarks(names, columns), *transposed_remarks(data)]:
+        shape = [*transposed_remarks(data), *crosstab_remarks(data)]
+        for remark in [*frequency_remarks(names, columns), *shape]:
             warn(remark)
         declared = _declared_by(states, names)
         read = [

@@ -20,7 +20,7 @@ from bayesstruct.data.checks import (
 )
 from bayesstruct.data.errors import TableError, TableWarning, raise_problems, warn
 from bayesstruct.data.intake import read_columns
-from bayesstruct.data.matrices import matrix_problems, transposed_remarks, without_labels
+from bayesstruct.data.matrices import crosstab_remarks, matrix_problems, transposed_remarks
 from bayesstruct.data.remarks import copied_rows
 
 __all__ = ["NamedColumns", "Table", "TableError", "TableWarning"]
@@ -144,7 +144,7 @@ class Table(NamedColumns):
         ------
         TableError
             With everything that is wrong in one message: fewer than 2 rows or columns, a matrix of
-            correlations or of other pairs of its columns, more columns than 2,000,000 edges allow (2,000), repeated names, names that give two pairs
+            correlations or of other pairs of its columns, a table of their means and standard deviations, more columns than 2,000,000 edges allow (2,000), repeated names, names that give two pairs
             the same label, text, categories, dates,
             complex or infinite values, columns that are constant, duplicates of one another,
             never observed or observed once, rows never observed.
@@ -155,7 +155,7 @@ class Table(NamedColumns):
             If more than 20 % of the values or more than half of a column is missing; if values that
             often stand for missing ones (-999, 99) are apart from the others; if a column has two
             values or few whole numbers, counts the rows, or is very skewed; if rows are copies of others; if the table
-            seems to be transposed; or if some columns are exact linear combinations of others. Linear combinations are searched for in the complete rows, if there are more of them than columns.
+            seems to be transposed, or one of counts of two columns; or if some columns are exact linear combinations of others. Linear combinations are searched for in the complete rows, if there are more of them than columns.
 
         Examples
         --------
@@ -167,12 +167,12 @@ class Table(NamedColumns):
         """
         intake = read_columns(data, max_columns())
         raise_problems(shape_problems(intake))
-        raise_problems(matrix_problems(data, *_pairs(data, intake)))
+        raise_problems(matrix_problems(data, intake.names, intake.values))
         problems = value_problems(intake, discrete)
         raise_problems([*problems, *duplicates(intake.names, intake.values)])
         found = remarks(intake.names, intake.values, discrete, normal=normal)
         copies = [] if counted else copied_rows(intake.values)
-        for remark in [*transposed_remarks(data), *found, *copies]:
+        for remark in [*transposed_remarks(data), *crosstab_remarks(data), *found, *copies]:
             warn(remark)
         location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
         for array in (intake.values, location, scale):
@@ -212,13 +212,13 @@ class Table(NamedColumns):
         """
         intake = read_columns(data, max_columns())
         raise_problems(shape_problems(intake))
-        raise_problems(matrix_problems(data, *_pairs(data, intake)))
+        raise_problems(matrix_problems(data, intake.names, intake.values))
         raise_problems([*value_problems(intake), *levels_problems(intake)])
         low, high = np.nanmin(intake.values, axis=0), np.nanmax(intake.values, axis=0)
         coded = cls(intake.values, tuple(intake.names), low, high - low)
         copies, chance = equal_states(intake.names, coded.standardized)
         raise_problems(copies)
-        for remark in chance:
+        for remark in [*crosstab_remarks(data), *chance]:
             warn(remark)
         for array in (intake.values, low, coded.scale):
             array.flags.writeable = False
@@ -254,12 +254,6 @@ def column_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = np.nanmax(abs(values), axis=0)
     scaled = values / size
     return np.nanmean(scaled, axis=0) * size, np.nanstd(scaled, axis=0, ddof=1) * size
-
-
-def _pairs(data, intake):
-    """Names and values of the columns that may be a matrix of pairs, without a column of labels."""
-    from_ = 0 if without_labels(data) is data else 1
-    return intake.names[from_:], intake.values[:, from_:]
 
 
 def _identity(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

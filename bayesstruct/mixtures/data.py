@@ -10,6 +10,7 @@ from bayesstruct.data.checks import duplicates, max_columns, shape_problems, val
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.labels import check_same_rows
+from bayesstruct.data.matrices import crosstab_remarks, matrix_problems
 from bayesstruct.data.names import label_text, nearest
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
@@ -60,6 +61,7 @@ class RegressionTable:
             If values that often stand for missing ones are apart from the others.
         """
         intake = read_columns(data, max_columns())
+        raise_problems(matrix_problems(data, intake.names, intake.values))
         response = _name_of(response, intake.names)
         if not isinstance(response, str):
             check_same_rows(data, response, "the response")
@@ -67,7 +69,8 @@ class RegressionTable:
         elif response not in intake.names:
             raise TableError(nearest("response", response, intake.names))
         _check_values(intake)
-        for remark in missing_code_remarks(intake.names, [odd_codes(v) for v in intake.values.T]):
+        codes = missing_code_remarks(intake.names, [odd_codes(v) for v in intake.values.T])
+        for remark in [*crosstab_remarks(data), *codes]:
             warn(remark)
         place = intake.names.index(response)
         names = [n for n in intake.names if n != response]

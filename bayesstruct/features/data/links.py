@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.data.checks import ARROW, SEPARATOR
-from bayesstruct.data.errors import TableError, listing, warn
+from bayesstruct.data.errors import TableError, listing, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.labels import refuse_zero_weights
-from bayesstruct.data.matrices import is_triangle, row_labels
+from bayesstruct.data.matrices import is_triangle, matrix_problems, row_labels
 from bayesstruct.data.names import label_text
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes
 
@@ -131,7 +131,7 @@ class LinkTable:
         ------
         TableError
             If there are fewer than two rows or columns, two with the same name, values that are not finite
-            numbers, or all ratings are the same.
+            numbers, all ratings are the same, or the table is a matrix of pairs of its columns, such as correlations.
 
         Warns
         -----
@@ -140,6 +140,7 @@ class LinkTable:
         """
         rows, columns, matrix = _numbers(data, "ratings")
         _refuse_long(columns)
+        raise_problems(matrix_problems(data, [*columns], matrix))
         if min(matrix.shape) < 2:
             raise TableError(
                 f"ratings: at least 2 rows and 2 columns are needed, not {matrix.shape}"
