@@ -22,7 +22,19 @@ __all__ = ["check_file", "read_table", "word_problems"]
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _PARQUET = (".parquet", ".pq")
-_FOREIGN = (".xlsx", ".xls", ".ods", ".sav", ".dta", ".rds", ".rdata", ".feather", ".h5", ".nc")
+_FOREIGN = (
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".sav",
+    ".dta",
+    ".rds",
+    ".rdata",
+    ".feather",
+    ".h5",
+    ".nc",
+    ".json",
+)
 #: First line by which a file tells Excel its delimiter.
 _EXCEL = re.compile(r'"?sep=.?"?[ ]*(?=[\r\n])', re.IGNORECASE)
 #: A number of which the thousands may be set off, one that must be so, and whole numbers below a thousand.
@@ -239,7 +251,7 @@ def _check_lines(text: str, delimiter: str, path: Path) -> tuple[list[str], bool
 
 def _filled(row: list[str]) -> int:
     """Count the fields up to the last one that is not empty."""
-    return max((j + 1 for j, field in enumerate(row) if field.strip()), default=0)
+    return next((j for j in range(len(row), 0, -1) if row[j - 1].strip()), 0)
 
 
 def _check_header(header: list[str], path: Path) -> None:
@@ -308,7 +320,7 @@ def _check_thousands(written: "pandas.DataFrame") -> None:
     """Refuse numbers with several thousands separators, and say which may have one."""
     found = {}
     for name, column in written.items():
-        cells = [cell.strip() for cell in column]
+        cells = [cell.strip() for cell in column.unique()]
         if groups := [cell for cell in cells if _GROUPS.fullmatch(cell)]:
             raise TableError(
                 f"column {name!r} holds {groups[0]!r}, a number with thousands separators: write the file without them"

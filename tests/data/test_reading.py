@@ -111,6 +111,8 @@ def test_folder_kind_and_encoding(tmp_path):
         read_table(tmp_path)
     with pytest.raises(TableError, match=r"\.xlsx.*save it as CSV"):
         read_table(_file(tmp_path, "x", "cells.xlsx"))
+    with pytest.raises(TableError, match=r"\.json.*save it as CSV"):
+        read_table(_file(tmp_path, "[{}]", "cells.json"))
     with pytest.raises(TableError, match=r"no encoding 'klingon'.*latin-1"):
         read_table(_file(tmp_path, TEXTS["comma"]), encoding="klingon")
     with pytest.raises(TableError, match="not a readable Parquet"):
