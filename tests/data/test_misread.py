@@ -20,7 +20,7 @@ from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.orders import warn_about_order, warn_about_presence, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.remarks import copied_rows, odd_codes
+from bayesstruct.data.remarks import column_remarks, copied_rows, odd_codes
 from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.graphs.truth import adjacency, arc_matrix
@@ -72,13 +72,13 @@ def _logs_like(first):
 
 REMARKS = {
     # codes for missing values among measurements
-    "-999 in 8 rows": (Table.continuous, _with(-999), ["'b' (-999)", "missing_codes=[-999]"]),
+    "-999 in 8 rows": (Table.continuous, _with(-999), ["'b' (-999)", "missing_codes={'b': -999}"]),
     "-999 once": (Table.continuous, _with(-999, 1), ["'b' (-999)"]),
     "-9 among ages": (Table.continuous, _with(-9, low=40, scale=5), ["'b' (-9)"]),
     "-1 among incomes": (Table.continuous, _with(-1, low=40, scale=5), ["'b' (-1)"]),
     "99 among z-scores": (Table.continuous, _with(99), ["'b' (99)"]),
     "9999": (Table.continuous, _with(9999, low=300, scale=50), ["'b' (9999)"]),
-    "two codes": (Table.continuous, _with([-99, -98] * 4), ["'b' (-99, -98)", "[-99, -98]"]),
+    "two codes": (Table.continuous, _with([-99, -98] * 4), ["'b' (-99, -98)", "{'b': [-99, -98]}"]),
     "int16 underflow": (Table.continuous, _with(-32768), ["-32768"]),
     "zeros of a blood pressure": (Table.continuous, _with(0, low=70, scale=5), ["'b' (0)"]),
     "codes of a response": (
@@ -91,6 +91,13 @@ REMARKS = {
         lambda d: standardized_covariates(d, 100), _with(-999), ["Covariates: ", "-999", "impute"],
     ),
     "codes in numbers for bge": (lambda d: network_table(d, "bge"), _with(-999), ["-999"]),
+    "-9 among z-scores": (Table.continuous, _with(-9), ["'b' (-9)", "missing_codes={'b': -9}"]),
+    "-9 in features": (lambda d: Table.continuous(d, normal=False), _with(-9, 30), ["'b' (-9)"]),
+    "9 in a response": (lambda d: RegressionTable.read(d, "b", "gaussian"), _with(9), ["'b' (9)"]),
+    "-9 in a predictor": (lambda d: RegressionTable.read(d, "a", "gaussian"), _with(-9), ["'b' (-9)"]),
+    "-9 in series": (lambda d: SeriesTable.read([d, d]), _with(-9), ["'b' (-9)"]),
+    "-9 in ratings": (LinkTable.ratings, _with(-9), ["ratings", "(-9)"]),
+    "-9 for bge": (lambda d: network_table(d, "bge"), _with(-9), ["'b' (-9)"]),
     # codes among states
     "9 in answers": (StateTable.read, _answers(b=[9, *ANSWERS[1:, 1]]), ["'b' (9)", "missing_codes"]),
     "-9 in answers": (StateTable.read, _answers(b=[-9, *ANSWERS[1:, 1]]), ["'b' (-9)"]),
@@ -291,7 +298,7 @@ REFUSED = {
     ),
     "9 in a binary table": (
         Table.binary, np.where(np.arange(100)[:, None] < 4, 9, np.random.default_rng(4).integers(0, 2, (100, 3))),
-        ["3 different values", "missing_codes=[9]"],
+        ["3 different values", "missing_codes={'x0': 9"],
     ),
     # interventions
     "NA in a mask": (
@@ -456,6 +463,56 @@ def test_usual_measurements_are_not_remarked_upon(values, recwarn):
 )
 def test_codes_are_apart_from_the_other_values(column, odd):
     assert odd_codes(np.array(column)) == odd
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize(
+    ("code", "mean", "deviation"),
+    [(-9, 0, 1), (-8, 0, 1), (9, 0, 1), (-9, 1, 1.2), (9.99, 7, 0.4), (99.99, 15, 8), (-99.9, 15, 8), (999.9, 15, 8),
+     (1e20, 15, 8), (9.969209968386869e36, 0, 1), (6999, 300, 50), (99, 40, 12)],
+)  # fmt: skip
+def test_codes_far_from_small_values_are_found(code, mean, deviation, share):
+    column = np.round(np.random.default_rng(7).normal(mean, deviation, 200), 2)
+    column[: int(200 * share)] = code
+    assert odd_codes(column) == [code]
+
+
+def _ordinary(rng):
+    """Tables as they are, by kind."""
+    return {
+        "Poisson(4)": rng.poisson(4, (100, 3)),
+        "Poisson(1)": rng.poisson(1, (100, 3)),
+        "counts with more zeros": rng.poisson(5, (100, 3)) * (rng.random((100, 3)) < 0.6),
+        "binomial(20)": rng.binomial(20, 0.5, (60, 3)),
+        "binomial(30)": rng.binomial(30, 0.5, (60, 3)),
+        "T scores": np.round(rng.normal(50, 10, (60, 3))),
+        "ratings from 0 to 10": rng.integers(0, 11, (60, 3)),
+        "rounded": np.round(rng.normal(7, 2, (60, 3))).clip(0, 10),
+        "Student-t(4)": rng.standard_t(4, (200, 3)),
+        "normal": rng.normal(size=(100, 3)),
+        "whole numbers around 0": np.round(rng.normal(0, 4, (100, 3))),
+    }
+
+
+ORDINARY = [_ordinary(np.random.default_rng(seed)) for seed in range(200)]
+SMALL_COUNTS = "few whole numbers"  # is right of Poisson(1)
+
+
+@pytest.mark.parametrize("kind", ORDINARY[0])
+def test_at_most_two_of_a_hundred_ordinary_tables_are_remarked_upon(kind):
+    said = 0
+    for tables in ORDINARY:
+        values = tables[kind].astype(float)
+        found = column_remarks(["a", "b", "c"], values, "", normal=True)
+        said += any(kind != "Poisson(1)" or SMALL_COUNTS not in remark for remark in found)
+    assert said <= 0.02 * len(ORDINARY)
+
+
+def test_heavy_tails_are_not_called_skewed():
+    column = np.random.default_rng(1).standard_cauchy(200)
+    [remark] = column_remarks(["a"], column[:, None], "", normal=True)
+    assert "heavy tails" in remark
+    assert "skew" not in remark
 
 
 MISSING = [[1.5, np.nan, 3.0], [2.5, 0.5, 1.0], [np.nan, 1.5, 2.0], [0.5, 2.5, -1.0]]
