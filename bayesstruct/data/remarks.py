@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayesstruct.data.arguments import is_number
 from bayesstruct.data.errors import column_list, listing
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "looks_like_code",
     "missing_code_remarks",
     "odd_codes",
+    "one_or_list",
     "time_remarks",
 ]
 
@@ -94,17 +96,18 @@ def codes_option(codes: dict[str, list]) -> str:
     >>> codes_option({"age": [99.0], "b": [-9.0, -8.0]})
     "missing_codes={'age': 99, 'b': [-9, -8]}"
     """
-    each = [f"{name!r}: {_one_or_list(own)}" for name, own in list(codes.items())[:_SHOWN]]
+    each = [f"{name!r}: {one_or_list(own)}" for name, own in list(codes.items())[:_SHOWN]]
     return f"missing_codes={{{', '.join(each)}{', ...' if len(codes) > _SHOWN else ''}}}"
 
 
-def _one_or_list(codes) -> str:
+def one_or_list(codes: list) -> str:
+    """Return one code as it is written, or several as a list."""
     shown = ", ".join(map(_short, codes))
     return shown if len(codes) == 1 else f"[{shown}]"
 
 
 def _short(code) -> str:
-    return repr(code) if isinstance(code, str) else f"{code:.15g}"
+    return f"{code:.15g}" if is_number(code) else repr(code)
 
 
 def copied_rows(values: np.ndarray) -> list[str]:

@@ -96,10 +96,10 @@ REMARKS = {
     "9 in a response": (lambda d: RegressionTable.read(d, "b", "gaussian"), _with(9), ["'b' (9)"]),
     "-9 in a predictor": (lambda d: RegressionTable.read(d, "a", "gaussian"), _with(-9), ["'b' (-9)"]),
     "-9 in series": (lambda d: SeriesTable.read([d, d]), _with(-9), ["'b' (-9)"]),
-    "-9 in ratings": (LinkTable.ratings, _with(-9), ["ratings", "(-9)"]),
+    "-9 in ratings": (LinkTable.ratings, _with(-9), ["ratings", "(-9)", "missing_codes=-9"]),
     "-9 for bge": (lambda d: network_table(d, "bge"), _with(-9), ["'b' (-9)"]),
     # codes among states
-    "9 in answers": (StateTable.read, _answers(b=[9, *ANSWERS[1:, 1]]), ["'b' (9)", "missing_codes"]),
+    "9 in answers": (StateTable.read, _answers(b=[9, *ANSWERS[1:, 1]]), ["'b' (9)", "missing_codes={'b': 9}"]),
     "-9 in answers": (StateTable.read, _answers(b=[-9, *ANSWERS[1:, 1]]), ["'b' (-9)"]),
     "99 as text": (StateTable.read, _answers(b=["99", *ANSWERS[1:, 1].astype(str)]), ["'99'"]),
     "NA as text": (StateTable.read, _answers(b=["NA", "x", *"yz" * 49]), ["'NA'"]),
@@ -538,6 +538,24 @@ FORMS = {
 def test_codes_of_any_table_are_missing(data, codes):
     table = Table.continuous(without_codes(data, codes))
     np.testing.assert_array_equal(table.values, MISSING)
+
+
+def test_a_code_of_all_columns_that_is_measured_in_one_is_remarked_upon(recwarn):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"age": rng.integers(18, 66, 100), "iq": np.round(rng.normal(100, 15, 100))}
+    )
+    frame.loc[:11, "age"], frame.loc[20:25, "iq"] = 99, 99
+    with pytest.warns(TableWarning, match=r"'age' \(99\).*name them: missing_codes=\{'age': 99\}"):
+        Table.continuous(frame)
+    with pytest.warns(TableWarning, match=r"'iq': 99 .* between.*missing_codes=\{'age': 99\}"):
+        without_codes(frame, 99)
+    with pytest.warns(TableWarning, match="'iq': '99'"):
+        without_codes(frame.astype(int).astype(str), "99")
+    recwarn.clear()
+    assert without_codes(frame, {"age": 99}).isna().sum().tolist() == [12, 0]
+    without_codes(frame.drop(columns="iq"), [99])
+    assert not recwarn.list
 
 
 def test_codes_of_states_are_no_states():

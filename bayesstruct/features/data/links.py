@@ -11,7 +11,7 @@ from bayesstruct.data.intake import read_columns
 from bayesstruct.data.labels import refuse_zero_weights
 from bayesstruct.data.matrices import is_triangle, row_labels
 from bayesstruct.data.names import label_text
-from bayesstruct.data.remarks import missing_code_remarks, odd_codes
+from bayesstruct.data.remarks import missing_code_remarks, odd_codes, one_or_list
 
 __all__ = ["LinkTable"]
 
@@ -230,7 +230,8 @@ def _warn_about_codes(y, what):
     rated = y[y != 0]
     if what == "ratings" and 2 * len(rated) < len(y) and rated.size and rated.min() >= 1:
         codes = sorted({*codes, 0.0})
-    for remark in missing_code_remarks([what], [codes]):
+    remedy = f"name them: missing_codes={one_or_list(codes)}"  # in all columns
+    for remark in missing_code_remarks([what], [codes], remedy):
         warn(remark)
 
 
