@@ -1,5 +1,7 @@
 """Remarks on columns of numbers that may mean something else than they seem: sentences for a `TableWarning`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bayesstruct.data.arguments import is_number
@@ -9,6 +11,7 @@ __all__ = [
     "codes_option",
     "column_remarks",
     "copied_rows",
+    "far_remarks",
     "frequency_remarks",
     "group_remarks",
     "looks_like_code",
@@ -41,6 +44,9 @@ _SKEW, _QUANTILE_SKEW = 2.0, 0.2
 _OUTLIER = 25.0
 #: Share of rows that are copies from which on it is remarked upon.
 _COPIES = 0.01
+#: Standard deviations of the first table by which new rows are far outside of it: what looks like a code, any other
+#: value, and the median of a column.
+_FAR_CODE, _FAR, _FAR_ALL = 6.0, 30.0, 10.0
 _SHOWN = 10  # columns in a remark
 _ID_NAMES = {"id", "index", "row", "rownames", "row_id", "...1"}
 
@@ -235,6 +241,49 @@ def _is_absurd(value, times, usual, counts) -> bool:
 def _moments(values, counts):
     mean = np.average(values, weights=counts)
     return mean, np.sqrt(np.average((values - mean) ** 2, weights=counts))
+
+
+def far_remarks(
+    names: Sequence[str], values: np.ndarray, location: np.ndarray, scale: np.ndarray
+) -> list[str]:
+    """List columns of new rows that are far outside of the first table, as codes and values in other units are.
+
+    Parameters
+    ----------
+    names : sequence of str
+    values : (m, p) array of float
+        New rows, NaN where missing.
+    location, scale : (p,) array of float
+        Means and standard deviations of the first table.
+    """
+    codes, units = {}, {}
+    for j, name in enumerate(names):
+        own = values[np.isfinite(values[:, j]), j]
+        away = abs(own - location[j]) / scale[j]
+        coded = looks_like_code(own) & (away > _FAR_CODE)
+        if coded.any():
+            codes[name] = np.unique(own[coded]).tolist()
+        if (rest := own[~coded]).size:
+            away = away[~coded]
+            if away.max() > _FAR or np.median(away) > _FAR_ALL:
+                units[name] = rest[away.argmax()], location[j], scale[j]
+    found = []
+    if codes:
+        shown = ", ".join(f"{n!r} ({', '.join(map(_short, own))})" for n, own in codes.items())
+        found.append(
+            f"new rows: values that often stand for missing ones are read as measurements, far outside of the first table, in {shown}; "
+            f"if they mean missing, leave them empty, or name them in the model: {codes_option(codes)}"
+        )
+    if units:
+        shown = ", ".join(
+            f"{n!r} ({v:.6g}; there the mean is {m:.4g} and the standard deviation {d:.4g})"
+            for n, (v, m, d) in list(units.items())[:_SHOWN]
+        )
+        found.append(
+            f"new rows: values are far outside of the first table in {shown}; give new rows in the units of the first table, and "
+            "correct errors"
+        )
+    return found
 
 
 def frequency_remarks(names: list[str], columns: list) -> list[str]:

@@ -20,7 +20,7 @@ from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.orders import warn_about_order, warn_about_presence, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.remarks import column_remarks, copied_rows, odd_codes
+from bayesstruct.data.remarks import column_remarks, copied_rows, far_remarks, odd_codes
 from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.graphs.truth import adjacency, arc_matrix
@@ -506,6 +506,23 @@ def test_at_most_two_of_a_hundred_ordinary_tables_are_remarked_upon(kind):
         found = column_remarks(["a", "b", "c"], values, "", normal=True)
         said += any(kind != "Poisson(1)" or SMALL_COUNTS not in remark for remark in found)
     assert said <= 0.02 * len(ORDINARY)
+
+
+@pytest.mark.parametrize("rows", [1, 50])
+@pytest.mark.parametrize(
+    "draw",
+    [lambda rng, n: rng.normal(size=(n, 3)), lambda rng, n: np.exp(rng.normal(size=(n, 3))),
+     lambda rng, n: rng.standard_t(4, (n, 3)), lambda rng, n: rng.poisson(2, (n, 3)),
+     lambda rng, n: rng.gamma(1, size=(n, 3)), lambda rng, n: rng.integers(18, 70, (n, 3))],
+    ids=["normal", "lognormal", "Student-t(4)", "counts", "exponential", "ages"],
+)  # fmt: skip
+def test_at_most_two_of_a_hundred_tables_of_new_rows_are_called_far(draw, rows):
+    said = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        first, new = draw(rng, 60).astype(float), draw(rng, rows).astype(float)
+        said += bool(far_remarks("abc", new, first.mean(axis=0), first.std(axis=0, ddof=1)))
+    assert said <= 6
 
 
 def test_heavy_tails_are_not_called_skewed():
