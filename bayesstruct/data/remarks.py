@@ -8,9 +8,11 @@ from bayesstruct.data.arguments import is_number
 from bayesstruct.data.errors import column_list, listing
 
 __all__ = [
+    "binary_remarks",
     "codes_option",
     "column_remarks",
     "copied_rows",
+    "counter_remarks",
     "far_remarks",
     "frequency_remarks",
     "group_remarks",
@@ -69,9 +71,9 @@ def column_remarks(
     codes = [odd_codes(column) for column in values.T]
     found = [
         missing_code_remarks(names, codes),
-        _two_values(names, values, discrete),
+        binary_remarks(names, values, discrete),
         _few_values(names, values, codes, discrete),
-        _counters(names, values),
+        counter_remarks(names, values),
         _dates(names, values),
         _skewed(names, values, codes) if normal else [],
     ]
@@ -325,7 +327,8 @@ def _is_apart(value, times, usual, counts) -> bool:
     return abs(value - mean) > away * deviation and gap > _GAP * deviation
 
 
-def _two_values(names, values, discrete) -> list[str]:
+def binary_remarks(names: Sequence[str], values: np.ndarray, discrete: str) -> list[str]:
+    """List columns of two values, for which `discrete` is recommended."""
     pairs = {}
     for name, column in zip(names, values.T, strict=True):
         levels = np.unique(column[~np.isnan(column)])
@@ -386,7 +389,8 @@ def _with_levels(few) -> str:
     return f"{column_list([*few])}: few whole numbers ({first!r}: {shown})"
 
 
-def _counters(names, values) -> list[str]:
+def counter_remarks(names: Sequence[str], values: np.ndarray) -> list[str]:
+    """List columns that count or identify the rows."""
     steps = np.diff(values, axis=0)
     counts = (steps == 1).all(axis=0) & np.isin(values[0], (0, 1)) & (len(values) > 2)
     counts |= _identifies(names, values)

@@ -226,6 +226,19 @@ REMARKS = {
     "zeros of no rating": (
         LinkTable.ratings, np.where(np.arange(300).reshape(100, 3) % 3, 0, ANSWERS), ["ratings", "(0)"],
     ),
+    "some zeros of no rating": (
+        LinkTable.ratings, np.where(np.random.default_rng(5).random((100, 3)) < 0.3, 0, ANSWERS), ["ratings", "(0)"],
+    ),
+    "row numbers among ratings": (
+        LinkTable.ratings, np.column_stack([range(20), ANSWERS[:20]]), ["Ratings: column 'x0': counts the rows"],
+    ),
+    # predictors and a response
+    "row numbers among predictors": (
+        lambda d: RegressionTable.read(d, "a", "gaussian"), _normal(id=range(100)), ["'id'", "counts the rows"],
+    ),
+    "0 and 1 as a response": (
+        lambda d: RegressionTable.read(d, "b", "gaussian"), _normal(b=[0, 1, 1, 0] * 25), ["'b'", "binary", "logistic"],
+    ),
     "-999 in similarities": (
         LinkTable.similarities, np.where(np.eye(9)[::-1] + np.eye(9), -999, 0.5 + np.outer(*2 * [range(9)]) / 99),
         ["similarities", "-999"],
@@ -523,6 +536,22 @@ def test_at_most_two_of_a_hundred_tables_of_new_rows_are_called_far(draw, rows):
         first, new = draw(rng, 60).astype(float), draw(rng, rows).astype(float)
         said += bool(far_remarks("abc", new, first.mean(axis=0), first.std(axis=0, ddof=1)))
     assert said <= 6
+
+
+@pytest.mark.parametrize("states", [(1, 6), (0, 6), (0, 11), (0, 3)])
+def test_at_most_two_of_a_hundred_tables_of_ratings_are_remarked_upon(states, recwarn):
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        LinkTable.ratings(rng.integers(*states, (12, 8)).astype(float))
+        LinkTable.ratings(np.round(rng.normal(3, 1.5, (12, 8))).clip(states[0], states[1] - 1))
+    assert len(recwarn) <= 4
+
+
+def test_predictors_and_responses_of_their_family_are_not_remarked_upon(recwarn):
+    dummies = _normal(b=[0, 1] * 50)
+    RegressionTable.read(dummies, "a", "gaussian")
+    RegressionTable.read(dummies, "b", "logistic")
+    assert not recwarn.list
 
 
 def test_heavy_tails_are_not_called_skewed():
