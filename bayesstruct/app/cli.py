@@ -203,7 +203,7 @@ def learn(
         list[str] | None,
         typer.Option(
             metavar="CODE",
-            help="A value that stands for a missing one, such as -999; may be given several times.",
+            help="A value that stands for a missing one, such as -999, or age=99 in one column; may be given several times.",
             show_default=False,
         ),
     ] = None,

@@ -1,8 +1,10 @@
 """`bayesstruct learn`: read a table, draw from the posterior, write the results."""
 
+import ast
 import contextlib
 import re
 import secrets
+import shlex
 import sys
 import warnings
 
@@ -25,7 +27,7 @@ __all__ = ["begin", "run"]
 BUNDLED = "sachs (bundled)"
 # matplotlib warns of each character, each time that it draws it.
 _MISSING_GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
-_CODES = re.compile(r"missing_codes=\[([^\]]*)\]")
+_CODES = re.compile(r"missing_codes=(\{.*\})")
 _GLYPHS = (
     "some characters of the column names are not in the font of graph.png, which shows boxes for "
     "them; they are right in all other files"
@@ -114,7 +116,8 @@ def _read(table, options):
     if table is None:
         frame, log = load_dataset("sachs"), log is not False
     else:
-        codes = options["missing"] or None
+        columns = _columns(table, options) if options["missing"] else []
+        codes = _codes(options["missing"], columns)
         frame = read_table(table, encoding=options["encoding"], missing_codes=codes)
         raise_problems(word_problems(frame))
     import pandas as pd  # after the errors that are found without it
@@ -123,6 +126,25 @@ def _read(table, options):
         frame = _logarithms(frame)
     checked = Table.continuous(frame)
     return pd.DataFrame(checked.values, columns=list(checked.names)), bool(log)
+
+
+def _columns(table, options) -> list[str]:
+    """Names of the columns of a file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)
+        return list(read_table(table, encoding=options["encoding"]).columns)
+
+
+def _codes(missing, columns):
+    """Return the option `missing_codes` that is meant by values of --missing: CODE, or COLUMN=CODE."""
+    own = [(name, code) for name, _, code in (text.rpartition("=") for text in missing) if name]
+    every = [text for text in missing if not text.rpartition("=")[0]]
+    if not own:
+        return every or None
+    codes: dict[str, list[str]] = {name: list(every) for name in columns if every}
+    for name, code in own:
+        codes.setdefault(name, []).append(code)
+    return codes
 
 
 def _logarithms(frame):
@@ -154,8 +176,8 @@ def _sample(job: Job, folder: Path, cores, show):
     build = getattr(models, options["model"])
     model = build(job.frame, prior=options["prior"], **chosen)
     with model:
-        # Codes of the file; in the frame these values are missing.
-        record_codes(options.get("missing") or None)
+        # Of the file; in the frame these values are missing.
+        record_codes(_codes(options.get("missing", []), job.frame.columns))
     names = [v.name for v in model.unobserved_RVs]
     if job.frame.shape[1] > MAX_STORED_MATRIX:
         names.remove("precision")
@@ -237,8 +259,12 @@ def _as_option(text: str) -> str:
     found = _CODES.search(text)
     if not found:
         return text
-    options = " ".join(f"--missing {code}" for code in found[1].split(", "))
-    return text.replace(found[0], options)
+    try:
+        codes = ast.literal_eval(found[1].replace(", ...", ""))
+    except (SyntaxError, ValueError):  # a remark of another form
+        return text
+    options = [f"{name}={code}" for name, own in codes.items() for code in np.atleast_1d(own)]
+    return text.replace(found[0], " ".join(f"--missing {shlex.quote(o)}" for o in options))
 
 
 def _versions() -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesstruct.data.errors import column_list, count, listing
 from bayesstruct.data.intake import Intake
-from bayesstruct.data.remarks import column_remarks, odd_codes
+from bayesstruct.data.remarks import codes_option, column_remarks, odd_codes
 
 __all__ = [
     "ARROW",
@@ -136,7 +136,7 @@ def _numeric(intake):
 
 def levels_problems(intake: Intake) -> list[str]:
     """List the columns that have more than two values."""
-    columns = zip(intake.names, intake.values.T, strict=True)
+    columns = list(zip(intake.names, intake.values.T, strict=True))
     found = {name: np.unique(column[np.isfinite(column)]) for name, column in columns}
     wide = {name: levels for name, levels in found.items() if len(levels) > 2}
     if not wide:
@@ -149,9 +149,9 @@ def levels_problems(intake: Intake) -> list[str]:
     else:
         what = f"{column_list([*wide])} hold more than two values ({first!r}: {values})"
         them = "them"
-    codes = sorted({code for column in intake.values.T for code in odd_codes(column)})
-    named = ", ".join(f"{code:.15g}" for code in codes)
-    missing = f"name missing_codes=[{named}] if they mean missing, " if codes else ""
+    odd = {name: odd_codes(column) for name, column in columns}
+    codes = {name: own for name, own in odd.items() if own}
+    missing = f"name {codes_option(codes)} if they mean missing, " if codes else ""
     return [
         f"{what}: {missing}split {them} at a threshold, leave {them} out, or use a model for other kinds of "
         "columns"

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.data.checks import max_columns, value_kinds
-from bayesstruct.data.errors import TableError, column_list, listing, raise_problems
+from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.matrices import matrix_problems
+from bayesstruct.data.remarks import far_remarks
 from bayesstruct.data.states import StateTable, read_states
 from bayesstruct.data.table import Table
 
@@ -54,6 +56,11 @@ class NumberCoding:
         ------
         TableError
             If a column is absent, unknown or repeated, or a value is no finite number.
+
+        Warns
+        -----
+        TableWarning
+            If values are far outside of the first table, or the rows are a matrix of pairs of its columns.
         """
         intake = read_columns(data, max_columns())
         place = _places(self.names, intake.names, data, optional)
@@ -61,7 +68,16 @@ class NumberCoding:
         values = np.full((len(intake.values), len(self.names)), np.nan)
         known = place >= 0
         values[:, known] = intake.values[:, place[known]]
+        for remark in self._remarks(data, intake, values):
+            warn(remark)
         return Table(_rows(values), self.names, self.location, self.scale)
+
+    def _remarks(self, data, intake, values):
+        """List what shows that other rows are in other units, or no rows."""
+        found = [] if np.isnan(values).any() else matrix_problems(data, intake.names, intake.values)
+        if self.location.any() or (self.scale != 1.0).any():  # otherwise they are not known
+            found += far_remarks(self.names, values, self.location, self.scale)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

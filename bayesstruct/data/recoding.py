@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.arguments import is_missing, is_number
-from bayesstruct.data.errors import TableError, count, listing, warn
+from bayesstruct.data.errors import TableError, column_list, count, listing, warn
 from bayesstruct.data.labels import check_same_rows, without_mask
 from bayesstruct.data.names import label_text, nearest, reads_as_number
+from bayesstruct.data.remarks import codes_option
 
 __all__ = [
     "other_rows_without_codes",
@@ -104,6 +105,7 @@ def tables_without_codes(
     find.refuse_unknown(labels)
     coded = tuple(_masked(own, find, names) for own, names in zip(tables, labels, strict=True))
     find.warn_about_unused()
+    find.warn_about_measurements()
     return coded
 
 
@@ -168,6 +170,8 @@ class _Codes:
         self.of = codes if isinstance(codes, dict) else None
         self.all = codes if isinstance(codes, list) else []
         self.found: set = set()
+        self.apart: dict[str, list] = {}
+        self.between: dict[str, list] = {}
 
     def refuse_unknown(self, labels):
         """Refuse names that are in no table; without labels, a table is refused by whoever reads it."""
@@ -184,7 +188,19 @@ class _Codes:
             if same.any():
                 self.found.add(code)
             found |= same
+        if self.of is None and found.any():
+            self._place(name, values, found)
         return found
+
+    def _place(self, name, values, found):
+        """Note which codes of a column are between its other values, as measurements are."""
+        kept = [number for v in values[~found] if np.isfinite(number := _finite(v))]
+        for code in self.all:
+            if not _equal(values[found], code).any():
+                continue
+            number = _number(code)
+            inside = number is not None and kept and min(kept) < number < max(kept)
+            (self.between if inside else self.apart).setdefault(name, []).append(code)
 
     def mask(self, array, names):
         """Which values of a matrix are codes."""
@@ -196,11 +212,28 @@ class _Codes:
     def warn_about_unused(self):
         """Say which codes do not occur: one that is mistyped would otherwise stay in the table."""
         codes = self.all if self.of is None else [c for own in self.of.values() for c in own]
-        if unused := [code for code in codes if code not in self.found]:
+        if unused := [code for code in dict.fromkeys(codes) if code not in self.found]:
             warn(
                 f"`missing_codes` holds {listing(unused)}, which no value of the table is: check its "
                 "spelling, or leave it out"
             )
+
+    def warn_about_measurements(self):
+        """Say which codes of all columns are between the other values of a column."""
+        if not self.between:
+            return
+        codes = list(dict.fromkeys(code for own in self.between.values() for code in own))
+        remedy = f": {codes_option(self.apart)}" if self.apart else ""
+        warn(
+            f"{column_list([*self.between])}: {listing(codes)} of `missing_codes` is between the other values and is read as missing "
+            f"too; if it is a measurement there, name the codes of each column{remedy}"
+        )
+
+
+def _finite(value) -> float:
+    """Return a value as number, or NaN."""
+    number = None if is_missing(value) else _number(value)
+    return np.nan if number is None else number
 
 
 def _is_vector(data) -> bool:

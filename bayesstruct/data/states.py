@@ -18,7 +18,7 @@ from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.matrices import crosstab_remarks, matrix_problems, transposed_remarks
 from bayesstruct.data.names import label_text, nearest, reads_as_number
 from bayesstruct.data.recoding import plain_codes
-from bayesstruct.data.remarks import frequency_remarks
+from bayesstruct.data.remarks import codes_option, frequency_remarks
 from bayesstruct.data.table import NamedColumns
 
 __all__ = ["MAX_LEVELS", "StateTable", "read_states", "refuse_coded_states"]
@@ -196,19 +196,19 @@ def _odd_labels(names, columns, undeclared) -> list[str]:
     """List the columns with states that may stand for missing values, unless declared, or are spelled in two ways."""
     remarks, levels = [], [column.levels for column in columns]
     for find, words in ((_no_values, _NO_STATE), (_twins, _ONE_STATE)):
-        found = [
-            (name, find(own))
+        found = {
+            name: odd
             for name, own in zip(names, levels, strict=True)
-            if find is _twins or name in undeclared
-        ]
-        if shown := [f"{name!r} ({listing(odd)})" for name, odd in found if odd]:
-            remarks.append(words.format(shown=", ".join(shown)))
+            if (find is _twins or name in undeclared) and (odd := find(own))
+        }
+        if shown := [f"{name!r} ({listing(odd)})" for name, odd in found.items()]:
+            remarks.append(words.format(shown=", ".join(shown), codes=codes_option(found)))
     return remarks
 
 
 _NO_STATE = (
     "values that often stand for missing ones are read as states in {shown}; if they mean missing, "
-    "name them: missing_codes=[...]"
+    "name them: {codes}"
 )
 _ONE_STATE = (
     "states that differ only in blanks or capitals, or in the way a number or letter is written, are read as different "

@@ -12,7 +12,12 @@ from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.matrices import crosstab_remarks, matrix_problems
 from bayesstruct.data.names import label_text, nearest
-from bayesstruct.data.remarks import missing_code_remarks, odd_codes
+from bayesstruct.data.remarks import (
+    binary_remarks,
+    counter_remarks,
+    missing_code_remarks,
+    odd_codes,
+)
 
 __all__ = ["FAMILIES", "RegressionTable", "check_response"]
 
@@ -58,7 +63,8 @@ class RegressionTable:
         Warns
         -----
         TableWarning
-            If values that often stand for missing ones are apart from the others.
+            If values that often stand for missing ones are apart from the others, a column counts the rows, or a
+            response of normal regressions is binary.
         """
         intake = read_columns(data, max_columns())
         raise_problems(matrix_problems(data, intake.names, intake.values))
@@ -69,10 +75,11 @@ class RegressionTable:
         elif response not in intake.names:
             raise TableError(nearest("response", response, intake.names))
         _check_values(intake)
-        codes = missing_code_remarks(intake.names, [odd_codes(v) for v in intake.values.T])
-        for remark in [*crosstab_remarks(data), *codes]:
+        for remark in crosstab_remarks(data):
             warn(remark)
         place = intake.names.index(response)
+        for remark in _remarks(intake, place, family):
+            warn(remark)
         names = [n for n in intake.names if n != response]
         x, y = np.delete(intake.values, place, axis=1), intake.values[:, place].copy()
         check_response(y, response, family)
@@ -102,6 +109,17 @@ def _with_response(intake, response):
         )
     values = np.column_stack([intake.values, y])
     return Intake([*intake.names, name], values, intake.refused), name
+
+
+def _remarks(intake, place, family):
+    """List columns that may be something else than predictors and a response of this family."""
+    names, values = intake.names, intake.values
+    found = missing_code_remarks(names, [odd_codes(v) for v in values.T])
+    found += counter_remarks(names, values)
+    if family == "gaussian":
+        remedy = "family='logistic', with 0 and 1"
+        found += binary_remarks([names[place]], values[:, [place]], remedy)
+    return found
 
 
 def _check_values(intake):

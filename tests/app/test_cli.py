@@ -538,13 +538,29 @@ def test_codes_for_missing_values_are_named(tmp_path):
     cli_learn.begin(tmp_path / "as it is", tmp_path / "coded.csv", options, overwrite=False)
     [note] = cli_folder.read(tmp_path / "as it is").options["notes"]
     assert "'a' (-999), 'b' (99)" in note
-    assert note.endswith("--missing -999 --missing 99")
+    assert note.endswith("--missing a=-999 --missing b=99")
     options["missing"] = ["-999", "99"]
     cli_learn.begin(tmp_path / "named", tmp_path / "coded.csv", options, overwrite=False)
     job = cli_folder.read(tmp_path / "named")
     pd.testing.assert_frame_equal(job.frame, frame.replace([-999, 99], np.nan))
     assert job.options["notes"] == []
     assert "--missing -999 --missing 99" in _command(job.options | {"prior": "spike_slab"})
+
+
+@pytest.mark.parametrize("missing", [["a=-999", "b=99"], ["-999", "b=99"]])
+def test_codes_of_a_column_are_measurements_of_another(missing, tmp_path):
+    frame = numbers() + 99
+    frame.loc[:5, "a"], frame.loc[7:9, "b"], frame.loc[4, "a"] = -999, 99, 99
+    frame.to_csv(tmp_path / "coded.csv", index=False)
+    options = {"encoding": "utf-8", "log": False, "seed": 1, "missing": missing}
+    options |= dict.fromkeys(cli_folder.DECISIVE, 1)
+    cli_learn.begin(tmp_path / "named", tmp_path / "coded.csv", options, overwrite=False)
+    kept = cli_folder.read(tmp_path / "named").frame
+    right = frame.replace({"a": {-999: np.nan}, "b": {99: np.nan}})
+    pd.testing.assert_frame_equal(kept, right)
+    assert kept["a"].isna().sum() == 5
+    again = _command(options | {"model": "m", "prior": "p", "source": "t", "draws": 1, "tune": 1})
+    assert all(f"--missing {own}" in again for own in missing)
 
 
 def test_codes_follow_their_option_on_the_command_line(tmp_path):

@@ -11,7 +11,7 @@ from tools.rows import conditional, mixed_table, normals, prior_result
 
 import bayesstruct as bs
 
-from bayesstruct.data import TableError
+from bayesstruct.data import TableError, TableWarning
 
 ROWS = {"a": [np.nan, 6.0, 4.5], "b": [55.0, np.nan, 40.0], "c": [-150.0, -280.0, np.nan]}
 
@@ -167,3 +167,46 @@ def test_words_for_missing_values_are_gaps_of_series():
 
 def test_models_without_codes_record_none():
     assert "missing_codes" not in bs.models.ising(coded_binary(1)).named_vars
+
+
+OTHERS = NUMBERS | {
+    "gaussian_neighbourhoods": bs.models.gaussian_neighbourhoods,
+    "dp_glm": lambda t: bs.models.dp_glm(t, "c"),
+}
+
+
+@pytest.mark.parametrize("build", OTHERS.values(), ids=OTHERS)
+def test_new_rows_far_outside_of_the_table_are_remarked_upon(build, recwarn):
+    table = mixed_table(np.random.default_rng(1))
+    idata = prior_result(build(table))
+    rows = table[:1].assign(c=np.nan)
+    recwarn.clear()
+    bs.predict(idata, rows)
+    assert not recwarn.list
+    with pytest.warns(TableWarning, match=r"'a' \(-999\).*missing_codes=\{'a': -999\}"):
+        bs.predict(idata, rows.assign(a=-999))
+    with pytest.warns(TableWarning, match=r"'b' \(.*the mean is .*in the units of the first table"):
+        bs.predict(idata, rows.assign(b=1000 * rows["b"]))
+
+
+def test_rows_of_a_model_far_outside_of_its_table_are_remarked_upon(recwarn):
+    table = mixed_table(np.random.default_rng(1))
+    model = bs.models.gaussian_graphical(table)
+    recwarn.clear()
+    bs.new_rows(model, table[:9])
+    assert not recwarn.list
+    for code in (-999, 1e20, -9999.0):
+        with pytest.warns(TableWarning, match=r"'a' \(.*if they mean missing, leave them empty"):
+            bs.new_rows(model, table[:9].assign(a=[code] + [5.0] * 8))
+    with pytest.warns(TableWarning, match="'a' .*units of the first table"):
+        bs.new_rows(model, table[:9].assign(a=1000 * table["a"]))
+    with pytest.warns(TableWarning, match="correlation matrix"):
+        bs.new_rows(model, table.corr())
+
+
+def test_codes_in_new_covariates_are_remarked_upon():
+    table = mixed_table(np.random.default_rng(1))
+    ages = pd.DataFrame({"age": np.random.default_rng(2).normal(40, 9, len(table))})
+    model = bs.models.gaussian_graphical(table, covariates=ages)
+    with pytest.warns(TableWarning, match=r"'age' \(-999\)"):
+        bs.new_rows(model, table[:2], covariates=ages[:2].assign(age=[41.0, -999.0]))

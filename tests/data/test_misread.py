@@ -26,7 +26,7 @@ from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.matrices import crosstab_remarks, matrix_problems
 from bayesstruct.data.orders import warn_about_order, warn_about_presence, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
-from bayesstruct.data.remarks import copied_rows, odd_codes
+from bayesstruct.data.remarks import column_remarks, copied_rows, far_remarks, odd_codes
 from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.data.links import LinkTable
 from bayesstruct.graphs.truth import adjacency, arc_matrix
@@ -78,13 +78,13 @@ def _logs_like(first):
 
 REMARKS = {
     # codes for missing values among measurements
-    "-999 in 8 rows": (Table.continuous, _with(-999), ["'b' (-999)", "missing_codes=[-999]"]),
+    "-999 in 8 rows": (Table.continuous, _with(-999), ["'b' (-999)", "missing_codes={'b': -999}"]),
     "-999 once": (Table.continuous, _with(-999, 1), ["'b' (-999)"]),
     "-9 among ages": (Table.continuous, _with(-9, low=40, scale=5), ["'b' (-9)"]),
     "-1 among incomes": (Table.continuous, _with(-1, low=40, scale=5), ["'b' (-1)"]),
     "99 among z-scores": (Table.continuous, _with(99), ["'b' (99)"]),
     "9999": (Table.continuous, _with(9999, low=300, scale=50), ["'b' (9999)"]),
-    "two codes": (Table.continuous, _with([-99, -98] * 4), ["'b' (-99, -98)", "[-99, -98]"]),
+    "two codes": (Table.continuous, _with([-99, -98] * 4), ["'b' (-99, -98)", "{'b': [-99, -98]}"]),
     "int16 underflow": (Table.continuous, _with(-32768), ["-32768"]),
     "zeros of a blood pressure": (Table.continuous, _with(0, low=70, scale=5), ["'b' (0)"]),
     "codes of a response": (
@@ -97,8 +97,15 @@ REMARKS = {
         lambda d: standardized_covariates(d, 100), _with(-999), ["Covariates: ", "-999", "impute"],
     ),
     "codes in numbers for bge": (lambda d: network_table(d, "bge"), _with(-999), ["-999"]),
+    "-9 among z-scores": (Table.continuous, _with(-9), ["'b' (-9)", "missing_codes={'b': -9}"]),
+    "-9 in features": (lambda d: Table.continuous(d, normal=False), _with(-9, 30), ["'b' (-9)"]),
+    "9 in a response": (lambda d: RegressionTable.read(d, "b", "gaussian"), _with(9), ["'b' (9)"]),
+    "-9 in a predictor": (lambda d: RegressionTable.read(d, "a", "gaussian"), _with(-9), ["'b' (-9)"]),
+    "-9 in series": (lambda d: SeriesTable.read([d, d]), _with(-9), ["'b' (-9)"]),
+    "-9 in ratings": (LinkTable.ratings, _with(-9), ["ratings", "(-9)", "missing_codes=-9"]),
+    "-9 for bge": (lambda d: network_table(d, "bge"), _with(-9), ["'b' (-9)"]),
     # codes among states
-    "9 in answers": (StateTable.read, _answers(b=[9, *ANSWERS[1:, 1]]), ["'b' (9)", "missing_codes"]),
+    "9 in answers": (StateTable.read, _answers(b=[9, *ANSWERS[1:, 1]]), ["'b' (9)", "missing_codes={'b': 9}"]),
     "-9 in answers": (StateTable.read, _answers(b=[-9, *ANSWERS[1:, 1]]), ["'b' (-9)"]),
     "99 as text": (StateTable.read, _answers(b=["99", *ANSWERS[1:, 1].astype(str)]), ["'99'"]),
     "NA as text": (StateTable.read, _answers(b=["NA", "x", *"yz" * 49]), ["'NA'"]),
@@ -225,6 +232,19 @@ REMARKS = {
     "zeros of no rating": (
         LinkTable.ratings, np.where(np.arange(300).reshape(100, 3) % 3, 0, ANSWERS), ["ratings", "(0)"],
     ),
+    "some zeros of no rating": (
+        LinkTable.ratings, np.where(np.random.default_rng(5).random((100, 3)) < 0.3, 0, ANSWERS), ["ratings", "(0)"],
+    ),
+    "row numbers among ratings": (
+        LinkTable.ratings, np.column_stack([range(20), ANSWERS[:20]]), ["Ratings: column 'x0': counts the rows"],
+    ),
+    # predictors and a response
+    "row numbers among predictors": (
+        lambda d: RegressionTable.read(d, "a", "gaussian"), _normal(id=range(100)), ["'id'", "counts the rows"],
+    ),
+    "0 and 1 as a response": (
+        lambda d: RegressionTable.read(d, "b", "gaussian"), _normal(b=[0, 1, 1, 0] * 25), ["'b'", "binary", "logistic"],
+    ),
     "-999 in similarities": (
         LinkTable.similarities, np.where(np.eye(9)[::-1] + np.eye(9), -999, 0.5 + np.outer(*2 * [range(9)]) / 99),
         ["similarities", "-999"],
@@ -297,7 +317,7 @@ REFUSED = {
     ),
     "9 in a binary table": (
         Table.binary, np.where(np.arange(100)[:, None] < 4, 9, np.random.default_rng(4).integers(0, 2, (100, 3))),
-        ["3 different values", "missing_codes=[9]"],
+        ["3 different values", "missing_codes={'x0': 9"],
     ),
     # interventions
     "NA in a mask": (
@@ -464,6 +484,89 @@ def test_codes_are_apart_from_the_other_values(column, odd):
     assert odd_codes(np.array(column)) == odd
 
 
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize(
+    ("code", "mean", "deviation"),
+    [(-9, 0, 1), (-8, 0, 1), (9, 0, 1), (-9, 1, 1.2), (9.99, 7, 0.4), (99.99, 15, 8), (-99.9, 15, 8), (999.9, 15, 8),
+     (1e20, 15, 8), (9.969209968386869e36, 0, 1), (6999, 300, 50), (99, 40, 12)],
+)  # fmt: skip
+def test_codes_far_from_small_values_are_found(code, mean, deviation, share):
+    column = np.round(np.random.default_rng(7).normal(mean, deviation, 200), 2)
+    column[: int(200 * share)] = code
+    assert odd_codes(column) == [code]
+
+
+def _ordinary(rng):
+    """Tables as they are, by kind."""
+    return {
+        "Poisson(4)": rng.poisson(4, (100, 3)),
+        "Poisson(1)": rng.poisson(1, (100, 3)),
+        "counts with more zeros": rng.poisson(5, (100, 3)) * (rng.random((100, 3)) < 0.6),
+        "binomial(20)": rng.binomial(20, 0.5, (60, 3)),
+        "binomial(30)": rng.binomial(30, 0.5, (60, 3)),
+        "T scores": np.round(rng.normal(50, 10, (60, 3))),
+        "ratings from 0 to 10": rng.integers(0, 11, (60, 3)),
+        "rounded": np.round(rng.normal(7, 2, (60, 3))).clip(0, 10),
+        "Student-t(4)": rng.standard_t(4, (200, 3)),
+        "normal": rng.normal(size=(100, 3)),
+        "whole numbers around 0": np.round(rng.normal(0, 4, (100, 3))),
+    }
+
+
+ORDINARY = [_ordinary(np.random.default_rng(seed)) for seed in range(200)]
+SMALL_COUNTS = "few whole numbers"  # is right of Poisson(1)
+
+
+@pytest.mark.parametrize("kind", ORDINARY[0])
+def test_at_most_two_of_a_hundred_ordinary_tables_are_remarked_upon(kind):
+    said = 0
+    for tables in ORDINARY:
+        values = tables[kind].astype(float)
+        found = column_remarks(["a", "b", "c"], values, "", normal=True)
+        said += any(kind != "Poisson(1)" or SMALL_COUNTS not in remark for remark in found)
+    assert said <= 0.02 * len(ORDINARY)
+
+
+@pytest.mark.parametrize("rows", [1, 50])
+@pytest.mark.parametrize(
+    "draw",
+    [lambda rng, n: rng.normal(size=(n, 3)), lambda rng, n: np.exp(rng.normal(size=(n, 3))),
+     lambda rng, n: rng.standard_t(4, (n, 3)), lambda rng, n: rng.poisson(2, (n, 3)),
+     lambda rng, n: rng.gamma(1, size=(n, 3)), lambda rng, n: rng.integers(18, 70, (n, 3))],
+    ids=["normal", "lognormal", "Student-t(4)", "counts", "exponential", "ages"],
+)  # fmt: skip
+def test_at_most_two_of_a_hundred_tables_of_new_rows_are_called_far(draw, rows):
+    said = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        first, new = draw(rng, 60).astype(float), draw(rng, rows).astype(float)
+        said += bool(far_remarks("abc", new, first.mean(axis=0), first.std(axis=0, ddof=1)))
+    assert said <= 6
+
+
+@pytest.mark.parametrize("states", [(1, 6), (0, 6), (0, 11), (0, 3)])
+def test_at_most_two_of_a_hundred_tables_of_ratings_are_remarked_upon(states, recwarn):
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        LinkTable.ratings(rng.integers(*states, (12, 8)).astype(float))
+        LinkTable.ratings(np.round(rng.normal(3, 1.5, (12, 8))).clip(states[0], states[1] - 1))
+    assert len(recwarn) <= 4
+
+
+def test_predictors_and_responses_of_their_family_are_not_remarked_upon(recwarn):
+    dummies = _normal(b=[0, 1] * 50)
+    RegressionTable.read(dummies, "a", "gaussian")
+    RegressionTable.read(dummies, "b", "logistic")
+    assert not recwarn.list
+
+
+def test_heavy_tails_are_not_called_skewed():
+    column = np.random.default_rng(1).standard_cauchy(200)
+    [remark] = column_remarks(["a"], column[:, None], "", normal=True)
+    assert "heavy tails" in remark
+    assert "skew" not in remark
+
+
 MISSING = [[1.5, np.nan, 3.0], [2.5, 0.5, 1.0], [np.nan, 1.5, 2.0], [0.5, 2.5, -1.0]]
 CODED = np.array([[1.5, -999, 3.0], [2.5, 0.5, 1.0], [99, 1.5, 2.0], [0.5, 2.5, -1.0]])
 NAMES = ["a", "b", "c"]
@@ -487,6 +590,24 @@ FORMS = {
 def test_codes_of_any_table_are_missing(data, codes):
     table = Table.continuous(without_codes(data, codes))
     np.testing.assert_array_equal(table.values, MISSING)
+
+
+def test_a_code_of_all_columns_that_is_measured_in_one_is_remarked_upon(recwarn):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"age": rng.integers(18, 66, 100), "iq": np.round(rng.normal(100, 15, 100))}
+    )
+    frame.loc[:11, "age"], frame.loc[20:25, "iq"] = 99, 99
+    with pytest.warns(TableWarning, match=r"'age' \(99\).*name them: missing_codes=\{'age': 99\}"):
+        Table.continuous(frame)
+    with pytest.warns(TableWarning, match=r"'iq': 99 .* between.*missing_codes=\{'age': 99\}"):
+        without_codes(frame, 99)
+    with pytest.warns(TableWarning, match="'iq': '99'"):
+        without_codes(frame.astype(int).astype(str), "99")
+    recwarn.clear()
+    assert without_codes(frame, {"age": 99}).isna().sum().tolist() == [12, 0]
+    without_codes(frame.drop(columns="iq"), [99])
+    assert not recwarn.list
 
 
 def test_codes_of_states_are_no_states():

@@ -11,10 +11,12 @@ from bayesstruct.data.intake import read_columns
 from bayesstruct.data.labels import refuse_zero_weights
 from bayesstruct.data.matrices import is_triangle, matrix_problems, row_labels
 from bayesstruct.data.names import label_text
-from bayesstruct.data.remarks import missing_code_remarks, odd_codes
+from bayesstruct.data.remarks import counter_remarks, missing_code_remarks, odd_codes, one_or_list
 
 __all__ = ["LinkTable"]
 
+_MOST_STEPS = 10  # of a scale of ratings; in more rows they cannot count from 1
+_MANY = 20  # zeros, fewer of which may be the most frequent rating by chance
 _MAX_OBJECTS = 3000  # with more objects there are millions of pairs
 
 
@@ -136,7 +138,8 @@ class LinkTable:
         Warns
         -----
         TableWarning
-            If ratings that often stand for missing ones are apart from the others, or most are 0 and none between 0 and 1.
+            If ratings that often stand for missing ones are apart from the others, 0 is much more frequent than each other
+            rating and none is between 0 and 1, or a column counts the rows.
         """
         rows, columns, matrix = _numbers(data, "ratings")
         _refuse_long(columns)
@@ -149,6 +152,9 @@ class LinkTable:
         table = cls(rows, columns, source, target, matrix[source, target], False)
         _check_spread(table, "ratings")
         _warn_about_codes(table.y, "ratings")
+        if len(matrix) > _MOST_STEPS:
+            for remark in counter_remarks(columns, matrix):
+                warn(f"ratings: {remark}")
         return _labelled(table)
 
     @classmethod
@@ -228,11 +234,21 @@ def _object_of(name) -> str:
 def _warn_about_codes(y, what):
     """Say which values are apart from the others and often stand for a missing one."""
     codes = odd_codes(y)
-    rated = y[y != 0]
-    if what == "ratings" and 2 * len(rated) < len(y) and rated.size and rated.min() >= 1:
+    if what == "ratings" and _zeros_are_gaps(y):
         codes = sorted({*codes, 0.0})
-    for remark in missing_code_remarks([what], [codes]):
+    remedy = f"name them: missing_codes={one_or_list(codes)}"  # in all columns
+    for remark in missing_code_remarks([what], [codes], remedy):
         warn(remark)
+
+
+def _zeros_are_gaps(y) -> bool:
+    """Whether 0 is too frequent beside ratings from 1 up to be the lowest one."""
+    rated = y[y != 0]
+    if not rated.size or rated.min() < 1:
+        return False
+    zeros, counts = len(y) - len(rated), np.unique(rated, return_counts=True)[1]
+    frequent = zeros >= _MANY and zeros > 2 * counts[0] and zeros > 1.5 * counts.max()
+    return frequent or zeros > len(rated)
 
 
 def _observed(matrix: np.ndarray, directed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

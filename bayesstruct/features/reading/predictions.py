@@ -28,7 +28,8 @@ from bayesstruct.core.tables.predictions import (
     register_prediction,
 )
 from bayesstruct.data.coding import NumberCoding, row_labels
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.errors import TableError, warn
+from bayesstruct.data.remarks import far_remarks
 from bayesstruct.features.kernels.indian_buffet import new_dish_rates
 from bayesstruct.features.reading.records import CauseNumbers, FeatureNumbers
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset, parameter_draws
@@ -67,6 +68,10 @@ class FeatureRows:
     def predict(self, data: Any, prob: float) -> "pd.DataFrame":
         """Mean, standard deviation and interval of each empty value; see `bayesstruct.predict`."""
         table = self.coding.read(data)
+        for remark in far_remarks(
+            table.names, table.values, self.numbers.baseline, self._deviations()
+        ):
+            warn(remark)
         labels, found = row_labels(data, table.n), []
         for row, missing in incomplete_rows(table.missing):
             parts = [self._parts(d, table.values[row], missing) for d in range(len(self.alpha))]
@@ -76,6 +81,14 @@ class FeatureRows:
                 moments = normal_mixture(mean[:, k], deviation, prob, weight)
                 found.append((labels[row], table.names[j], *moments))
         return number_table(found)
+
+    def _deviations(self):
+        """Return the standard deviation of each column of the first table, by a few draws."""
+        variance = [
+            (self.feature[d] @ self.loading[d]).var(axis=0) + self.noise[d] ** 2
+            for d in range(0, len(self.noise), 50)
+        ]
+        return np.sqrt(np.mean(variance, axis=0))
 
     def _parts(self, draw, x, missing):
         """Weights, means (parts, missing) and standard deviations of the normals that mix in one draw."""

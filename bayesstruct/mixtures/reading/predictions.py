@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.tables.missing_codes import MissingCodes
-from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.errors import TableError, column_list, warn
+from bayesstruct.data.remarks import far_remarks
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset
 from bayesstruct.mixtures.reading.records import MixturePrior
 
@@ -81,6 +82,7 @@ def mixture_predictions(idata: "xr.DataTree", new_data: "TableLike") -> "pd.Data
     result = MixtureDraws.read(idata)
     new_data = MissingCodes.read(idata).without(new_data, result.names)
     x, index = _predictors(new_data, result.names)
+    warn_about_far(result, x)
     design = np.column_stack([np.ones(len(x)), x - result.prior.location])
     new = new_cluster(result, x, design)
     # Sums over draws of weights, and of weights times moments, relative to the largest yet.
@@ -227,6 +229,15 @@ def new_cluster(result: MixtureDraws, x: np.ndarray, design: np.ndarray):
     with np.errstate(over="ignore"):
         rate = np.exp(eta + 0.5 * spread)
         return logs, rate, rate + np.exp(2.0 * eta + 2.0 * spread)
+
+
+def warn_about_far(result: MixtureDraws, x: np.ndarray) -> None:
+    """Warn of predictors of new rows that are far outside of the table of the model."""
+    prior = result.prior
+    # The mean of an inverse-gamma variable is its rate over its shape less one.
+    variance = prior.rate / (float(prior.shape) - 1.0) * (1.0 + 1.0 / prior.strength)
+    for remark in far_remarks(result.names, x, prior.location, np.sqrt(variance)):
+        warn(remark)
 
 
 def _predictors(data, names):

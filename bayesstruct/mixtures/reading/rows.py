@@ -28,7 +28,7 @@ from bayesstruct.data.errors import TableError
 from bayesstruct.data.names import label_text
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset
 from bayesstruct.mixtures.data import check_response
-from bayesstruct.mixtures.reading.predictions import MixtureDraws, new_density
+from bayesstruct.mixtures.reading.predictions import MixtureDraws, new_density, warn_about_far
 from bayesstruct.mixtures.reading.records import ResponseName
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class MixtureRows:
     def predict(self, data: Any, prob: float) -> "pd.DataFrame":
         """Mean, standard deviation and interval of each empty value; see `bayesstruct.predict`."""
         values = self._read(data)
+        warn_about_far(self.result, values[:, :-1])
         labels, names, found = row_labels(data, len(values)), [*self.result.names, self.label], []
         for row, missing in incomplete_rows(np.isnan(values)):
             x, y = values[row, :-1], values[row, -1]
