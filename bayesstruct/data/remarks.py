@@ -396,7 +396,7 @@ def counter_remarks(names: Sequence[str], values: np.ndarray) -> list[str]:
     counts |= _identifies(names, values)
     if not counts.any():
         return []
-    columns = [names[j] for j in np.flatnonzero(counts)]
+    columns = [names[j] for j in np.flatnonzero(counts).tolist()]
     return [
         f"{column_list(columns)}: counts the rows, in this or another order; leave it out if it identifies or only "
         "numbers them (pandas.read_csv(..., index_col=0) does so with the first column of a file); if it is a variable, "

@@ -586,7 +586,7 @@ def test_codes_are_looked_for_before_the_logarithms(tmp_path):
     options |= dict.fromkeys(cli_folder.DECISIVE, 1) | {"log": True}
     cli_learn.begin(tmp_path / "out", tmp_path / "coded.csv", options, overwrite=False)
     notes = cli_folder.read(tmp_path / "out").options["notes"]
-    assert "'a' (999)" in notes[0] and notes[0].endswith("--missing 999")
+    assert "'a' (999)" in notes[0] and notes[0].endswith("--missing a=999")
 
 
 def test_a_missing_file_is_answered_with_the_nearest(table, tmp_path):

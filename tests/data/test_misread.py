@@ -736,7 +736,7 @@ def test_labels_that_look_like_numbers_are_states(label):
     assert table.levels[1] == tuple(sorted([label, "u"]))
 
 
-def _half(kept):
+def _half_set(kept):
     """A mask of interventions of the first column in half of the rows, with labels of some axes."""
     mask = np.zeros((100, 3), bool)
     mask[:50, 0] = True
@@ -747,8 +747,8 @@ def _half(kept):
 @pytest.mark.parametrize("labelled", ["", "r", "v", "rv"])
 def test_xarray_axes_without_labels_are_read_by_position(labelled):
     rows = np.arange(100) if "r" in labelled else pd.date_range("2020", periods=100)
-    mask = network_table(_normal().set_axis(rows), "bge", _half(labelled)).was_set
-    np.testing.assert_array_equal(mask, _half("").values)
+    mask = network_table(_normal().set_axis(rows), "bge", _half_set(labelled)).was_set
+    np.testing.assert_array_equal(mask, _half_set("").values)
     names, arcs = ["a", "b", "c"], np.eye(3, k=1)
     axes = [dim for dim in ("v", "w") if (dim == "v") == ("v" in labelled)]
     for coords in ({}, dict.fromkeys(axes[:1], names), dict.fromkeys("vw", names)):
@@ -1017,7 +1017,7 @@ def _pivot():
     )
 
 
-ORDINARY = {
+NO_SUMMARIES = {
     "square": (Table.continuous, pd.DataFrame(NORMAL[:3], index=list("cab"), columns=list("abc"))),
     "square of 5": (Table.continuous, np.random.default_rng(7).normal(size=(5, 5))),
     "features named mean and sd": (Table.continuous, _normal().set_axis(["mean", "sd", "max"], axis=1)),
@@ -1030,7 +1030,7 @@ ORDINARY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("read", "data"), ORDINARY.values(), ids=ORDINARY)
+@pytest.mark.parametrize(("read", "data"), NO_SUMMARIES.values(), ids=NO_SUMMARIES)
 def test_ordinary_rows_are_no_summaries(read, data, recwarn):
     read(data)
     assert not recwarn.list

@@ -248,7 +248,7 @@ def _zeros_are_gaps(y) -> bool:
         return False
     zeros, counts = len(y) - len(rated), np.unique(rated, return_counts=True)[1]
     frequent = zeros >= _MANY and zeros > 2 * counts[0] and zeros > 1.5 * counts.max()
-    return frequent or zeros > len(rated)
+    return bool(frequent or zeros > len(rated))
 
 
 def _observed(matrix: np.ndarray, directed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
