@@ -126,7 +126,7 @@ def dp_glm(
         bs.mixture_predictions(idata, new_rows)
     """
     choice("family", family, FAMILIES)
-    data, response = tables_without_codes(missing_codes, data, response)
+    data, response = tables_without_codes(missing_codes, data, response, vector="response")
     table = RegressionTable.read(data, response, family)
     prior = mixture_prior(
         table,

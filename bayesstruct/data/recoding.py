@@ -63,7 +63,7 @@ def without_codes(data: Any, missing_codes: MissingCodes, found: Collection = ()
 
 
 def tables_without_codes(
-    missing_codes: MissingCodes, *tables: Any, found: Collection = ()
+    missing_codes: MissingCodes, *tables: Any, found: Collection = (), vector: str = "x0"
 ) -> tuple:
     """Return tables of the same rows in which values that stand for a missing one are missing.
 
@@ -75,6 +75,8 @@ def tables_without_codes(
         A vector is one column.
     found : collection of str
         Codes that are missing already.
+    vector : str, default "x0"
+        Name of a vector without one.
 
     Returns
     -------
@@ -101,7 +103,7 @@ def tables_without_codes(
     find = _Codes(missing_codes)
     find.found.update(found)
     tables = tuple(map(_collected, tables))
-    labels = [_labels(table) for table in tables]
+    labels = [_labels(table, vector) for table in tables]
     find.refuse_unknown(labels)
     coded = tuple(_masked(own, find, names) for own, names in zip(tables, labels, strict=True))
     find.warn_about_unused()
@@ -250,13 +252,13 @@ def _is_labelled(data) -> bool:
     return hasattr(data, "columns")
 
 
-def _labels(data):
+def _labels(data, vector="x0"):
     """Names of the columns of a frame, matrix or vector; None if it is no table."""
     if isinstance(data, str):
         return None
     if _is_vector(data):
         name = getattr(data, "name", None)
-        return ["x0" if name is None else label_text(name)]
+        return [vector if name is None else label_text(name)]
     if hasattr(data, "columns"):
         return [label_text(name) for name in getattr(data, "column_names", data.columns)]
     if _is_labelled(data):

@@ -25,7 +25,7 @@ from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.given_graphs import graph_pairs
 from bayesstruct.data.matrices import crosstab_remarks, matrix_problems
 from bayesstruct.data.orders import warn_about_order, warn_about_presence, warn_about_words
-from bayesstruct.data.recoding import repeated_rows, without_codes
+from bayesstruct.data.recoding import repeated_rows, tables_without_codes, without_codes
 from bayesstruct.data.remarks import column_remarks, copied_rows, far_remarks, odd_codes
 from bayesstruct.features.data.choices import ChoiceTable
 from bayesstruct.features.data.links import LinkTable
@@ -608,6 +608,14 @@ def test_a_code_of_all_columns_that_is_measured_in_one_is_remarked_upon(recwarn)
     assert without_codes(frame, {"age": 99}).isna().sum().tolist() == [12, 0]
     without_codes(frame.drop(columns="iq"), [99])
     assert not recwarn.list
+
+
+def test_the_codes_of_a_response_without_a_name_are_named():
+    response = _with(99)["b"].to_numpy()
+    with pytest.warns(TableWarning, match=r"missing_codes=\{'response': 99\}"):
+        RegressionTable.read(NORMAL, response, "gaussian")
+    kept = tables_without_codes({"response": 99}, NORMAL, response, vector="response")
+    assert [np.isnan(own).sum() for own in kept] == [0, 8]
 
 
 def test_codes_of_states_are_no_states():
