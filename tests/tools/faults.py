@@ -196,8 +196,8 @@ FAULTS = [
     Fault(
         "declared-states: a declared state that never occurs is left out",
         "bayesstruct/data/states.py",
-        "return _coded(values, labels, True, problems or _level_problems(labels))",
-        "return _coded(values, [v for v in labels if v in seen], True, problems)",
+        "return _coded(values, labels, True, _level_problems(labels if seen else []), declared=True)",
+        "return _coded(values, [v for v in labels if v in values], True, [], declared=seen)",
         "data/test_states.py",
     ),
     Fault(
