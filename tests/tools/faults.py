@@ -274,8 +274,8 @@ FAULTS = [
     Fault(
         "joint-prior: edges are counted among all matrices, positive definite or not",
         "bayesstruct/precision/priors/implied.py",
-        "return counts[upper] / counts[0, 0]",
-        "return counts[upper] / (tries * len(probabilities))",
+        "return with_fixed(counts[upper] / counts[0, 0], present, absent, _LEAST)",
+        "return with_fixed(counts[upper] / (tries * len(nominal)), present, absent, _LEAST)",
         "precision/steps/test_edge_parameters.py",
     ),
     Fault(
