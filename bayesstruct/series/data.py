@@ -7,6 +7,7 @@ import numpy as np
 from bayesstruct.data.checks import value_problems
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
 from bayesstruct.data.intake import read_columns
+from bayesstruct.data.matrices import matrix_problems
 from bayesstruct.data.names import nearest
 from bayesstruct.data.recoding import tables_without_codes
 from bayesstruct.data.remarks import missing_code_remarks, odd_codes, time_remarks
@@ -94,6 +95,7 @@ class SeriesTable:
         first = intakes[labels[0]]
         for name, intake in intakes.items():
             _check_part(name, intake, labels[0], first)
+            raise_problems(matrix_problems(parts[name], intake.names, intake.values))
         # Rows without any value are gaps in time and do not count as rows of a table.
         values = np.concatenate([intake.values for intake in intakes.values()])
         refused: dict = next((v.refused for v in intakes.values() if v.refused), {})

@@ -998,6 +998,7 @@ def test_no_reader_takes_correlations_for_rows():
         lambda data: RegressionTable.read(data, "b", "gaussian"),
         LinkTable.ratings,
         Table.binary,
+        lambda data: SeriesTable.read([data, data]),
     ):
         for data in (_correlations(), _turned()):
             with pytest.raises(TableError, match=r"correlation matrix|different names"):
