@@ -2,6 +2,7 @@
 
 import os
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -189,18 +190,24 @@ def _spike_slab_parts(op, precision, negligible) -> EdgeParts:
     scales = {name: float(_constant(v)) for name, v in zip(_SCALES, own, strict=True)}
     constants: list[Recorded]
     if isinstance(op, JointSpikeSlabRV):
-        constants = [EdgePrior(_joint_prior(precision, probability, scales))]
         columns = int(_constant(precision.shape[0]))
+        constants = [EdgePrior(_joint_prior(precision, probability, scales))]
+        size = constant_value(scale)
+        if size is not None and _is_known(precision) and not _has_probability():
+            # What readers compute the probability of an edge given the matrix from.
+            upper = np.triu_indices(columns, 1)
+            parts = _matrix_parts(
+                precision, columns, _indicators(precision, probability[upper]), constants
+            )
+            return replace(parts, constants=(*constants, _scaled(scales, float(size))))
         return _matrix_parts(precision, columns, _indicators(precision), constants)
     nominal, beta = _nominal(probability)
     implied = implied_edge_probability(len(nominal), nominal, beta=beta, **scales)
     constants = [EdgePrior(implied)]
     size = constant_value(scale)
     if _conditional_probabilities(precision, probability) and size is not None:
-        for name in ("spike_scale", "slab_scale"):
-            scales[name] *= float(size)
-        scales["diagonal_rate"] /= float(size)
-        constants.append(EdgeScales(**scales, nominal=nominal[np.triu_indices(len(nominal), 1)]))
+        upper = np.triu_indices(len(nominal), 1)
+        constants.append(_scaled(scales, float(size), nominal[upper]))
 
     return _matrix_parts(precision, len(nominal), _indicators(precision), constants)
 
@@ -226,8 +233,15 @@ def _others_depend(given, precision) -> bool:
     return any(set(given) & set(ancestors([other], blockers=[precision])) for other in others)
 
 
-def _indicators(precision):
+def _scaled(scales, size, nominal=None) -> EdgeScales:
+    spike, slab = (scales[name] * size for name in ("spike_scale", "slab_scale"))
+    return EdgeScales(spike, slab, scales["diagonal_rate"] / size, nominal)
+
+
+def _indicators(precision, probability=None):
     def add(name, dims):
+        if probability is not None:
+            pm.Deterministic("edge_probability", probability, dims=dims)
         return Edges(name, precision, dims=dims)
 
     return add
@@ -250,12 +264,22 @@ def _constant(tensor) -> np.ndarray:
 
 def _conditional_probabilities(precision, probability) -> bool:
     """Whether readers find what the probability of an edge given the matrix depends on."""
+    names = [share.name for share in random_ancestors(probability)]
+    drawn = ["edge_probability"] if _has_probability() else []
+    return _is_known(precision) and names == drawn
+
+
+def _has_probability() -> bool:
+    return "edge_probability" in pm.modelcontext(None).named_vars
+
+
+def _is_known(precision) -> bool:
+    """Whether readers know a matrix by its name and dimensions, which it is given if it has none."""
     model = pm.modelcontext(None)
     give_dims(model, precision, _MATRIX)
-    names = [share.name for share in random_ancestors(probability)]
-    drawn = [name for name in model.named_vars if name == "edge_probability"]
-    named = precision.name == "precision" and names == drawn
-    return named and tuple(model.named_vars_to_dims[precision.name]) == _MATRIX
+    return (
+        precision.name == "precision" and tuple(model.named_vars_to_dims[precision.name]) == _MATRIX
+    )
 
 
 def _matrix_parts(precision, p, add, constants) -> EdgeParts:

@@ -132,8 +132,10 @@ class RaoBlackwell(Frequency):
         fixed = np.broadcast_to(0.5 if nominal is None else nominal.astype(float), n_edges)
         if drawn is None:
             return fixed
-        shared = drawn.isel(chain=chain).values[:, None]
-        return np.where((fixed > 0) & (fixed < 1), shared, fixed)
+        shares = drawn.isel(chain=chain).transpose("draw", ...).values
+        if shares.ndim == 2:  # one for each edge
+            return shares
+        return np.where((fixed > 0) & (fixed < 1), shares[:, None], fixed)
 
 
 @dataclass(frozen=True, eq=False)

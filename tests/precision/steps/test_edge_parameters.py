@@ -320,3 +320,32 @@ def test_many_columns_are_answered_at_once():
         K = bs.GraphicalSpikeSlab("K", p, pm.math.sigmoid(a + np.zeros((p, p))), condition="joint")
         bs.edges(K)
     assert np.isnan(model["edge_prior"].data).all()
+
+
+@pytest.mark.chain
+def test_probabilities_are_averages_of_conditional_ones():
+    rows = np.random.default_rng(5).normal(size=(60, 3))
+    rows[:, 1] += 3.0 * rows[:, 0]
+    with pm.Model() as model:
+        a = pm.Normal("a", -0.5, 1.0)
+        precision = bs.GraphicalSpikeSlab(
+            "precision", 3, pm.math.sigmoid(a + DISTANCE), condition="joint", **SCALES
+        )
+        bs.edges(precision, columns=["u", "v", "w"])
+        pm.MvNormal("x", np.zeros(3), tau=precision, observed=rows)
+        idata = pm.sample(
+            1000, tune=300, chains=2, cores=1, random_seed=1, progressbar=False, nuts_sampler="pymc"
+        )
+    assert model["edge_probability"].type.ndim == 1
+    posterior = idata["posterior"]
+    K = posterior["precision"].values[..., *UPPER]
+    share = expit(posterior["a"].values[..., None] + DISTANCE[UPPER])
+    slab = share * stats.norm.pdf(K, 0, SCALES["slab_scale"])
+    spike = (1 - share) * stats.norm.pdf(K, 0, SCALES["spike_scale"])
+    table = bs.edge_table(idata).set_index(["source", "target"])["probability"]
+    expected = (slab / (slab + spike)).mean((0, 1))
+    pairs = [("u", "v"), ("u", "w"), ("v", "w")]
+    np.testing.assert_allclose(table.loc[pairs], expected, rtol=1e-9)
+    frequency = posterior["edge"].mean(("chain", "draw")).values
+    np.testing.assert_allclose(frequency, expected, atol=0.06)
+    assert expected[0] > 0.999
