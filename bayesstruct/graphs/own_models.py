@@ -124,6 +124,9 @@ def edges(
     the models in :mod:`bayesstruct.models`: positive definiteness is accounted for. A probability that has no closed
     form is the mean over 10,000 draws of the prior (standard error at most 0.005). Dimensions are given to `graph` if it has none.
 
+    If the matrix is called ``precision``, probabilities of edges are averages of conditional ones given the matrix, which are far more
+    precise than frequencies; with ``condition="joint"`` the nominal ``edge_probability`` (pair) is added for them.
+
     A result has one undirected graph: the readers know its variables by these names.
 
     Examples
