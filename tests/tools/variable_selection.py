@@ -76,6 +76,19 @@ def logistic_subsets(X, y, *, inclusion, slab, offset, draws=2000, seed=0):
     return states, probabilities, errors
 
 
+def exchanges_always_accepted(right):
+    """Wrong sweep: it exchanges an active with an inactive predictor after each right one, without an acceptance ratio."""
+
+    def broken(rng, w, *args):
+        right(rng, w, *args)
+        active, rest = np.nonzero(w)[0], np.nonzero(w == 0)[0]
+        if len(active) and len(rest):
+            i, j = rng.choice(active), rng.choice(rest)
+            w[i], w[j] = w[j], w[i]
+
+    return broken
+
+
 def _log_evidence(rng, X, y, slab, offset, draws):
     """Log marginal likelihood and the relative standard error of its exponential."""
     k = X.shape[1]

@@ -10,7 +10,7 @@ from tools.calibration import assigned_step
 from tools.enumeration import assert_matches_enumeration, binary_states
 from tools.geweke import assert_geweke
 from tools.mixing import assert_reached_from
-from tools.variable_selection import prior_log_probabilities
+from tools.variable_selection import exchanges_always_accepted, prior_log_probabilities
 
 import bayesstruct as bs
 
@@ -370,19 +370,6 @@ def test_parameters_and_data_have_their_joint_distribution(family, full):
     assert len(z) > 20
 
 
-def _twice(right):
-    """Exchange an active with an inactive predictor after each sweep: no acceptance ratio."""
-
-    def broken(rng, w, *args):
-        right(rng, w, *args)
-        active, rest = np.nonzero(w)[0], np.nonzero(w == 0)[0]
-        if len(active) and len(rest):
-            i, j = rng.choice(active), rng.choice(rest)
-            w[i], w[j] = w[j], w[i]
-
-    return broken
-
-
 def _narrow(right):
     """Slabs of half the width in the ratio of densities, as if a factor of the proposal were forgotten."""
 
@@ -394,7 +381,7 @@ def _narrow(right):
 
 @pytest.mark.compiled
 @pytest.mark.calibration
-@pytest.mark.parametrize("wrong", [_twice, _narrow])
+@pytest.mark.parametrize("wrong", [exchanges_always_accepted, _narrow])
 @pytest.mark.parametrize("family", ["poisson", "ordered_logistic"])
 def test_a_wrong_sweep_is_noticed(family, wrong, full, monkeypatch):
     broken = wrong(predictor_data.predictor_sweep)

@@ -9,7 +9,11 @@ from pymc.sampling.mcmc import assign_step_methods
 from tools.calibration import assigned_step
 from tools.enumeration import assert_matches_enumeration
 from tools.geweke import assert_geweke
-from tools.variable_selection import gaussian_subsets, logistic_subsets
+from tools.variable_selection import (
+    exchanges_always_accepted,
+    gaussian_subsets,
+    logistic_subsets,
+)
 
 import bayesstruct as bs
 
@@ -182,19 +186,6 @@ def test_parameters_and_data_have_their_joint_distribution(family, slab, full):
     assert len(z) > 20
 
 
-def _always_accepted(right):
-    """Exchange an active with an inactive predictor after each sweep: no acceptance ratio."""
-
-    def broken(rng, w, *args):
-        right(rng, w, *args)
-        active, rest = np.nonzero(w)[0], np.nonzero(w == 0)[0]
-        if len(active) and len(rest):
-            i, j = rng.choice(active), rng.choice(rest)
-            w[i], w[j] = w[j], w[i]
-
-    return broken
-
-
 def _without_occam(right, family):
     """Odds without the square root of the ridge over ridge plus information, on average."""
 
@@ -214,7 +205,9 @@ def test_a_wrong_sweep_is_noticed(family, wrong, full, monkeypatch):
     module = spike_slab_regression if family == "gaussian" else polya_gamma
     name = f"{family}_sweep"
     right = getattr(module, name)
-    broken = _always_accepted(right) if wrong == "acceptance" else _without_occam(right, family)
+    broken = (
+        exchanges_always_accepted(right) if wrong == "acceptance" else _without_occam(right, family)
+    )
     monkeypatch.setattr(module, name, broken)
     with pytest.raises(AssertionError, match="worst z"):
         Joint(family, "normal").check(40_000 if full else 500)
