@@ -7,7 +7,7 @@ edge | K      ~ Bernoulli                               1 where K_jk came from t
 weight        = partial correlations of K
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from bayesstruct.data.covariance import (
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.names import nearest
+from bayesstruct.data.options import refuse_other_options
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import (
@@ -166,19 +167,31 @@ def gaussian_graphical(
     """
     if prior not in _PRIORS:
         raise ValueError(nearest("prior", prior, _PRIORS))
-    _check_options(prior, edge_probability, required, forbidden, rate, negligible)
+    options = {
+        "edge_probability": edge_probability,
+        "required": required,
+        "forbidden": forbidden,
+        "spike_scale": spike_scale,
+        "slab_scale": slab_scale,
+        "rate": rate,
+        "diagonal_rate": diagonal_rate,
+        "negligible": negligible,
+    }
+    refuse_other_options(gaussian_graphical, prior, _OPTIONS, options)
+    if not 0 < negligible < 1:
+        raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
     rows = given_rows_or_covariance(data, cov, n)
     if rows:
         data, covariates = repeated_rows(row_counts, data, covariates)
         data, covariates = tables_without_codes(missing_codes, data, covariates)
         table: Any = Table.continuous(data, standardize=standardize, counted=row_counts is not None)
     else:
-        options = {
+        of_rows = {
             "covariates": covariates,
             "missing_codes": missing_codes,
             "row_counts": row_counts,
         }
-        refuse_options_of_rows(**options, standardize=None if standardize else False)
+        refuse_options_of_rows(**of_rows, standardize=None if standardize else False)
         table = CovarianceTable.read(cov, n)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
@@ -187,42 +200,23 @@ def gaussian_graphical(
         if covariates is not None:
             check_same_rows(data, covariates)
             mean = regression(table, covariates, mean)
-        if prior == "spike_slab":
-            scales = {
-                "spike_scale": spike_scale,
-                "slab_scale": slab_scale,
-                "diagonal_rate": 0.5 if diagonal_rate is None else diagonal_rate,
-            }
-            precision = _spike_slab(table, edge_probability, required, forbidden, scales)
-        else:
-            precision = _laplace(table, rate, diagonal_rate, negligible)
+        precision = _PRIORS[prior](table, **{name: options[name] for name in _OPTIONS[prior]})
         observe = observe_rows if rows else observe_covariance
         observe(table, mean, precision)
     return model
 
 
-def _check_options(prior, edge_probability, required, forbidden, rate, negligible):
-    """Raise if an option does not apply to the chosen prior."""
-    plain = np.ndim(edge_probability) == 0 and not hasattr(edge_probability, "owner")
-    if prior == "laplace" and not (plain and edge_probability == 0.5):
-        raise ValueError('`edge_probability` applies to prior="spike_slab" only')
-    if prior == "laplace" and (len(required) or len(forbidden)):
-        raise ValueError('`required` and `forbidden` edges apply to prior="spike_slab" only')
-    if prior == "spike_slab" and (hasattr(rate, "owner") or rate != 1.0):
-        raise ValueError('`rate` applies to prior="laplace" only')
-    if not 0 < negligible < 1:
-        raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
-
-
-def _spike_slab(table, probability, required, forbidden, scales):
+def _spike_slab(table, edge_probability, required, forbidden, **scales):
     """Precision matrix and indicators under the spike-and-slab prior."""
-    beta = _beta_shapes(probability)
+    if scales["diagonal_rate"] is None:
+        scales["diagonal_rate"] = 0.5
+    beta = _beta_shapes(edge_probability)
     if beta is None:
-        nominal = edge_probability_matrix(table.names, probability, required, forbidden)
+        nominal = edge_probability_matrix(table.names, edge_probability, required, forbidden)
         arguments = {"edge_probability": nominal}
     else:
         nominal = fixed_edges(table.names, required, forbidden).fill(0.5)
-        arguments = {"edge_probability": probability, "fixed": nominal}
+        arguments = {"edge_probability": edge_probability, "fixed": nominal}
     mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **_ROUGH)
     precision = GraphicalSpikeSlab(
         "precision", table.p, **arguments, **scales, dims=_MATRIX, start=_start(table, mode)
@@ -261,7 +255,12 @@ def _start(table, mode):
     return SampleCovarianceStart(table.scatter, table.n, mode)
 
 
-_PRIORS = {"spike_slab": _spike_slab, "laplace": _laplace}
+_PRIORS: dict[str, Callable[..., Any]] = {"spike_slab": _spike_slab, "laplace": _laplace}
+_EDGE_OPTIONS = ("edge_probability", "required", "forbidden")
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "spike_slab": (*_EDGE_OPTIONS, "spike_scale", "slab_scale", "diagonal_rate"),
+    "laplace": ("rate", "diagonal_rate", "negligible"),
+}
 
 
 def _beta_shapes(probability):

@@ -1,11 +1,15 @@
 """Check the options of the priors that a model offers."""
 
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
+
+import numpy as np
 
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.names import nearest
 
-__all__ = ["POSITIVE", "check_options"]
+__all__ = ["POSITIVE", "check_options", "refuse_other_options"]
 
 #: Options of priors that are positive numbers.
 POSITIVE = {
@@ -42,14 +46,46 @@ def check_options(prior: str, options: dict, **given: Any) -> dict:
         raise ValueError(nearest("prior", prior, options))
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
-        if name not in options[prior]:
-            owners = " or ".join(f'prior="{p}"' for p, names in options.items() if name in names)
-            raise ValueError(f"`{name}` goes with {owners}")
+        _refuse_other(prior, options, name)
         if (
             name in POSITIVE and not 1e-100 < _number(name, value) < 1e100
         ):  # its square is finite too
             raise ValueError(f"`{name}` must be positive and finite, it is {value}")
     return given
+
+
+def refuse_other_options(
+    function: Callable[..., Any], prior: str, options: dict, values: dict
+) -> None:
+    """Raise if an option that does not apply to the prior has another value than its default.
+
+    Parameters
+    ----------
+    function : callable
+        Its signature has the defaults.
+    prior : str
+    options : dict
+        Names of the options of each prior, by the name of the prior.
+    values : dict
+        Value of each option of any prior.
+
+    Raises
+    ------
+    ValueError
+        Names the option and the priors that have it.
+    """
+    defaults = signature(function).parameters
+    for name, value in values.items():
+        default = defaults[name].default
+        plain = np.ndim(value) == 0 and not hasattr(value, "owner")
+        if value is not default and not (plain and value == default):
+            _refuse_other(prior, options, name)
+
+
+def _refuse_other(prior, options, name):
+    if name not in options[prior]:
+        owners = " or ".join(f'prior="{p}"' for p, names in options.items() if name in names)
+        raise ValueError(f"`{name}` goes with {owners}")
 
 
 def _number(name, value):

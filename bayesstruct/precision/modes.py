@@ -2,6 +2,9 @@
 
 import logging
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import numpy as np
 
 from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
@@ -87,10 +90,7 @@ class PartMode:
         scatter, n = part.scatter(part.means(point))
         values = part.prior(point)
         scaled, start = (scatter + spread) * values.scale, precision / values.scale
-        if isinstance(values, SpikeSlabValues):
-            mode = self._solve_spike_slab(scaled, n, values, point, tol, start)
-        else:
-            mode = self._solve_laplace(scaled, n, values, tol, start)
+        mode = self.solvers[self.values.values_type](self, scaled, n, values, point, tol, start)
         self.last = values.scale * mode
         point[names["precision"]] = pack_cholesky(self.last)
 
@@ -108,7 +108,9 @@ class PartMode:
                 point[name] = table.missing_values()
         return spread
 
-    def _solve_laplace(self, scatter, n, values: LaplaceValues, tol, start) -> np.ndarray:
+    def _solve_laplace(
+        self, scatter, n, values: LaplaceValues, point: dict, tol, start
+    ) -> np.ndarray:
         from bayesstruct.precision.solvers.graphical_lasso import graphical_lasso
 
         penalty = values.rates / n
@@ -141,6 +143,11 @@ class PartMode:
             fixed = values.nominal[np.triu_indices(self.values.p, 1)]
             point[names["share"]] = _best_share(inclusion, fixed, *values.shapes)
         return solution.precision
+
+    solvers: ClassVar[dict[type, Callable[..., np.ndarray]]] = {
+        SpikeSlabValues: _solve_spike_slab,
+        LaplaceValues: _solve_laplace,
+    }
 
 
 def _best_share(inclusion: np.ndarray, fixed: np.ndarray, alpha: float, beta: float) -> np.ndarray:

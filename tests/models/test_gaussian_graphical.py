@@ -331,11 +331,13 @@ def test_do_and_observe():
         ({"edge_probability": pm.Normal.dist()}, r"pm.Beta.dist\(1, 1\), not a normal"),
         ({"covariates": ["x0"]}, "not names of columns"),
         ({"edge_probability": pm.Beta.dist(-1.0, 2.0)}, "`alpha` must be positive"),
-        ({"rate": 2.0}, '`rate` applies to prior="laplace" only'),
+        ({"rate": 2.0}, '`rate` goes with prior="laplace"'),
         ({"prior": "laplace", "rate": 0.0}, "`rate` must be positive"),
         ({"prior": "laplace", "negligible": 2.0}, "`negligible` must be between 0 and 1"),
-        ({"prior": "laplace", "edge_probability": 0.2}, "`edge_probability` applies to"),
-        ({"prior": "laplace", "required": [("x0", "x1")]}, "`required` and `forbidden`"),
+        ({"prior": "laplace", "edge_probability": 0.2}, "`edge_probability` goes with"),
+        ({"prior": "laplace", "required": [("x0", "x1")]}, "`required` goes with"),
+        ({"prior": "laplace", "slab_scale": 2.0}, "`slab_scale` goes with"),
+        ({"negligible": 0.2}, "`negligible` goes with"),
     ],
 )
 def test_wrong_options_are_refused_at_once(options, message):

@@ -1,18 +1,19 @@
 """Values of a recognised part of a model at a point: tables, means and hyperparameters."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
-from bayesstruct.core.recognition import is_op, parameters
+from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
 from bayesstruct.precision.kernels.tables import TableRows, TableScatter
-from bayesstruct.precision.priors.precision import GraphicalSpikeSlabRV
+from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
-__all__ = ["LaplaceValues", "PartValues", "SpikeSlabValues"]
+__all__ = ["PRIOR_VALUES", "LaplaceValues", "PartValues", "SpikeSlabValues", "values_type"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,17 @@ class SpikeSlabValues:
     shapes: tuple[float, float] | None = None
     share: float | None = None
 
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "SpikeSlabValues":
+        """Make one of the evaluated parameters of the prior, and of the common edge probability if there is one."""
+        nominal, *scales = values[:5]
+        spike, slab, diagonal_rate, scale = map(float, scales)
+        if "share" not in names:
+            return cls(nominal, spike, slab, diagonal_rate, scale)
+        shapes = float(values[5]), float(values[6])
+        share = float(1.0 / (1.0 + np.exp(-point[names["share"]])))
+        return cls(nominal, spike, slab, diagonal_rate, scale, shapes, share)
+
     @property
     def probability(self) -> np.ndarray:
         """Nominal probability of each edge at the point."""
@@ -60,6 +72,27 @@ class LaplaceValues:
     diagonal_rate: float
     scale: float
 
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "LaplaceValues":
+        """Make one of the evaluated parameters of the prior."""
+        rates, diagonal_rate, scale = values
+        return cls(rates, float(diagonal_rate), float(scale))
+
+
+# What a prior of a precision matrix is read as. The sweep of the step and the solver of the mode are looked up by these types.
+PRIOR_VALUES: dict[type, type] = {
+    GraphicalSpikeSlabRV: SpikeSlabValues,
+    GraphicalLassoRV: LaplaceValues,
+}
+
+
+def values_type(precision) -> type:
+    """Return the type of the hyperparameters of a matrix's prior."""
+    for prior, values in PRIOR_VALUES.items():
+        if is_op(precision, prior):
+            return values
+    raise NotRecognized(f"the prior of {precision.name!r} is not one of a precision matrix")
+
 
 class PartValues:
     """Values of one recognised part at a point.
@@ -80,8 +113,8 @@ class PartValues:
     missing : list of str or None
         Name of the missing values of each table that has some.
     p : int
-    spike_slab : bool
-        Whether the prior is the spike and slab; otherwise the graphical lasso.
+    values_type : type
+        Of the hyperparameters that `prior` returns.
     tables : list of TableRows
         Empty until `load`.
     """
@@ -96,7 +129,7 @@ class PartValues:
         ]
         start = model.initial_point() if initial_point is None else initial_point
         self.p = round((np.sqrt(8 * start[self.names["precision"]].size + 1) - 1) / 2)
-        self.spike_slab = is_op(part.precision, GraphicalSpikeSlabRV)
+        self.values_type: Any = values_type(part.precision)
         of_mean = () if part.mean is None else parameters(part.mean)
         needed = (
             _prior_tensors(part),
@@ -129,20 +162,9 @@ class PartValues:
                 TableScatter(data, scale, int(n)) if n else TableRows(data, location, scale, mask)
             )
 
-    def prior(self, point: dict) -> SpikeSlabValues | LaplaceValues:
-        """Hyperparameters of the prior of the matrix."""
-        values = self._prior(point)
-        if not self.spike_slab:
-            rates, diagonal_rate, scale = values
-            return LaplaceValues(rates, float(diagonal_rate), float(scale))
-        nominal, *scales = values[:5]
-        spike, slab, diagonal_rate, scale = map(float, scales)
-        shapes: tuple[float, float] | None = None
-        share: float | None = None
-        if "share" in self.names:
-            shapes = float(values[5]), float(values[6])
-            share = float(1.0 / (1.0 + np.exp(-point[self.names["share"]])))
-        return SpikeSlabValues(nominal, spike, slab, diagonal_rate, scale, shapes, share)
+    def prior(self, point: dict) -> Any:
+        """Hyperparameters of the prior of the matrix, of type `values_type`."""
+        return self.values_type.read(self._prior(point), self.names, point)
 
     def means(self, point: dict) -> list[np.ndarray]:
         """Means of the rows of each table."""

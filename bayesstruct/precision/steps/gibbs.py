@@ -55,6 +55,10 @@ class LaplaceSweep:
         laplace_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
 
 
+# A sweep is made for p columns, and updates matrix and inverse in place.
+SWEEPS: dict[type, type] = {SpikeSlabValues: SpikeSlabSweep, LaplaceValues: LaplaceSweep}
+
+
 class PartGibbs:
     """Gibbs updates of one recognised part: means, missing values, matrix, indicators.
 
@@ -72,8 +76,7 @@ class PartGibbs:
         self.values = PartValues(model, part, initial_point, compile_kwargs)
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         self.draws_missing = [t.missing_rv in drawn for t in part.tables]
-        kind = SpikeSlabSweep if self.values.spike_slab else LaplaceSweep
-        self.sweep: Callable[..., None] = kind(self.values.p)
+        self.sweep: Callable[..., None] = SWEEPS[self.values.values_type](self.values.p)
 
     def forget(self) -> None:
         """Read the tables anew: they may have been exchanged."""
