@@ -1,4 +1,4 @@
-"""Exact posteriors over structures, by enumeration and dynamic programming."""
+"""Exact posteriors over structures, by enumeration and dynamic programming, and constants of their priors."""
 
 from bayesstruct.networks.exact.posterior import (
     DAGPosterior,
@@ -7,11 +7,17 @@ from bayesstruct.networks.exact.posterior import (
     dag_posterior,
     prior_arc_probabilities,
 )
+from bayesstruct.precision.exact.constants import LogConstant, g_wishart_log_constant
+from bayesstruct.precision.exact.graphs import GraphPosterior, gaussian_graphs
 
 __all__ = [
     "DAGPosterior",
     "FeatureProbabilities",
+    "GraphPosterior",
     "IndependentDraws",
+    "LogConstant",
     "dag_posterior",
+    "g_wishart_log_constant",
+    "gaussian_graphs",
     "prior_arc_probabilities",
 ]
