@@ -16,6 +16,7 @@ from scipy.special import gammaln, logsumexp, multigammaln
 
 from bayesstruct.data.arguments import generator, number, whole_number
 from bayesstruct.data.matrices import without_labels
+from bayesstruct.precision.kernels.completion import complete_factors, few_determined
 from bayesstruct.precision.kernels.prime_components import is_complete, prime_components
 
 __all__ = [
@@ -134,7 +135,7 @@ def core_log_constant(
     adjacency: np.ndarray, degrees_of_freedom: float, scale: np.ndarray, draws: int, rng
 ) -> LogConstant:
     """Monte Carlo log constant of any graph; parameters are those of `g_wishart_log_constant`."""
-    order = _few_determined(adjacency)
+    order = few_determined(adjacency)
     adjacency, scale = adjacency[np.ix_(order, order)], scale[np.ix_(order, order)]
     # D^-1 = T' T with T upper triangular.
     root = np.linalg.cholesky(np.linalg.inv(scale)).T
@@ -145,43 +146,10 @@ def core_log_constant(
         + 0.5 * freedom * np.log(2.0)
         + gammaln(0.5 * freedom)
     ) + 0.5 * later.sum() * np.log(2.0 * np.pi)
-    weights = _log_weights(rng, adjacency, freedom, root, draws)
+    _, weights = complete_factors(rng, adjacency, freedom, root, draws)
     mean = logsumexp(weights) - np.log(draws)
     relative = np.exp(weights - mean)
     return LogConstant(float(free + mean), float(relative.std(ddof=1) / np.sqrt(draws)))
-
-
-def _few_determined(adjacency):
-    """Order of the nodes in which few elements of the Cholesky factor are determined by others: least degree first."""
-    filled, left, order = adjacency.copy(), np.ones(len(adjacency), bool), []
-    while left.any():
-        v = int(np.where(left, (filled & left).sum(axis=1), len(left)).argmin())
-        left[v] = False
-        order.append(v)
-        near = np.flatnonzero(filled[v] & left)
-        filled[np.ix_(near, near)] = True
-        filled[near, near] = False
-    return np.array(order)
-
-
-def _log_weights(rng, adjacency, freedom, root, draws):
-    """Minus half the sum of squares of the determined elements of ``Psi``, where ``Phi = Psi T``, ``K = Phi' Phi``; (draws,)."""
-    p = len(root)
-    phi, psi = np.zeros((p, p, draws)), np.zeros((p, p, draws))
-    out = np.zeros(draws)
-    for i in range(p):
-        psi[i, i] = np.sqrt(rng.chisquare(freedom[i], draws))
-        phi[i, i] = psi[i, i] * root[i, i]
-        for j in range(i + 1, p):
-            known = np.einsum("kd,k->d", psi[i, i:j], root[i:j, j])
-            if adjacency[i, j]:
-                psi[i, j] = rng.standard_normal(draws)
-                phi[i, j] = known + psi[i, j] * root[j, j]
-            else:
-                phi[i, j] = -np.einsum("rd,rd->d", phi[:i, i], phi[:i, j]) / phi[i, i]
-                psi[i, j] = (phi[i, j] - known) / root[j, j]
-                out -= 0.5 * psi[i, j] ** 2
-    return out
 
 
 def adjacency_matrix(graph: Any) -> np.ndarray:

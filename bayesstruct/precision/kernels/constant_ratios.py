@@ -15,7 +15,7 @@ import math
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.elimination import FIRST, LATER
 
-__all__ = ["draw_pair", "log_constant_ratio"]
+__all__ = ["draw_pair", "draw_rows", "log_constant_ratio"]
 
 _LOG_4PI = math.log(4.0 * math.pi)
 
@@ -30,6 +30,7 @@ def log_constant_ratio(b, d):
 def _row(rng, b, k, columns, rows, codes, whole):
     """Draw row k of Psi given its subtree; return whether it is accepted."""
     root = math.sqrt(2.0 * rng.standard_gamma(0.5 * (b + whole[LATER, k])))
+    rows[k, k] = root
     first = whole[FIRST, k]
     if first < k:
         limit = 2.0 * rng.standard_exponential()
@@ -48,6 +49,18 @@ def _row(rng, b, k, columns, rows, codes, whole):
             rows[k, u] = rng.standard_normal()
         elif codes[k, u] == 0:
             rows[k, u] = 0.0
+    return True
+
+
+@kernel
+def draw_rows(rng, b, m, rows, codes, whole, tries):
+    """Draw m rows of Psi by rejection; return whether there were enough tries. See `draw_pair`."""
+    k = 0
+    while k < m:
+        if tries <= 0:
+            return False
+        tries -= 1
+        k = k + 1 if _row(rng, b, k, m, rows, codes, whole) else whole[FIRST, k]
     return True
 
 

@@ -12,7 +12,7 @@ __all__ = ["closed_separator", "plan_elimination"]
 
 #: Rows of the table of whole numbers that a plan writes: those of the first block are indexed by row of Psi, the others by node.
 FIRST, LATER, PLACE, PARENT, SIZE, ORDER, DEGREE, STATE = range(8)
-_RELEVANT, _SIMPLE = 1, 2
+_RELEVANT, _SIMPLE, _DONE = 1, 2, -2
 
 
 @inner
@@ -75,63 +75,118 @@ def _component(adjacency, i, whole, order):
 
 
 @inner
-def _eliminate(adjacency, i, j, filled, whole, near):
-    """Eliminate the nodes of a component by least degree, i and j last; return their number.
-
-    Write the order, the parent of each node, and whether its neighbours were complete by edges alone.
-    """
+def _start(adjacency, i, filled, whole):
+    """Copy the component of i and the degrees of its nodes; return their number."""
     p = adjacency.shape[0]
-    order, degree, state, parent = whole[ORDER], whole[DEGREE], whole[STATE], whole[PARENT]
-    count = _component(adjacency, i, whole, order)
+    count = _component(adjacency, i, whole, whole[ORDER])
     for u in range(p):
-        if state[u] == 0:
+        if whole[STATE, u] == 0:
             total = 0
             for w in range(p):
                 filled[u, w] = adjacency[u, w]
                 total += adjacency[u, w]
-            degree[u] = total
+            whole[DEGREE, u] = total
+    return count
+
+
+@inner
+def _next(i, j, left, whole):
+    """Node of least degree; i and j are the last."""
+    if left <= 2:
+        return i if left == 2 else j
+    v, least = -1, whole.shape[1] + 1
+    for u in range(whole.shape[1]):
+        free = whole[STATE, u] == 0 and u not in (i, j)
+        if free and whole[DEGREE, u] < least:
+            v, least = u, whole[DEGREE, u]
+    return v
+
+
+@inner
+def _join(adjacency, i, j, filled, whole, near, size):
+    """Join all neighbours of a node; return whether edges did so already."""
+    degree, simple = whole[DEGREE], True
+    for a in range(size):
+        u = near[a]
+        degree[u] -= 1
+        for c in range(a):
+            w = near[c]
+            if not adjacency[u, w] or (u in (i, j) and w in (i, j)):
+                simple = False
+            if not filled[u, w]:
+                filled[u, w] = 1
+                filled[w, u] = 1
+                degree[u] += 1
+                degree[w] += 1
+    return simple
+
+
+@inner
+def _eliminate(adjacency, i, j, filled, whole, near):
+    """Eliminate the nodes of a component by least degree, i and j last; return their number.
+
+    Write the order, the parent of each node, and to ``whole[SIZE]`` whether its neighbours were complete by edges alone.
+    """
+    p = adjacency.shape[0]
+    order, state, when = whole[ORDER], whole[STATE], whole[PLACE]
+    count = _start(adjacency, i, filled, whole)
     for place in range(count):
-        v, least = -1, p + 1
-        for u in range(p):
-            if state[u] == 0 and degree[u] < least and ((u != i and u != j) or place >= count - 2):
-                v, least = u, degree[u]
-        if place == count - 2:
-            v = i
-        elif place == count - 1:
-            v = j
+        v = _next(i, j, count - place, whole)
         order[place] = v
-        state[v] = -2
+        when[v] = place
+        state[v] = _DONE
         size = 0
         for u in range(p):
             if filled[v, u] and state[u] == 0:
                 near[size] = u
                 size += 1
-        simple = True
-        for a in range(size):
-            u = near[a]
-            degree[u] -= 1
-            for c in range(a):
-                w = near[c]
-                if not adjacency[u, w] or (u == i and w == j) or (u == j and w == i):
-                    simple = False
-                if not filled[u, w]:
-                    filled[u, w] = 1
-                    filled[w, u] = 1
-                    degree[u] += 1
-                    degree[w] += 1
-            whole[PLACE, u] = -1
-        # Which of them comes first is known once all are eliminated.
-        whole[PLACE, v] = place
-        parent[v] = -1
-        whole[SIZE, v] = 1 if simple else 0
+        whole[SIZE, v] = _join(adjacency, i, j, filled, whole, near, size)
     for place in range(count):
         v = order[place]
         first = count
         for u in range(p):
-            if filled[v, u] and state[u] == -2 and place < whole[PLACE, u] < first:
-                first = whole[PLACE, u]
-        parent[v] = order[first] if first < count else -1
+            if filled[v, u] and state[u] == _DONE and place < when[u] < first:
+                first = when[u]
+        whole[PARENT, v] = order[first] if first < count else -1
     return count
+
+
+@inner
+def _choose_rows(i, j, count, whole):
+    """Mark the nodes whose rows matter, from the last one down; return their number without i and j."""
+    order, parent, state, size = whole[ORDER], whole[PARENT], whole[STATE], whole[SIZE]
+    rows = 0
+    for place in range(count - 1, -1, -1):
+        v = order[place]
+        if v in (i, j):
+            state[v] = _RELEVANT
+        elif not size[v] and state[parent[v]] == _RELEVANT:
+            state[v] = _RELEVANT
+            rows += 1
+        else:
+            state[v] = _SIMPLE
+    return rows
+
+
+@inner
+def _place_rows(j, count, rows, whole):
+    """Give numbers to the rows so that those of a subtree are consecutive and end with its root; count them in ``whole[SIZE]``."""
+    order, parent, state, size = whole[ORDER], whole[PARENT], whole[STATE], whole[SIZE]
+    for place in range(count):
+        size[order[place]] = 0
+    for place in range(count - 1):
+        v = order[place]
+        if state[v] == _RELEVANT:
+            size[v] += 1
+            size[parent[v]] += size[v]
+    new, end = whole[PLACE], whole[DEGREE]
+    new[j], end[j] = rows + 1, rows
+    for place in range(count - 2, -1, -1):
+        v = order[place]
+        if state[v] == _RELEVANT:
+            new[v] = end[parent[v]]
+            end[parent[v]] -= size[v]
+            end[v] = new[v] - 1
 
 
 @kernel
@@ -163,38 +218,12 @@ def plan_elimination(adjacency, i, j, filled, codes, whole):
     """
     p = adjacency.shape[0]
     count = _eliminate(adjacency, i, j, filled, whole, whole[FIRST])
-    order, parent, state, size = whole[ORDER], whole[PARENT], whole[STATE], whole[SIZE]
-    # From the last node down: which rows matter.
-    rows = 0
-    for place in range(count - 1, -1, -1):
-        v = order[place]
-        simple = size[v] == 1
-        if v == i or v == j:
-            state[v] = _RELEVANT
-        elif not simple and state[parent[v]] == _RELEVANT:
-            state[v] = _RELEVANT
-            rows += 1
-        else:
-            state[v] = _SIMPLE
-    for place in range(count):
-        size[order[place]] = 0
-    for place in range(count - 1):
-        v = order[place]
-        if state[v] == _RELEVANT:
-            size[v] += 1
-            size[parent[v]] += size[v]
-    # Rows of a subtree are consecutive and end with its root.
-    new, end = whole[PLACE], whole[DEGREE]
-    new[j], end[j] = rows + 1, rows
-    for place in range(count - 2, -1, -1):
-        v = order[place]
-        if state[v] == _RELEVANT:
-            new[v] = end[parent[v]]
-            end[parent[v]] -= size[v]
-            end[v] = new[v] - 1
-    for place in range(count):
-        v = order[place]
-        if state[v] != _RELEVANT or v == i or v == j:
+    rows = _choose_rows(i, j, count, whole)
+    _place_rows(j, count, rows, whole)
+    new, state = whole[PLACE], whole[STATE]
+    for place in range(count - 2):
+        v = whole[ORDER, place]
+        if state[v] != _RELEVANT:
             continue
         k = new[v]
         for u in range(rows + 2):
@@ -202,9 +231,8 @@ def plan_elimination(adjacency, i, j, filled, codes, whole):
         edges = 0
         for u in range(p):
             if filled[v, u] and state[u] == _RELEVANT and new[u] > k:
-                edge = adjacency[v, u]
-                codes[k, new[u]] = 1 if edge else 2
-                edges += edge
+                codes[k, new[u]] = 1 if adjacency[v, u] else 2
+                edges += adjacency[v, u]
         whole[LATER, k] = edges
-        whole[FIRST, k] = k - size[v] + 1
+        whole[FIRST, k] = k - whole[SIZE, v] + 1
     return rows

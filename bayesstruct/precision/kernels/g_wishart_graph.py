@@ -90,9 +90,39 @@ def _move(precision, covariance, i, j, phi, old, new, work):
     precision[j, j] += d11
 
 
+@inner
+def _set_edge(adjacency, common, i, j, edge):
+    """Add or delete an edge, and count common neighbours anew."""
+    adjacency[i, j] = edge
+    adjacency[j, i] = edge
+    step = 1 if edge else -1
+    for u in range(adjacency.shape[0]):
+        if u in (i, j):
+            continue
+        if adjacency[j, u]:
+            common[i, u] += step
+            common[u, i] += step
+        if adjacency[i, u]:
+            common[j, u] += step
+            common[u, j] += step
+
+
 @kernel
 def graph_sweep(
-    rng, precision, covariance, adjacency, common, scale, prior_odds, b, tries, whole, codes, filled, work, rough
+    rng,
+    precision,
+    covariance,
+    adjacency,
+    common,
+    scale,
+    prior_odds,
+    b,
+    tries,
+    whole,
+    codes,
+    filled,
+    work,
+    rough,
 ):
     """Propose to change every edge once, together with its element of the matrix.
 
@@ -161,15 +191,5 @@ def graph_sweep(
             if not edge:
                 precision[i, j] = 0.0
                 precision[j, i] = 0.0
-            adjacency[i, j] = edge
-            adjacency[j, i] = edge
-            step = 1 if edge else -1
-            for u in range(p):
-                if u != i and u != j:
-                    if adjacency[j, u]:
-                        common[i, u] += step
-                        common[u, i] += step
-                    if adjacency[i, u]:
-                        common[j, u] += step
-                        common[u, j] += step
+            _set_edge(adjacency, common, i, j, edge)
     return changes, auxiliary, failures
