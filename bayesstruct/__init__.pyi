@@ -27,6 +27,7 @@ from .distributions import GraphicalLasso as GraphicalLasso
 from .distributions import GraphicalSpikeSlab as GraphicalSpikeSlab
 from .distributions import GroupLaplace as GroupLaplace
 from .distributions import GroupSpikeAndSlab as GroupSpikeAndSlab
+from .distributions import GWishart as GWishart
 from .distributions import IndianBuffet as IndianBuffet
 from .distributions import Ising as Ising
 from .distributions import PairwiseMRF as PairwiseMRF

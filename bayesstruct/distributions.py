@@ -47,6 +47,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -102,6 +103,7 @@ __all__ = [
     "FiniteFeatures",
     "FittedDiscreteNetwork",
     "FittedGaussianNetwork",
+    "GWishart",
     "GaussianNetwork",
     "GraphicalCovariance",
     "GraphicalLasso",
@@ -113,6 +115,7 @@ __all__ = [
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
     "IncompletePairwiseMRF",
+    "IndependentEdges",
     "IndianBuffet",
     "Intercepts",
     "Ising",

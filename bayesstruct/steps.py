@@ -13,6 +13,7 @@ from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
+from bayesstruct.precision.steps.g_wishart import GraphGibbs  # noqa: F401  registers the updates
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression

@@ -4,6 +4,7 @@ x = location + scale * z          the table in its units, and standardised
 z_i | mean, K ~ Normal(mean, K^-1)                      one row of the table
 K             ~ GraphicalSpikeSlab or GraphicalLasso    positive definite, most off-diagonals small
 edge | K      ~ Bernoulli                               1 where K_jk came from the slab
+or edge       ~ Bernoulli, K | edge ~ G-Wishart         exactly zero without an edge
 weight        = partial correlations of K
 """
 
@@ -31,6 +32,7 @@ from bayesstruct.data.options import refuse_other_options
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import (
+    independent_edge_prior,
     observe_covariance,
     observe_rows,
     record_edges,
@@ -40,6 +42,7 @@ from bayesstruct.precision.model_parts import (
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -69,6 +72,7 @@ def gaussian_graphical(
     slab_scale: float = 1.0,
     rate: Any = 1.0,
     diagonal_rate: float | None = None,
+    degrees_of_freedom: float = 3.0,
     negligible: float = 0.1,
     covariates: "TableLike" = None,
     standardize: bool = True,
@@ -90,16 +94,19 @@ def gaussian_graphical(
         means of the columns, which are not known.
     n : int, optional
         Number of rows that `cov` was computed from.
-    prior : {"spike_slab", "laplace"}
+    prior : {"spike_slab", "laplace", "g_wishart"}
         ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"laplace"`` (Wang 2012) only
-        shrinks, and an edge is then a partial correlation beyond ``negligible``.
+        shrinks, and an edge is then a partial correlation beyond ``negligible``. ``"g_wishart"`` gives each edge a
+        probability and the matrix exact zeros: given the graph it is G-Wishart, and the graph is drawn without approximate
+        constants (van den Boom, Beskos and De Iorio 2022).
     edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
         forbids and 1 requires an edge; a beta distribution is learned from the table
-        (positive definite matrices favour few edges, so that the implied distribution of the
-        edge probability lies below the beta that is given; Bayes factors take account of it).
+        (under the spike and slab positive definite matrices favour few edges, so that the implied distribution of the
+        edge probability lies below the beta that is given; Bayes factors take account of it. Under the
+        G-Wishart prior it is the one that is given).
     required, forbidden : iterable of pairs of column names
-        Edges known to be present or absent: pure slab or pure spike.
+        Edges known to be present or absent: pure slab or pure spike, or an element that is free or zero.
     spike_scale, slab_scale : float
         Standard deviations of an off-diagonal precision element without and with an edge, on the
         standardised scale. The defaults find the graph over p = 10 to 100 and n = p to 10 p
@@ -110,6 +117,9 @@ def gaussian_graphical(
     diagonal_rate : float, optional
         Exponential rate of the diagonal elements; 0.5 for the spike and slab, ``rate / 2`` for the
         Laplace prior unless given.
+    degrees_of_freedom : float, default 3
+        b of the G-Wishart(b, I) distribution of the matrix given the graph (``prior="g_wishart"``), more than 2. Partial
+        correlations are smaller with a larger b.
     negligible : float, default 0.1
         Absolute partial correlation up to which ``prior="laplace"`` counts a pair as not connected.
     covariates : DataFrame or array_like, optional
@@ -144,6 +154,9 @@ def gaussian_graphical(
 
     References
     ----------
+    van den Boom, W., Beskos, A. and De Iorio, M. (2022). The G-Wishart weighted proposal algorithm: efficient posterior
+    computation for Gaussian graphical models. *Journal of Computational and Graphical Statistics* 31, 1215-1224.
+
     Wang, H. (2012). Bayesian graphical lasso models and efficient posterior computation. *Bayesian
     Analysis* 7(4), 867-886.
 
@@ -175,6 +188,7 @@ def gaussian_graphical(
         "slab_scale": slab_scale,
         "rate": rate,
         "diagonal_rate": diagonal_rate,
+        "degrees_of_freedom": degrees_of_freedom,
         "negligible": negligible,
     }
     refuse_other_options(gaussian_graphical, prior, _OPTIONS, options)
@@ -248,6 +262,22 @@ def _laplace(table, rate, diagonal_rate, negligible):
     return precision
 
 
+def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom):
+    """Graph with independent edges, and a precision matrix with its zeros."""
+    if _beta_shapes(edge_probability) is None:
+        edge_probability = edge_probability_matrix(
+            table.names, edge_probability, required, forbidden
+        )
+        edge = IndependentEdges("edge", table.p, edge_probability, dims="pair")
+    else:
+        fixed = fixed_edges(table.names, required, forbidden).fill(0.5)
+        edge = IndependentEdges("edge", table.p, edge_probability, fixed=fixed, dims="pair")
+    precision = GWishart("precision", edge, degrees_of_freedom, dims=_MATRIX)
+    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    record_edges(table, independent_edge_prior(edge))
+    return precision
+
+
 def _start(table, mode):
     """Start of each chain: the mode of another table than the one that was observed."""
     if isinstance(table, Table):
@@ -255,11 +285,16 @@ def _start(table, mode):
     return SampleCovarianceStart(table.scatter, table.n, mode)
 
 
-_PRIORS: dict[str, Callable[..., Any]] = {"spike_slab": _spike_slab, "laplace": _laplace}
+_PRIORS: dict[str, Callable[..., Any]] = {
+    "spike_slab": _spike_slab,
+    "laplace": _laplace,
+    "g_wishart": _g_wishart,
+}
 _EDGE_OPTIONS = ("edge_probability", "required", "forbidden")
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "spike_slab": (*_EDGE_OPTIONS, "spike_scale", "slab_scale", "diagonal_rate"),
     "laplace": ("rate", "diagonal_rate", "negligible"),
+    "g_wishart": (*_EDGE_OPTIONS, "degrees_of_freedom"),
 }
 
 

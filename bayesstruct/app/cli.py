@@ -186,7 +186,9 @@ def learn(
     ] = None,
     edge_probability: Annotated[
         float | None,
-        typer.Option(help="Nominal prior probability of an edge (spike_slab), 0.5 by default."),
+        typer.Option(
+            help="Nominal prior probability of an edge (spike_slab, g_wishart), 0.5 by default."
+        ),
     ] = None,
     rate: Annotated[
         float | None, typer.Option(help="Laplace rate of the elements (laplace), 1 by default.")
@@ -311,16 +313,18 @@ def _wrong_options(options: dict) -> str | None:
     if prior not in MODELS[model].priors:
         return nearest("prior", prior, MODELS[model].priors)
     return _wrong_number(
-        "--edge-probability", options["edge_probability"], 1, "spike_slab", prior
-    ) or (_wrong_number("--rate", options["rate"], math.inf, "laplace", prior))
+        "--edge-probability", options["edge_probability"], 1, ("spike_slab", "g_wishart"), prior
+    ) or (_wrong_number("--rate", options["rate"], math.inf, ("laplace",), prior))
 
 
-def _wrong_number(name: str, value: float | None, below: float, owner: str, prior: str):
-    """Return an error message on an option of one prior, which must be positive and below a bound."""
+def _wrong_number(
+    name: str, value: float | None, below: float, owners: tuple[str, ...], prior: str
+):
+    """Return an error message on an option of some priors, which must be positive and below a bound."""
     if value is None:
         return None
-    if prior != owner:
-        return f"{name} applies to --prior {owner}, not to {prior}: leave it out"
+    if prior not in owners:
+        return f"{name} applies to --prior {' or '.join(owners)}, not to {prior}: leave it out"
     if not 0 < value < below:
         return f"{name} must be between 0 and {below:g}, got {value:g}"
     return None

@@ -30,6 +30,8 @@ _PAPERS = {
     "graphical models. *Bayesian Analysis* 10(2), 351-377.",
     "laplace": "Wang, H. (2012). Bayesian graphical lasso models and efficient posterior "
     "computation. *Bayesian Analysis* 7(4), 867-886.",
+    "g_wishart": "van den Boom, W., Beskos, A. and De Iorio, M. (2022). The G-Wishart weighted proposal algorithm: efficient "
+    "posterior computation for Gaussian graphical models. *Journal of Computational and Graphical Statistics* 31, 1215-1224.",
 }
 _SACHS = (
     "Sachs, K., Perez, O., Pe'er, D., Lauffenburger, D. A. and Nolan, G. P. (2005). Causal "
@@ -58,7 +60,8 @@ def _asked(job, summary) -> list[str]:
     low, high = summary.prior.min(), summary.prior.max()
     implied = f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
     nominal = options["edge_probability"] or 0.5
-    spike = f"nominal edge probability {nominal:g}, " if options["prior"] == "spike_slab" else ""
+    graphs = options["prior"] in ("spike_slab", "g_wishart")
+    spike = f"nominal edge probability {nominal:g}, " if graphs else ""
     return [
         "## What was asked",
         "",

@@ -28,7 +28,8 @@ from bayesstruct.graphs.own_models import (
     refuse_negligible,
 )
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
-from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.edges import Edges, partial_correlations, upper
+from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_joint_probability,
@@ -52,7 +53,14 @@ if TYPE_CHECKING:
     from bayesstruct.data.covariance import CovarianceTable
     from bayesstruct.data.table import Table
 
-__all__ = ["observe_covariance", "observe_rows", "record_edges", "regression", "warn_size"]
+__all__ = [
+    "independent_edge_prior",
+    "observe_covariance",
+    "observe_rows",
+    "record_edges",
+    "regression",
+    "warn_size",
+]
 
 _ROWS = ("observation", "node")
 _MATRIX = ("node", "node_")
@@ -316,3 +324,31 @@ def _laplace_parts(op, precision, negligible) -> EdgeParts:
         return pm.Deterministic(name, indicator, dims=dims)
 
     return _matrix_parts(precision, p, add, [EdgePrior(implied)])
+
+
+def independent_edge_prior(edge) -> np.ndarray:
+    """Prior probability of each edge of a random graph with independent edges, (pairs,)."""
+    size = parameters(edge)[0].type.shape[-1]
+    found = beta_share(edge)
+    if found is None:
+        prior = prior_mean(upper(parameters(edge)[0]))
+    else:
+        share, pattern = found[0], found[1].data[np.triu_indices(size, 1)]
+        prior = np.where((pattern > 0) & (pattern < 1), prior_mean(share), pattern)
+    return np.array(np.broadcast_to(prior, size * (size - 1) // 2), float)
+
+
+@edge_parts.register(GWishartRV)
+def _g_wishart_parts(op, precision, negligible) -> EdgeParts:
+    refuse_negligible(negligible)
+    _, scale, edge = parameters(precision)
+    size = scale.type.shape[-1]
+    if random_ancestors(edge):
+        prior = independent_edge_prior(edge)
+    else:
+        prior = edge_matrix(_constant(edge), size)[np.triu_indices(size, 1)].astype(float)
+
+    def add(name, dims):
+        return pm.Deterministic(name, edge, dims=dims)
+
+    return _matrix_parts(precision, size, add, [EdgePrior(np.array(prior))])

@@ -23,6 +23,6 @@ def partial_correlations(precision: np.ndarray) -> np.ndarray:
     for i in range(p):
         for j in range(i + 1, p):
             scale = math.sqrt(precision[i, i]) * math.sqrt(precision[j, j])
-            out[place] = -precision[i, j] / scale
+            out[place] = (0.0 - precision[i, j]) / scale  # no -0.0
             place += 1
     return out

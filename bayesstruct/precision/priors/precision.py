@@ -45,7 +45,7 @@ from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV, bet
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["GraphicalLasso", "GraphicalSpikeSlab", "safe_log"]
+__all__ = ["GraphicalLasso", "GraphicalSpikeSlab", "inside_cone", "safe_log"]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -157,7 +157,7 @@ def _diagonal(matrix):
     return pt.diagonal(matrix, axis1=-2, axis2=-1)
 
 
-def _inside_cone(logp, value):
+def inside_cone(logp, value):
     """``logp`` where the value is positive definite, minus infinity elsewhere.
 
     For values that come from the default transform the factorisation is rewritten away.
@@ -259,7 +259,7 @@ class GraphicalLasso(Continuous):
         off = _upper_sum(pt.log(rates) - np.log(2.0) - rates * pt.abs(scaled))
         total = off + _exponential(scaled, diagonal_rate) + _scale_jacobian(value, scale)
         return check_parameters(
-            _inside_cone(total, value),
+            inside_cone(total, value),
             pt.all(rates > 0, axis=(-2, -1)),
             diagonal_rate > 0,
             scale > 0,
@@ -422,7 +422,7 @@ class GraphicalSpikeSlab(Continuous):
             + _scale_jacobian(value, scale)
         )
         return check_parameters(
-            _inside_cone(total, value),
+            inside_cone(total, value),
             pt.all(pt.and_(probability >= 0, probability <= 1), axis=(-2, -1)),
             spike > 0,
             slab > spike,

@@ -24,6 +24,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.priors.edges import EdgesRV
+from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV, beta_share
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PRECISION_RVS", "PrecisionPart", "TablePart", "parts_of", "recognize"]
 
-PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV)
+PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV, GWishartRV)
 
 
 @dataclass
@@ -84,7 +85,7 @@ class PrecisionPart:
     ----------
     precision : TensorVariable
     edge : TensorVariable, optional
-        Its indicators.
+        Its indicators: given the matrix, or, with the G-Wishart distribution, its random graph.
     share : TensorVariable, optional
         The common edge probability.
     mean : TensorVariable, optional
@@ -145,7 +146,10 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
     _attach_missing(part, missing)
     for variable in (part.edge, *missing):
         check_childless(model, variable)
-    part.share = _share(model, part)
+    if is_op(precision, GWishartRV):
+        _attach_graph(model, part)
+    else:
+        part.share = _share(model, part)
     for variable in part.variables:
         if variable not in model.free_RVs:
             raise NotRecognized(f"{variable.name!r} is observed")
@@ -155,6 +159,10 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
 
 def _check_transform(model, precision):
     transform = model.rvs_to_transforms.get(precision)
+    if is_op(precision, GWishartRV):
+        if transform is not None:
+            raise NotRecognized(f"{precision.name!r} has a transform; its zeros need none")
+        return
     if not isinstance(transform, CholeskyCovTransform):
         raise NotRecognized(f"{precision.name!r} does not have its default transform")
 
@@ -222,6 +230,21 @@ def _attach_missing(part, variables):
             raise NotRecognized(f"the missing values of {table.rv.name!r} are not in the model")
     if len(variables) != sum(t.missing_rv is not None for t in part.tables):
         raise NotRecognized("some missing values belong to no table")
+
+
+def _attach_graph(model, part):
+    """Add the random graph of a G-Wishart matrix, and the common edge probability if it has one."""
+    graph = parameters(part.precision)[-1]
+    if not is_op(graph, IndependentEdgesRV):
+        return
+    others = [rv for rv in children_of(model, graph) if rv is not part.precision]
+    if others:
+        names = ", ".join(repr(rv.name) for rv in others)
+        raise NotRecognized(f"{names} depends on {graph.name!r}")
+    part.edge = graph
+    share, _ = beta_share(graph) or (None, None)
+    if share in model.free_RVs and children_of(model, share) == [graph]:
+        part.share = share
 
 
 def _share(model, part):

@@ -10,10 +10,18 @@ from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
 from bayesstruct.precision.kernels.tables import TableRows, TableScatter
+from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
 from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
-__all__ = ["PRIOR_VALUES", "LaplaceValues", "PartValues", "SpikeSlabValues", "values_type"]
+__all__ = [
+    "PRIOR_VALUES",
+    "GWishartValues",
+    "LaplaceValues",
+    "PartValues",
+    "SpikeSlabValues",
+    "values_type",
+]
 
 
 @dataclass(frozen=True)
@@ -79,10 +87,54 @@ class LaplaceValues:
         return cls(rates, float(diagonal_rate), float(scale))
 
 
+@dataclass(frozen=True)
+class GWishartValues:
+    """Graph and hyperparameters of a G-Wishart prior at a point.
+
+    Attributes
+    ----------
+    degrees_of_freedom : float
+    scale : (p, p) ndarray
+    adjacency : (p, p) ndarray of int8
+    nominal : (p, p) ndarray, optional
+        Prior probability of each edge, if the graph is random; if the model draws a common one, its zeros forbid and
+        its ones require edges.
+    shapes : tuple of float, optional
+        Of the beta distribution of a common edge probability.
+    share : float, optional
+        The common edge probability at the point.
+    """
+
+    degrees_of_freedom: float
+    scale: np.ndarray
+    adjacency: np.ndarray
+    nominal: np.ndarray | None = None
+    shapes: tuple[float, float] | None = None
+    share: float | None = None
+
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "GWishartValues":
+        """Make one of the evaluated parameters of the prior and of its graph."""
+        freedom, scale, edge, *own = values
+        adjacency = edge_matrix(edge, len(scale)).astype(np.int8)
+        if "share" not in names:
+            return cls(float(freedom), scale, adjacency, *own)
+        nominal, alpha, beta = own
+        share = float(1.0 / (1.0 + np.exp(-point[names["share"]])))
+        return cls(float(freedom), scale, adjacency, nominal, (float(alpha), float(beta)), share)
+
+    @property
+    def probability(self) -> np.ndarray | None:
+        """Prior probability of each edge at the point."""
+        known = self.nominal is None or self.share is None
+        return self.nominal if known else fill_free(self.nominal, self.share)
+
+
 # What a prior of a precision matrix is read as. The sweep of the step and the solver of the mode are looked up by these types.
 PRIOR_VALUES: dict[type, type] = {
     GraphicalSpikeSlabRV: SpikeSlabValues,
     GraphicalLassoRV: LaplaceValues,
+    GWishartRV: GWishartValues,
 }
 
 
@@ -128,7 +180,10 @@ class PartValues:
             for t in part.tables
         ]
         start = model.initial_point() if initial_point is None else initial_point
-        self.p = round((np.sqrt(8 * start[self.names["precision"]].size + 1) - 1) / 2)
+        matrix = start[self.names["precision"]]
+        # As a matrix, or as the vector of its Cholesky factor.
+        packed = round((np.sqrt(8 * matrix.size + 1) - 1) / 2)
+        self.p = packed if matrix.ndim == 1 else len(matrix)
         self.values_type: Any = values_type(part.precision)
         of_mean = () if part.mean is None else parameters(part.mean)
         needed = (
@@ -189,11 +244,21 @@ class PartValues:
 def _prior_tensors(part: PrecisionPart) -> list:
     """Parameters of the prior of the matrix; the common edge probability is not one of them."""
     tensors = list(parameters(part.precision))
+    if is_op(part.precision, GWishartRV):
+        return tensors + ([] if part.edge is None else _graph_tensors(part))
     if part.share is not None:
         alpha, beta, fixed, *_ = parameters(part.share)
         tensors[0] = fixed
         tensors += [alpha, beta]
     return tensors
+
+
+def _graph_tensors(part: PrecisionPart) -> list:
+    """Parameters of the prior of a random graph."""
+    if part.share is None:
+        return list(parameters(part.edge))
+    _, pattern = beta_share(part.edge)
+    return [pattern, *parameters(part.share)]
 
 
 def _data_tensors(model, part: PrecisionPart) -> list:

@@ -10,17 +10,30 @@ from scipy.linalg import lapack
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
-from bayesstruct.core.recognition import NotRecognized, check_childless, is_op, parameters
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    check_childless,
+    is_claimed,
+    is_op,
+    parameters,
+)
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
+from bayesstruct.precision.priors.g_wishart import GWishartRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
-from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
+from bayesstruct.precision.recognition.values import (
+    LaplaceValues,
+    PartValues,
+    SpikeSlabValues,
+    values_type,
+)
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
 _CANDIDATES = (*PRECISION_RVS, EdgesRV, EdgeProbabilityRV, ColumnMeansRV, MissingCellsRV)
+_SUPPORTED = "PrecisionGibbs draws matrices whose children are tables of normal rows; give other likelihoods latent normal rows in between"
 
 
 class SpikeSlabSweep:
@@ -76,6 +89,10 @@ class PartGibbs:
         self.values = PartValues(model, part, initial_point, compile_kwargs)
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         self.draws_missing = [t.missing_rv in drawn for t in part.tables]
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the sweep."""
         self.sweep: Callable[..., None] = SWEEPS[self.values.values_type](self.values.p)
 
     def forget(self) -> None:
@@ -144,6 +161,16 @@ class PartGibbs:
         return 0 if edge is None else int(point[edge].sum())
 
 
+# Priors whose matrix is not drawn by a sweep over all its elements; filled where these updates are defined.
+UPDATES: dict[type, type[PartGibbs]] = {}
+
+
+def _part_update(model, part: PrecisionPart, drawn, *extra) -> PartGibbs:
+    """Make the updates of a part."""
+    kind = UPDATES.get(values_type(part.precision), PartGibbs)
+    return kind(model, part, drawn, *extra)
+
+
 @register_step
 class PrecisionGibbs(GibbsStep):
     """Gibbs sweeps over a precision matrix, its edges, the column means and the missing values.
@@ -168,7 +195,7 @@ class PrecisionGibbs(GibbsStep):
         drawn = set(drawn)
         extra = (self.initial_point, self.compile_kwargs)
         self.parts = [
-            PartGibbs(model, part, drawn, *extra) for part in _parts_to_draw(model, drawn)
+            _part_update(model, part, drawn, *extra) for part in _parts_to_draw(model, drawn)
         ]
 
     def setup_chain(self, rng, tune, draws):
@@ -186,7 +213,7 @@ class PrecisionGibbs(GibbsStep):
     @staticmethod
     def competence(var, has_grad):
         """Ideal for the variables of a recognised part."""
-        if not is_op(var, _CANDIDATES):
+        if not is_op(var, _CANDIDATES) and not is_claimed(var, PrecisionGibbs.name):
             return Competence.INCOMPATIBLE
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.basic_RVs:
@@ -194,7 +221,8 @@ class PrecisionGibbs(GibbsStep):
         parts = [p for p in parts_of(model).values() if not isinstance(p, NotRecognized)]
         if any(var is v for part in parts for v in part.variables):
             return Competence.IDEAL
-        return Competence.INCOMPATIBLE
+        # No other step keeps the zeros of a matrix; this one says why it cannot draw it.
+        return Competence.IDEAL if is_op(var, GWishartRV) else Competence.INCOMPATIBLE
 
 
 def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
@@ -205,6 +233,8 @@ def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
             own = left & set(part.variables)
             left -= own
             parts += [part] if own else []
+        elif precision in drawn and is_op(precision, GWishartRV):
+            raise ValueError(f"{precision.name!r} cannot be drawn exactly: {part}. {_SUPPORTED}.")
         elif precision in drawn:
             raise ValueError(
                 f"PrecisionGibbs cannot draw {precision.name!r} exactly: {part}. Call pm.sample "
