@@ -333,7 +333,7 @@ def independent_edge_prior(edge) -> np.ndarray:
     if found is None:
         prior = prior_mean(upper(parameters(edge)[0]))
     else:
-        share, pattern = found[0], found[1].data[np.triu_indices(size, 1)]
+        share, pattern = found[0], found[1][np.triu_indices(size, 1)]
         prior = np.where((pattern > 0) & (pattern < 1), prior_mean(share), pattern)
     return np.array(np.broadcast_to(prior, size * (size - 1) // 2), float)
 

@@ -165,7 +165,7 @@ def _shared(name, p, beta, fixed):
     return pt.switch(pt.constant(free), share, pt.constant(np.array(pattern)))
 
 
-def beta_share(graph: "TensorVariable") -> tuple["TensorVariable", "TensorVariable"] | None:
+def beta_share(graph: "TensorVariable") -> tuple["TensorVariable", np.ndarray] | None:
     """Return the beta variable that all free edges have as their probability, and the (p, p) pattern of the others.
 
     None if the probabilities are anything else.
@@ -178,7 +178,7 @@ def beta_share(graph: "TensorVariable") -> tuple["TensorVariable", "TensorVariab
     known = isinstance(condition, Constant) and isinstance(pattern, Constant) and is_beta(share)
     if not known or random_ancestors(*parameters(share)):
         return None
-    return share, pattern
+    return share, pattern.data
 
 
 class GWishartRV(PrecisionRV):

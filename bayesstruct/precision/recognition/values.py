@@ -245,7 +245,7 @@ def _prior_tensors(part: PrecisionPart) -> list:
     """Parameters of the prior of the matrix; the common edge probability is not one of them."""
     tensors = list(parameters(part.precision))
     if is_op(part.precision, GWishartRV):
-        return tensors + ([] if part.edge is None else _graph_tensors(part))
+        return tensors + ([] if part.edge is None else _graph_tensors(part.edge, part.share))
     if part.share is not None:
         alpha, beta, fixed, *_ = parameters(part.share)
         tensors[0] = fixed
@@ -253,12 +253,14 @@ def _prior_tensors(part: PrecisionPart) -> list:
     return tensors
 
 
-def _graph_tensors(part: PrecisionPart) -> list:
-    """Parameters of the prior of a random graph."""
-    if part.share is None:
-        return list(parameters(part.edge))
-    _, pattern = beta_share(part.edge)
-    return [pattern, *parameters(part.share)]
+def _graph_tensors(graph, share) -> list:
+    """Parameters of the prior of a random graph, and of the common edge probability if it is drawn with it."""
+    from pytensor.tensor import as_tensor_variable
+
+    found = beta_share(graph)
+    if share is None or found is None:
+        return list(parameters(graph))
+    return [as_tensor_variable(found[1]), *parameters(share)]
 
 
 def _data_tensors(model, part: PrecisionPart) -> list:

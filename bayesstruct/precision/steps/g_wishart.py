@@ -50,8 +50,8 @@ class GraphGibbs(PartGibbs):
         edges = values.adjacency[np.triu_indices(part.p, 1)].astype("int64")
         if "edge" in self.drawn:
             point[names["edge"]] = edges
-        if "share" in self.drawn:
-            point[names["share"]] = self._draw_share(rng, values)
+        if "share" in self.drawn and values.shapes is not None:
+            point[names["share"]] = self._draw_share(rng, values, values.shapes)
         return int(edges.sum())
 
     def _draw_matrix(self, rng, precision, scatter, n, values: GWishartValues) -> None:
@@ -70,11 +70,11 @@ class GraphGibbs(PartGibbs):
         given = (values.adjacency, posterior, b + n)
         matrix_sweep(rng, precision, covariance, *given, self.whole[0], self.work)
 
-    def _draw_share(self, rng, values: GWishartValues) -> np.ndarray:
+    def _draw_share(self, rng, values: GWishartValues, shapes: tuple[float, float]) -> np.ndarray:
         """Draw the log odds of the common edge probability given the graph."""
         from bayesstruct.precision.kernels.prior import draw_share
 
-        drawn = draw_share(rng, np.tril(values.adjacency), values.nominal, *values.shapes)
+        drawn = draw_share(rng, np.tril(values.adjacency), values.nominal, *shapes)
         return np.asarray(np.log(drawn) - np.log1p(-drawn))
 
 
