@@ -11,10 +11,19 @@ from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relat
 from bayesstruct.core.recognition import NotRecognized
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
-from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
+from bayesstruct.precision.recognition.values import (
+    LaplaceValues,
+    PartValues,
+    SpikeSlabValues,
+    values_type,
+)
 
 __all__ = ["PartMode", "PrecisionMode"]
 
+_NO_MODE = (
+    "find_MAP does not maximise over matrices with a G-Wishart prior: the densities of graphs with different numbers of edges "
+    "cannot be compared. Sample, and read bs.map_graph or bs.median_graph"
+)
 _log = logging.getLogger("bayesstruct")
 
 
@@ -45,6 +54,9 @@ class PrecisionMode(ModeSolver):
                     for rv, reason in parts.items()
                 )
             )
+        for part in known:
+            if values_type(part.precision) not in PartMode.solvers:
+                raise ValueError(_NO_MODE)
         return known or None
 
     def solve(self, model, part, tol, max_rounds) -> Mode:

@@ -34,7 +34,8 @@ def sample(model, draws=60, **kwargs):
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param("spike_slab", marks=pytest.mark.compiled), "laplace"]
+    scope="module",
+    params=[pytest.param("spike_slab", marks=pytest.mark.compiled), "laplace", "g_wishart"],
 )
 def fitted(request):
     model = gaussian_graphical(frame(), prior=request.param)
@@ -118,7 +119,7 @@ def test_log_likelihood_and_loo(fitted):
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace", "g_wishart"])
 def test_missing_values(prior):
     model = gaussian_graphical(frame(gaps=True), prior=prior)
     idata = sample(model, draws=300)
@@ -276,6 +277,68 @@ def test_laplace_options():
     np.testing.assert_array_equal(posterior["edge"].values, expected)
 
 
+@pytest.mark.chain
+def test_g_wishart_has_exact_zeros_and_an_edge_prior_of_its_own():
+    fixed = {"required": [("worry", "energy")], "forbidden": [("mood", "sleep")]}
+    model = gaussian_graphical(
+        frame(), prior="g_wishart", edge_probability=pm.Beta.dist(1, 4), **fixed
+    )
+    idata = sample(model, 100)
+    posterior, upper = idata["posterior"], np.triu_indices(4, 1)
+    edge = posterior["edge"].values
+    off = posterior["precision"].values[..., upper[0], upper[1]]
+    assert (off[edge == 0] == 0).all()
+    assert (off[edge == 1] != 0).all()
+    assert (posterior["weight"].values == 0).sum() == (edge == 0).sum()
+    assert (posterior["edge"].sel(pair="worry -- energy") == 1).all()
+    assert (posterior["edge"].sel(pair="mood -- sleep") == 0).all()
+    np.testing.assert_allclose(idata["constant_data"]["edge_prior"], [0, 0.2, 0.2, 0.2, 0.2, 1])
+    assert ((posterior["edge_probability"] > 0) & (posterior["edge_probability"] < 1)).all()
+    with model:
+        prior = pm.sample_prior_predictive(300, random_seed=1)["prior"]
+    assert abs(float(prior["edge"].sel(pair="mood -- worry").mean()) - 0.2) < 0.1
+
+
+@pytest.mark.chain
+def test_g_wishart_with_covariates():
+    table, design = frame(), pd.DataFrame({"age": np.linspace(20, 60, 30)})
+    table["mood"] += 2.0 * (design["age"] - 40)
+    model = gaussian_graphical(table, prior="g_wishart", covariates=design)
+    idata = sample(model, draws=100, nuts_sampler="pymc")
+    assert idata["posterior"]["coefficients"].mean(("chain", "draw")).sel(node="mood") > 0.5
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((2, 2), {}),
+        ((4, 8), {}),
+        ((30, 4), {"edge_probability": 0.0}),
+        ((30, 2), {"edge_probability": 1.0}),
+    ],
+    ids=["two rows of two columns", "fewer rows than columns", "no edge", "all edges"],
+)
+def test_smallest_cases_of_g_wishart(shape, options):
+    rows = np.random.default_rng(1).normal(size=shape)
+    with gaussian_graphical(rows, prior="g_wishart", **options) as model:
+        step = bs.steps.PrecisionGibbs(model.free_RVs)
+    step.setup_chain(np.random.default_rng(0), 0, 50)
+    point = model.initial_point(0)
+    for _ in range(50):
+        point, _ = step.step(point)
+    assert np.linalg.eigvalsh(point["precision"])[0] > 0
+    if options:
+        assert (point["edge"] == options["edge_probability"]).all()
+
+
+def test_g_wishart_has_no_mode():
+    with (
+        gaussian_graphical(frame(), prior="g_wishart"),
+        pytest.raises(ValueError, match=r"read bs\.map_graph"),
+    ):
+        bs.find_MAP()
+
+
 def test_unknown_prior_suggests_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'laplace'"):
         gaussian_graphical(frame(), prior="laplase")
@@ -337,6 +400,9 @@ def test_do_and_observe():
         ({"prior": "laplace", "edge_probability": 0.2}, "`edge_probability` goes with"),
         ({"prior": "laplace", "required": [("x0", "x1")]}, "`required` goes with"),
         ({"prior": "laplace", "slab_scale": 2.0}, "`slab_scale` goes with"),
+        ({"prior": "g_wishart", "slab_scale": 2.0}, "`slab_scale` goes with"),
+        ({"prior": "g_wishart", "degrees_of_freedom": 2.0}, "`degrees_of_freedom`"),
+        ({"degrees_of_freedom": 4.0}, '`degrees_of_freedom` goes with prior="g_wishart"'),
         ({"negligible": 0.2}, "`negligible` goes with"),
     ],
 )

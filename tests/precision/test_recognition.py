@@ -34,18 +34,33 @@ def prior(name="K", kind="spike_slab", p=3, **kwargs):
     return bs.GraphicalSpikeSlab(name, p, **kwargs)
 
 
-@pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
+@pytest.mark.parametrize("kind", ["spike_slab", "laplace", "g_wishart"])
 def test_gaussian_graphical_gets_the_step_unasked(kind):
     model = gaussian_graphical(ROWS, prior=kind)
     assert assigned(model) == {"PrecisionGibbs": sorted(v.name for v in model.free_RVs)}
 
 
-def test_gaussian_graphical_with_gaps_and_beta_gets_the_step_for_everything():
+@pytest.mark.parametrize("kind", ["spike_slab", "g_wishart"])
+def test_gaussian_graphical_with_gaps_and_beta_gets_the_step_for_everything(kind):
     rows = ROWS.copy()
     rows[0, 1] = rows[4, 2] = np.nan
-    model = gaussian_graphical(rows, edge_probability=pm.Beta.dist(1, 2))
+    model = gaussian_graphical(rows, prior=kind, edge_probability=pm.Beta.dist(1, 2))
     names = sorted(["precision", "edge", "edge_probability", "mean", "x_missing"])
     assert assigned(model) == {"PrecisionGibbs": names}
+
+
+def test_random_edge_probabilities_of_a_g_wishart_graph_go_to_other_samplers():
+    with pm.Model() as model:
+        rate = pm.Beta("rate", 1, 1, shape=2)
+        group = pm.Categorical("group", np.full(3, 1 / 3), shape=3)
+        chances = pt.switch(pt.eq(group[:, None], group[None, :]), rate[0], rate[1])
+        graph = bs.distributions.IndependentEdges("graph", 3, chances)
+        pm.MvNormal("x", np.zeros(3), tau=bs.GWishart("K", graph), observed=ROWS)
+    assert assigned(model) == {
+        "PrecisionGibbs": ["K", "graph"],
+        "NUTS": ["rate"],
+        "CategoricalGibbsMetropolis": ["group"],
+    }
 
 
 def test_a_learned_rate_and_coefficients_go_to_nuts():

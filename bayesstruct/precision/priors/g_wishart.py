@@ -135,6 +135,8 @@ class IndependentEdges(Discrete):
                 )
             if not ((values[off] >= 0) & (values[off] <= 1)).all():
                 raise ValueError("`edge_probability` must be between 0 and 1")
+        elif probability.type.shape != (p, p):
+            probability = pt.specify_shape(probability, (p, p))
         return super().dist([probability], **kwargs)
 
     def support_point(rv, size, probability):
