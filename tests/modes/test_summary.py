@@ -22,6 +22,7 @@ from bayesstruct.modes.summary import Summary
 #: Data set of each model, and the kind and the table of its results.
 RESULTS = {
     "gaussian": ("Gaussian graphical models", "edge_table"),
+    "gaussian_g_wishart": ("Gaussian graphical models", "edge_table"),
     "neighbourhoods": ("dependency networks", "arc_table"),
     "ising_neighbourhoods": ("dependency networks", "arc_table"),
     "ising": ("Markov random fields", "edge_table"),

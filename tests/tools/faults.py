@@ -392,6 +392,27 @@ FAULTS = [
         "precision/test_simulate.py precision",
     ),
     Fault(
+        "graph-jacobian: an element of the Cholesky factor in the place of one of the matrix",
+        "bayesstruct/precision/kernels/g_wishart_graph.py",
+        "log_density = math.log(phi) + 0.5",
+        "log_density = 0.5",
+        "precision/steps/test_g_wishart.py",
+    ),
+    Fault(
+        "graph-exchange: the auxiliary density lacks its Jacobian",
+        "bayesstruct/precision/kernels/g_wishart_graph.py",
+        "return math.log(root) + 0.5",
+        "return 0.5",
+        "precision/steps/test_g_wishart.py",
+    ),
+    Fault(
+        "g-wishart-rows: a refused row is drawn anew without its subtree",
+        "bayesstruct/precision/kernels/constant_ratios.py",
+        "k = k + 1 if _row(rng, b, k, m, rows, codes, whole) else whole[FIRST, k]",
+        "k = k + 1 if _row(rng, b, k, m, rows, codes, whole) else k",
+        "precision/priors/test_g_wishart.py precision/steps/test_g_wishart.py",
+    ),
+    Fault(
         "share: the prior of the edge probability counts the absent edges as present",
         "bayesstruct/precision/kernels/prior.py",
         "x = rng.standard_gamma(alpha + present)",

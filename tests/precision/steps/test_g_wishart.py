@@ -122,6 +122,21 @@ def test_a_beta_edge_probability():
 
 
 @pytest.mark.statistical
+def test_without_tables_a_graph_keeps_its_prior():
+    # Most graphs of six nodes are not decomposable: nearly every change needs an auxiliary draw.
+    with pm.Model() as model:
+        bs.GWishart("K", IndependentEdges("graph", 6))
+    edges = np.array([point["graph"] for point in run(model, 8_000)])
+    around = np.array([edge_matrix(edge, 6) for edge in edges]).astype(int)
+    triangles = np.trace(around @ around @ around, axis1=1, axis2=2) / 6
+    count = edges.sum(axis=1)
+    found = np.column_stack([edges, count, (count - 7.5) ** 2, triangles])
+    mean, error, _ = mean_and_error(found)
+    z = (mean - [*np.full(15, 0.5), 7.5, 3.75, 2.5]) / error
+    assert np.abs(z).max() < 4.5, z
+
+
+@pytest.mark.statistical
 def test_rough_auxiliary_draws_change_little(monkeypatch):
     # No exact draw at all: what remains of the error is that of ten Gibbs sweeps from a good guess.
     monkeypatch.setattr("bayesstruct.precision.steps.g_wishart._TRIES", 0)
