@@ -47,8 +47,10 @@ from bayesstruct.networks.priors.incomplete_networks import (
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.horseshoe import GlobalScale, GraphicalHorseshoe
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
+    implied_horseshoe_probability,
     implied_nonnegligible_probability,
 )
 from bayesstruct.precision.priors.precision import (
@@ -103,7 +105,9 @@ __all__ = [
     "FittedDiscreteNetwork",
     "FittedGaussianNetwork",
     "GaussianNetwork",
+    "GlobalScale",
     "GraphicalCovariance",
+    "GraphicalHorseshoe",
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
@@ -138,6 +142,7 @@ __all__ = [
     "fitted",
     "implied_arc_probability",
     "implied_edge_probability",
+    "implied_horseshoe_probability",
     "implied_nonnegligible_probability",
     "included",
     "interaction_strengths",

@@ -62,7 +62,11 @@ def _share_of_weak_prior(rng, r, c):
             if rng.random() * (q + grown * height) < math.exp(c * t * t) * q:
                 return t
         else:
-            y = -math.log1p(-rng.random() * slope * tail) / slope if slope > 0.0 else rng.random() * (1.0 - t1)
+            y = (
+                -math.log1p(-rng.random() * slope * tail) / slope
+                if slope > 0.0
+                else rng.random() * (1.0 - t1)
+            )
             t = 1.0 - y
             if rng.random() * (r + (1.0 - r) * t * t) < math.exp(c * (t * t - 1.0) + slope * y):
                 return t

@@ -14,13 +14,26 @@ from bayesstruct.core.recognition import NotRecognized, check_childless, is_op, 
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
+from bayesstruct.precision.priors.horseshoe import GlobalScaleRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
-from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
+from bayesstruct.precision.recognition.values import (
+    HorseshoeValues,
+    LaplaceValues,
+    PartValues,
+    SpikeSlabValues,
+)
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
-_CANDIDATES = (*PRECISION_RVS, EdgesRV, EdgeProbabilityRV, ColumnMeansRV, MissingCellsRV)
+_CANDIDATES = (
+    *PRECISION_RVS,
+    EdgesRV,
+    EdgeProbabilityRV,
+    GlobalScaleRV,
+    ColumnMeansRV,
+    MissingCellsRV,
+)
 
 
 class SpikeSlabSweep:
@@ -55,8 +68,26 @@ class LaplaceSweep:
         laplace_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
 
 
+class HorseshoeSweep:
+    """Sweep under the graphical horseshoe."""
+
+    def __init__(self, p: int):
+        self.work = np.empty((2, p))
+
+    def __call__(self, rng, precision, covariance, scatter, n, values: HorseshoeValues) -> None:
+        """Update the matrix and its inverse in place."""
+        from bayesstruct.precision.kernels.horseshoe import horseshoe_sweep
+
+        prior = (values.scales, values.diagonal_rate)
+        horseshoe_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
+
+
 # A sweep is made for p columns, and updates matrix and inverse in place.
-SWEEPS: dict[type, type] = {SpikeSlabValues: SpikeSlabSweep, LaplaceValues: LaplaceSweep}
+SWEEPS: dict[type, type] = {
+    SpikeSlabValues: SpikeSlabSweep,
+    LaplaceValues: LaplaceSweep,
+    HorseshoeValues: HorseshoeSweep,
+}
 
 
 class PartGibbs:
@@ -104,6 +135,8 @@ class PartGibbs:
             point[names["precision"]] = pack_cholesky(precision * values.scale)
         if isinstance(values, SpikeSlabValues):
             return self._draw_edges(rng, precision, values, point)
+        if "global_scale" in self.drawn:
+            point[names["global_scale"]] = _draw_global_scale(rng, precision, values)
         return 0
 
     def _draw_mean(self, rng, precision: np.ndarray, point: dict) -> np.ndarray:
@@ -142,6 +175,13 @@ class PartGibbs:
             drawn = kernel.draw_share(rng, lower, values.nominal, *values.shapes)
             point[share] = np.asarray(np.log(drawn) - np.log1p(-drawn))
         return 0 if edge is None else int(point[edge].sum())
+
+
+def _draw_global_scale(rng, precision: np.ndarray, values: HorseshoeValues) -> np.ndarray:
+    """Move the logarithm of the global scale of a horseshoe given the matrix."""
+    from bayesstruct.precision.kernels.horseshoe import draw_global_scale
+
+    return np.asarray(np.log(draw_global_scale(rng, precision, values.global_scale, values.width)))
 
 
 @register_step
