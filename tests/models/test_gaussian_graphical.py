@@ -118,7 +118,7 @@ def test_log_likelihood_and_loo(fitted):
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace", "horseshoe"])
 def test_missing_values(prior):
     model = gaussian_graphical(frame(gaps=True), prior=prior)
     idata = sample(model, draws=300)
@@ -180,7 +180,7 @@ def test_prior_predictive():
     assert (np.abs(median - frame(gaps=True).mean()) < 1.5 * frame(gaps=True).std()).all()
 
 
-@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace", "horseshoe"])
 def test_chains_start_apart_and_near_the_mode(prior):
     model = gaussian_graphical(frame(n=60), prior=prior)
     name = "precision_cholesky-cov__"
@@ -338,6 +338,11 @@ def test_do_and_observe():
         ({"prior": "laplace", "required": [("x0", "x1")]}, "`required` goes with"),
         ({"prior": "laplace", "slab_scale": 2.0}, "`slab_scale` goes with"),
         ({"negligible": 0.2}, "`negligible` goes with"),
+        ({"prior": "horseshoe", "required": [("x0", "x1")]}, "`required` goes with"),
+        ({"prior": "horseshoe", "global_scale": 0.0}, "`global_scale` must be positive"),
+        ({"prior": "horseshoe", "global_scale": np.ones((3, 3))}, "must be one number"),
+        ({"prior": "horseshoe", "global_scale": pm.Gamma.dist(1, 1)}, "half-Cauchy distribution"),
+        ({"global_scale": 0.2}, '`global_scale` goes with prior="horseshoe"'),
     ],
 )
 def test_wrong_options_are_refused_at_once(options, message):

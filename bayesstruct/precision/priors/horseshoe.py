@@ -6,13 +6,12 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc.distributions.continuous import PositiveContinuous
+from pymc.distributions.continuous import HalfCauchyRV, PositiveContinuous
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.distributions.transforms import _default_transform
 from pytensor.tensor.blockwise import Blockwise
-from pytensor.tensor.random.basic import HalfCauchyRV
 
 from bayesstruct.core.distributions import KernelRV
 from bayesstruct.core.tensors import (
@@ -247,10 +246,10 @@ def half_cauchy_width(value: Any) -> float | None:
         return None
     if not isinstance(getattr(value.owner, "op", None), HalfCauchyRV) or value.name is not None:
         raise ValueError(_SCALE)
-    loc, scale = (constant_value(v) for v in value.owner.op.dist_params(value.owner))
-    if loc is None or scale is None or np.ndim(scale) != 0 or loc != 0:
+    [width] = (constant_value(v) for v in value.owner.op.dist_params(value.owner))
+    if width is None or width.ndim != 0:
         raise ValueError(_SCALE)
-    return float(scale)
+    return float(width)
 
 
 def _global_scale(name: str, p: int, width: float, kwargs: dict) -> "TensorVariable":

@@ -86,6 +86,29 @@ def test_gibbs_and_nuts_agree_with_the_exact_posterior(full):
         assert (np.abs(mean - exact) / np.hypot(error, exact_error)).max() < 4.5
 
 
+@pytest.mark.compiled
+@pytest.mark.calibration
+def test_gibbs_and_nuts_agree_under_the_horseshoe(full):
+    rows, draws = table(n=8), 10_000 if full else 1_500
+    results = []
+    for potential in (False, True):
+        with pm.Model():
+            K = bs.GraphicalHorseshoe("K", 3, pm.HalfCauchy.dist(0.7))
+            pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
+            if potential:
+                pm.Potential("nothing", 0.0 * K[0, 0])
+            options = {"nuts": {"target_accept": 0.97}} if potential else {}
+            idata = pm.sample(draws, tune=1_000, nuts_sampler="pymc", **options, **QUIET)
+        assert ("diverging" in idata["sample_stats"]) == potential
+        posterior = idata["posterior"]
+        x = np.log(posterior["global_scale"].values)[..., None]
+        values = np.concatenate([moments(posterior["K"].values), x, x**2], axis=-1)
+        results.append(mean_and_error(values, 50)[:2])
+    (gibbs, gibbs_error), (nuts, nuts_error) = results
+    # The density has poles, near which NUTS needs small steps.
+    assert (np.abs(gibbs - nuts) / np.hypot(gibbs_error, nuts_error)).max() < 4.5
+
+
 @pytest.mark.chain
 @pytest.mark.compiled
 def test_latent_rows():
@@ -163,10 +186,15 @@ def test_the_step_does_not_touch_the_point_it_is_given():
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
+@pytest.mark.parametrize("kind", ["spike_slab", "laplace", "horseshoe"])
 def test_fewer_rows_than_columns(kind):
     rows = table(n=5, p=30)
-    options = {"slab_scale": 10.0} if kind == "spike_slab" else {"rate": 0.05}
+    wide = {
+        "spike_slab": {"slab_scale": 10.0},
+        "laplace": {"rate": 0.05},
+        "horseshoe": {"global_scale": 10.0},
+    }
+    options = wide[kind]
     with gaussian_graphical(rows, prior=kind, **options) as model:
         step = PrecisionGibbs(model.free_RVs, rng=1)
     points = stepped(step, model.initial_point(1), 400)
