@@ -357,5 +357,5 @@ def _exceeding_parts(precision, p, negligible, implied) -> EdgeParts:
 
 
 def exceeding(weight, negligible) -> "TensorVariable":
-    """Indicators of the partial correlations that are not negligible."""
+    """Return indicators of the partial correlations that are not negligible."""
     return pt.gt(pt.abs(weight), negligible).astype("int64")

@@ -68,6 +68,7 @@ def close_column(precision, covariance, j, v, column, product, pivot):
 
 @inlined
 def draw_schur(rng, n, rate):
+    """Draw ``v``, the diagonal element less its quadratic form, from its gamma distribution."""
     return rng.standard_gamma(0.5 * n + 1.0) * 2.0 / rate
 
 

@@ -39,6 +39,7 @@ def is_positive_definite(matrix, factor):
 
 @kernel
 def fill_diagonal(rng, precision, rate):
+    """Fill the diagonal with exponential draws."""
     for i in range(precision.shape[0]):
         precision[i, i] = rng.standard_exponential() / rate
 
@@ -70,6 +71,7 @@ def _fill_laplace(rng, precision, rates):
 
 @kernel
 def diagonal_start(precision, covariance):
+    """Make both matrices the identity."""
     p = precision.shape[0]
     for i in range(p):
         for j in range(p):

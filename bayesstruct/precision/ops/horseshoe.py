@@ -35,9 +35,9 @@ class LogScaledExpIntegral(KernelOp):
         return [cotangents[0] * (1.0 - pt.exp(-value) / z)]
 
     def connection_pattern(self, node):
-        """The output is a smooth function of the input."""
+        """Tell that the output depends on the input."""
         return [[True]]
 
     def infer_shape(self, node, input_shapes):
-        """The shape of the input."""
+        """Return the shape of the input."""
         return input_shapes
