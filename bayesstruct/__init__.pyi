@@ -43,6 +43,7 @@ from .modes.find_map import find_MAP as find_MAP
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
 from .modes.summary import summary as summary
+from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration
