@@ -10,6 +10,7 @@ import numpy as np
 from bayesstruct.core.families import import_chapters
 from bayesstruct.core.tuning import Tuner, tuner_of
 from bayesstruct.data.arguments import choice, generator, number, whole_number
+from bayesstruct.data.errors import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,11 +116,16 @@ def tune(
     ValueError
         If the model has no mode that is tuned, for options out of range, or if no setting qualifies.
 
+    Warns
+    -----
+    TableWarning
+        If no edge is stable under ``"stability"`` because of the bound.
+
     Notes
     -----
     Rates are those for all n rows: the mode of m of them is found at m / n times the rate, since the log-likelihood is a sum.
     The bound of stability selection holds if the edges that are not there are selected as often as each other, and selection is
-    no worse than guessing.
+    no worse than guessing. It counts all selected edges, so that it is of use for sparse graphs of many columns.
 
     References
     ----------
@@ -222,6 +228,11 @@ def _stability(tuner, settings, fits, *, resamples, threshold, false_edges, rng,
         raise ValueError(
             f"no setting keeps the bound on the false edges at {false_edges:g}, the least is {bound.min():.3g}: put stronger "
             "penalties into the grid, or raise `false_edges`"
+        )
+    if not stable[allowed].any() and stable.any():
+        warn(
+            f"no edge is stable where the bound on the false edges is at most {false_edges:g}; it grows with the square of the number "
+            "of selected edges, true or false, and is large where the columns are few: raise `false_edges`, or use another criterion"
         )
     # The most stable edges, and of settings that agree the one that selects fewest others.
     best = max(allowed, key=lambda k: (stable[k], -selected[k]))

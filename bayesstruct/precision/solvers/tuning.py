@@ -1,9 +1,12 @@
 """Modes of a Gaussian graphical model at many settings of its prior, for `bayesstruct.tune`."""
 
+import warnings
+
 from typing import Any
 
 import numpy as np
 
+from bayesstruct.core.solution import ConvergenceWarning
 from bayesstruct.core.tuning import Fit, Tuner, register_tuner
 from bayesstruct.data.arguments import number
 from bayesstruct.data.edge_priors import edge_probability_matrix
@@ -20,6 +23,7 @@ _DEFAULTS: dict[str, dict[str, float | None]] = {
     "spike_slab": {"spike_scale": 0.02, "slab_scale": 1.0, "diagonal_rate": 0.5},
 }
 _RATES, _SCALES = 20, 8  # points of the default grids
+_TOL = 1e-13  # a gap is of second order in the error of the matrix
 _FORBIDDING = 10.0  # penalty of a covariance that no positive definite matrix of correlations needs
 
 
@@ -91,7 +95,7 @@ class GaussianGraphicalTuner(Tuner):
             penalty = np.full(scatter.shape, rate / n)
             np.fill_diagonal(penalty, 2.0 * diagonal / n)
             init = None if start is None else start.state
-            precision = graphical_lasso(scatter / n, penalty, tol=1e-8, init=init).precision
+            precision = graphical_lasso(scatter / n, penalty, tol=_TOL, init=init).precision
             edges = precision[self._pairs] != 0
         else:
             # From the identity, as in `find_MAP`: which of several modes is reached depends on the start.
@@ -108,8 +112,10 @@ class GaussianGraphicalTuner(Tuner):
         penalty[self._pairs] = np.where(edges, 0.0, _FORBIDDING)
         correlation = covariance / np.outer(units, units)
         try:
-            solution = graphical_lasso(correlation, penalty + penalty.T, tol=1e-10)
-        except ValueError:  # unbounded: more edges than the rows determine
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", ConvergenceWarning)
+                solution = graphical_lasso(correlation, penalty + penalty.T, tol=1e-10)
+        except (ValueError, ConvergenceWarning):  # unbounded: more edges than the rows determine
             return np.nan
         return float(
             _log_normal(centred / units, solution.precision).sum() - n * np.log(units).sum()
