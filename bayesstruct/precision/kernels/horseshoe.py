@@ -16,7 +16,7 @@ which is drawn by rejection, and then ``u`` given ``t`` is normal with mean :mat
 
 import math
 
-from bayesstruct.core.jit import inlined, inner, kernel
+from bayesstruct.core.jit import inlined, inner, kernel, vector_inner
 from bayesstruct.core.special import log_scaled_exp_integral
 from bayesstruct.precision.kernels.gibbs import (
     close_column,
@@ -30,7 +30,11 @@ __all__ = [
     "horseshoe_log_density",
     "horseshoe_normal",
     "horseshoe_sweep",
+    "rescale",
 ]
+
+
+_STEP = 0.5  # width of the first interval of a slice in `rescale`
 
 
 @inner
@@ -179,3 +183,144 @@ def draw_global_scale(rng, precision, scale, width):
             low = new
         else:
             high = new
+
+
+@inner
+def _inverse_square_of_local_scale(rng, z):
+    """Draw ``nu`` from the density ``exp(-z nu) / (1 + nu)``: one over the squared local scale, where ``z = u^2 / (2 tau^2)``."""
+    if z >= 1.0:
+        while True:
+            nu = rng.standard_exponential() / z
+            if rng.random() * (1.0 + nu) < 1.0:
+                return nu
+    body, tail = -math.log(z), math.exp(z - 1.0)  # of w = 1 + nu below and above 1 / z
+    while True:
+        if rng.random() * (body + tail) < body:
+            w = math.exp(body * rng.random())
+            if rng.random() < math.exp(z * (1.0 - w)):
+                return w - 1.0
+        else:
+            w = (1.0 + rng.standard_exponential()) / z
+            if rng.random() * z * w < 1.0:
+                return w - 1.0
+
+
+@vector_inner
+def _product(a, b, size):
+    total = 0.0
+    for k in range(size):
+        total += a[k] * b[k]
+    return total
+
+
+@inner
+def _half_log_determinant(matrix, factor):
+    """Half the log determinant of a matrix, from its lower triangle; minus infinity if it is not positive definite."""
+    total = 0.0
+    for i in range(matrix.shape[0]):
+        for j in range(i):
+            factor[i, j] = (matrix[i, j] - _product(factor[i], factor[j], j)) / factor[j, j]
+        rest = matrix[i, i] - _product(factor[i], factor[i], i)
+        if not rest > 0.0:
+            return -math.inf
+        factor[i, i] = math.sqrt(rest)
+        total += math.log(factor[i, i])
+    return total
+
+
+@inner
+def _choose_moved(rng, precision, scatter, scale, bound, moved):
+    """Copy the elements that move to the lower triangle of `moved`, zeros for the others.
+
+    Return the number of the others, the sum of their ``nu u^2 / (2 tau^2)``, and the trace of the moved part times the scatter.
+    """
+    held, quadratic, trace = 0.0, 0.0, 0.0
+    for i in range(precision.shape[0]):
+        for j in range(i):
+            u = precision[i, j]
+            moved[i, j] = u
+            z = max(0.5 * (u / scale) ** 2, 1e-300)
+            nu = _inverse_square_of_local_scale(rng, z)
+            if nu < bound:
+                moved[i, j] = 0.0
+                held += 1.0
+                quadratic += nu * z
+        trace += _product(scatter[i], moved[i], i)
+    return held, quadratic, trace
+
+
+@inner
+def _rescaled(precision, moved, x, n, terms, factor):
+    """Multiply the elements that move by exp(x); return the log density of x but for the prior of the global scale."""
+    held, quadratic, trace = terms
+    grown = math.exp(x)
+    for i in range(precision.shape[0]):
+        for j in range(i):
+            if moved[i, j] != 0.0:
+                precision[i, j] = grown * moved[i, j]
+    half = _half_log_determinant(precision, factor)
+    if half == -math.inf:
+        return half
+    return n * half - trace * grown - held * x - quadratic * math.expm1(-2.0 * x)
+
+
+@kernel
+def rescale(rng, precision, scatter, n, scale, width, space):
+    """Multiply the global scale and most elements of the matrix by a common factor, drawn by one slice of its logarithm.
+
+    Given all elements of a large matrix the global scale is nearly known, so that it moves in small steps only. Here
+    ``u / tau`` is held for elements whose local scale, drawn for the purpose, is below a bound, and ``u`` for the few others,
+    which the data determine. The bound is drawn too, between p^0.4 and p^0.8; neither it nor a local scale changes with the factor.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    precision : (p, p) float64, changed in place
+        Its inverse is not brought up to date.
+    scatter : (p, p) float64
+    n : float
+        Number of rows.
+    scale, width : float
+        Global scale, and the scale of its half-Cauchy prior.
+    space : (2, p, p) float64
+        Work space.
+
+    Returns
+    -------
+    float
+        The global scale.
+    """
+    p = precision.shape[0]
+    moved, factor = space[0], space[1]
+    largest = float(p) ** (0.4 + 0.4 * rng.random())
+    terms = _choose_moved(rng, precision, scatter, scale, largest**-2.0, moved)
+    at = math.log(scale)
+    level = _rescaled(precision, moved, 0.0, n, terms, factor) + _log_half_cauchy(at, width)
+    level -= rng.standard_exponential()
+    low = -_STEP * rng.random()
+    high = low + _STEP
+    while (
+        _rescaled(precision, moved, low, n, terms, factor) + _log_half_cauchy(at + low, width)
+        > level
+    ):
+        low -= _STEP
+    while (
+        _rescaled(precision, moved, high, n, terms, factor) + _log_half_cauchy(at + high, width)
+        > level
+    ):
+        high += _STEP
+    while True:
+        x = low + (high - low) * rng.random()
+        if (
+            _rescaled(precision, moved, x, n, terms, factor) + _log_half_cauchy(at + x, width)
+            > level
+        ):
+            break
+        if x < 0.0:
+            low = x
+        else:
+            high = x
+    for i in range(p):
+        for j in range(i):
+            precision[j, i] = precision[i, j]
+    return scale * math.exp(x)

@@ -1,6 +1,6 @@
 """Exact Gibbs step of precision matrices with element-wise priors."""
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -72,7 +72,7 @@ class HorseshoeSweep:
     """Sweep under the graphical horseshoe."""
 
     def __init__(self, p: int):
-        self.work = np.empty((2, p))
+        self.work, self.space = np.empty((2, p)), np.empty((2, p, p))
 
     def __call__(self, rng, precision, covariance, scatter, n, values: HorseshoeValues) -> None:
         """Update the matrix and its inverse in place."""
@@ -80,6 +80,15 @@ class HorseshoeSweep:
 
         prior = (values.scales, values.diagonal_rate)
         horseshoe_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
+
+    def draw_scale(self, rng, precision, scatter, n, values: HorseshoeValues) -> np.ndarray:
+        """Draw the global scale, with the matrix in place if its scatter matrix is given; return its logarithm."""
+        from bayesstruct.precision.kernels.horseshoe import draw_global_scale, rescale
+
+        scale = draw_global_scale(rng, precision, values.global_scale, values.width)
+        if scatter is not None:
+            scale = rescale(rng, precision, scatter, n, scale, values.width, self.space)
+        return np.asarray(np.log(scale))
 
 
 # A sweep is made for p columns, and updates matrix and inverse in place.
@@ -107,7 +116,7 @@ class PartGibbs:
         self.values = PartValues(model, part, initial_point, compile_kwargs)
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         self.draws_missing = [t.missing_rv in drawn for t in part.tables]
-        self.sweep: Callable[..., None] = SWEEPS[self.values.values_type](self.values.p)
+        self.sweep: Any = SWEEPS[self.values.values_type](self.values.p)
 
     def forget(self) -> None:
         """Read the tables anew: they may have been exchanged."""
@@ -132,11 +141,15 @@ class PartGibbs:
             scatter, n = part.scatter(means)
             covariance *= values.scale
             self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
+            if "global_scale" in self.drawn:
+                point[names["global_scale"]] = self.sweep.draw_scale(
+                    rng, precision, scatter, n, values
+                )
             point[names["precision"]] = pack_cholesky(precision * values.scale)
+        elif "global_scale" in self.drawn:
+            point[names["global_scale"]] = self.sweep.draw_scale(rng, precision, None, 0.0, values)
         if isinstance(values, SpikeSlabValues):
             return self._draw_edges(rng, precision, values, point)
-        if "global_scale" in self.drawn:
-            point[names["global_scale"]] = _draw_global_scale(rng, precision, values)
         return 0
 
     def _draw_mean(self, rng, precision: np.ndarray, point: dict) -> np.ndarray:
@@ -175,13 +188,6 @@ class PartGibbs:
             drawn = kernel.draw_share(rng, lower, values.nominal, *values.shapes)
             point[share] = np.asarray(np.log(drawn) - np.log1p(-drawn))
         return 0 if edge is None else int(point[edge].sum())
-
-
-def _draw_global_scale(rng, precision: np.ndarray, values: HorseshoeValues) -> np.ndarray:
-    """Move the logarithm of the global scale of a horseshoe given the matrix."""
-    from bayesstruct.precision.kernels.horseshoe import draw_global_scale
-
-    return np.asarray(np.log(draw_global_scale(rng, precision, values.global_scale, values.width)))
 
 
 @register_step

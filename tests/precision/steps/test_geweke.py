@@ -216,8 +216,9 @@ def test_odds_without_the_ratio_of_scales_are_noticed(monkeypatch, full):
 
 
 @pytest.mark.calibration
-def test_a_global_scale_that_is_too_large_is_noticed(monkeypatch, full):
-    right = horseshoe.draw_global_scale
-    monkeypatch.setattr(horseshoe, "draw_global_scale", lambda *args: 1.1 * right(*args))
+@pytest.mark.parametrize("name", ["draw_global_scale", "rescale"])
+def test_a_global_scale_that_is_too_large_is_noticed(name, monkeypatch, full):
+    right = getattr(horseshoe, name)
+    monkeypatch.setattr(horseshoe, name, lambda *args: 1.4 * right(*args))
     with pytest.raises(AssertionError, match="worst z"):
         Joint("horseshoe", random=True).check(30_000 if full else 1_500)

@@ -205,6 +205,15 @@ def test_the_step_does_not_touch_the_point_it_is_given():
     assert not np.array_equal(new["mean"], point["mean"])
 
 
+def test_the_global_scale_is_drawn_without_the_matrix():
+    with gaussian_graphical(table(), prior="horseshoe") as model:
+        step = PrecisionGibbs([model["global_scale"]], rng=1)
+    point = model.initial_point(1)
+    new, _ = step.step(point)
+    changed = {name for name in point if not np.array_equal(new[name], point[name])}
+    assert changed == {"global_scale_log__"}
+
+
 @pytest.mark.chain
 @pytest.mark.parametrize("kind", ["spike_slab", "laplace", "horseshoe"])
 def test_fewer_rows_than_columns(kind):
