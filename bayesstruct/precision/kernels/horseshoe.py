@@ -186,7 +186,7 @@ def draw_global_scale(rng, precision, scale, width):
 
 
 @inner
-def _inverse_square_of_local_scale(rng, z):
+def inverse_square_of_local_scale(rng, z):
     """Draw ``nu`` from the density ``exp(-z nu) / (1 + nu)``: one over the squared local scale, where ``z = u^2 / (2 tau^2)``."""
     if z >= 1.0:
         while True:
@@ -240,7 +240,7 @@ def _choose_moved(rng, precision, scatter, scale, bound, moved):
             u = precision[i, j]
             moved[i, j] = u
             z = max(0.5 * (u / scale) ** 2, 1e-300)
-            nu = _inverse_square_of_local_scale(rng, z)
+            nu = inverse_square_of_local_scale(rng, z)
             if nu < bound:
                 moved[i, j] = 0.0
                 held += 1.0
