@@ -135,6 +135,7 @@ CASES = {
     "gaussian": ("gaussian_graphical", numbers(), {}, _edges, True),
     "gaussian_beta": ("gaussian_graphical", numbers(missing=4), "beta", _edges, True),
     "gaussian_laplace": ("gaussian_graphical", numbers(), {"prior": "laplace"}, _edges, True),
+    "gaussian_horseshoe": ("gaussian_graphical", numbers(), {"prior": "horseshoe"}, _edges, False),
     "gaussian_covariates": ("gaussian_graphical", numbers(), "covariates", _edges, True),
     "gaussian_cov": (
         "gaussian_graphical", None, {"cov": numbers().cov(), "n": 40}, _edges, True,
