@@ -23,6 +23,7 @@ from .data import load_dataset as load_dataset
 from .data import load_network as load_network
 from .distributions import DAG as DAG
 from .distributions import ChineseRestaurant as ChineseRestaurant
+from .distributions import GraphicalHorseshoe as GraphicalHorseshoe
 from .distributions import GraphicalLasso as GraphicalLasso
 from .distributions import GraphicalSpikeSlab as GraphicalSpikeSlab
 from .distributions import GroupLaplace as GroupLaplace
@@ -43,6 +44,7 @@ from .modes.find_map import find_MAP as find_MAP
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
 from .modes.summary import summary as summary
+from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration

@@ -48,8 +48,10 @@ from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
+from bayesstruct.precision.priors.horseshoe import GlobalScale, GraphicalHorseshoe
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
+    implied_horseshoe_probability,
     implied_nonnegligible_probability,
 )
 from bayesstruct.precision.priors.precision import (
@@ -105,7 +107,9 @@ __all__ = [
     "FittedGaussianNetwork",
     "GWishart",
     "GaussianNetwork",
+    "GlobalScale",
     "GraphicalCovariance",
+    "GraphicalHorseshoe",
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
@@ -141,6 +145,7 @@ __all__ = [
     "fitted",
     "implied_arc_probability",
     "implied_edge_probability",
+    "implied_horseshoe_probability",
     "implied_nonnegligible_probability",
     "included",
     "interaction_strengths",

@@ -2,7 +2,8 @@
 
 x = location + scale * z          the table in its units, and standardised
 z_i | mean, K ~ Normal(mean, K^-1)                      one row of the table
-K             ~ GraphicalSpikeSlab or GraphicalLasso    positive definite, most off-diagonals small
+K             ~ GraphicalSpikeSlab, GraphicalLasso or GraphicalHorseshoe
+                                                        positive definite, most off-diagonals small
 edge | K      ~ Bernoulli                               1 where K_jk came from the slab
 or edge       ~ Bernoulli, K | edge ~ G-Wishart         exactly zero without an edge
 weight        = partial correlations of K
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
@@ -32,6 +32,7 @@ from bayesstruct.data.options import refuse_other_options
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import (
+    exceeding,
     independent_edge_prior,
     observe_covariance,
     observe_rows,
@@ -43,8 +44,10 @@ from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
+from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoe, half_cauchy_width
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
+    implied_horseshoe_probability,
     implied_nonnegligible_probability,
 )
 from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
@@ -71,6 +74,7 @@ def gaussian_graphical(
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
     rate: Any = 1.0,
+    global_scale: Any = None,
     diagonal_rate: float | None = None,
     degrees_of_freedom: float = 3.0,
     negligible: float = 0.1,
@@ -94,11 +98,12 @@ def gaussian_graphical(
         means of the columns, which are not known.
     n : int, optional
         Number of rows that `cov` was computed from.
-    prior : {"spike_slab", "laplace", "g_wishart"}
-        ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"laplace"`` (Wang 2012) only
-        shrinks, and an edge is then a partial correlation beyond ``negligible``. ``"g_wishart"`` gives each edge a
+    prior : {"spike_slab", "laplace", "horseshoe", "g_wishart"}
+        ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"g_wishart"`` gives each edge a
         probability and the matrix exact zeros: given the graph it is G-Wishart, and the graph is drawn without approximate
-        constants (van den Boom, Beskos and De Iorio 2022).
+        constants (van den Boom, Beskos and De Iorio 2022). ``"laplace"`` (Wang 2012) and ``"horseshoe"``
+        (Li, Craig and Bhadra 2019) only shrink, and an edge is then a partial correlation beyond ``negligible``. The
+        horseshoe shrinks small elements more and large ones less, and learns how much; it has no mode.
     edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
         forbids and 1 requires an edge; a beta distribution is learned from the table
@@ -114,14 +119,17 @@ def gaussian_graphical(
     rate : float or unregistered distribution, default 1
         Laplace rate of the off-diagonal elements (``prior="laplace"``), the penalty
         :math:`\lambda` of a summed log-likelihood; ``pm.Gamma.dist(1, 0.1)`` makes it a random variable.
+    global_scale : float or ``pm.HalfCauchy.dist``, optional
+        Scale of the off-diagonal elements under ``prior="horseshoe"``, ``pm.HalfCauchy.dist(1)`` unless given: a variable
+        of the model. Positive definite matrices favour small scales, see :class:`bayesstruct.GraphicalHorseshoe`.
     diagonal_rate : float, optional
-        Exponential rate of the diagonal elements; 0.5 for the spike and slab, ``rate / 2`` for the
+        Exponential rate of the diagonal elements; 0.5 for the spike and slab and the horseshoe, ``rate / 2`` for the
         Laplace prior unless given.
     degrees_of_freedom : float, default 3
         b of the G-Wishart(b, I) distribution of the matrix given the graph (``prior="g_wishart"``), more than 2. Partial
         correlations are smaller with a larger b.
     negligible : float, default 0.1
-        Absolute partial correlation up to which ``prior="laplace"`` counts a pair as not connected.
+        Absolute partial correlation up to which the Laplace prior and the horseshoe count a pair as not connected.
     covariates : DataFrame or array_like, optional
         (n, q) table without missing values, of columns that are not in `data`; the mean of a row is
         then a linear function of it.
@@ -163,6 +171,9 @@ def gaussian_graphical(
     Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models.
     *Bayesian Analysis* 10(2), 351-377.
 
+    Li, Y., Craig, B. A., Bhadra, A. (2019). The graphical horseshoe estimator for inverse covariance matrices.
+    *Journal of Computational and Graphical Statistics* 28(3), 747-757.
+
     Examples
     --------
     .. code-block:: python
@@ -187,6 +198,7 @@ def gaussian_graphical(
         "spike_scale": spike_scale,
         "slab_scale": slab_scale,
         "rate": rate,
+        "global_scale": global_scale,
         "diagonal_rate": diagonal_rate,
         "degrees_of_freedom": degrees_of_freedom,
         "negligible": negligible,
@@ -252,12 +264,38 @@ def _laplace(table, rate, diagonal_rate, negligible):
     precision = GraphicalLasso(
         "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, start=start
     )
-    weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
-    present = pt.gt(pt.abs(weight), negligible).astype("int64")
-    pm.Deterministic("edge", present, dims="pair")
     implied = implied_nonnegligible_probability(
         table.p, negligible, first, diagonal_rate=diagonal_rate
     )
+    return _with_exceeding(table, precision, negligible, implied)
+
+
+def _horseshoe(table, global_scale, diagonal_rate, negligible):
+    """Precision matrix under the graphical horseshoe; an edge is a partial correlation."""
+    diagonal_rate = 0.5 if diagonal_rate is None else diagonal_rate
+    width = half_cauchy_width(global_scale)
+    if width is None and np.ndim(global_scale) != 0:
+        raise ValueError("`global_scale` must be one number; bs.GraphicalHorseshoe takes a matrix")
+    mode = partial(graphical_lasso_mode, rate=1.0, diagonal_rate=None, tol=1e-4)
+    precision = GraphicalHorseshoe(
+        "precision",
+        table.p,
+        global_scale,
+        diagonal_rate=diagonal_rate,
+        dims=_MATRIX,
+        start=_start(table, mode),
+    )
+    scale = {"global_scale": global_scale} if width is None else {"width": width}
+    implied = implied_horseshoe_probability(
+        table.p, negligible, **scale, diagonal_rate=diagonal_rate
+    )
+    return _with_exceeding(table, precision, negligible, implied)
+
+
+def _with_exceeding(table, precision, negligible, implied):
+    """Add partial correlations, and edges where they are not negligible."""
+    weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    pm.Deterministic("edge", exceeding(weight, negligible), dims="pair")
     record_edges(table, implied)
     return precision
 
@@ -289,12 +327,14 @@ _PRIORS: dict[str, Callable[..., Any]] = {
     "spike_slab": _spike_slab,
     "laplace": _laplace,
     "g_wishart": _g_wishart,
+    "horseshoe": _horseshoe,
 }
 _EDGE_OPTIONS = ("edge_probability", "required", "forbidden")
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "spike_slab": (*_EDGE_OPTIONS, "spike_scale", "slab_scale", "diagonal_rate"),
     "laplace": ("rate", "diagonal_rate", "negligible"),
     "g_wishart": (*_EDGE_OPTIONS, "degrees_of_freedom"),
+    "horseshoe": ("global_scale", "diagonal_rate", "negligible"),
 }
 
 

@@ -30,8 +30,10 @@ from bayesstruct.graphs.own_models import (
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.edges import Edges, partial_correlations, upper
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
+from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
+    implied_horseshoe_probability,
     implied_joint_probability,
     implied_nonnegligible_probability,
 )
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from bayesstruct.data.table import Table
 
 __all__ = [
+    "exceeding",
     "independent_edge_prior",
     "observe_covariance",
     "observe_rows",
@@ -306,24 +309,53 @@ def _matrix_parts(precision, p, add, constants) -> EdgeParts:
 
 @edge_parts.register(GraphicalLassoRV)
 def _laplace_parts(op, precision, negligible) -> EdgeParts:
+    rates, diagonal_rate = (_constant(v) for v in parameters(precision)[:2])
+    off = rates[np.triu_indices(len(rates), 1)]
+
+    def implied(cut):
+        if np.ptp(off) > 0:
+            return None
+        return implied_nonnegligible_probability(
+            len(rates), cut, off[0], diagonal_rate=float(diagonal_rate)
+        )
+
+    return _exceeding_parts(precision, len(rates), negligible, implied)
+
+
+@edge_parts.register(GraphicalHorseshoeRV)
+def _horseshoe_parts(op, precision, negligible) -> EdgeParts:
+    scales, diagonal_rate = parameters(precision)
+    columns, rate = int(_constant(precision.shape[0])), float(_constant(diagonal_rate))
+    known, sources = constant_value(scales), random_ancestors(scales)
+
+    def implied(cut):
+        if known is None:
+            width = float(_constant(parameters(sources[0])[0]))
+            return implied_horseshoe_probability(columns, cut, width=width, diagonal_rate=rate)
+        off = known[np.triu_indices(columns, 1)]
+        if np.ptp(off) > 0:
+            return None
+        return implied_horseshoe_probability(
+            columns, cut, global_scale=float(off[0]), diagonal_rate=rate
+        )
+
+    return _exceeding_parts(precision, columns, negligible, implied)
+
+
+def _exceeding_parts(precision, p, negligible, implied) -> EdgeParts:
+    """Edges that are partial correlations beyond a bound; `implied` returns their prior probability, None if pairs differ."""
     cut = 0.1 if negligible is None else float(negligible)
     if not 0 < cut < 1:
         raise ValueError(f"`negligible` must be between 0 and 1, it is {cut}")
-    rates, diagonal_rate = (_constant(v) for v in parameters(precision)[:2])
-    p = len(rates)
-    off = rates[np.triu_indices(p, 1)]
-    indicator = pt.gt(pt.abs(partial_correlations(precision)), cut).astype("int64")
-    if np.ptp(off) == 0:
-        implied = implied_nonnegligible_probability(
-            p, cut, off[0], diagonal_rate=float(diagonal_rate)
-        )
-    else:
-        implied = prior_mean(indicator)
+    indicator = exceeding(partial_correlations(precision), cut)
+    probability = implied(cut)
+    if probability is None:
+        probability = prior_mean(indicator)
 
     def add(name, dims):
         return pm.Deterministic(name, indicator, dims=dims)
 
-    return _matrix_parts(precision, p, add, [EdgePrior(implied)])
+    return _matrix_parts(precision, p, add, [EdgePrior(probability)])
 
 
 def independent_edge_prior(edge) -> np.ndarray:
@@ -352,3 +384,8 @@ def _g_wishart_parts(op, precision, negligible) -> EdgeParts:
         return pm.Deterministic(name, edge, dims=dims)
 
     return _matrix_parts(precision, size, add, [EdgePrior(np.array(prior))])
+
+
+def exceeding(weight, negligible) -> "TensorVariable":
+    """Return indicators of the partial correlations that are not negligible."""
+    return pt.gt(pt.abs(weight), negligible).astype("int64")

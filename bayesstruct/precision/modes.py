@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
-from bayesstruct.core.recognition import NotRecognized
+from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
     LaplaceValues,
@@ -40,12 +41,19 @@ class PrecisionMode(ModeSolver):
     climbed in alternation with the matrix by SciPy's L-BFGS.
 
     The spike-and-slab posterior has several modes; this is the one reached from the identity matrix,
-    each coordinate taking the better of its spike and slab maxima on the way.
+    each coordinate taking the better of its spike and slab maxima on the way. The graphical horseshoe has no mode.
     """
 
     def recognise(self, model):
         """Return the parts around precision matrices, or None without such a matrix."""
         parts = parts_of(model)
+        for rv in parts:
+            if is_op(rv, GraphicalHorseshoeRV):
+                raise ValueError(
+                    f"{rv.name!r} has the graphical horseshoe prior, whose density is infinite where an element is zero, so that "
+                    "the posterior has no mode: sample and take the posterior mean, or use the Laplace prior, whose mode is the "
+                    "graphical lasso"
+                )
         known = [part for part in parts.values() if not isinstance(part, NotRecognized)]
         if parts and not known:
             raise NotRecognized(

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 from tools.calibration import assert_calibrated
-from tools.priors import laplace_prior, spike_slab_prior
+from tools.priors import horseshoe_prior, laplace_prior, spike_slab_prior
 
 from bayesstruct.models import gaussian_graphical
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
@@ -28,6 +28,9 @@ def weights(K):
 def build(kind, rows):
     if kind == "laplace":
         return gaussian_graphical(rows, prior="laplace", rate=1.5, standardize=False)
+    if kind == "horseshoe":
+        scale = pm.HalfCauchy.dist(0.5)
+        return gaussian_graphical(rows, prior=kind, global_scale=scale, standardize=False)
     probability = pm.Beta.dist(*BETA) if kind == "beta" else 0.3
     return gaussian_graphical(rows, edge_probability=probability, standardize=False, **SCALES)
 
@@ -40,6 +43,9 @@ def simulator(kind):
         if not pool:
             if kind == "laplace":
                 pool.extend((k, None, None) for k in laplace_prior(rng, 500, P, rate=1.5))
+            elif kind == "horseshoe":
+                draws = horseshoe_prior(rng, 500, P, width=0.5)
+                pool.extend((k, None, scale) for k, scale in zip(*draws, strict=True))
             else:
                 draws = spike_slab_prior(
                     rng,
@@ -60,7 +66,9 @@ def simulator(kind):
             truth |= {"edges": edge.sum(), "edge": edge.astype(int)}
         if kind == "beta":
             truth["edge_probability"] = share
-        if kind != "laplace":
+        if kind == "horseshoe":
+            truth["global_scale"] = share
+        if kind not in ("laplace", "horseshoe"):
             truth["imputed"] = rows[MISSING][:2]
             rows[MISSING] = np.nan
         return truth, rows
@@ -87,18 +95,21 @@ def fitter(kind, tune=50, draws=200):
         if "edge" in kept[0]:
             out["edge"] = np.array([q["edge"] for q in kept])
             out["edges"] = out["edge"].sum(axis=1)
+        if "x_missing" in kept[0]:
             out["imputed"] = np.array([q["x_missing"][:2] for q in kept])
         if kind == "beta":
             out["edge_probability"] = np.array(
                 [1 / (1 + np.exp(-q["edge_probability_logodds__"])) for q in kept]
             )
+        if kind == "horseshoe":
+            out["global_scale"] = np.exp([q["global_scale_log__"] for q in kept])
         return out
 
     return fit
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("kind", ["spike_slab", "beta", "laplace"])
+@pytest.mark.parametrize("kind", ["spike_slab", "beta", "laplace", "horseshoe"])
 def test_the_model_is_calibrated(kind, full):
     simulations = 500 if full else 10
     assert_calibrated(simulator(kind), fitter(kind), simulations=simulations, seed=1)

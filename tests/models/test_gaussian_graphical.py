@@ -119,7 +119,7 @@ def test_log_likelihood_and_loo(fitted):
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("prior", ["spike_slab", "laplace", "g_wishart"])
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace", "horseshoe", "g_wishart"])
 def test_missing_values(prior):
     model = gaussian_graphical(frame(gaps=True), prior=prior)
     idata = sample(model, draws=300)
@@ -404,6 +404,11 @@ def test_do_and_observe():
         ({"prior": "g_wishart", "degrees_of_freedom": 2.0}, "`degrees_of_freedom`"),
         ({"degrees_of_freedom": 4.0}, '`degrees_of_freedom` goes with prior="g_wishart"'),
         ({"negligible": 0.2}, "`negligible` goes with"),
+        ({"prior": "horseshoe", "required": [("x0", "x1")]}, "`required` goes with"),
+        ({"prior": "horseshoe", "global_scale": 0.0}, "`global_scale` must be positive"),
+        ({"prior": "horseshoe", "global_scale": np.ones((3, 3))}, "must be one number"),
+        ({"prior": "horseshoe", "global_scale": pm.Gamma.dist(1, 1)}, "half-Cauchy distribution"),
+        ({"global_scale": 0.2}, '`global_scale` goes with prior="horseshoe"'),
     ],
 )
 def test_wrong_options_are_refused_at_once(options, message):

@@ -136,6 +136,7 @@ CASES = {
     "gaussian_beta": ("gaussian_graphical", numbers(missing=4), "beta", _edges, True),
     "gaussian_laplace": ("gaussian_graphical", numbers(), {"prior": "laplace"}, _edges, True),
     "gaussian_g_wishart": ("gaussian_graphical", numbers(missing=4), {"prior": "g_wishart"}, _edges, False),
+    "gaussian_horseshoe": ("gaussian_graphical", numbers(), {"prior": "horseshoe"}, _edges, False),
     "gaussian_covariates": ("gaussian_graphical", numbers(), "covariates", _edges, True),
     "gaussian_cov": (
         "gaussian_graphical", None, {"cov": numbers().cov(), "n": 40}, _edges, True,

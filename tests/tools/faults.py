@@ -385,6 +385,27 @@ FAULTS = [
         "precision/kernels/test_gibbs.py precision/steps/test_exact.py precision/steps/test_geweke.py",
     ),
     Fault(
+        "horseshoe-element: likelihood of an element over its prior",
+        "bayesstruct/precision/kernels/horseshoe.py",
+        "return t * (t * b / h + rng.standard_normal() / math.sqrt(h))",
+        "return t * (b / h + rng.standard_normal() / math.sqrt(h))",
+        "precision/kernels/test_horseshoe.py precision/steps/test_geweke.py",
+    ),
+    Fault(
+        "horseshoe-rescaling: elements that are held count twice",
+        "bayesstruct/precision/kernels/horseshoe.py",
+        "- held * x - quadratic",
+        "- 2.0 * held * x - quadratic",
+        "precision/kernels/test_horseshoe.py precision/steps/test_geweke.py",
+    ),
+    Fault(
+        "ebic: edges count half",
+        "bayesstruct/modes/tune.py",
+        "weight = np.log(n) + 4.0 * gamma * np.log(p)",
+        "weight = np.log(n) + 2.0 * gamma * np.log(p)",
+        "modes/test_tune.py",
+    ),
+    Fault(
         "g-wishart: one degree of freedom less",
         "bayesstruct/precision/kernels/g_wishart.py",
         "w = rng.chisquare(degrees_of_freedom + size) / root[size, size] ** 2",

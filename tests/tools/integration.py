@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scipy.special import betaln, logsumexp, softmax
+from scipy.special import betaln, exp1, logsumexp, softmax
 from tools.enumeration import binary_states
 
 
@@ -188,6 +188,40 @@ def laplace_posterior(rows, *, rate, diagonal_rate, draws, seed, **kwargs):
     proposed = np.logaddexp(*_log_components(weighted, spike, slab)).sum(axis=1)
     weighted.log_weight += -(np.broadcast_to(rate, u.shape) * np.abs(u)).sum(axis=1) - proposed
     return weighted
+
+
+def horseshoe_posterior(rows, *, scales, log_prior, diagonal_rate, draws, seed, **kwargs):
+    """Weighted draws from the posterior under the graphical horseshoe, and what they say of its global scale.
+
+    Parameters
+    ----------
+    scales : (k,) array
+        Global scales over which is summed.
+    log_prior : (k,) array
+        Logarithm of the nominal prior probability of each.
+
+    Returns
+    -------
+    weighted : WeightedDraws
+    probabilities : (N, k) array
+        Probability of each global scale given each matrix.
+    """
+    rng, p = np.random.default_rng(seed), np.shape(rows)[1]
+    weighted = likelihood_draws(
+        rows, diagonal_rate, draws, rng, mixture=(np.full((p, p), 0.5), 0.15, 2.0), **kwargs
+    )
+    upper = np.triu_indices(p, 1)
+    u = weighted.precision[:, upper[0], upper[1]]
+    proposed = np.logaddexp(*_log_components(weighted, 0.15, 2.0)).sum(axis=1)
+    joint = np.empty((len(u), len(scales)))
+    for k, scale in enumerate(scales):
+        z = 0.5 * np.square(u / scale)
+        # exp(z) E1(z) is close to 1 / z for large z, where exp overflows
+        safe = np.minimum(z, 600.0)
+        log_density = np.where(z < 600.0, safe + np.log(exp1(safe)), -np.log(z + 1.0))
+        joint[:, k] = log_prior[k] + (log_density - np.log(scale)).sum(axis=1)
+    weighted.log_weight += logsumexp(joint, axis=1) - proposed
+    return weighted, softmax(joint, axis=1)
 
 
 def moments(precision):

@@ -44,3 +44,16 @@ def _rejection(rng, size, p, propose, diagonal_rate):
         kept.append((matrices[inside], edge[inside], share[inside]))
         found += inside.sum()
     return tuple(np.concatenate(parts)[:size] for parts in zip(*kept, strict=True))
+
+
+def horseshoe_prior(rng, size, p, *, scale=None, width=1.0, diagonal_rate=0.5):
+    """Precision matrices and global scales from the graphical horseshoe prior, conditioned together."""
+    pairs = p * (p - 1) // 2
+
+    def propose(m):
+        scales = np.abs(rng.standard_cauchy(m)) * width if scale is None else np.full(m, scale)
+        local = np.abs(rng.standard_cauchy((m, pairs)))
+        return np.zeros(m), scales, rng.normal(size=(m, pairs)) * local * scales[:, None]
+
+    matrices, _, scales = _rejection(rng, size, p, propose, diagonal_rate)
+    return matrices, scales

@@ -67,7 +67,8 @@ def close_column(precision, covariance, j, v, column, product, pivot):
 
 
 @inlined
-def _draw_schur(rng, n, rate):
+def draw_schur(rng, n, rate):
+    """Draw ``v``, the diagonal element less its quadratic form, from its gamma distribution."""
     return rng.standard_gamma(0.5 * n + 1.0) * 2.0 / rate
 
 
@@ -134,7 +135,7 @@ def spike_slab_sweep(
             precision[i, j] = new
             edges[j, i] = edge
             edges[i, j] = edge
-        v = _draw_schur(rng, n, a)
+        v = draw_schur(rng, n, a)
         close_column(precision, covariance, j, v, column, product, pivot)
 
 
@@ -193,5 +194,5 @@ def laplace_sweep(rng, precision, covariance, scatter, n, rates, diagonal_rate, 
             shift_column(covariance, column, product, i, new - old, ratio)
             precision[j, i] = new
             precision[i, j] = new
-        v = _draw_schur(rng, n, a)
+        v = draw_schur(rng, n, a)
         close_column(precision, covariance, j, v, column, product, pivot)

@@ -38,7 +38,8 @@ def is_positive_definite(matrix, factor):
 
 
 @kernel
-def _fill_diagonal(rng, precision, rate):
+def fill_diagonal(rng, precision, rate):
+    """Fill the diagonal with exponential draws."""
     for i in range(precision.shape[0]):
         precision[i, i] = rng.standard_exponential() / rate
 
@@ -69,7 +70,8 @@ def _fill_laplace(rng, precision, rates):
 
 
 @kernel
-def _diagonal_start(precision, covariance):
+def diagonal_start(precision, covariance):
+    """Make both matrices the identity."""
     p = precision.shape[0]
     for i in range(p):
         for j in range(p):
@@ -85,10 +87,10 @@ def draw_spike_slab(rng, probability, spike, slab, rate):
     if p <= REJECTION_SIZE:
         for _ in range(REJECTION_TRIES):
             _fill_spike_slab(rng, precision, edges, probability, spike, slab)
-            _fill_diagonal(rng, precision, rate)
+            fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, covariance):
                 return precision
-    _diagonal_start(precision, covariance)
+    diagonal_start(precision, covariance)
     log_odds = log_odds_matrix(probability)
     sweep_prior(rng, precision, covariance, edges, edges * 0.0, log_odds, spike, slab, rate, SWEEPS)
     return precision
@@ -110,7 +112,7 @@ def implied_inclusion(rng, probability, spike, slab, rate, sweeps):
     p = probability.shape[0]
     precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
     inclusion, log_odds = np.zeros((p, p)), log_odds_matrix(probability)
-    _diagonal_start(precision, covariance)
+    diagonal_start(precision, covariance)
     sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, SWEEPS)
     inclusion[:] = 0.0
     sweep_prior(rng, precision, covariance, edges, inclusion, log_odds, spike, slab, rate, sweeps)
@@ -141,7 +143,7 @@ def count_joint_edges(rng, probabilities, spike, slab, rate, tries):
     for k in range(probabilities.shape[0]):
         for _ in range(tries):
             _fill_spike_slab(rng, precision, edges, probabilities[k], spike, slab)
-            _fill_diagonal(rng, precision, rate)
+            fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, factor):
                 for i in range(p):
                     counts[i, i] += 1.0
@@ -157,7 +159,7 @@ def implied_shared_inclusion(rng, fixed, alpha, beta, spike, slab, rate, sweeps)
     p = fixed.shape[0]
     precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
     inclusion = np.zeros((p, p))
-    _diagonal_start(precision, covariance)
+    diagonal_start(precision, covariance)
     for t in range(SWEEPS + sweeps):
         share = draw_share(rng, edges, fixed, alpha, beta)
         log_odds = log_odds_matrix(fill_free(fixed, share))
@@ -175,11 +177,11 @@ def draw_laplace(rng, rates, rate):
     if p <= REJECTION_SIZE:
         for _ in range(REJECTION_TRIES):
             _fill_laplace(rng, precision, rates)
-            _fill_diagonal(rng, precision, rate)
+            fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, covariance):
                 return precision
     nothing, work = np.zeros((p, p)), np.empty((2, p))
-    _diagonal_start(precision, covariance)
+    diagonal_start(precision, covariance)
     for _ in range(SWEEPS):
         laplace_sweep(rng, precision, covariance, nothing, 0.0, rates, rate, work)
     return precision
@@ -213,10 +215,10 @@ def draw_edge_probability(rng, probability, alpha, beta, spike, slab, rate):
         for _ in range(REJECTION_TRIES):
             share = draw_share(rng, edges, np.zeros((p, p)), alpha, beta)
             _fill_spike_slab(rng, precision, edges, fill_free(probability, share), spike, slab)
-            _fill_diagonal(rng, precision, rate)
+            fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, covariance):
                 return share
-    _diagonal_start(precision, covariance)
+    diagonal_start(precision, covariance)
     inclusion = np.zeros((p, p))
     share = draw_share(rng, edges, inclusion, alpha, beta)
     for _ in range(SWEEPS):
@@ -246,7 +248,7 @@ def laplace_exceedance(rng, p, bound, diagonal_rate, sweeps):
     """Prior share of partial correlations beyond ``bound`` under the graphical lasso of rate 1."""
     precision, covariance = np.empty((p, p)), np.zeros((p, p))
     nothing, work, rates = np.zeros((p, p)), np.empty((2, p)), np.ones((p, p))
-    _diagonal_start(precision, covariance)
+    diagonal_start(precision, covariance)
     count = 0
     for t in range(SWEEPS + sweeps):
         laplace_sweep(rng, precision, covariance, nothing, 0.0, rates, diagonal_rate, work)

@@ -9,6 +9,7 @@ from bayesstruct.graphs.records import with_fixed
 
 __all__ = [
     "implied_edge_probability",
+    "implied_horseshoe_probability",
     "implied_joint_probability",
     "implied_nonnegligible_probability",
 ]
@@ -151,3 +152,50 @@ def _nonnegligible(p, negligible, ratio):
     sweeps = int(np.clip(_DRAWS // (p * (p - 1) // 2), 10, _SWEEPS))
     rng = np.random.default_rng(_SEED)
     return round(laplace_exceedance(rng, p, negligible, ratio, sweeps), 6)
+
+
+def implied_horseshoe_probability(
+    p: int,
+    negligible: float,
+    *,
+    global_scale: float | None = None,
+    width: float = 1.0,
+    diagonal_rate: float = 0.5,
+) -> np.ndarray:
+    """Prior probability that a partial correlation exceeds ``negligible`` in absolute value.
+
+    Under :class:`bayesstruct.GraphicalHorseshoe`, from Gibbs draws of the prior, averaged over edges.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    negligible : float
+        Bound on the absolute partial correlation.
+    global_scale : float, optional
+        The global scale, if it is a constant.
+    width : float
+        Else the scale of its half-Cauchy distribution.
+    diagonal_rate : float
+        Exponential rate of the diagonal.
+
+    Returns
+    -------
+    numpy.ndarray
+        Vector of length p(p-1)/2 with equal entries, whose Monte Carlo error is about a tenth of the value for 100 variables
+        and less for fewer.
+    """
+    learned = global_scale is None
+    scale = float(width if global_scale is None else global_scale)
+    value = _horseshoe(p, float(negligible), scale, learned, float(diagonal_rate))
+    return np.full(p * (p - 1) // 2, value)
+
+
+@lru_cache(maxsize=64)
+def _horseshoe(p, negligible, scale, learned, diagonal_rate):
+    from bayesstruct.precision.kernels.horseshoe_prior import horseshoe_exceedance
+
+    sweeps = int(np.clip(10 * _DRAWS // p**2, 40, _SWEEPS))
+    rng = np.random.default_rng(_SEED)
+    share = horseshoe_exceedance(rng, p, negligible, scale, learned, diagonal_rate, sweeps)
+    return max(round(share, 6), _LEAST)

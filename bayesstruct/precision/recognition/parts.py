@@ -25,6 +25,7 @@ from bayesstruct.core.recognition import (
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV, beta_share
+from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PRECISION_RVS", "PrecisionPart", "TablePart", "parts_of", "recognize"]
 
-PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV, GWishartRV)
+PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV, GraphicalHorseshoeRV, GWishartRV)
 
 
 @dataclass
@@ -88,6 +89,8 @@ class PrecisionPart:
         Its indicators: given the matrix, or, with the G-Wishart distribution, its random graph.
     share : TensorVariable, optional
         The common edge probability.
+    global_scale : TensorVariable, optional
+        Of a graphical horseshoe.
     mean : TensorVariable, optional
         The column means, if all tables have the same and nothing else depends on them.
     tables : list of TablePart
@@ -96,6 +99,7 @@ class PrecisionPart:
     precision: "TensorVariable"
     edge: "TensorVariable | None" = None
     share: "TensorVariable | None" = None
+    global_scale: "TensorVariable | None" = None
     mean: "TensorVariable | None" = None
     tables: list[TablePart] = field(default_factory=list)
 
@@ -103,7 +107,7 @@ class PrecisionPart:
     def roles(self) -> dict[str, "TensorVariable"]:
         """The matrix and the variables beside it that the model has, by their role."""
         roles = {"precision": self.precision, "edge": self.edge}
-        roles |= {"share": self.share, "mean": self.mean}
+        roles |= {"share": self.share, "global_scale": self.global_scale, "mean": self.mean}
         return {role: variable for role, variable in roles.items() if variable is not None}
 
     @property
@@ -150,6 +154,7 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
         _attach_graph(model, part)
     else:
         part.share = _share(model, part)
+    part.global_scale = _global_scale(model, precision)
     for variable in part.variables:
         if variable not in model.free_RVs:
             raise NotRecognized(f"{variable.name!r} is observed")
@@ -250,7 +255,7 @@ def _attach_graph(model, part):
 def _share(model, part):
     """Return the common edge probability when it is drawn with the matrix."""
     sources = random_ancestors(*parameters(part.precision)[:1])
-    if not sources or is_op(part.precision, JointSpikeSlabRV):
+    if not sources or is_op(part.precision, (JointSpikeSlabRV, GraphicalHorseshoeRV)):
         return None  # or its parameters are drawn by other samplers
     share = sources[0]
     if len(sources) > 1 or part.edge is None:
@@ -258,6 +263,21 @@ def _share(model, part):
     if set(children_of(model, share)) != {part.precision, part.edge}:
         raise NotRecognized(f"{share.name!r} is used outside the prior of {part.precision.name!r}")
     return share
+
+
+def _global_scale(model, precision):
+    """Return the global scale of a horseshoe if it is drawn with the matrix."""
+    if not is_op(precision, GraphicalHorseshoeRV):
+        return None
+    sources = random_ancestors(*parameters(precision)[:1])
+    if not sources:
+        return None
+    scale = sources[0]
+    if len(sources) > 1 or not is_op(scale, GlobalScaleRV):
+        raise NotRecognized(f"the global scale of {precision.name!r} is no single variable")
+    if children_of(model, scale) != [precision]:
+        raise NotRecognized(f"{scale.name!r} is used outside the prior of {precision.name!r}")
+    return scale
 
 
 def _mean(model, part):

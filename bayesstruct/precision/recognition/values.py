@@ -11,12 +11,14 @@ from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
 from bayesstruct.precision.kernels.tables import TableRows, TableScatter
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
+from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
 __all__ = [
     "PRIOR_VALUES",
     "GWishartValues",
+    "HorseshoeValues",
     "LaplaceValues",
     "PartValues",
     "SpikeSlabValues",
@@ -130,11 +132,44 @@ class GWishartValues:
         return self.nominal if known else fill_free(self.nominal, self.share)
 
 
+@dataclass(frozen=True)
+class HorseshoeValues:
+    """Hyperparameters of a graphical horseshoe at a point.
+
+    Attributes
+    ----------
+    scales : (p, p) ndarray
+        Global scale of each off-diagonal element.
+    diagonal_rate, scale : float
+        The scale of the whole matrix is 1.
+    width : float, optional
+        Of the half-Cauchy distribution of a common global scale.
+    global_scale : float, optional
+        The common global scale at the point.
+    """
+
+    scales: np.ndarray
+    diagonal_rate: float
+    scale: float = 1.0
+    width: float | None = None
+    global_scale: float | None = None
+
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "HorseshoeValues":
+        """Make one of the evaluated parameters of the prior, and of the global scale if that is a variable."""
+        scales, diagonal_rate = np.array(values[0], float), float(values[1])
+        if "global_scale" not in names:
+            return cls(scales, diagonal_rate)
+        now = float(np.exp(point[names["global_scale"]]))
+        return cls(scales, diagonal_rate, width=float(values[2]), global_scale=now)
+
+
 # What a prior of a precision matrix is read as. The sweep of the step and the solver of the mode are looked up by these types.
 PRIOR_VALUES: dict[type, type] = {
     GraphicalSpikeSlabRV: SpikeSlabValues,
     GraphicalLassoRV: LaplaceValues,
     GWishartRV: GWishartValues,
+    GraphicalHorseshoeRV: HorseshoeValues,
 }
 
 
@@ -160,8 +195,8 @@ class PartValues:
     Attributes
     ----------
     names : dict
-        Names of the value variables of ``precision``, ``edge``, ``share`` and ``mean``, as far as
-        the part has them.
+        Names of the value variables of ``precision``, ``edge``, ``share``, ``global_scale`` and ``mean``,
+        as far as the part has them.
     missing : list of str or None
         Name of the missing values of each table that has some.
     p : int
@@ -250,6 +285,8 @@ def _prior_tensors(part: PrecisionPart) -> list:
         alpha, beta, fixed, *_ = parameters(part.share)
         tensors[0] = fixed
         tensors += [alpha, beta]
+    if part.global_scale is not None:
+        tensors.append(parameters(part.global_scale)[0])
     return tensors
 
 

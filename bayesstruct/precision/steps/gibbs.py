@@ -1,6 +1,6 @@
 """Exact Gibbs step of precision matrices with element-wise priors."""
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -21,9 +21,11 @@ from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesk
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV
+from bayesstruct.precision.priors.horseshoe import GlobalScaleRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
+    HorseshoeValues,
     LaplaceValues,
     PartValues,
     SpikeSlabValues,
@@ -32,8 +34,15 @@ from bayesstruct.precision.recognition.values import (
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
-_CANDIDATES = (*PRECISION_RVS, EdgesRV, EdgeProbabilityRV, ColumnMeansRV, MissingCellsRV)
 _SUPPORTED = "PrecisionGibbs draws matrices whose children are tables of normal rows; give other likelihoods latent normal rows in between"
+_CANDIDATES = (
+    *PRECISION_RVS,
+    EdgesRV,
+    EdgeProbabilityRV,
+    GlobalScaleRV,
+    ColumnMeansRV,
+    MissingCellsRV,
+)
 
 
 class SpikeSlabSweep:
@@ -68,8 +77,35 @@ class LaplaceSweep:
         laplace_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
 
 
+class HorseshoeSweep:
+    """Sweep under the graphical horseshoe."""
+
+    def __init__(self, p: int):
+        self.work, self.space = np.empty((2, p)), np.empty((2, p, p))
+
+    def __call__(self, rng, precision, covariance, scatter, n, values: HorseshoeValues) -> None:
+        """Update the matrix and its inverse in place."""
+        from bayesstruct.precision.kernels.horseshoe import horseshoe_sweep
+
+        prior = (values.scales, values.diagonal_rate)
+        horseshoe_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
+
+    def draw_scale(self, rng, precision, scatter, n, values: HorseshoeValues) -> np.ndarray:
+        """Draw the global scale, with the matrix in place if its scatter matrix is given; return its logarithm."""
+        from bayesstruct.precision.kernels.horseshoe import draw_global_scale, rescale
+
+        scale = draw_global_scale(rng, precision, values.global_scale, values.width)
+        if scatter is not None:
+            scale = rescale(rng, precision, scatter, n, scale, values.width, self.space)
+        return np.asarray(np.log(scale))
+
+
 # A sweep is made for p columns, and updates matrix and inverse in place.
-SWEEPS: dict[type, type] = {SpikeSlabValues: SpikeSlabSweep, LaplaceValues: LaplaceSweep}
+SWEEPS: dict[type, type] = {
+    SpikeSlabValues: SpikeSlabSweep,
+    LaplaceValues: LaplaceSweep,
+    HorseshoeValues: HorseshoeSweep,
+}
 
 
 class PartGibbs:
@@ -93,7 +129,7 @@ class PartGibbs:
 
     def prepare(self) -> None:
         """Make the sweep."""
-        self.sweep: Callable[..., None] = SWEEPS[self.values.values_type](self.values.p)
+        self.sweep: Any = SWEEPS[self.values.values_type](self.values.p)
 
     def forget(self) -> None:
         """Read the tables anew: they may have been exchanged."""
@@ -118,7 +154,13 @@ class PartGibbs:
             scatter, n = part.scatter(means)
             covariance *= values.scale
             self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
+            if "global_scale" in self.drawn:
+                point[names["global_scale"]] = self.sweep.draw_scale(
+                    rng, precision, scatter, n, values
+                )
             point[names["precision"]] = pack_cholesky(precision * values.scale)
+        elif "global_scale" in self.drawn:
+            point[names["global_scale"]] = self.sweep.draw_scale(rng, precision, None, 0.0, values)
         if isinstance(values, SpikeSlabValues):
             return self._draw_edges(rng, precision, values, point)
         return 0

@@ -78,7 +78,7 @@ def test_laplace_logp(rate, diagonal_rate, expected):
         np.testing.assert_allclose(logp(K), laplace_density(K, rate, expected), rtol=1e-10)
 
 
-@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso])
+@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso, bs.GraphicalHorseshoe])
 def test_logp_is_minus_infinity_outside_the_cone(cls):
     logp = value_of(cls.dist(3))
     bad = np.array([[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]])
@@ -100,6 +100,8 @@ def model_of(kind):
     with pm.Model() as model:
         if kind == "laplace":
             K = bs.GraphicalLasso("K", P, pm.Gamma("rate", 2, 2))
+        elif kind == "horseshoe":
+            K = bs.GraphicalHorseshoe("K", P)
         else:
             probability = pm.Beta.dist(1, 2) if kind == "beta" else MATRIX
             scale = pm.Gamma("scale", 2, 2) if kind == "scale" else 1.0
@@ -110,7 +112,7 @@ def model_of(kind):
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("kind", ["laplace", "fixed", "beta", "scale"])
+@pytest.mark.parametrize("kind", ["laplace", "horseshoe", "fixed", "beta", "scale"])
 def test_gradient_by_finite_differences(kind):
     # Required and forbidden edges are in the matrix of `fixed`: no NaN may come from log(0).
     model = model_of(kind)
@@ -138,7 +140,7 @@ def test_gradient_by_finite_differences(kind):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso])
+@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso, bs.GraphicalHorseshoe])
 def test_default_transform_round_trip(cls):
     with pm.Model() as model:
         K = cls("K", P)
@@ -148,7 +150,7 @@ def test_default_transform_round_trip(cls):
     np.testing.assert_allclose(transform.backward(pt.as_tensor(packed)).eval(), value, rtol=1e-12)
 
 
-@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso])
+@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso, bs.GraphicalHorseshoe])
 def test_shapes_dims_and_support_points(cls):
     assert pm.draw(cls.dist(3), random_seed=1).shape == (3, 3)
     assert pm.draw(cls.dist(3, size=(2, 5)), random_seed=1).shape == (2, 5, 3, 3)
@@ -168,7 +170,7 @@ def test_support_point_follows_the_scale():
     np.testing.assert_allclose(model.initial_point()["K_cholesky-cov__"], [np.log(2), 0, np.log(2)])
 
 
-@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso])
+@pytest.mark.parametrize("cls", [bs.GraphicalSpikeSlab, bs.GraphicalLasso, bs.GraphicalHorseshoe])
 def test_symbolic_number_of_variables(cls):
     p = pytensor.shared(np.array(3))
     rv = cls.dist(p)

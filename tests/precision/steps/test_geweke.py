@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 from tools.geweke import assert_geweke
-from tools.priors import laplace_prior, spike_slab_prior
+from tools.priors import horseshoe_prior, laplace_prior, spike_slab_prior
 
 import bayesstruct as bs
 
@@ -16,6 +16,7 @@ from bayesstruct.distributions import (
     MissingValues,
 )
 from bayesstruct.precision.kernels import gibbs as precision_gibbs
+from bayesstruct.precision.kernels import horseshoe
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
 
@@ -38,6 +39,8 @@ class Joint:
                 probability = pm.Beta.dist(1.5, 2.0) if random else 0.4
                 K = bs.GraphicalSpikeSlab("K", P, probability, **SCALES)
                 bs.distributions.Edges("edge", K)
+            elif kind == "horseshoe":
+                K = bs.GraphicalHorseshoe("K", P, pm.HalfCauchy.dist(0.7) if random else 0.3)
             else:
                 K = bs.GraphicalLasso("K", P, pm.Gamma("rate", 4.0, 3.0) if random else 1.3)
             args = (ColumnMeans("mean", 0.5, 0.8, shape=P), K, LOCATION, SCALE)
@@ -71,6 +74,12 @@ class Joint:
                 {"K": k, "edge": e.astype(int)} | ({"share": s} if self.random else {})
                 for k, e, s in zip(*draws, strict=True)
             ]
+        if self.kind == "horseshoe":
+            given = {"width": 0.7} if self.random else {"scale": 0.3}
+            return [
+                {"K": k} | ({"global_scale": s} if self.random else {})
+                for k, s in zip(*horseshoe_prior(rng, size, P, **given), strict=True)
+            ]
         rates = rng.gamma(4.0, 1 / 3.0, size=size) if self.random else np.full(size, 1.3)
         unit = laplace_prior(rng, size, P, rate=1.0)
         return [
@@ -93,6 +102,8 @@ class Joint:
             )
         if "rate" in draw:
             point["rate_log__"] = np.asarray(np.log(draw["rate"]))
+        if "global_scale" in draw:
+            point["global_scale_log__"] = np.asarray(np.log(draw["global_scale"]))
         return self.with_rows(rng, point)
 
     def with_rows(self, rng, point):
@@ -138,6 +149,9 @@ class Joint:
         if "rate_log__" in point:
             rate = np.exp(point["rate_log__"])
             out |= {"rate": rate, "rate^2": rate**2, "rate trace": rate * np.trace(K)}
+        if "global_scale_log__" in point:
+            scale = np.tanh(0.5 * point["global_scale_log__"])
+            out |= {"scale": scale, "scale^2": scale**2, "scale rho": scale * (rho**2).mean()}
         return out
 
     def check(self, draws, seed=1):
@@ -154,6 +168,9 @@ class Joint:
         ("spike_slab", True, True),
         ("laplace", True, False),
         ("laplace", False, True),
+        ("horseshoe", False, True),
+        ("horseshoe", True, True),
+        ("horseshoe", False, False),
     ],
 )
 def test_parameters_and_tables_have_their_joint_distribution(kind, gaps, random, full):
@@ -162,11 +179,12 @@ def test_parameters_and_tables_have_their_joint_distribution(kind, gaps, random,
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
+@pytest.mark.parametrize("kind", ["spike_slab", "laplace", "horseshoe"])
 @pytest.mark.parametrize("wrong", ["shape", "rate"])
 def test_a_wrong_diagonal_is_noticed(kind, wrong, full, monkeypatch):
     name = f"{kind}_sweep"
-    right = getattr(precision_gibbs, name)
+    module = horseshoe if kind == "horseshoe" else precision_gibbs
+    right = getattr(module, name)
 
     def broken(rng, precision, covariance, *args):
         args = list(args)
@@ -178,7 +196,7 @@ def test_a_wrong_diagonal_is_noticed(kind, wrong, full, monkeypatch):
             args[rate_at] *= 1.25
         return right(rng, precision, covariance, *args)
 
-    monkeypatch.setattr(precision_gibbs, name, broken)
+    monkeypatch.setattr(module, name, broken)
     with pytest.raises(AssertionError, match="worst z"):
         Joint(kind).check(30_000 if full else 1_500)
 
@@ -195,3 +213,12 @@ def test_odds_without_the_ratio_of_scales_are_noticed(monkeypatch, full):
     monkeypatch.setattr(precision_gibbs, "spike_slab_sweep", broken)
     with pytest.raises(AssertionError, match="worst z"):
         Joint("spike_slab").check(30_000 if full else 1_500)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("name", ["draw_global_scale", "rescale"])
+def test_a_global_scale_that_is_too_large_is_noticed(name, monkeypatch, full):
+    right = getattr(horseshoe, name)
+    monkeypatch.setattr(horseshoe, name, lambda *args: 1.4 * right(*args))
+    with pytest.raises(AssertionError, match="worst z"):
+        Joint("horseshoe", random=True).check(30_000 if full else 1_500)

@@ -86,6 +86,49 @@ def test_gibbs_and_nuts_agree_with_the_exact_posterior(full):
         assert (np.abs(mean - exact) / np.hypot(error, exact_error)).max() < 4.5
 
 
+def horseshoe_with_local_scales(rows, width, rate):
+    """The model of three columns in other words: local scales, standardised elements, pivots of the matrix.
+
+    The density of :class:`bayesstruct.GraphicalHorseshoe` has poles, at which NUTS gets stuck; this one has none.
+    """
+    scatter, n = rows.T @ rows, len(rows)
+    with pm.Model() as model:
+        scale = pm.HalfCauchy("global_scale", width)
+        u = scale * pm.HalfCauchy("local", 1.0, shape=3) * pm.Normal("z", 0.0, 1.0, shape=3)
+        v = pm.HalfFlat("v", shape=3)
+        k00, k01, k02, k12 = v[0], u[0], u[1], u[2]
+        k11 = v[1] + k01**2 / k00
+        rest = k12 - k01 * k02 / k00
+        k22 = v[2] + k02**2 / k00 + rest**2 / v[1]
+        K = pm.math.stack([k00, k01, k02, k01, k11, k12, k02, k12, k22]).reshape((3, 3))
+        pm.Deterministic("K", K)
+        pm.Potential("diagonal", -rate * (k00 + k11 + k22))
+        # The determinant is the product of the pivots, and the map to them has Jacobian one.
+        pm.Potential("x", 0.5 * n * pm.math.log(v).sum() - 0.5 * (scatter * K).sum())
+    return model
+
+
+@pytest.mark.compiled
+@pytest.mark.calibration
+def test_gibbs_and_nuts_agree_under_the_horseshoe(full):
+    rows, draws = table(n=8), 10_000 if full else 1_500
+    with pm.Model() as own:
+        K = bs.GraphicalHorseshoe("K", 3, pm.HalfCauchy.dist(0.7))
+        pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
+    results = []
+    for model in (own, horseshoe_with_local_scales(rows, 0.7, 0.5)):
+        options = {} if model is own else {"nuts": {"target_accept": 0.95}}
+        with model:
+            idata = pm.sample(draws, tune=500, nuts_sampler="pymc", **options, **QUIET)
+        assert ("diverging" in idata["sample_stats"]) == (model is not own)
+        posterior = idata["posterior"]
+        x = np.log(posterior["global_scale"].values)[..., None]
+        values = np.concatenate([moments(posterior["K"].values), x, x**2], axis=-1)
+        results.append(mean_and_error(values, 50)[:2])
+    (gibbs, gibbs_error), (nuts, nuts_error) = results
+    assert (np.abs(gibbs - nuts) / np.hypot(gibbs_error, nuts_error)).max() < 4.5
+
+
 @pytest.mark.chain
 @pytest.mark.compiled
 def test_latent_rows():
@@ -162,11 +205,25 @@ def test_the_step_does_not_touch_the_point_it_is_given():
     assert not np.array_equal(new["mean"], point["mean"])
 
 
+def test_the_global_scale_is_drawn_without_the_matrix():
+    with gaussian_graphical(table(), prior="horseshoe") as model:
+        step = PrecisionGibbs([model["global_scale"]], rng=1)
+    point = model.initial_point(1)
+    new, _ = step.step(point)
+    changed = {name for name in point if not np.array_equal(new[name], point[name])}
+    assert changed == {"global_scale_log__"}
+
+
 @pytest.mark.chain
-@pytest.mark.parametrize("kind", ["spike_slab", "laplace"])
+@pytest.mark.parametrize("kind", ["spike_slab", "laplace", "horseshoe"])
 def test_fewer_rows_than_columns(kind):
     rows = table(n=5, p=30)
-    options = {"slab_scale": 10.0} if kind == "spike_slab" else {"rate": 0.05}
+    wide = {
+        "spike_slab": {"slab_scale": 10.0},
+        "laplace": {"rate": 0.05},
+        "horseshoe": {"global_scale": 10.0},
+    }
+    options = wide[kind]
     with gaussian_graphical(rows, prior=kind, **options) as model:
         step = PrecisionGibbs(model.free_RVs, rng=1)
     points = stepped(step, model.initial_point(1), 400)
