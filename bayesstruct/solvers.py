@@ -25,6 +25,7 @@ from bayesstruct.precision.solvers.graphical_spike_slab import (
     SpikeSlabSolution,
     graphical_spike_slab,
 )
+from bayesstruct.precision.solvers.multi_task import MultiTaskSolution, multi_task_graphical_lasso
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,
@@ -39,6 +40,7 @@ __all__ = [
     "DAGSearchSolution",
     "DAGSolution",
     "LatentFeatures",
+    "MultiTaskSolution",
     "NeighbourhoodSolution",
     "PairwiseMRFSolution",
     "PrecisionSolution",
@@ -59,6 +61,7 @@ __all__ = [
     "known_order",
     "latent_features",
     "mmpc_candidates",
+    "multi_task_graphical_lasso",
     "neighbourhood_modes",
     "optimal_dag",
     "optimizers",
