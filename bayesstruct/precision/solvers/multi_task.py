@@ -47,7 +47,7 @@ def multi_task_graphical_lasso(
     norm: str = "l2",
     diagonal_rate: float = 0.0,
     tol: float = 1e-6,
-    max_iter: int = 1000,
+    max_iter: int = 10_000,
     init: ArrayLike | MultiTaskSolution | None = None,
 ) -> MultiTaskSolution:
     r"""Maximise the posterior density of one precision matrix for each of several tables, with a common graph.
