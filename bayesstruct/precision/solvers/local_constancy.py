@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayesstruct.precision.solvers.splitting import Absolute, Penalty
+from bayesstruct.precision.solvers.splitting import Absolute
 
 __all__ = ["Differences", "local_constancy"]
 
@@ -63,13 +63,11 @@ def local_constancy(rates: np.ndarray, pairs: np.ndarray, difference: float) -> 
     from scipy.sparse.linalg import splu
 
     p = len(rates)
-    penalties: list[Penalty] = [Absolute(rates), Differences(p, pairs, difference)]
+    differences = Differences(p, pairs, difference)
     upper = np.triu_indices(p, 1)
     place = np.zeros((p, p), int)
     place[upper] = place.T[upper] = np.arange(len(upper[0]))
-    first, second = (
-        place.reshape(-1)[index] for index in (penalties[1].first, penalties[1].second)
-    )
+    first, second = (place.reshape(-1)[index] for index in (differences.first, differences.second))
     at, count = np.arange(len(first)), len(upper[0])
     shape = len(first), count
     D = csr_matrix((np.ones(len(first)), (at, first)), shape) - csr_matrix(
@@ -97,4 +95,4 @@ def local_constancy(rates: np.ndarray, pairs: np.ndarray, difference: float) -> 
         K[upper] = level[labels]
         return np.triu(K, 1).T + K
 
-    return penalties, average, candidate
+    return [Absolute(rates), differences], average, candidate

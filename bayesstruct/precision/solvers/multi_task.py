@@ -18,7 +18,14 @@ from bayesstruct.core.solution import Solution
 from bayesstruct.data.names import nearest
 from bayesstruct.precision.solvers.graphical_lasso import as_covariance, as_symmetric
 
-__all__ = ["MultiTaskSolution", "multi_task_gap", "multi_task_graphical_lasso", "solve_tasks"]
+__all__ = [
+    "NORMS",
+    "MultiTaskSolution",
+    "as_weights",
+    "multi_task_gap",
+    "multi_task_graphical_lasso",
+    "solve_tasks",
+]
 
 NORMS = ("l2", "linf")
 
@@ -40,7 +47,7 @@ class MultiTaskSolution(Solution):
 
 
 def multi_task_graphical_lasso(
-    S: ArrayLike | Sequence[ArrayLike],
+    S: np.ndarray | Sequence[ArrayLike],
     n: ArrayLike,
     rate: ArrayLike,
     *,
@@ -135,7 +142,7 @@ def multi_task_graphical_lasso(
     """
     S = np.stack([as_covariance(one) for one in S])
     tasks, p, _ = S.shape
-    weights = _weights(n, tasks)
+    weights = as_weights(n, tasks)
     rates = _rates(rate, diagonal_rate, p)
     if norm not in NORMS:
         raise ValueError(nearest("norm", norm, NORMS))
@@ -227,9 +234,9 @@ def _simplex(v, total):
     return np.maximum(v - level, 0.0)
 
 
-def _weights(n, tasks) -> np.ndarray:
-    n = np.broadcast_to(np.asarray(n, dtype=np.float64), (tasks,)) if np.ndim(n) == 0 else n
-    weights = np.array(n, dtype=np.float64)
+def as_weights(n: ArrayLike, tasks: int) -> np.ndarray:
+    """Return the number of rows of each task."""
+    weights = np.array(n, dtype=np.float64) if np.ndim(n) else np.full(tasks, n, dtype=np.float64)
     if weights.shape != (tasks,):
         raise ValueError(f"n has shape {weights.shape}, but there are {tasks} covariance matrices.")
     if not (np.isfinite(weights).all() and weights.min() > 0):

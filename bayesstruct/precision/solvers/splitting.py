@@ -227,7 +227,7 @@ class GroupedEntries(Absolute):
 
 def average_of_entries(*copies: np.ndarray) -> np.ndarray:
     """Nearest symmetric matrix to copies of all elements."""
-    mean = sum(copies) / len(copies)
+    mean = np.mean(copies, axis=0)
     return 0.5 * (mean + mean.T)
 
 
