@@ -23,6 +23,7 @@ from .data import load_dataset as load_dataset
 from .data import load_network as load_network
 from .distributions import DAG as DAG
 from .distributions import ChineseRestaurant as ChineseRestaurant
+from .distributions import GraphicalFusedLasso as GraphicalFusedLasso
 from .distributions import GraphicalLasso as GraphicalLasso
 from .distributions import GraphicalSpikeSlab as GraphicalSpikeSlab
 from .distributions import GroupLaplace as GroupLaplace

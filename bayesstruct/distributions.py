@@ -47,6 +47,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.fused import GraphicalFusedLasso
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -104,6 +105,7 @@ __all__ = [
     "FittedGaussianNetwork",
     "GaussianNetwork",
     "GraphicalCovariance",
+    "GraphicalFusedLasso",
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",

@@ -42,6 +42,9 @@ from bayesstruct.models.latent_features import (
 from bayesstruct.models.link_prediction import (
     link_prediction as link_prediction,
 )
+from bayesstruct.models.locally_constant_gaussian_graphical import (
+    locally_constant_gaussian_graphical as locally_constant_gaussian_graphical,
+)
 from bayesstruct.models.markov_transitions import (
     markov_transitions as markov_transitions,
 )

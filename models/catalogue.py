@@ -42,6 +42,11 @@ _RECORDS = (
         learn=True,
     ),
     ModelRecord(
+        "locally_constant_gaussian_graphical",
+        "continuous columns that are places or times: neighbours depend on the others alike",
+        "precision",
+    ),
+    ModelRecord(
         "gaussian_neighbourhoods",
         "many continuous columns, one regression for each (a dependency network, no joint posterior)",
         "neighbourhoods",

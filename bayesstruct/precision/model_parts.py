@@ -29,6 +29,7 @@ from bayesstruct.graphs.own_models import (
 )
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV, implied_fused_probability
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_joint_probability,
@@ -316,3 +317,19 @@ def _laplace_parts(op, precision, negligible) -> EdgeParts:
         return pm.Deterministic(name, indicator, dims=dims)
 
     return _matrix_parts(precision, p, add, [EdgePrior(implied)])
+
+
+@edge_parts.register(GraphicalFusedLassoRV)
+def _fused_parts(op, precision, negligible) -> EdgeParts:
+    cut = 0.1 if negligible is None else float(negligible)
+    if not 0 < cut < 1:
+        raise ValueError(f"`negligible` must be between 0 and 1, it is {cut}")
+    rates, differences, diagonal_rate = (_constant(v) for v in parameters(precision)[:3])
+    rate = rates[0, -1]
+    implied = implied_fused_probability(differences / rate, cut, rate, float(diagonal_rate))
+    indicator = pt.gt(pt.abs(partial_correlations(precision)), cut).astype("int64")
+
+    def add(name, dims):
+        return pm.Deterministic(name, indicator, dims=dims)
+
+    return _matrix_parts(precision, len(rates), add, [EdgePrior(implied)])

@@ -11,7 +11,12 @@ from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relat
 from bayesstruct.core.recognition import NotRecognized
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
-from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
+from bayesstruct.precision.recognition.values import (
+    FusedValues,
+    LaplaceValues,
+    PartValues,
+    SpikeSlabValues,
+)
 
 __all__ = ["PartMode", "PrecisionMode"]
 
@@ -119,6 +124,17 @@ class PartMode:
         # The gap is of second order in the error of the matrix.
         return graphical_lasso(scatter / n, penalty, tol=max(tol**2, 1e-22), init=start).precision
 
+    def _solve_fused(self, scatter, n, values: FusedValues, point: dict, tol, start) -> np.ndarray:
+        from bayesstruct.precision.solvers.structured import solve_local_constancy
+
+        pairs = np.argwhere(np.triu(values.differences, 1) > 0)
+        smooth = values.differences[tuple(pairs.T)]
+        rates = values.rates, values.diagonal_rate
+        start = None if self.last is None else start
+        solution = solve_local_constancy(scatter / n, n, pairs, *rates, smooth, tol, start)
+        solution.warn_unless_converged("find_MAP", "Raise tol or the rates.")
+        return solution.precision
+
     def _solve_spike_slab(
         self, scatter, n, values: SpikeSlabValues, point: dict, tol, start
     ) -> np.ndarray:
@@ -147,6 +163,7 @@ class PartMode:
     solvers: ClassVar[dict[type, Callable[..., np.ndarray]]] = {
         SpikeSlabValues: _solve_spike_slab,
         LaplaceValues: _solve_laplace,
+        FusedValues: _solve_fused,
     }
 
 

@@ -45,7 +45,16 @@ from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV, bet
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["GraphicalLasso", "GraphicalSpikeSlab", "safe_log"]
+__all__ = [
+    "GraphicalLasso",
+    "GraphicalSpikeSlab",
+    "PrecisionRV",
+    "exponential_diagonal",
+    "inside_cone",
+    "safe_log",
+    "start_point",
+    "upper_sum",
+]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -146,7 +155,7 @@ def _build(*params, joint=False, **kwargs):
     return (JointSpikeSlabRV if joint else GraphicalSpikeSlabRV).build(*params, **kwargs)
 
 
-def _upper_sum(matrix):
+def upper_sum(matrix):
     """Sum over the strict upper triangle."""
     p = matrix.shape[-1]
     upper = pt.triu(pt.ones((p, p)), 1)
@@ -157,7 +166,7 @@ def _diagonal(matrix):
     return pt.diagonal(matrix, axis1=-2, axis2=-1)
 
 
-def _inside_cone(logp, value):
+def inside_cone(logp, value):
     """``logp`` where the value is positive definite, minus infinity elsewhere.
 
     For values that come from the default transform the factorisation is rewritten away.
@@ -172,7 +181,8 @@ def _scale_jacobian(value, scale):
     return -0.5 * p * (p + 1) * pt.log(scale)
 
 
-def _exponential(value, rate):
+def exponential_diagonal(value, rate):
+    """Log density of an exponential diagonal."""
     return (pt.log(rate)[..., None] - rate[..., None] * _diagonal(value)).sum(-1)
 
 
@@ -251,15 +261,15 @@ class GraphicalLasso(Continuous):
 
     def support_point(rv, size, rates, diagonal_rate, scale):
         """Return the start if it was given, else the identity times the scale."""
-        return _start(rv, size, rates, scale)
+        return start_point(rv, size, rates, scale)
 
     def logp(value, rates, diagonal_rate, scale):
         """Log density up to the constant of the cone."""
         scaled = value / scale[..., None, None]
-        off = _upper_sum(pt.log(rates) - np.log(2.0) - rates * pt.abs(scaled))
-        total = off + _exponential(scaled, diagonal_rate) + _scale_jacobian(value, scale)
+        off = upper_sum(pt.log(rates) - np.log(2.0) - rates * pt.abs(scaled))
+        total = off + exponential_diagonal(scaled, diagonal_rate) + _scale_jacobian(value, scale)
         return check_parameters(
-            _inside_cone(total, value),
+            inside_cone(total, value),
             pt.all(rates > 0, axis=(-2, -1)),
             diagonal_rate > 0,
             scale > 0,
@@ -407,7 +417,7 @@ class GraphicalSpikeSlab(Continuous):
 
     def support_point(rv, size, probability, spike, slab, diagonal_rate, scale):
         """Return the start if it was given, else the identity times the scale."""
-        return _start(rv, size, probability, scale)
+        return start_point(rv, size, probability, scale)
 
     def logp(value, probability, spike, slab, diagonal_rate, scale):
         """Log density up to the constant of the cone."""
@@ -417,12 +427,12 @@ class GraphicalSpikeSlab(Continuous):
             safe_log(1.0 - probability) + _normal(scaled, spike),
         )
         total = (
-            _upper_sum(mixture)
-            + _exponential(scaled, diagonal_rate)
+            upper_sum(mixture)
+            + exponential_diagonal(scaled, diagonal_rate)
             + _scale_jacobian(value, scale)
         )
         return check_parameters(
-            _inside_cone(total, value),
+            inside_cone(total, value),
             pt.all(pt.and_(probability >= 0, probability <= 1), axis=(-2, -1)),
             spike > 0,
             slab > spike,
@@ -474,7 +484,8 @@ def _check_joint(name, p, edge_probability):
         )
 
 
-def _start(rv, size, matrix, scale):
+def start_point(rv, size, matrix, scale):
+    """Start that the Op of a matrix remembers, or the identity times the scale; for ``support_point``."""
     p = matrix.shape[-1]
     start = rv.owner.op.start
     point = pt.eye(p) * scale[..., None, None] if start is None else start()

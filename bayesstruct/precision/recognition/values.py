@@ -10,10 +10,18 @@ from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
 from bayesstruct.precision.kernels.tables import TableRows, TableScatter
+from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
-__all__ = ["PRIOR_VALUES", "LaplaceValues", "PartValues", "SpikeSlabValues", "values_type"]
+__all__ = [
+    "PRIOR_VALUES",
+    "FusedValues",
+    "LaplaceValues",
+    "PartValues",
+    "SpikeSlabValues",
+    "values_type",
+]
 
 
 @dataclass(frozen=True)
@@ -79,10 +87,30 @@ class LaplaceValues:
         return cls(rates, float(diagonal_rate), float(scale))
 
 
+@dataclass(frozen=True)
+class FusedValues(LaplaceValues):
+    """Hyperparameters of a graphical fused lasso at a point.
+
+    Attributes
+    ----------
+    differences : (p, p) ndarray
+        Rates of the differences between neighbours.
+    """
+
+    differences: np.ndarray
+
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "FusedValues":
+        """Make one of the evaluated parameters of the prior."""
+        rates, differences, diagonal_rate, scale = values
+        return cls(rates, float(diagonal_rate), float(scale), differences)
+
+
 # What a prior of a precision matrix is read as. The sweep of the step and the solver of the mode are looked up by these types.
 PRIOR_VALUES: dict[type, type] = {
     GraphicalSpikeSlabRV: SpikeSlabValues,
     GraphicalLassoRV: LaplaceValues,
+    GraphicalFusedLassoRV: FusedValues,
 }
 
 

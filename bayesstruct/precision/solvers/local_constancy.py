@@ -15,14 +15,15 @@ class Differences:
     p : int
     pairs : (m, 2) numpy.ndarray of int
         Neighbours.
-    rate : float
+    rates : (m,) numpy.ndarray
+        Rate of each pair of neighbours.
     """
 
-    def __init__(self, p, pairs, rate):
+    def __init__(self, p, pairs, rates):
         rows = np.repeat(pairs, p, axis=0)
         column = np.tile(np.arange(p), len(pairs))
         kept = (rows != column[:, None]).all(axis=1)
-        self.shape, self.rate = (p, p), rate
+        self.shape, self.rates = (p, p), np.repeat(rates, p)[kept]
         self.first, self.second = (rows[kept].T * p + column[kept]).astype(int)
 
     def map(self, K):
@@ -39,14 +40,14 @@ class Differences:
 
     def prox(self, V, step):
         """Soft-threshold."""
-        return np.sign(V) * np.maximum(np.abs(V) - step * self.rate, 0.0)
+        return np.sign(V) * np.maximum(np.abs(V) - step * self.rates, 0.0)
 
     def value(self, Z):
         """Return the sum of the absolute differences."""
-        return float(self.rate * np.abs(Z).sum())
+        return float((self.rates * np.abs(Z)).sum())
 
 
-def local_constancy(rates: np.ndarray, pairs: np.ndarray, difference: float) -> tuple:
+def local_constancy(rates: np.ndarray, pairs: np.ndarray, differences: np.ndarray) -> tuple:
     """Penalties, average and candidate of a `Problem` with absolute elements and differences.
 
     Parameters
@@ -55,19 +56,19 @@ def local_constancy(rates: np.ndarray, pairs: np.ndarray, difference: float) -> 
         Rates of the absolute elements.
     pairs : (m, 2) numpy.ndarray of int
         Neighbours.
-    difference : float
-        Rate of the absolute differences.
+    differences : (m,) numpy.ndarray
+        Rate of the absolute differences of each pair of neighbours.
     """
     from scipy.sparse import csr_matrix, identity
     from scipy.sparse.csgraph import connected_components
     from scipy.sparse.linalg import splu
 
     p = len(rates)
-    differences = Differences(p, pairs, difference)
+    apart = Differences(p, pairs, differences)
     upper = np.triu_indices(p, 1)
     place = np.zeros((p, p), int)
     place[upper] = place.T[upper] = np.arange(len(upper[0]))
-    first, second = (place.reshape(-1)[index] for index in (differences.first, differences.second))
+    first, second = (place.reshape(-1)[index] for index in (apart.first, apart.second))
     at, count = np.arange(len(first)), len(upper[0])
     shape = len(first), count
     D = csr_matrix((np.ones(len(first)), (at, first)), shape) - csr_matrix(
@@ -95,4 +96,4 @@ def local_constancy(rates: np.ndarray, pairs: np.ndarray, difference: float) -> 
         K[upper] = level[labels]
         return np.triu(K, 1).T + K
 
-    return [Absolute(rates), differences], average, candidate
+    return [Absolute(rates), apart], average, candidate

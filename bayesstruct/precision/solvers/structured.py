@@ -24,7 +24,10 @@ __all__ = [
     "blockwise_graphical_lasso",
     "locally_constant_graphical_lasso",
     "node_selection_graphical_lasso",
+    "solve_local_constancy",
 ]
+
+_ADVICE = "Raise max_iter or the rates, or standardise the variables."
 
 
 def node_selection_graphical_lasso(
@@ -115,8 +118,10 @@ def node_selection_graphical_lasso(
     rates = np.full(p, 2.0 * _rate("node_rate", node_rate) / n)
     penalty = GroupedEntries(entry, groups, rates, _norm(norm, ("l2", "linf")))
     diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
-    penalised, options = rate > 0 or node_rate > 0, (init, tol, max_iter)
-    return _solve("node_selection_graphical_lasso", S, n, diagonal, [penalty], penalised, options)
+    penalised, options = rate > 0 or node_rate > 0, (_start(init, S.shape), tol, max_iter)
+    solution = _solve(S, n, diagonal, [penalty], penalised, options)
+    solution.warn_unless_converged("node_selection_graphical_lasso", _ADVICE)
+    return solution
 
 
 def blockwise_graphical_lasso(
@@ -221,8 +226,10 @@ def blockwise_graphical_lasso(
     penalty = GroupedEntries(entry, Groups(flat, start, p * p), 0.5 * weights, kind)
     diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
     penalised = (rate > 0 or len(names) == p) and bool(np.all(weights > 0))
-    options = init, tol, max_iter
-    return _solve("blockwise_graphical_lasso", S, n, diagonal, [penalty], penalised, options)
+    options = _start(init, S.shape), tol, max_iter
+    solution = _solve(S, n, diagonal, [penalty], penalised, options)
+    solution.warn_unless_converged("blockwise_graphical_lasso", _ADVICE)
+    return solution
 
 
 def _block_rates(block_rate, norm, pairs, shapes, count):
@@ -312,21 +319,35 @@ def locally_constant_graphical_lasso(
            [-0.178,  1.281, -0.468],
            [-0.468, -0.468,  1.387]])
     """
+    S = as_covariance(S)
+    pairs = _neighbours(neighbours, len(S))
+    rates = _rate("rate", rate) * (1.0 - np.eye(len(S)))
+    differences = np.full(len(pairs), _rate("smoothness", smoothness))
+    diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
+    _check_rows(n)
+    start = _start(init, S.shape)
+    solution = solve_local_constancy(
+        S, n, pairs, rates, diagonal, differences, tol, start, max_iter
+    )
+    solution.warn_unless_converged("locally_constant_graphical_lasso", _ADVICE)
+    return solution
+
+
+def solve_local_constancy(
+    S, n, pairs, rates, diagonal_rate, differences, tol, start, max_iter=10_000
+) -> PrecisionSolution:
+    """Solve for a matrix of rates of the elements, and a rate of the differences of each pair of neighbours."""
     from bayesstruct.precision.solvers.local_constancy import local_constancy
 
-    S = as_covariance(S)
-    p = len(S)
-    entry = _entry_rates(p, n, rate)
-    pairs = _neighbours(neighbours, p)
-    difference = 2.0 * _rate("smoothness", smoothness) / n
-    penalties, average, candidate = local_constancy(entry, pairs, difference)
-    diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
-    name, options = "locally_constant_graphical_lasso", (init, tol, max_iter)
-    return _solve(name, S, n, diagonal, penalties, rate > 0, options, average, candidate)
+    off = ~np.eye(len(S), dtype=bool)
+    penalties, average, candidate = local_constancy(
+        np.where(off, rates, 0.0) / n, pairs, 2.0 * differences / n
+    )
+    penalised, options = bool(np.all(rates[off] > 0)), (start, tol, max_iter)
+    return _solve(S, n, diagonal_rate, penalties, penalised, options, average, candidate)
 
 
 def _solve(
-    name: str,
     S: np.ndarray,
     n: float,
     diagonal_rate: float,
@@ -339,20 +360,20 @@ def _solve(
     """Solve the problem of these penalties of the objective divided by n / 2."""
     S = S + 2.0 * _rate("diagonal_rate", diagonal_rate) / n * np.eye(len(S))
     _check_bounded(S, penalised)
-    init, tol, max_iter = options
+    start, tol, max_iter = options
     problem = Problem(S, penalties, average, candidate)
-    K, gap, iterations = minimise(problem, _start(init, S.shape), 2.0 * tol / n, max_iter)
+    K, gap, iterations = minimise(problem, start, 2.0 * tol / n, max_iter)
     objective, gap = -0.5 * n * problem.value(K), 0.5 * n * gap
-    solution = PrecisionSolution(objective, gap, iterations, bool(gap <= tol), K, np.linalg.inv(K))
-    solution.warn_unless_converged(
-        name, "Raise max_iter or the rates, or standardise the variables."
-    )
-    return solution
+    return PrecisionSolution(objective, gap, iterations, bool(gap <= tol), K, np.linalg.inv(K))
+
+
+def _check_rows(n):
+    if not (np.isfinite(n) and n > 0):
+        raise ValueError(f"n must be a positive number of rows, got {n}.")
 
 
 def _entry_rates(p, n, rate):
-    if not (np.isfinite(n) and n > 0):
-        raise ValueError(f"n must be a positive number of rows, got {n}.")
+    _check_rows(n)
     rates = np.full((p, p), _rate("rate", rate) / n)
     np.fill_diagonal(rates, 0.0)
     return rates
