@@ -44,3 +44,14 @@ def _rejection(rng, size, p, propose, diagonal_rate):
         kept.append((matrices[inside], edge[inside], share[inside]))
         found += inside.sum()
     return tuple(np.concatenate(parts)[:size] for parts in zip(*kept, strict=True))
+
+
+def penalised_prior(rng, size, p, penalty, *, rate=1.0, diagonal_rate=None):
+    """Precision matrices from the graphical-lasso prior times ``exp(-penalty(K))``, of (draws, p, p) matrices, by rejection."""
+    kept, found = [], 0
+    while found < size:
+        matrices = laplace_prior(rng, 20_000, p, rate=rate, diagonal_rate=diagonal_rate)
+        accepted = matrices[np.log(rng.random(len(matrices))) < -penalty(matrices)]
+        kept.append(accepted)
+        found += len(accepted)
+    return np.concatenate(kept)[:size]
