@@ -48,6 +48,11 @@ from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.fused import GraphicalFusedLasso
+from bayesstruct.precision.priors.group_lasso import (
+    GraphicalGroupLasso,
+    block_members,
+    node_members,
+)
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -106,6 +111,7 @@ __all__ = [
     "GaussianNetwork",
     "GraphicalCovariance",
     "GraphicalFusedLasso",
+    "GraphicalGroupLasso",
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
@@ -135,6 +141,7 @@ __all__ = [
     "SwitchingSeries",
     "TreeLaplace",
     "aspect_probabilities",
+    "block_members",
     "coefficient_matrix",
     "feature_pairs",
     "fitted",
@@ -143,5 +150,6 @@ __all__ = [
     "implied_nonnegligible_probability",
     "included",
     "interaction_strengths",
+    "node_members",
     "partial_correlations",
 ]

@@ -25,6 +25,7 @@ from bayesstruct.core.recognition import (
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
+from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -45,7 +46,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PRECISION_RVS", "PrecisionPart", "TablePart", "parts_of", "recognize"]
 
-PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV, GraphicalFusedLassoRV)
+PRECISION_RVS = (
+    GraphicalLassoRV,
+    GraphicalSpikeSlabRV,
+    GraphicalFusedLassoRV,
+    GraphicalGroupLassoRV,
+)
 
 
 @dataclass

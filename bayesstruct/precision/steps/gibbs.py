@@ -18,10 +18,12 @@ from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
     FusedValues,
+    GroupValues,
     LaplaceValues,
     PartValues,
     SpikeSlabValues,
 )
+from bayesstruct.precision.steps.penalised import FusedSweep, GroupSweep
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
@@ -60,29 +62,12 @@ class LaplaceSweep:
         laplace_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
 
 
-class FusedSweep:
-    """Sweep under the graphical fused lasso."""
-
-    def __init__(self, p: int):
-        self.columns, self.near = np.empty((2, p)), None
-
-    def __call__(self, rng, precision, covariance, scatter, n, values: FusedValues) -> None:
-        """Update the matrix and its inverse in place."""
-        from bayesstruct.precision.kernels.fused import fused_sweep, neighbour_list
-
-        if self.near is None:  # the neighbours are constants
-            self.near = neighbour_list(values.differences)
-            self.knots = np.empty((3, 2 * self.near.shape[1] + 2))
-        prior = (values.rates, self.near, values.differences, values.diagonal_rate)
-        work = self.columns, self.knots
-        fused_sweep(rng, precision, covariance, scatter, n, *prior, *work)
-
-
 # A sweep is made for p columns, and updates matrix and inverse in place.
 SWEEPS: dict[type, type] = {
     SpikeSlabValues: SpikeSlabSweep,
     LaplaceValues: LaplaceSweep,
     FusedValues: FusedSweep,
+    GroupValues: GroupSweep,
 }
 
 

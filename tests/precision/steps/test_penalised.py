@@ -11,7 +11,7 @@ from tools.priors import penalised_prior
 import bayesstruct as bs
 
 from bayesstruct.distributions import ColumnMeans, GraphicalNormal
-from bayesstruct.precision.kernels import fused
+from bayesstruct.precision.kernels import fused, group_lasso
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
 
@@ -24,7 +24,6 @@ RATE = 1.3
 class Fused:
     """A chain of columns."""
 
-    module, sweep = fused, "fused_sweep"
     smoothness = 0.6
 
     def add(self, name, rate=RATE):
@@ -38,7 +37,34 @@ class Fused:
         return rate * self.smoothness * total
 
 
-KINDS = {"fused": Fused()}
+class Grouped:
+    """Rows of nodes, or two blocks of columns."""
+
+    blocks = (0, 0, 1, 1)
+
+    def __init__(self, groups, norm, share=0.7):
+        self.norm, self.share, self.nodes = norm, share, groups == "nodes"
+        self.order = 2 if norm == "l2" else np.inf
+        make = bs.distributions
+        self.members = make.node_members(P) if self.nodes else make.block_members(self.blocks)
+
+    def add(self, name, rate=RATE):
+        options = {"group_rates": self.share, "norm": self.norm}
+        return bs.distributions.GraphicalGroupLasso(name, P, self.members, rate, **options)
+
+    def penalty(self, K, rate=RATE):
+        flat = K.reshape(len(K), -1)
+        norms = [np.linalg.norm(flat[:, g], self.order, axis=1) for g in self.members]
+        return rate * self.share * np.sum(norms, axis=0)
+
+
+KINDS = {
+    "fused": Fused(),
+    "nodes, l2": Grouped("nodes", "l2"),
+    "nodes, linf": Grouped("nodes", "linf"),
+    "blocks, l2": Grouped("blocks", "l2", 1.5),
+    "blocks, linf": Grouped("blocks", "linf", 2.0),
+}
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
@@ -83,7 +109,7 @@ def test_posterior(kind):
     # Reference: draws of the prior, weighted by the likelihood.
     rows = np.random.default_rng(2).normal(size=(3, P))
     rows[:, 1] += 0.8 * rows[:, 0]
-    K = penalised_prior(np.random.default_rng(1), 60_000, P, kind.penalty, rate=RATE)
+    K = penalised_prior(np.random.default_rng(1), 20_000, P, kind.penalty, rate=RATE)
     log = 1.5 * np.linalg.slogdet(K)[1] - 0.5 * np.einsum("ni,kij,nj->k", rows, K, rows)
     weight = np.exp(log - log.max())
     weight /= weight.sum()
@@ -93,9 +119,9 @@ def test_posterior(kind):
         matrix = kind.add("K")
         pm.MvNormal("x", np.zeros(P), tau=matrix, observed=rows)
         step = PrecisionGibbs(model.free_RVs)
-    step.setup_chain(np.random.default_rng(3), 0, 8_000)
+    step.setup_chain(np.random.default_rng(3), 0, 4_000)
     point, draws = model.initial_point(), []
-    for _ in range(8_200):
+    for _ in range(4_200):
         point, _ = step.step(point)
         draws.append(unpack_cholesky(point["K_cholesky-cov__"], P)[0])
     mean, error, _ = mean_and_error(moments(np.array(draws[200:])), 60)
@@ -170,11 +196,22 @@ class Joint:
         )
 
 
-@kinds
 @pytest.mark.calibration
-@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "random"),
+    [
+        ("fused", False),
+        ("fused", True),
+        ("nodes, l2", False),
+        ("nodes, linf", False),
+        ("blocks, l2", False),
+        ("blocks, linf", False),
+    ],
+)
 def test_parameters_and_tables_have_their_joint_distribution(kind, random, full):
-    assert len(Joint(kind, random=random).check(60_000 if full else 2_000)) > 20
+    kind = KINDS[kind]
+    few = 600 if random else 1_500
+    assert len(Joint(kind, random=random).check(60_000 if full else few)) > 20
 
 
 @pytest.mark.calibration
@@ -188,3 +225,18 @@ def test_a_sweep_without_the_neighbours_of_a_row_is_noticed(full, monkeypatch):
     monkeypatch.setattr(fused, "fused_sweep", broken)
     with pytest.raises(AssertionError, match="worst z"):
         Joint(KINDS["fused"]).check(30_000 if full else 3_000)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_a_sweep_with_other_rates_of_groups_is_noticed(norm, full, monkeypatch):
+    right = group_lasso.group_lasso_sweep
+
+    def broken(*args):
+        args = list(args)
+        args[8] = 0.5 * args[8]  # as if an element were in one of its two groups only
+        return right(*args)
+
+    monkeypatch.setattr(group_lasso, "group_lasso_sweep", broken)
+    with pytest.raises(AssertionError, match="worst z"):
+        Joint(KINDS[f"nodes, {norm}"]).check(30_000 if full else 3_000)
