@@ -9,6 +9,9 @@ from bayesstruct.models.bayesian_network import (
 from bayesstruct.models.binary_matrix_factorization import (
     binary_matrix_factorization as binary_matrix_factorization,
 )
+from bayesstruct.models.blockwise_gaussian_graphical import (
+    blockwise_gaussian_graphical as blockwise_gaussian_graphical,
+)
 from bayesstruct.models.catalogue import (
     catalogue as catalogue,
 )

@@ -47,6 +47,11 @@ _RECORDS = (
         "precision",
     ),
     ModelRecord(
+        "blockwise_gaussian_graphical",
+        "continuous columns of several kinds: which kinds depend on each other, and which columns",
+        "precision",
+    ),
+    ModelRecord(
         "gaussian_neighbourhoods",
         "many continuous columns, one regression for each (a dependency network, no joint posterior)",
         "neighbourhoods",

@@ -62,6 +62,7 @@ def _response(rng: np.random.Generator, n: int = 60) -> "pd.DataFrame":
 EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]] = {
     "gaussian_graphical": (_numbers, {}),
     "locally_constant_gaussian_graphical": (_numbers, {}),
+    "blockwise_gaussian_graphical": (_numbers, {"blocks": [*"xxyyy"]}),
     "gaussian_neighbourhoods": (_numbers, {}),
     "ising_neighbourhoods": (_states, {}),
     "ising": (_states, {}),

@@ -11,20 +11,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pymc as pm
-import pytensor.tensor as pt
 
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.neighbours import neighbour_matrix
-from bayesstruct.data.recoding import repeated_rows, tables_without_codes
-from bayesstruct.data.table import Table
-from bayesstruct.precision.model_parts import observe_rows, record_edges, regression, warn_size
+from bayesstruct.precision.model_parts import (
+    check_negligible,
+    column_means,
+    negligible_edges,
+    observe_rows,
+    read_rows,
+)
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
-from bayesstruct.precision.priors.edges import partial_correlations
 from bayesstruct.precision.priors.fused import GraphicalFusedLasso, implied_fused_probability
-from bayesstruct.precision.priors.rows import ColumnMeans
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
@@ -111,24 +111,23 @@ def locally_constant_gaussian_graphical(
             idata = pm.sample()
         bs.edge_table(idata)
     """
-    if not 0 < negligible < 1:
-        raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
+    check_negligible(negligible)
     if not smoothness >= 0:
         raise ValueError(f"`smoothness` must not be negative, it is {smoothness}")
-    data, covariates = repeated_rows(row_counts, data, covariates)
-    data, covariates = tables_without_codes(missing_codes, data, covariates)
-    table = Table.continuous(data, standardize=standardize, counted=row_counts is not None)
-    warn_size(table)
+    table, data, covariates = read_rows(
+        data,
+        covariates,
+        standardize=standardize,
+        missing_codes=missing_codes,
+        row_counts=row_counts,
+    )
     differences = smoothness * neighbour_matrix(table.names, neighbours)
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
     mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
-        mean: Any = ColumnMeans("mean", 0.0, 1.0, dims="node")
-        if covariates is not None:
-            check_same_rows(data, covariates)
-            mean = regression(table, covariates, mean)
+        mean = column_means(table, data, covariates)
         precision = GraphicalFusedLasso(
             "precision",
             differences,
@@ -137,10 +136,7 @@ def locally_constant_gaussian_graphical(
             dims=("node", "node_"),
             start=BootstrapStart(table.standardized, mode),
         )
-        weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
-        present = pt.gt(pt.abs(weight), negligible).astype("int64")
-        pm.Deterministic("edge", present, dims="pair")
         implied = implied_fused_probability(differences, negligible, first, diagonal_rate)
-        record_edges(table, implied)
+        negligible_edges(table, precision, negligible, implied)
         observe_rows(table, mean, precision)
     return model

@@ -13,6 +13,7 @@ from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesk
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
     FusedValues,
+    GroupValues,
     LaplaceValues,
     PartValues,
     SpikeSlabValues,
@@ -135,6 +136,17 @@ class PartMode:
         solution.warn_unless_converged("find_MAP", "Raise tol or the rates.")
         return solution.precision
 
+    def _solve_groups(self, scatter, n, values: GroupValues, point: dict, tol, start) -> np.ndarray:
+        from bayesstruct.precision.solvers.structured import solve_groups
+
+        groups = values.members, values.group_rates, values.norm
+        start = None if self.last is None else start
+        solution = solve_groups(
+            scatter / n, n, values.rates, *groups, values.diagonal_rate, tol, start
+        )
+        solution.warn_unless_converged("find_MAP", "Raise tol or the rates.")
+        return solution.precision
+
     def _solve_spike_slab(
         self, scatter, n, values: SpikeSlabValues, point: dict, tol, start
     ) -> np.ndarray:
@@ -164,6 +176,7 @@ class PartMode:
         SpikeSlabValues: _solve_spike_slab,
         LaplaceValues: _solve_laplace,
         FusedValues: _solve_fused,
+        GroupValues: _solve_groups,
     }
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "blockwise_graphical_lasso",
     "locally_constant_graphical_lasso",
     "node_selection_graphical_lasso",
+    "solve_groups",
     "solve_local_constancy",
 ]
 
@@ -230,6 +231,40 @@ def blockwise_graphical_lasso(
     solution = _solve(S, n, diagonal, [penalty], penalised, options)
     solution.warn_unless_converged("blockwise_graphical_lasso", _ADVICE)
     return solution
+
+
+def solve_groups(
+    S, n, rates, members, group_rates, norm, diagonal_rate, tol, start
+) -> PrecisionSolution:
+    """Solve for rates of the elements and of the norms of any groups of them.
+
+    Parameters
+    ----------
+    S : (p, p) numpy.ndarray
+    n : float
+    rates : (p, p) numpy.ndarray
+        Rates of the elements; the diagonal is not used.
+    members : (groups, most) numpy.ndarray of int
+        Places of the elements of each group, in row order, then -1.
+    group_rates : (groups,) numpy.ndarray
+    norm : {"l2", "linf"}
+    diagonal_rate, tol : float
+    start : (p, p) numpy.ndarray, optional
+    """
+    p = len(S)
+    places = [row[row >= 0] for row in members]
+    used = np.zeros(p * p, dtype=bool)
+    used[np.concatenate(places)] = True
+    weights = 2.0 * group_rates / n
+    # Groups of one order of their elements become those of both orders, with half of the rate each.
+    mirrored = [(m % p) * p + m // p for m in places]
+    if not any(used[m].any() for m in mirrored):
+        places, weights = places + mirrored, np.tile(0.5 * weights, 2)
+    start_at = np.cumsum([0, *map(len, places)]).astype(np.int32)
+    groups = Groups(np.concatenate(places).astype(np.int32), start_at, p * p)
+    entry = np.where(np.eye(p, dtype=bool), 0.0, rates) / n
+    penalty = GroupedEntries(entry, groups, weights, _norm(norm, ("l2", "linf")))
+    return _solve(S, n, diagonal_rate, [penalty], True, (start, tol, 10_000))
 
 
 def _block_rates(block_rate, norm, pairs, shapes, count):
