@@ -86,6 +86,7 @@ from .structure import loading_table as loading_table
 from .structure import map_graph as map_graph
 from .structure import median_graph as median_graph
 from .structure import mixture_predictions as mixture_predictions
+from .structure import node_table as node_table
 from .structure import path_probabilities as path_probabilities
 from .structure import precision_matrix as precision_matrix
 from .structure import predictive_correlations as predictive_correlations

@@ -57,6 +57,7 @@ from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
 )
+from bayesstruct.precision.priors.node_inclusion import NodeInclusion, NodeSpikeSlab
 from bayesstruct.precision.priors.precision import (
     GraphicalLasso,
     GraphicalSpikeSlab,
@@ -129,6 +130,8 @@ __all__ = [
     "MissingStates",
     "MissingValues",
     "NetworkCovariance",
+    "NodeInclusion",
+    "NodeSpikeSlab",
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",

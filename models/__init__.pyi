@@ -51,6 +51,9 @@ from bayesstruct.models.locally_constant_gaussian_graphical import (
 from bayesstruct.models.markov_transitions import (
     markov_transitions as markov_transitions,
 )
+from bayesstruct.models.node_selection_gaussian_graphical import (
+    node_selection_gaussian_graphical as node_selection_gaussian_graphical,
+)
 from bayesstruct.models.pairwise_mrf import (
     pairwise_mrf as pairwise_mrf,
 )

@@ -52,6 +52,12 @@ _RECORDS = (
         "precision",
     ),
     ModelRecord(
+        "node_selection_gaussian_graphical",
+        "continuous columns of which many depend on no other: which take part at all",
+        "precision",
+        ("spike_slab", "laplace"),
+    ),
+    ModelRecord(
         "gaussian_neighbourhoods",
         "many continuous columns, one regression for each (a dependency network, no joint posterior)",
         "neighbourhoods",

@@ -63,6 +63,7 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
     "gaussian_graphical": (_numbers, {}),
     "locally_constant_gaussian_graphical": (_numbers, {}),
     "blockwise_gaussian_graphical": (_numbers, {"blocks": [*"xxyyy"]}),
+    "node_selection_gaussian_graphical": (_numbers, {}),
     "gaussian_neighbourhoods": (_numbers, {}),
     "ising_neighbourhoods": (_states, {}),
     "ising": (_states, {}),
