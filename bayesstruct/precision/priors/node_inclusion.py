@@ -219,7 +219,7 @@ def implied_node_probabilities(
     edges : (pairs,) ndarray
         Upper triangle row by row.
     nodes : (p,) ndarray
-        From Gibbs draws of the prior, with a Monte Carlo error near .01.
+        From Gibbs draws of the prior, with a Monte Carlo error near .01; averages where all nodes and pairs have equal priors.
     """
     nodes = np.ascontiguousarray(node_probability, dtype="float64")
     matrix = np.ascontiguousarray(edge_probability, dtype="float64")
@@ -227,16 +227,21 @@ def implied_node_probabilities(
     shares = np.array(_implied(nodes.tobytes(), matrix.tobytes(), scales))
     upper = np.triu_indices(len(nodes), 1)
     forbidden = matrix[upper] == 0
-    return with_fixed(shares[upper], ~forbidden & False, forbidden, _LEAST), shares.diagonal()
+    required = np.zeros_like(forbidden)
+    return with_fixed(shares[upper], required, forbidden, _LEAST), shares.diagonal()
 
 
 @lru_cache(maxsize=16)
-def _implied(nodes, matrix, scales):
+def _implied(nodes, probability, scales):
     from bayesstruct.precision.kernels.node_inclusion import sweep_node_prior
 
     rho = np.frombuffer(nodes)
     p, sweeps = len(rho), int(np.clip(10_000_000 // len(rho) ** 2, 500, _SWEEPS))
-    odds = log_odds_matrix(np.frombuffer(matrix).reshape(p, p).copy())
+    matrix = np.frombuffer(probability).reshape(p, p).copy()
+    odds = log_odds_matrix(matrix)
     rng, node_odds = np.random.default_rng(_SEED), np.log(rho) - np.log1p(-rho)
     shares = sweep_node_prior(rng, node_odds, odds, *scales, sweeps)[1]
+    off = ~np.eye(p, dtype=bool)
+    if np.ptp(rho) == 0 and np.ptp(matrix[off]) == 0:  # nodes and pairs are exchangeable
+        shares = np.where(off, shares[off].mean(), shares.diagonal().mean())
     return np.round(np.clip(shares, 0.5 / sweeps, 1.0), 6)
