@@ -23,6 +23,7 @@ from .data import load_dataset as load_dataset
 from .data import load_network as load_network
 from .distributions import DAG as DAG
 from .distributions import ChineseRestaurant as ChineseRestaurant
+from .distributions import GraphicalFusedLasso as GraphicalFusedLasso
 from .distributions import GraphicalHorseshoe as GraphicalHorseshoe
 from .distributions import GraphicalLasso as GraphicalLasso
 from .distributions import GraphicalSpikeSlab as GraphicalSpikeSlab
@@ -88,6 +89,7 @@ from .structure import loading_table as loading_table
 from .structure import map_graph as map_graph
 from .structure import median_graph as median_graph
 from .structure import mixture_predictions as mixture_predictions
+from .structure import node_table as node_table
 from .structure import path_probabilities as path_probabilities
 from .structure import precision_matrix as precision_matrix
 from .structure import predictive_correlations as predictive_correlations

@@ -47,13 +47,20 @@ from bayesstruct.networks.priors.incomplete_networks import (
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.fused import GraphicalFusedLasso
 from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
+from bayesstruct.precision.priors.group_lasso import (
+    GraphicalGroupLasso,
+    block_members,
+    node_members,
+)
 from bayesstruct.precision.priors.horseshoe import GlobalScale, GraphicalHorseshoe
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_horseshoe_probability,
     implied_nonnegligible_probability,
 )
+from bayesstruct.precision.priors.node_inclusion import NodeInclusion, NodeSpikeSlab
 from bayesstruct.precision.priors.precision import (
     GraphicalLasso,
     GraphicalSpikeSlab,
@@ -109,6 +116,8 @@ __all__ = [
     "GaussianNetwork",
     "GlobalScale",
     "GraphicalCovariance",
+    "GraphicalFusedLasso",
+    "GraphicalGroupLasso",
     "GraphicalHorseshoe",
     "GraphicalLasso",
     "GraphicalNormal",
@@ -128,6 +137,8 @@ __all__ = [
     "MissingStates",
     "MissingValues",
     "NetworkCovariance",
+    "NodeInclusion",
+    "NodeSpikeSlab",
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",
@@ -140,6 +151,7 @@ __all__ = [
     "SwitchingSeries",
     "TreeLaplace",
     "aspect_probabilities",
+    "block_members",
     "coefficient_matrix",
     "feature_pairs",
     "fitted",
@@ -149,5 +161,6 @@ __all__ = [
     "implied_nonnegligible_probability",
     "included",
     "interaction_strengths",
+    "node_members",
     "partial_correlations",
 ]

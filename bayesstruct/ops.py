@@ -7,6 +7,7 @@ from bayesstruct.fields.ops.mode import pairwise_mrf_mode
 from bayesstruct.precision.ops.graphical_lasso import graphical_lasso
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.precision.ops.multi_task import multi_task_graphical_lasso
 from bayesstruct.sparse.ops.multinomial import sparse_multinomial
 from bayesstruct.sparse.ops.sparse import lasso, sparse_logistic
 from bayesstruct.sparse.ops.sparse_groups import group_lasso, tree_lasso
@@ -22,6 +23,7 @@ __all__ = [
     "lasso",
     "log_odds",
     "log_partition",
+    "multi_task_graphical_lasso",
     "pairwise_mrf_mode",
     "sparse_logistic",
     "sparse_multinomial",

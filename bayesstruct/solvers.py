@@ -25,6 +25,12 @@ from bayesstruct.precision.solvers.graphical_spike_slab import (
     SpikeSlabSolution,
     graphical_spike_slab,
 )
+from bayesstruct.precision.solvers.multi_task import MultiTaskSolution, multi_task_graphical_lasso
+from bayesstruct.precision.solvers.structured import (
+    blockwise_graphical_lasso,
+    locally_constant_graphical_lasso,
+    node_selection_graphical_lasso,
+)
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,
@@ -39,6 +45,7 @@ __all__ = [
     "DAGSearchSolution",
     "DAGSolution",
     "LatentFeatures",
+    "MultiTaskSolution",
     "NeighbourhoodSolution",
     "PairwiseMRFSolution",
     "PrecisionSolution",
@@ -47,6 +54,7 @@ __all__ = [
     "SpikeSlabSolution",
     "bayesian_information_criterion",
     "blanket_candidates",
+    "blockwise_graphical_lasso",
     "bp_means",
     "candidate_parents",
     "cross_validate",
@@ -58,8 +66,11 @@ __all__ = [
     "k2",
     "known_order",
     "latent_features",
+    "locally_constant_graphical_lasso",
     "mmpc_candidates",
+    "multi_task_graphical_lasso",
     "neighbourhood_modes",
+    "node_selection_graphical_lasso",
     "optimal_dag",
     "optimizers",
     "pairwise_mrf",

@@ -15,6 +15,7 @@ from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.g_wishart import GraphGibbs  # noqa: F401  registers the updates
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
+from bayesstruct.precision.steps.node_inclusion import NodeInclusionGibbs
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
@@ -31,6 +32,7 @@ __all__ = [
     "LatentFeatureSlice",
     "LinkFeatureGibbs",
     "NetworkMCMC",
+    "NodeInclusionGibbs",
     "OrderNetworkMCMC",
     "PairwiseCells",
     "PairwiseSpikeSlab",

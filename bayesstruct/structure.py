@@ -45,6 +45,7 @@ from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
 from bayesstruct.networks.reading import do
+from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.predictive import predictive_correlations
 from bayesstruct.series.reading import state_probabilities
 from bayesstruct.sparse.reading import support_table
@@ -89,6 +90,7 @@ __all__ = [
     "median_graph",
     "mixture_predictions",
     "n_edges",
+    "node_table",
     "partial_correlations",
     "path_probabilities",
     "precision_matrix",

@@ -9,6 +9,9 @@ from bayesstruct.models.bayesian_network import (
 from bayesstruct.models.binary_matrix_factorization import (
     binary_matrix_factorization as binary_matrix_factorization,
 )
+from bayesstruct.models.blockwise_gaussian_graphical import (
+    blockwise_gaussian_graphical as blockwise_gaussian_graphical,
+)
 from bayesstruct.models.catalogue import (
     catalogue as catalogue,
 )
@@ -42,8 +45,14 @@ from bayesstruct.models.latent_features import (
 from bayesstruct.models.link_prediction import (
     link_prediction as link_prediction,
 )
+from bayesstruct.models.locally_constant_gaussian_graphical import (
+    locally_constant_gaussian_graphical as locally_constant_gaussian_graphical,
+)
 from bayesstruct.models.markov_transitions import (
     markov_transitions as markov_transitions,
+)
+from bayesstruct.models.node_selection_gaussian_graphical import (
+    node_selection_gaussian_graphical as node_selection_gaussian_graphical,
 )
 from bayesstruct.models.pairwise_mrf import (
     pairwise_mrf as pairwise_mrf,

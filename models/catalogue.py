@@ -42,6 +42,22 @@ _RECORDS = (
         learn=True,
     ),
     ModelRecord(
+        "locally_constant_gaussian_graphical",
+        "continuous columns that are places or times: neighbours depend on the others alike",
+        "precision",
+    ),
+    ModelRecord(
+        "blockwise_gaussian_graphical",
+        "continuous columns of several kinds: which kinds depend on each other, and which columns",
+        "precision",
+    ),
+    ModelRecord(
+        "node_selection_gaussian_graphical",
+        "continuous columns of which many depend on no other: which take part at all",
+        "precision",
+        ("spike_slab", "laplace"),
+    ),
+    ModelRecord(
         "gaussian_neighbourhoods",
         "many continuous columns, one regression for each (a dependency network, no joint posterior)",
         "neighbourhoods",

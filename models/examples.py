@@ -61,6 +61,9 @@ def _response(rng: np.random.Generator, n: int = 60) -> "pd.DataFrame":
 #: Function that draws the table of each model, and the options that the model needs with it.
 EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]] = {
     "gaussian_graphical": (_numbers, {}),
+    "locally_constant_gaussian_graphical": (_numbers, {}),
+    "blockwise_gaussian_graphical": (_numbers, {"blocks": [*"xxyyy"]}),
+    "node_selection_gaussian_graphical": (_numbers, {}),
     "gaussian_neighbourhoods": (_numbers, {}),
     "ising_neighbourhoods": (_states, {}),
     "ising": (_states, {}),

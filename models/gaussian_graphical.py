@@ -26,18 +26,18 @@ from bayesstruct.data.covariance import (
     refuse_options_of_rows,
 )
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
-from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
-from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import (
-    exceeding,
+    check_negligible,
+    column_means,
     independent_edge_prior,
+    negligible_edges,
     observe_covariance,
     observe_rows,
+    read_rows,
     record_edges,
-    regression,
     warn_size,
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
@@ -51,7 +51,6 @@ from bayesstruct.precision.priors.implied import (
     implied_nonnegligible_probability,
 )
 from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
-from bayesstruct.precision.priors.rows import ColumnMeans
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
@@ -204,13 +203,17 @@ def gaussian_graphical(
         "negligible": negligible,
     }
     refuse_other_options(gaussian_graphical, prior, _OPTIONS, options)
-    if not 0 < negligible < 1:
-        raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
+    check_negligible(negligible)
     rows = given_rows_or_covariance(data, cov, n)
     if rows:
-        data, covariates = repeated_rows(row_counts, data, covariates)
-        data, covariates = tables_without_codes(missing_codes, data, covariates)
-        table: Any = Table.continuous(data, standardize=standardize, counted=row_counts is not None)
+        table: Any
+        table, data, covariates = read_rows(
+            data,
+            covariates,
+            standardize=standardize,
+            missing_codes=missing_codes,
+            row_counts=row_counts,
+        )
     else:
         of_rows = {
             "covariates": covariates,
@@ -219,13 +222,10 @@ def gaussian_graphical(
         }
         refuse_options_of_rows(**of_rows, standardize=None if standardize else False)
         table = CovarianceTable.read(cov, n)
-    warn_size(table)
+        warn_size(table)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
-        mean: Any = ColumnMeans("mean", 0.0, 1.0, dims="node")
-        if covariates is not None:
-            check_same_rows(data, covariates)
-            mean = regression(table, covariates, mean)
+        mean = column_means(table, data, covariates)
         precision = _PRIORS[prior](table, **{name: options[name] for name in _OPTIONS[prior]})
         observe = observe_rows if rows else observe_covariance
         observe(table, mean, precision)
@@ -267,7 +267,8 @@ def _laplace(table, rate, diagonal_rate, negligible):
     implied = implied_nonnegligible_probability(
         table.p, negligible, first, diagonal_rate=diagonal_rate
     )
-    return _with_exceeding(table, precision, negligible, implied)
+    negligible_edges(table, precision, negligible, implied)
+    return precision
 
 
 def _horseshoe(table, global_scale, diagonal_rate, negligible):
@@ -289,14 +290,7 @@ def _horseshoe(table, global_scale, diagonal_rate, negligible):
     implied = implied_horseshoe_probability(
         table.p, negligible, **scale, diagonal_rate=diagonal_rate
     )
-    return _with_exceeding(table, precision, negligible, implied)
-
-
-def _with_exceeding(table, precision, negligible, implied):
-    """Add partial correlations, and edges where they are not negligible."""
-    weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
-    pm.Deterministic("edge", exceeding(weight, negligible), dims="pair")
-    record_edges(table, implied)
+    negligible_edges(table, precision, negligible, implied)
     return precision
 
 

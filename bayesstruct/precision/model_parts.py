@@ -3,7 +3,7 @@
 import os
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -20,6 +20,9 @@ from bayesstruct.core.tensors import constant_value, random_ancestors
 from bayesstruct.data.coding import NumberCoding, coding_of
 from bayesstruct.data.covariates import read_covariates, standardized_covariates
 from bayesstruct.data.errors import warn
+from bayesstruct.data.labels import check_same_rows
+from bayesstruct.data.recoding import repeated_rows, tables_without_codes
+from bayesstruct.data.table import Table
 from bayesstruct.graphs.own_models import (
     EdgeParts,
     edge_parts,
@@ -29,7 +32,12 @@ from bayesstruct.graphs.own_models import (
 )
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
 from bayesstruct.precision.priors.edges import Edges, partial_correlations, upper
+from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV, implied_fused_probability
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
+from bayesstruct.precision.priors.group_lasso import (
+    GraphicalGroupLassoRV,
+    implied_group_probability,
+)
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
@@ -43,6 +51,7 @@ from bayesstruct.precision.priors.precision import (
     JointSpikeSlabRV,
 )
 from bayesstruct.precision.priors.rows import (
+    ColumnMeans,
     GraphicalNormal,
     IncompleteGraphicalNormal,
     MissingValues,
@@ -53,13 +62,15 @@ if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
     from bayesstruct.data.covariance import CovarianceTable
-    from bayesstruct.data.table import Table
 
 __all__ = [
-    "exceeding",
+    "check_negligible",
+    "column_means",
     "independent_edge_prior",
+    "negligible_edges",
     "observe_covariance",
     "observe_rows",
+    "read_rows",
     "record_edges",
     "regression",
     "warn_size",
@@ -141,6 +152,47 @@ def _observe_others(table, covariates=None):
         coding = NumberCoding(tuple(model.coords["covariate"]), *units)
         mean = mean + read_covariates(coding, covariates, table.n) @ model["coefficients"]
     _add_rows(table, (mean, precision, location, scale))
+
+
+def read_rows(
+    data, covariates, *, standardize: bool, missing_codes, row_counts
+) -> tuple["Table", Any, Any]:
+    """Read a table of numbers; return it with the data and covariates without codes and counts.
+
+    Parameters
+    ----------
+    data, covariates : TableLike
+    standardize : bool
+    missing_codes, row_counts
+        As of the models.
+    """
+    data, covariates = repeated_rows(row_counts, data, covariates)
+    data, covariates = tables_without_codes(missing_codes, data, covariates)
+    table = Table.continuous(data, standardize=standardize, counted=row_counts is not None)
+    warn_size(table)
+    return table, data, covariates
+
+
+def column_means(table: "Table", data, covariates) -> "TensorVariable":
+    """Add the means of the columns, and their regression on covariates if there are any."""
+    mean = ColumnMeans("mean", 0.0, 1.0, dims="node")
+    if covariates is None:
+        return mean
+    check_same_rows(data, covariates)
+    return regression(table, covariates, mean)
+
+
+def negligible_edges(table: "Table", precision, negligible: float, implied) -> None:
+    """Add weights, and edges where they are beyond ``negligible``; record their prior probabilities."""
+    weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    pm.Deterministic("edge", _exceeding(weight, negligible), dims="pair")
+    record_edges(table, implied)
+
+
+def check_negligible(negligible: float) -> None:
+    """Raise unless a bound of partial correlations is between 0 and 1."""
+    if not 0 < negligible < 1:
+        raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
 
 
 def warn_size(table: "Table", draws: int = 4000) -> None:
@@ -345,9 +397,8 @@ def _horseshoe_parts(op, precision, negligible) -> EdgeParts:
 def _exceeding_parts(precision, p, negligible, implied) -> EdgeParts:
     """Edges that are partial correlations beyond a bound; `implied` returns their prior probability, None if pairs differ."""
     cut = 0.1 if negligible is None else float(negligible)
-    if not 0 < cut < 1:
-        raise ValueError(f"`negligible` must be between 0 and 1, it is {cut}")
-    indicator = exceeding(partial_correlations(precision), cut)
+    check_negligible(cut)
+    indicator = _exceeding(partial_correlations(precision), cut)
     probability = implied(cut)
     if probability is None:
         probability = prior_mean(indicator)
@@ -386,6 +437,37 @@ def _g_wishart_parts(op, precision, negligible) -> EdgeParts:
     return _matrix_parts(precision, size, add, [EdgePrior(np.array(prior))])
 
 
-def exceeding(weight, negligible) -> "TensorVariable":
+def _exceeding(weight, negligible) -> "TensorVariable":
     """Return indicators of the partial correlations that are not negligible."""
     return pt.gt(pt.abs(weight), negligible).astype("int64")
+
+
+@edge_parts.register(GraphicalGroupLassoRV)
+def _group_parts(op, precision, negligible) -> EdgeParts:
+    rates, places, group_rates, order, diagonal_rate = (
+        _constant(v) for v in parameters(precision)[:5]
+    )
+
+    def implied(cut):
+        return implied_group_probability(
+            len(rates),
+            [row[row >= 0] for row in places],
+            cut,
+            entry_rates=rates,
+            group_rates=group_rates,
+            norm="linf" if np.isinf(order) else "l2",
+            diagonal_ratio=float(diagonal_rate),
+        )
+
+    return _exceeding_parts(precision, len(rates), negligible, implied)
+
+
+@edge_parts.register(GraphicalFusedLassoRV)
+def _fused_parts(op, precision, negligible) -> EdgeParts:
+    rates, differences, diagonal_rate = (_constant(v) for v in parameters(precision)[:3])
+    rate = rates[0, -1]
+
+    def implied(cut):
+        return implied_fused_probability(differences / rate, cut, rate, float(diagonal_rate))
+
+    return _exceeding_parts(precision, len(rates), negligible, implied)

@@ -11,8 +11,12 @@ from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relat
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
+from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV
+from bayesstruct.precision.recognition.node_inclusion import IncludedNodes
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
+    FusedValues,
+    GroupValues,
     LaplaceValues,
     PartValues,
     SpikeSlabValues,
@@ -72,6 +76,7 @@ class PrecisionMode(ModeSolver):
         point = model.initial_point()
         modes = [PartMode(model, one, point) for one in part]
         others = _other_variables(model, part)
+        nodes = [IncludedNodes(model, v) for v in model.free_RVs if is_op(v, NodeInclusionRV)]
         climb = _climb(model, part, others) if others else None
         change, rounds = np.inf, 0
         while change > tol and rounds < max_rounds:
@@ -80,9 +85,11 @@ class PrecisionMode(ModeSolver):
                 mode.update(point, tol)
             if climb is not None:
                 climb.update(point)
+            for included in nodes:
+                _climb_nodes(included, point)
             change = max(relative_change(before[name], point[name]) for name in point)
             rounds += 1
-            if climb is None and not any(mode.alternates for mode in modes):
+            if climb is None and not nodes and not any(mode.alternates for mode in modes):
                 break
         return Mode(point, change <= tol or rounds < max_rounds, rounds, change)
 
@@ -139,6 +146,28 @@ class PartMode:
         # The gap is of second order in the error of the matrix.
         return graphical_lasso(scatter / n, penalty, tol=max(tol**2, 1e-22), init=start).precision
 
+    def _solve_fused(self, scatter, n, values: FusedValues, point: dict, tol, start) -> np.ndarray:
+        from bayesstruct.precision.solvers.structured import solve_local_constancy
+
+        pairs = np.argwhere(np.triu(values.differences, 1) > 0)
+        smooth = values.differences[tuple(pairs.T)]
+        rates = values.rates, values.diagonal_rate
+        start = None if self.last is None else start
+        solution = solve_local_constancy(scatter / n, n, pairs, *rates, smooth, tol, start)
+        solution.warn_unless_converged("find_MAP", "Raise tol or the rates.")
+        return solution.precision
+
+    def _solve_groups(self, scatter, n, values: GroupValues, point: dict, tol, start) -> np.ndarray:
+        from bayesstruct.precision.solvers.structured import solve_groups
+
+        groups = values.members, values.group_rates, values.norm
+        start = None if self.last is None else start
+        solution = solve_groups(
+            scatter / n, n, values.rates, *groups, values.diagonal_rate, tol, start
+        )
+        solution.warn_unless_converged("find_MAP", "Raise tol or the rates.")
+        return solution.precision
+
     def _solve_spike_slab(
         self, scatter, n, values: SpikeSlabValues, point: dict, tol, start
     ) -> np.ndarray:
@@ -167,6 +196,8 @@ class PartMode:
     solvers: ClassVar[dict[type, Callable[..., np.ndarray]]] = {
         SpikeSlabValues: _solve_spike_slab,
         LaplaceValues: _solve_laplace,
+        FusedValues: _solve_fused,
+        GroupValues: _solve_groups,
     }
 
 
@@ -179,6 +210,15 @@ def _best_share(inclusion: np.ndarray, fixed: np.ndarray, alpha: float, beta: fl
     return np.asarray(np.log(share) - np.log1p(-share))
 
 
+def _climb_nodes(nodes: IncludedNodes, point: dict) -> None:
+    """Include each node where that is the more probable given the matrix, in place in the point."""
+    from bayesstruct.precision.kernels.node_inclusion import climb_included
+
+    included = np.array(point[nodes.name], dtype=np.int64)
+    climb_included(nodes.matrix(point), included, *nodes.prior(point))
+    point[nodes.name] = included
+
+
 def _climb(model, parts, others) -> Climb:
     """Maximisation over the variables outside the parts, the indicators and missing values summed out."""
     summed = {v for part in parts for v in (part.edge, *(t.missing_rv for t in part.tables))}
@@ -189,7 +229,7 @@ def _climb(model, parts, others) -> Climb:
 def _other_variables(model, parts) -> list:
     """Continuous free variables outside the parts; discrete ones stay where they start."""
     known = {v for part in parts for v in part.variables}
-    others = [v for v in model.free_RVs if v not in known]
+    others = [v for v in model.free_RVs if v not in known and not is_op(v, NodeInclusionRV)]
     fixed = [v.name for v in others if v.dtype.startswith(("int", "bool", "uint"))]
     if fixed:
         _log.warning(

@@ -57,3 +57,14 @@ def horseshoe_prior(rng, size, p, *, scale=None, width=1.0, diagonal_rate=0.5):
 
     matrices, _, scales = _rejection(rng, size, p, propose, diagonal_rate)
     return matrices, scales
+
+
+def penalised_prior(rng, size, p, penalty, *, rate=1.0, diagonal_rate=None):
+    """Precision matrices from the graphical-lasso prior times ``exp(-penalty(K))``, of (draws, p, p) matrices, by rejection."""
+    kept, found = [], 0
+    while found < size:
+        matrices = laplace_prior(rng, 20_000, p, rate=rate, diagonal_rate=diagonal_rate)
+        accepted = matrices[np.log(rng.random(len(matrices))) < -penalty(matrices)]
+        kept.append(accepted)
+        found += len(accepted)
+    return np.concatenate(kept)[:size]

@@ -45,7 +45,8 @@ def fill_diagonal(rng, precision, rate):
 
 
 @kernel
-def _fill_spike_slab(rng, precision, edges, probability, spike, slab):
+def fill_spike_slab(rng, precision, edges, probability, spike, slab):
+    """Draw independent elements off the diagonal and their indicators, in place."""
     p = precision.shape[0]
     for i in range(p):
         for j in range(i):
@@ -86,7 +87,7 @@ def draw_spike_slab(rng, probability, spike, slab, rate):
     precision, edges, covariance = np.empty((p, p)), np.zeros((p, p), np.int8), np.zeros((p, p))
     if p <= REJECTION_SIZE:
         for _ in range(REJECTION_TRIES):
-            _fill_spike_slab(rng, precision, edges, probability, spike, slab)
+            fill_spike_slab(rng, precision, edges, probability, spike, slab)
             fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, covariance):
                 return precision
@@ -142,7 +143,7 @@ def count_joint_edges(rng, probabilities, spike, slab, rate, tries):
     counts = np.zeros((p, p))
     for k in range(probabilities.shape[0]):
         for _ in range(tries):
-            _fill_spike_slab(rng, precision, edges, probabilities[k], spike, slab)
+            fill_spike_slab(rng, precision, edges, probabilities[k], spike, slab)
             fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, factor):
                 for i in range(p):
@@ -214,7 +215,7 @@ def draw_edge_probability(rng, probability, alpha, beta, spike, slab, rate):
     if p <= REJECTION_SIZE:
         for _ in range(REJECTION_TRIES):
             share = draw_share(rng, edges, np.zeros((p, p)), alpha, beta)
-            _fill_spike_slab(rng, precision, edges, fill_free(probability, share), spike, slab)
+            fill_spike_slab(rng, precision, edges, fill_free(probability, share), spike, slab)
             fill_diagonal(rng, precision, rate)
             if is_positive_definite(precision, covariance):
                 return share

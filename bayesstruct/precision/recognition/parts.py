@@ -24,7 +24,9 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.priors.edges import EdgesRV
+from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV, beta_share
+from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
 from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
@@ -46,7 +48,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PRECISION_RVS", "PrecisionPart", "TablePart", "parts_of", "recognize"]
 
-PRECISION_RVS = (GraphicalLassoRV, GraphicalSpikeSlabRV, GraphicalHorseshoeRV, GWishartRV)
+PRECISION_RVS = (
+    GraphicalLassoRV,
+    GraphicalSpikeSlabRV,
+    GraphicalFusedLassoRV,
+    GraphicalGroupLassoRV,
+    GraphicalHorseshoeRV,
+    GWishartRV,
+)
 
 
 @dataclass

@@ -10,14 +10,18 @@ from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
 from bayesstruct.precision.kernels.tables import TableRows, TableScatter
+from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
+from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
 __all__ = [
     "PRIOR_VALUES",
+    "FusedValues",
     "GWishartValues",
+    "GroupValues",
     "HorseshoeValues",
     "LaplaceValues",
     "PartValues",
@@ -164,12 +168,58 @@ class HorseshoeValues:
         return cls(scales, diagonal_rate, width=float(values[2]), global_scale=now)
 
 
+@dataclass(frozen=True)
+class FusedValues(LaplaceValues):
+    """Hyperparameters of a graphical fused lasso at a point.
+
+    Attributes
+    ----------
+    differences : (p, p) ndarray
+        Rates of the differences between neighbours.
+    """
+
+    differences: np.ndarray
+
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "FusedValues":
+        """Make one of the evaluated parameters of the prior."""
+        rates, differences, diagonal_rate, scale = values
+        return cls(rates, float(diagonal_rate), float(scale), differences)
+
+
+@dataclass(frozen=True)
+class GroupValues(LaplaceValues):
+    """Hyperparameters of a graphical group lasso at a point.
+
+    Attributes
+    ----------
+    members : (groups, most) ndarray of int
+        Places of the elements of each group, in row order, then -1.
+    group_rates : (groups,) ndarray
+        Rates of the norms.
+    norm : {"l2", "linf"}
+    """
+
+    members: np.ndarray
+    group_rates: np.ndarray
+    norm: str
+
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "GroupValues":
+        """Make one of the evaluated parameters of the prior."""
+        rates, members, group_rates, order, diagonal_rate, scale = values
+        norm, places = "linf" if np.isinf(order) else "l2", members.astype(np.int64)
+        return cls(rates, float(diagonal_rate), float(scale), places, group_rates, norm)
+
+
 # What a prior of a precision matrix is read as. The sweep of the step and the solver of the mode are looked up by these types.
 PRIOR_VALUES: dict[type, type] = {
     GraphicalSpikeSlabRV: SpikeSlabValues,
     GraphicalLassoRV: LaplaceValues,
     GWishartRV: GWishartValues,
     GraphicalHorseshoeRV: HorseshoeValues,
+    GraphicalFusedLassoRV: FusedValues,
+    GraphicalGroupLassoRV: GroupValues,
 }
 
 

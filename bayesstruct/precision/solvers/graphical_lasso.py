@@ -34,7 +34,13 @@ _MAX_SWEEPS = 120
 _SWEEPS_BEFORE_GRADIENTS = 12
 _ARMIJO = 1e-3
 
-__all__ = ["graphical_lasso", "graphical_lasso_gap", "graphical_lasso_path"]
+__all__ = [
+    "as_covariance",
+    "as_symmetric",
+    "graphical_lasso",
+    "graphical_lasso_gap",
+    "graphical_lasso_path",
+]
 
 
 def graphical_lasso(
@@ -137,7 +143,7 @@ def graphical_lasso(
            [-0.33 ,  1.099,  0.   ],
            [ 0.   ,  0.   ,  1.   ]])
     """
-    S = _covariance(S)
+    S = as_covariance(S)
     lam = _penalty(lam, S.shape[0], penalize_diagonal)
     _check_diagonal(S, lam)
     start = None if init is None else _start(init, S.shape)
@@ -196,7 +202,7 @@ def graphical_lasso_gap(
     float
         Duality gap, infinite if `precision` is not positive definite or no dual point was found.
     """
-    S = _covariance(S)
+    S = as_covariance(S)
     lam = _penalty(lam, len(S), penalize_diagonal)
     _check_diagonal(S, lam)
     scale = np.sqrt(S.diagonal() + lam.diagonal())
@@ -453,7 +459,8 @@ def kernel():
     return loops
 
 
-def _square(name: str, matrix: ArrayLike) -> np.ndarray:
+def as_symmetric(name: str, matrix: ArrayLike) -> np.ndarray:
+    """Return a symmetric matrix of finite numbers, or raise an error that has its name."""
     matrix = np.ascontiguousarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}.")
@@ -466,8 +473,9 @@ def _square(name: str, matrix: ArrayLike) -> np.ndarray:
     return matrix
 
 
-def _covariance(S: ArrayLike) -> np.ndarray:
-    S = _square("S", S)
+def as_covariance(S: ArrayLike) -> np.ndarray:
+    """Return a symmetric matrix with a diagonal that is not negative, or raise."""
+    S = as_symmetric("S", S)
     if S.diagonal().min() < 0:
         raise ValueError(f"S has a negative diagonal entry at index {S.diagonal().argmin()}.")
     return S
@@ -480,7 +488,7 @@ def _penalty(lam: ArrayLike, p: int, penalize_diagonal: bool) -> np.ndarray:
         if not penalize_diagonal:
             np.fill_diagonal(matrix, 0.0)
     else:
-        matrix = _square("lam", lam)
+        matrix = as_symmetric("lam", lam)
         if matrix.shape != (p, p):
             raise ValueError(f"lam has shape {matrix.shape}, but S has shape {(p, p)}.")
     if not lam.min() >= 0 or not np.isfinite(lam.max()):
@@ -490,7 +498,7 @@ def _penalty(lam: ArrayLike, p: int, penalize_diagonal: bool) -> np.ndarray:
 
 def _start(init: ArrayLike | PrecisionSolution, shape: tuple[int, ...]) -> np.ndarray:
     precision = init.precision if isinstance(init, PrecisionSolution) else init
-    precision = _square("init", precision)
+    precision = as_symmetric("init", precision)
     if precision.shape != shape:
         raise ValueError(f"init has shape {precision.shape}, but S has shape {shape}.")
     return precision

@@ -25,12 +25,15 @@ from bayesstruct.precision.priors.horseshoe import GlobalScaleRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
+    FusedValues,
+    GroupValues,
     HorseshoeValues,
     LaplaceValues,
     PartValues,
     SpikeSlabValues,
     values_type,
 )
+from bayesstruct.precision.steps.penalised import FusedSweep, GroupSweep
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
@@ -105,6 +108,8 @@ SWEEPS: dict[type, type] = {
     SpikeSlabValues: SpikeSlabSweep,
     LaplaceValues: LaplaceSweep,
     HorseshoeValues: HorseshoeSweep,
+    FusedValues: FusedSweep,
+    GroupValues: GroupSweep,
 }
 
 

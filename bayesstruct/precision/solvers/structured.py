@@ -1,0 +1,458 @@
+"""Modes of one precision matrix with selected nodes, blocks of columns, or neighbouring columns that have equal elements."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numpy.typing import ArrayLike
+
+from bayesstruct.core.solution import PrecisionSolution
+from bayesstruct.data.names import nearest
+from bayesstruct.precision.solvers.graphical_lasso import as_covariance, as_symmetric
+from bayesstruct.precision.solvers.splitting import (
+    GroupedEntries,
+    Problem,
+    average_of_entries,
+    entries_of_points,
+    minimise,
+)
+from bayesstruct.sparse.penalties.layout import Groups
+from bayesstruct.sparse.penalties.norms import Euclidean, Maximum, Nuclear
+
+__all__ = [
+    "blockwise_graphical_lasso",
+    "locally_constant_graphical_lasso",
+    "node_selection_graphical_lasso",
+    "solve_groups",
+    "solve_local_constancy",
+]
+
+_ADVICE = "Raise max_iter or the rates, or standardise the variables."
+
+
+def node_selection_graphical_lasso(
+    S: ArrayLike,
+    n: float,
+    rate: float,
+    node_rate: float,
+    *,
+    norm: str = "l2",
+    diagonal_rate: float | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
+    init: ArrayLike | PrecisionSolution | None = None,
+) -> PrecisionSolution:
+    r"""Maximise the posterior density of a precision matrix under a prior that isolates whole nodes.
+
+    .. math::
+
+        \max_{K \succ 0} \; \frac{n}{2} (\log\det K - \operatorname{tr} S K) - \lambda \sum_{i < j} |k_{ij}|
+            - d \sum_i k_{ii} - \tau \sum_i \|k_{i, -i}\|
+
+    Each node has the norm of its row without the diagonal: a node whose row is zero has no neighbours.
+
+    Parameters
+    ----------
+    S : (p, p) array_like
+        Covariance or correlation matrix; may be singular.
+    n : float
+        Number of rows that it is from.
+    rate : float
+        Non-negative rate :math:`\lambda` of each off-diagonal element, of a summed log likelihood.
+    node_rate : float
+        Non-negative rate :math:`\tau` of the norm of each node's row.
+    norm : {"l2", "linf"}
+        Euclidean norm, or largest absolute value.
+    diagonal_rate : float, optional
+        Rate d of the diagonal elements; ``rate / 2`` unless given.
+    tol : float
+        Stop when the duality gap is at most this, in units of the log density.
+    max_iter : int
+        Maximum number of iterations.
+    init : (p, p) array_like or PrecisionSolution, optional
+        Positive definite matrix to start from.
+
+    Returns
+    -------
+    PrecisionSolution
+        ``precision``, ``covariance``, ``objective`` (the maximum above), ``gap`` (a bound on how far the objective is from its
+        maximum, from a dual feasible point), ``iterations``, ``converged``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or the problem is unbounded.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above `tol` after `max_iter` iterations.
+
+    Notes
+    -----
+    The source divides by n/2: its :math:`\rho` is ``2 * diagonal_rate / n`` on the diagonal and ``rate / n`` off it (which counts
+    both orders of a pair), and its :math:`\tau` is ``2 * node_rate / n``. Its coordinate descent is not used: it can stop before
+    the maximum, with the largest absolute value by up to .4 (a test shows it). With ``node_rate=0`` this is the graphical
+    lasso. A node is isolated at the maximum if the soft-thresholded row :math:`n (|s_{ij}| - \lambda / n)_+` has
+    dual norm at most :math:`\tau`.
+
+    References
+    ----------
+    Honorio, J. (2012). *Tractable learning of graphical model structures from data*. PhD thesis, Stony Brook University, chapter 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesstruct.solvers import node_selection_graphical_lasso
+    >>> S = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.1], [0.1, 0.1, 1.0]])
+    >>> node_selection_graphical_lasso(S, 100, 2.0, 10.0, tol=1e-10).precision.round(3)
+    array([[ 1.129, -0.383,  0.   ],
+           [-0.383,  1.129,  0.   ],
+           [ 0.   ,  0.   ,  0.98 ]])
+    """
+    S = as_covariance(S)
+    p = len(S)
+    entry = _entry_rates(p, n, rate)
+    off = np.flatnonzero(~np.eye(p, dtype=bool).ravel()).astype(np.int32)
+    groups = Groups(off, np.arange(0, p * (p - 1) + 1, max(p - 1, 1), dtype=np.int32), p * p)
+    rates = np.full(p, 2.0 * _rate("node_rate", node_rate) / n)
+    penalty = GroupedEntries(entry, groups, rates, _norm(norm, ("l2", "linf")))
+    diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
+    penalised, options = rate > 0 or node_rate > 0, (_start(init, S.shape), tol, max_iter)
+    solution = _solve(S, n, diagonal, [penalty], penalised, options)
+    solution.warn_unless_converged("node_selection_graphical_lasso", _ADVICE)
+    return solution
+
+
+def blockwise_graphical_lasso(
+    S: ArrayLike,
+    n: float,
+    blocks: Sequence[Any],
+    rate: float,
+    block_rate: ArrayLike,
+    *,
+    norm: str = "l2",
+    diagonal_rate: float | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
+    init: ArrayLike | PrecisionSolution | None = None,
+) -> PrecisionSolution:
+    r"""Maximise the posterior density of a precision matrix whose elements between two blocks of columns are zero together.
+
+    .. math::
+
+        \max_{K \succ 0} \; \frac{n}{2} (\log\det K - \operatorname{tr} S K) - \lambda \sum_{i < j, \, b_i = b_j} |k_{ij}|
+            - d \sum_i k_{ii} - \sum_{a < b} \tau_{ab} \|K_{ab}\|
+
+    Parameters
+    ----------
+    S : (p, p) array_like
+        Covariance or correlation matrix; may be singular.
+    n : float
+        Number of rows that it is from.
+    blocks : sequence of length p
+        Block :math:`b_i` of each column.
+    rate : float
+        Non-negative rate :math:`\lambda` of each off-diagonal element within a block, of a summed log likelihood.
+    block_rate : float or (blocks, blocks) array_like
+        Rates :math:`\tau` of the norms between blocks. A number is the rate of a block of one element, and is multiplied by how
+        the norm grows with the number of elements: its square root ("l2"), the number ("linf"), the square root of
+        the longer side ("nuclear"). A symmetric matrix, in the order of the sorted blocks, is used as it is.
+    norm : {"l2", "linf", "nuclear"}
+        Euclidean norm of the elements between two blocks, their largest absolute value, or the sum of their singular values,
+        which prefers few factors in common.
+    diagonal_rate : float, optional
+        Rate d of the diagonal elements; ``rate / 2`` unless given.
+    tol, max_iter, init
+        As in `node_selection_graphical_lasso`.
+
+    Returns
+    -------
+    PrecisionSolution
+        ``precision``, ``covariance``, ``objective`` (the maximum above), ``gap`` (a bound on how far the objective is from its
+        maximum, from a dual feasible point), ``iterations``, ``converged``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or the problem is unbounded.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above `tol` after `max_iter` iterations.
+
+    Notes
+    -----
+    The source's :math:`\lambda` is ``rate / n`` within blocks. Where every column is a block this is the graphical lasso with penalty
+    ``block_rate / n``, and so it is for one block with penalty ``rate / n``.
+
+    References
+    ----------
+    Schmidt, M. (2010). *Graphical model structure learning with l1-regularization*. PhD thesis, University of British
+    Columbia, section 5.6.
+
+    Duchi, J., Gould, S., Koller, D. (2008). Projected subgradient methods for learning sparse Gaussians. *UAI*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesstruct.solvers import blockwise_graphical_lasso
+    >>> S = np.array([[1.0, 0.5, 0.3], [0.5, 1.0, 0.1], [0.3, 0.1, 1.0]])
+    >>> K = blockwise_graphical_lasso(S, 100, ["a", "a", "b"], 5.0, 25.0, tol=1e-10).precision
+    >>> K.round(3)
+    array([[ 1.152, -0.494,  0.   ],
+           [-0.494,  1.152,  0.   ],
+           [ 0.   ,  0.   ,  0.952]])
+    """
+    S = as_covariance(S)
+    p = len(S)
+    norm_type = _norm(norm, ("l2", "linf", "nuclear"))
+    names, label = np.unique(np.asarray(blocks), return_inverse=True)
+    if label.shape != (p,):
+        raise ValueError(f"blocks has shape {label.shape}, but S has {p} columns.")
+    within = label[:, None] == label[None, :]
+    entry = np.where(within, _entry_rates(p, n, rate), 0.0)
+    places = np.arange(p * p).reshape(p, p)
+    members = [np.flatnonzero(label == b) for b in range(len(names))]
+    pairs = [(a, b) for a in range(len(names)) for b in range(len(names)) if a != b]
+    shapes = np.array([(len(members[a]), len(members[b])) for a, b in pairs]).reshape(-1, 2)
+    weights = 2.0 / n * _block_rates(block_rate, norm, pairs, shapes, len(names))
+    order = [places[np.ix_(members[a], members[b])].ravel() for a, b in pairs]
+    start = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]).astype(np.int32)
+    flat = np.concatenate([*order, np.empty(0, int)]).astype(np.int32)
+    kind = Nuclear(shapes) if norm == "nuclear" else norm_type
+    # Both orders of a pair of blocks are groups, with half of the rate each.
+    penalty = GroupedEntries(entry, Groups(flat, start, p * p), 0.5 * weights, kind)
+    diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
+    penalised = (rate > 0 or len(names) == p) and bool(np.all(weights > 0))
+    options = _start(init, S.shape), tol, max_iter
+    solution = _solve(S, n, diagonal, [penalty], penalised, options)
+    solution.warn_unless_converged("blockwise_graphical_lasso", _ADVICE)
+    return solution
+
+
+def solve_groups(
+    S, n, rates, members, group_rates, norm, diagonal_rate, tol, start
+) -> PrecisionSolution:
+    """Solve for rates of the elements and of the norms of any groups of them.
+
+    Parameters
+    ----------
+    S : (p, p) numpy.ndarray
+    n : float
+    rates : (p, p) numpy.ndarray
+        Rates of the elements; the diagonal is not used.
+    members : (groups, most) numpy.ndarray of int
+        Places of the elements of each group, in row order, then -1.
+    group_rates : (groups,) numpy.ndarray
+    norm : {"l2", "linf"}
+    diagonal_rate, tol : float
+    start : (p, p) numpy.ndarray, optional
+    """
+    p = len(S)
+    places = [row[row >= 0] for row in members]
+    used = np.zeros(p * p, dtype=bool)
+    used[np.concatenate(places)] = True
+    weights = 2.0 * group_rates / n
+    # Groups of one order of their elements become those of both orders, with half of the rate each.
+    mirrored = [(m % p) * p + m // p for m in places]
+    if not any(used[m].any() for m in mirrored):
+        places, weights = places + mirrored, np.tile(0.5 * weights, 2)
+    start_at = np.cumsum([0, *map(len, places)]).astype(np.int32)
+    groups = Groups(np.concatenate(places).astype(np.int32), start_at, p * p)
+    entry = np.where(np.eye(p, dtype=bool), 0.0, rates) / n
+    penalty = GroupedEntries(entry, groups, weights, _norm(norm, ("l2", "linf")))
+    return _solve(S, n, diagonal_rate, [penalty], True, (start, tol, 10_000))
+
+
+def _block_rates(block_rate, norm, pairs, shapes, count):
+    if np.ndim(block_rate) == 0:
+        size = shapes.prod(axis=1)
+        growth = {
+            "l2": np.sqrt(size),
+            "linf": size,
+            "nuclear": np.sqrt(shapes.max(axis=1, initial=0)),
+        }
+        return _rate("block_rate", block_rate) * growth[norm]
+    rates = as_symmetric("block_rate", block_rate)
+    if rates.shape != (count, count):
+        raise ValueError(f"block_rate has shape {rates.shape}, but there are {count} blocks.")
+    return np.array([_rate("block_rate", rates[pair]) for pair in pairs])
+
+
+def locally_constant_graphical_lasso(
+    S: ArrayLike,
+    n: float,
+    neighbours: Iterable[tuple[int, int]],
+    rate: float,
+    smoothness: float,
+    *,
+    diagonal_rate: float | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
+    init: ArrayLike | PrecisionSolution | None = None,
+) -> PrecisionSolution:
+    r"""Maximise the posterior density of a precision matrix whose neighbouring columns have equal elements in most places.
+
+    .. math::
+
+        \max_{K \succ 0} \; \frac{n}{2} (\log\det K - \operatorname{tr} S K) - \lambda \sum_{i < j} |k_{ij}| - d \sum_i k_{ii}
+            - \tau \sum_{a \sim b} \sum_{i \notin \{a, b\}} |k_{ai} - k_{bi}|
+
+    Parameters
+    ----------
+    S : (p, p) array_like
+        Covariance or correlation matrix; may be singular.
+    n : float
+        Number of rows that it is from.
+    neighbours : iterable of pairs of int
+        Pairs of columns that are next to each other in space or time.
+    rate : float
+        Non-negative rate :math:`\lambda` of each off-diagonal element, of a summed log likelihood.
+    smoothness : float
+        Non-negative rate :math:`\tau` of each difference between neighbours.
+    diagonal_rate : float, optional
+        Rate d of the diagonal elements; ``rate / 2`` unless given.
+    tol, max_iter, init
+        As in `node_selection_graphical_lasso`.
+
+    Returns
+    -------
+    PrecisionSolution
+        ``precision``, ``covariance``, ``objective`` (the maximum above), ``gap`` (a bound on how far the objective is from its
+        maximum, from a dual feasible point), ``iterations``, ``converged``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is malformed, or the problem is unbounded.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above `tol` after `max_iter` iterations.
+
+    Notes
+    -----
+    The source divides by n/2: its :math:`\rho` is ``2 * diagonal_rate / n`` on the diagonal and ``rate / n`` off it, and its
+    :math:`\tau` is ``2 * smoothness / n``. Its coordinate descent is not used: moves of one or two neighbouring elements do not
+    reach the maximum (a test shows it). With ``smoothness=0`` this is the graphical lasso.
+
+    References
+    ----------
+    Honorio, J. (2012). *Tractable learning of graphical model structures from data*. PhD thesis, Stony Brook University, chapter 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesstruct.solvers import locally_constant_graphical_lasso
+    >>> S = np.array([[1.0, 0.4, 0.5], [0.4, 1.0, 0.6], [0.5, 0.6, 1.0]])
+    >>> locally_constant_graphical_lasso(S, 100, [(0, 1)], 5.0, 20.0, tol=1e-10).precision.round(3)
+    array([[ 1.281, -0.178, -0.468],
+           [-0.178,  1.281, -0.468],
+           [-0.468, -0.468,  1.387]])
+    """
+    S = as_covariance(S)
+    pairs = _neighbours(neighbours, len(S))
+    rates = _rate("rate", rate) * (1.0 - np.eye(len(S)))
+    differences = np.full(len(pairs), _rate("smoothness", smoothness))
+    diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
+    _check_rows(n)
+    start = _start(init, S.shape)
+    solution = solve_local_constancy(
+        S, n, pairs, rates, diagonal, differences, tol, start, max_iter
+    )
+    solution.warn_unless_converged("locally_constant_graphical_lasso", _ADVICE)
+    return solution
+
+
+def solve_local_constancy(
+    S, n, pairs, rates, diagonal_rate, differences, tol, start, max_iter=10_000
+) -> PrecisionSolution:
+    """Solve for a matrix of rates of the elements, and a rate of the differences of each pair of neighbours."""
+    from bayesstruct.precision.solvers.local_constancy import local_constancy
+
+    off = ~np.eye(len(S), dtype=bool)
+    penalties, average, candidate = local_constancy(
+        np.where(off, rates, 0.0) / n, pairs, 2.0 * differences / n
+    )
+    penalised, options = bool(np.all(rates[off] > 0)), (start, tol, max_iter)
+    return _solve(S, n, diagonal_rate, penalties, penalised, options, average, candidate)
+
+
+def _solve(
+    S: np.ndarray,
+    n: float,
+    diagonal_rate: float,
+    penalties: list,
+    penalised: bool,
+    options: tuple,
+    average: Callable[..., np.ndarray] = average_of_entries,
+    candidate: Callable[..., np.ndarray] = entries_of_points,
+) -> PrecisionSolution:
+    """Solve the problem of these penalties of the objective divided by n / 2."""
+    S = S + 2.0 * _rate("diagonal_rate", diagonal_rate) / n * np.eye(len(S))
+    _check_bounded(S, penalised)
+    start, tol, max_iter = options
+    problem = Problem(S, penalties, average, candidate)
+    K, gap, iterations = minimise(problem, start, 2.0 * tol / n, max_iter)
+    objective, gap = -0.5 * n * problem.value(K), 0.5 * n * gap
+    return PrecisionSolution(objective, gap, iterations, bool(gap <= tol), K, np.linalg.inv(K))
+
+
+def _check_rows(n):
+    if not (np.isfinite(n) and n > 0):
+        raise ValueError(f"n must be a positive number of rows, got {n}.")
+
+
+def _entry_rates(p, n, rate):
+    _check_rows(n)
+    rates = np.full((p, p), _rate("rate", rate) / n)
+    np.fill_diagonal(rates, 0.0)
+    return rates
+
+
+def _rate(name, value) -> float:
+    if not (np.ndim(value) == 0 and np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a non-negative number, got {value}.")
+    return float(value)
+
+
+def _norm(norm, known):
+    if norm not in known:
+        raise ValueError(nearest("norm", norm, known))
+    return Maximum() if norm == "linf" else Euclidean()
+
+
+def _neighbours(neighbours, p) -> np.ndarray:
+    pairs = np.array([(min(pair), max(pair)) for pair in neighbours], dtype=int).reshape(-1, 2)
+    if len(pairs) == 0:
+        raise ValueError("neighbours is empty: without neighbours use graphical_lasso.")
+    if pairs.min() < 0 or pairs.max() >= p or (pairs[:, 0] == pairs[:, 1]).any():
+        raise ValueError(f"neighbours must be pairs of two different columns from 0 to {p - 1}.")
+    return np.unique(pairs, axis=0)
+
+
+def _start(init, shape):
+    if init is None:
+        return None
+    K = as_symmetric("init", init.precision if isinstance(init, PrecisionSolution) else init)
+    if K.shape != shape or np.linalg.eigvalsh(K)[0] <= 0:
+        raise ValueError(f"init must be a positive definite matrix of shape {shape}.")
+    return K
+
+
+def _check_bounded(S, penalised):
+    if S.diagonal().min() <= 0:
+        raise ValueError(
+            f"Unbounded: S has a zero on the diagonal at index {S.diagonal().argmin()} (a constant variable) and "
+            "the diagonal is not penalised. Drop the variable or set diagonal_rate."
+        )
+    if not penalised:
+        least = np.linalg.eigvalsh(S)[0]
+        if least <= 1e-10 * S.max():
+            raise ValueError(
+                f"Unbounded: S is singular (smallest eigenvalue {least:.2g}) and some elements have no penalty. Raise the rates."
+            )
