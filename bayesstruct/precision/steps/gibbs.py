@@ -18,7 +18,7 @@ from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
 
-__all__ = ["EdgesGibbs", "PrecisionGibbs"]
+__all__ = ["EdgesGibbs", "PrecisionGibbs", "normal_draw"]
 
 _CANDIDATES = (*PRECISION_RVS, EdgesRV, EdgeProbabilityRV, ColumnMeansRV, MissingCellsRV)
 
@@ -57,6 +57,15 @@ class LaplaceSweep:
 
 # A sweep is made for p columns, and updates matrix and inverse in place.
 SWEEPS: dict[type, type] = {SpikeSlabValues: SpikeSlabSweep, LaplaceValues: LaplaceSweep}
+
+
+def normal_draw(rng, system: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Draw from the normal distribution with precision matrix `system` and its product with the mean `target`."""
+    factor = np.linalg.cholesky(system)
+    half, _ = lapack.dtrtrs(factor, target, lower=1)
+    noise = rng.standard_normal(len(target))
+    draw, _ = lapack.dtrtrs(factor, half + noise, lower=1, trans=1)
+    return draw
 
 
 class PartGibbs:
@@ -108,12 +117,7 @@ class PartGibbs:
 
     def _draw_mean(self, rng, precision: np.ndarray, point: dict) -> np.ndarray:
         """Draw the column means from their normal conditional."""
-        system, target = self.values.mean_system(precision, point)
-        factor = np.linalg.cholesky(system)
-        half, _ = lapack.dtrtrs(factor, target, lower=1)
-        noise = rng.standard_normal(self.values.p)
-        draw, _ = lapack.dtrtrs(factor, half + noise, lower=1, trans=1)
-        return draw
+        return normal_draw(rng, *self.values.mean_system(precision, point))
 
     def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw the missing values of each table given its observed ones."""

@@ -1,0 +1,211 @@
+"""Exact Gibbs step of the precision matrices of several groups."""
+
+import numpy as np
+import pymc as pm
+
+from pymc.step_methods.compound import Competence
+
+from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.gibbs import GibbsStep, register_step
+from bayesstruct.core.recognition import NotRecognized, check_childless, is_op, parameters
+from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.priors.group_rows import GroupedMissingValuesRV
+from bayesstruct.precision.priors.groups import GroupedSpikeSlabRV, RelationsRV
+from bayesstruct.precision.priors.rows import ColumnMeansRV
+from bayesstruct.precision.recognition.groups import GroupPart, GroupTables, group_parts_of
+from bayesstruct.precision.steps.gibbs import PrecisionGibbs, normal_draw
+
+__all__ = ["GroupedPrecisionGibbs", "RelationsGibbs"]
+
+_CANDIDATES = (GroupedSpikeSlabRV, RelationsRV, ColumnMeansRV, GroupedMissingValuesRV)
+
+
+class GroupPartGibbs:
+    """Gibbs updates of one recognised part: means, missing values, matrices, relations.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    part : GroupPart
+    drawn : set of TensorVariable
+        Random variables to draw; the others are moved by other samplers.
+    compile_kwargs : dict, optional
+    """
+
+    def __init__(self, model, part: GroupPart, drawn, compile_kwargs=None):
+        self.values = GroupTables(model, part, compile_kwargs)
+        self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
+        groups, p = self.values.groups, self.values.p
+        self.chances = np.zeros((3, p, p))
+        self.work = np.empty((2, groups, p)), np.empty((6, max(groups, 3)))
+
+    def forget(self) -> None:
+        """Read the table anew: it may have been exchanged."""
+        self.values.tables, self.values.places = [], []
+
+    def update(self, rng, point: dict) -> np.ndarray:
+        """Draw every variable of the part once, in place in the point; return the relations."""
+        from bayesstruct.precision.kernels.group_prior import draw_relations
+        from bayesstruct.precision.kernels.groups import groups_sweep
+
+        part, names = self.values, self.values.names
+        part.load(point)
+        both = [unpack_cholesky(vector, part.p) for vector in point[names["precision"]]]
+        precision, covariance = (np.stack(matrices) for matrices in zip(*both, strict=True))
+        scatter, n = np.zeros_like(precision), np.zeros(part.groups)
+        if part.has_rows:
+            self._draw_means_and_missing(rng, precision, point)
+            for g, mean in enumerate(point[names["mean"]]):
+                scatter[g], n[g] = part.tables[g].scatter(mean), part.tables[g].n
+        prior = part.log_prior, part.scales
+        if "precision" in self.drawn:
+            state = precision, covariance, self.chances
+            groups_sweep(rng, *state, scatter, n, *prior, part.rates, *self.work)
+            point[names["precision"]] = np.stack([pack_cholesky(matrix) for matrix in precision])
+        if "relation" not in self.drawn:
+            return np.zeros(0, int)
+        point[names["relation"]] = draw_relations(rng, precision, *prior)
+        return point[names["relation"]]
+
+    def _draw_means_and_missing(self, rng, precision: np.ndarray, point: dict) -> None:
+        """Draw the means of each group, and its missing values given its observed ones."""
+        from bayesstruct.precision.kernels.missing_values import draw_missing
+
+        part, names = self.values, self.values.names
+        means = np.array(point[names["mean"]])
+        missing = np.array(point[names["missing"]]) if "missing" in names else None
+        for g, table in enumerate(part.tables):
+            if missing is not None:
+                table.fill(missing[part.places[g]])
+            if "mean" in self.drawn:
+                weight = part.deviation[g] ** -2.0
+                system = table.n * precision[g] + np.diag(weight)
+                means[g] = normal_draw(
+                    rng, system, precision[g] @ table.sum() + part.centre[g] * weight
+                )
+            if missing is not None and "missing" in self.drawn:
+                residuals = table.residuals(means[g])
+                draw_missing(rng, precision[g], residuals, table.mask)
+                table.set_residuals(residuals, means[g])
+                missing[part.places[g]] = table.missing_values()
+        point[names["mean"]] = means
+        if missing is not None:
+            point[names["missing"]] = missing
+
+
+@register_step(before=PrecisionGibbs)
+class GroupedPrecisionGibbs(GibbsStep):
+    """Gibbs sweeps over the precision matrices of several groups, their relations, column means and missing values.
+
+    Assigned by ``pm.sample`` to matrices with the prior :class:`bayesstruct.distributions.GroupedSpikeSlab` that belong to one table
+    of normal rows. One call is one sweep; see :mod:`bayesstruct.precision.kernels.groups` for the algorithm. The state of a
+    chain is its point and its generator.
+
+    Raises
+    ------
+    ValueError
+        If the matrices have a child of another form.
+    """
+
+    name = "grouped_precision_gibbs"
+    stats_dtypes_shapes: dict = {"n_edges": (int, []), "n_differences": (int, [])}
+
+    def prepare(self, model, drawn):
+        """Recognise the parts around the matrices."""
+        left = set(drawn)
+        self.parts = []
+        for precision, part in group_parts_of(model).items():
+            if isinstance(part, NotRecognized):
+                if precision in left:
+                    raise ValueError(
+                        f"GroupedPrecisionGibbs cannot draw {precision.name!r} exactly: {part}. Call pm.sample inside "
+                        f"`with model:`, where NUTS is assigned instead, or pass step=pm.NUTS([{precision.name}])."
+                    )
+                continue
+            own = left & set(part.roles.values())
+            left -= own
+            if own:
+                self.parts.append(GroupPartGibbs(model, part, own, self.compile_kwargs))
+        if left:
+            names = ", ".join(repr(v.name) for v in left)
+            raise ValueError(
+                f"GroupedPrecisionGibbs cannot draw {names} exactly: no precision matrices of groups are recognised "
+                "beside it. Call pm.sample inside `with model:`, or name another step for it."
+            )
+
+    def setup_chain(self, rng, tune, draws):
+        """Take the generator of the chain and forget the table of the last one."""
+        super().setup_chain(rng, tune, draws)
+        for part in self.parts:
+            part.forget()
+
+    def step(self, point):
+        """Draw every variable of the step once."""
+        point = dict(point)
+        relations = np.concatenate([part.update(self.rng, point) for part in self.parts])
+        edges, differences = int((relations > 0).sum()), int((relations > 1).sum())
+        return point, [{"n_edges": edges, "n_differences": differences}]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for the variables of a recognised part."""
+        if not is_op(var, _CANDIDATES):
+            return Competence.INCOMPATIBLE
+        model = pm.Model.get_context(error_if_none=False)
+        if model is None or var not in model.basic_RVs:
+            return Competence.INCOMPATIBLE if is_op(var, ColumnMeansRV) else Competence.IDEAL
+        parts = [p for p in group_parts_of(model).values() if not isinstance(p, NotRecognized)]
+        if any(var is v for part in parts for v in part.roles.values()):
+            return Competence.IDEAL
+        return Competence.INCOMPATIBLE
+
+
+@register_step(before=GroupedPrecisionGibbs)
+class RelationsGibbs(GibbsStep):
+    """Draw the relations of pairs given precision matrices of groups that another sampler moves.
+
+    Raises
+    ------
+    ValueError
+        If something in the model depends on the relations.
+    """
+
+    name = "relations_gibbs"
+    default_blocked = False
+    stats_dtypes_shapes: dict = {"n_edges": (int, []), "n_differences": (int, [])}
+
+    def prepare(self, model, drawn):
+        """Take the parameters of the relations, on which nothing may depend."""
+        [relation] = drawn
+        [value] = self.vars
+        try:
+            check_childless(model, relation)
+        except NotRecognized as reason:
+            raise ValueError(
+                f"the relations {value.name!r} cannot be drawn exactly: {reason}. Write that term with the precision "
+                "matrices or their partial correlations instead."
+            ) from None
+        self.value_name = value.name
+        self.parameters = Expressions(model, list(parameters(relation)), self.compile_kwargs)
+
+    def step(self, point):
+        """Draw the relations from their conditionals."""
+        from bayesstruct.precision.kernels.group_prior import draw_relations, log_relations
+
+        precision, edge, difference, *scales = self.parameters(point)
+        prior = log_relations(edge, difference), tuple(float(v) for v in scales)
+        drawn = draw_relations(self.rng, np.ascontiguousarray(precision), *prior)
+        counts = {"n_edges": int((drawn > 0).sum()), "n_differences": int((drawn > 1).sum())}
+        return {**point, self.value_name: drawn}, [counts]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Compatible with relations that no Gibbs step of their matrices takes."""
+        if not is_op(var, RelationsRV):
+            return Competence.INCOMPATIBLE
+        model = pm.Model.get_context(error_if_none=False)
+        if model is None or var not in model.basic_RVs:
+            return Competence.INCOMPATIBLE
+        parts = [p for p in group_parts_of(model).values() if not isinstance(p, NotRecognized)]
+        known = any(var is part.relation for part in parts)
+        return Competence.INCOMPATIBLE if known else Competence.IDEAL
