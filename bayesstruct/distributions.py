@@ -47,9 +47,16 @@ from bayesstruct.networks.priors.incomplete_networks import (
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.group_rows import (
+    GroupedMissingValues,
+    GroupedNormal,
+    IncompleteGroupedNormal,
+)
+from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
+    implied_relation_probabilities,
 )
 from bayesstruct.precision.priors.precision import (
     GraphicalLasso,
@@ -109,9 +116,13 @@ __all__ = [
     "GraphicalSpikeSlab",
     "GroupLaplace",
     "GroupSpikeAndSlab",
+    "GroupedMissingValues",
+    "GroupedNormal",
+    "GroupedSpikeSlab",
     "IncompleteDiscreteNetwork",
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
+    "IncompleteGroupedNormal",
     "IncompletePairwiseMRF",
     "IndianBuffet",
     "Intercepts",
@@ -127,6 +138,7 @@ __all__ = [
     "PairwiseMRF",
     "ProbabilityTables",
     "RegularizedHorseshoe",
+    "Relations",
     "SparseGroupLaplace",
     "SpikeAndSlab",
     "StickBreakingProbabilities",
@@ -139,6 +151,7 @@ __all__ = [
     "implied_arc_probability",
     "implied_edge_probability",
     "implied_nonnegligible_probability",
+    "implied_relation_probabilities",
     "included",
     "interaction_strengths",
     "partial_correlations",

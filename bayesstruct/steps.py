@@ -14,6 +14,7 @@ from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
+from bayesstruct.precision.steps.groups import GroupedPrecisionGibbs, RelationsGibbs
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
@@ -24,6 +25,7 @@ __all__ = [
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
     "GroupSpikeSlabRegression",
+    "GroupedPrecisionGibbs",
     "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",
@@ -34,6 +36,7 @@ __all__ = [
     "PairwiseCells",
     "PairwiseSpikeSlab",
     "PrecisionGibbs",
+    "RelationsGibbs",
     "ScoredNetworkMCMC",
     "SparseFactorGibbs",
     "SpikeSlabRegression",

@@ -42,6 +42,11 @@ _RECORDS = (
         learn=True,
     ),
     ModelRecord(
+        "grouped_gaussian_graphical",
+        "continuous columns of several groups of rows: which dependences differ between the groups",
+        "precision",
+    ),
+    ModelRecord(
         "gaussian_neighbourhoods",
         "many continuous columns, one regression for each (a dependency network, no joint posterior)",
         "neighbourhoods",

@@ -61,6 +61,7 @@ def _response(rng: np.random.Generator, n: int = 60) -> "pd.DataFrame":
 #: Function that draws the table of each model, and the options that the model needs with it.
 EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]] = {
     "gaussian_graphical": (_numbers, {}),
+    "grouped_gaussian_graphical": (_numbers, {"group": ["a", "b"] * 30}),
     "gaussian_neighbourhoods": (_numbers, {}),
     "ising_neighbourhoods": (_states, {}),
     "ising": (_states, {}),

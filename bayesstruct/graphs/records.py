@@ -19,6 +19,8 @@ __all__ = [
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
+    "RelationPrior",
+    "RowGroups",
     "Visited",
     "with_fixed",
 ]
@@ -102,6 +104,42 @@ class EdgeScales(Recorded):
     slab_scale: float = constant("slab_scale")
     diagonal_rate: float | None = constant("diagonal_rate", optional=True)
     nominal: np.ndarray | None = constant("edge_nominal", "pair", optional=True)
+
+
+@dataclass(frozen=True)
+class RelationPrior(Recorded):
+    """Prior of the differences of edges between groups.
+
+    Attributes
+    ----------
+    prior : (pairs,) ndarray of float
+        Prior probability that a pair differs between groups, which the model implies.
+    edge, difference : (pairs,) ndarray of float, optional
+        Probability of an edge, and of a difference if it is there, before matrices are restricted to be positive definite.
+    spike_scale, slab_scale, equal_scale, difference_scale : float, optional
+        Standard deviations of the shared part and of contrasts of elements of precision matrices.
+    """
+
+    prior: np.ndarray = constant("difference_prior", "pair")
+    edge: np.ndarray | None = constant("shared_nominal", "pair", optional=True)
+    difference: np.ndarray | None = constant("difference_nominal", "pair", optional=True)
+    spike_scale: float | None = constant("shared_spike_scale", optional=True)
+    slab_scale: float | None = constant("shared_slab_scale", optional=True)
+    equal_scale: float | None = constant("equal_scale", optional=True)
+    difference_scale: float | None = constant("difference_scale", optional=True)
+
+
+@dataclass(frozen=True)
+class RowGroups(Recorded):
+    """Groups of the rows of a table.
+
+    Attributes
+    ----------
+    index : (n,) ndarray of int
+        Position of the group of each row.
+    """
+
+    index: np.ndarray = constant("row_group", "observation")
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,14 @@ if TYPE_CHECKING:
     from bayesstruct.data.covariance import CovarianceTable
     from bayesstruct.data.table import Table
 
-__all__ = ["observe_covariance", "observe_rows", "record_edges", "regression", "warn_size"]
+__all__ = [
+    "missing_labels",
+    "observe_covariance",
+    "observe_rows",
+    "record_edges",
+    "regression",
+    "warn_size",
+]
 
 _ROWS = ("observation", "node")
 _MATRIX = ("node", "node_")
@@ -77,8 +84,7 @@ def observe_rows(table: "Table", mean, precision) -> None:
     rows = (mean, precision, location, scale)
     model = pm.modelcontext(None)
     if table.missing.any():
-        labels = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-        model.add_coord("missing", labels)
+        model.add_coord("missing", missing_labels(table))
         MissingMask(table.missing.astype("int64")).record()
         known = {"table": _filled(table), "missing": table.missing}
         MissingValues("x_missing", *rows, **known, dims="missing")
@@ -113,6 +119,11 @@ def observe_covariance(table: "CovarianceTable", mean, precision) -> None:
     GraphicalCovariance(
         "covariance", mean, precision, scale, n, observed=table.covariance, dims=("node", "node_")
     )
+
+
+def missing_labels(table: "Table") -> list[str]:
+    """Labels ``column[row]`` of the missing values of a table, in row-major order."""
+    return [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
 
 
 def _filled(table):

@@ -12,8 +12,9 @@ from pymc.pytensorf import normalize_rng_param
 
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.interpreted import row_densities
+from bayesstruct.core.recognition import claim, is_op
 from bayesstruct.core.tensors import as_float
-from bayesstruct.precision.priors.rows import conditional, missing_block
+from bayesstruct.precision.priors.rows import ColumnMeansRV, conditional, missing_block
 
 __all__ = ["GroupedMissingValues", "GroupedNormal", "IncompleteGroupedNormal"]
 
@@ -79,6 +80,12 @@ def _row_params(group, mean, precision, location, scale):
     return [as_float(v) for v in (group, mean, precision, location, scale)]
 
 
+def _claim(mean):
+    """Reserve the means for the step of the matrices, if it draws their distribution."""
+    if hasattr(mean, "owner") and is_op(mean, ColumnMeansRV):
+        claim(mean, "grouped_precision_gibbs")
+
+
 def _mean_rows(group, *params):
     mean, _, location, scale = _own(params)
     mean, location, scale = _of_rows(group, mean, location, scale)
@@ -106,7 +113,9 @@ class GroupedNormal(Continuous):
     @classmethod
     def dist(cls, group, mean, precision, location, scale, **kwargs):
         """Create the distribution without a model."""
-        return super().dist(_row_params(group, mean, precision, location, scale), **kwargs)
+        params = _row_params(group, mean, precision, location, scale)
+        _claim(mean)
+        return super().dist(params, **kwargs)
 
     def support_point(rv, size, group, *params):
         """Return the means of the rows."""
@@ -143,6 +152,7 @@ class IncompleteGroupedNormal(Continuous):
     def dist(cls, group, mean, precision, location, scale, *, missing, **kwargs):
         """Create the distribution without a model."""
         params = _row_params(group, mean, precision, location, scale)
+        _claim(mean)
         return super().dist([*params, as_float(missing)], **kwargs)
 
     def support_point(rv, size, group, *params):

@@ -11,6 +11,7 @@ __all__ = [
     "implied_edge_probability",
     "implied_joint_probability",
     "implied_nonnegligible_probability",
+    "implied_relation_probabilities",
 ]
 
 _SEED = 20150201  # fixed: equal settings give equal Bayes factors
@@ -151,3 +152,65 @@ def _nonnegligible(p, negligible, ratio):
     sweeps = int(np.clip(_DRAWS // (p * (p - 1) // 2), 10, _SWEEPS))
     rng = np.random.default_rng(_SEED)
     return round(laplace_exceedance(rng, p, negligible, ratio, sweeps), 6)
+
+
+def implied_relation_probabilities(
+    groups: int,
+    p: int,
+    edge_probability: Any = 0.5,
+    difference_probability: Any = 0.5,
+    *,
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    equal_scale: float = 0.02,
+    difference_scale: float = 0.5,
+    diagonal_rate: float = 0.5,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Prior probability of each edge, and of each difference, under :class:`bayesstruct.distributions.GroupedSpikeSlab`.
+
+    As in :func:`implied_edge_probability`: averages of conditional probabilities over draws from the prior.
+
+    Parameters
+    ----------
+    groups, p : int
+        Numbers of groups and of variables.
+    edge_probability, difference_probability : float or (p, p) array_like
+        Nominal probabilities.
+    spike_scale, slab_scale, equal_scale, difference_scale, diagonal_rate : float
+        Those of the prior.
+
+    Returns
+    -------
+    edge, difference : (p (p - 1) / 2,) ndarray
+        Upper triangle row by row.
+    """
+    nominal = tuple(
+        np.broadcast_to(np.asarray(value, dtype="float64"), (p, p)).tobytes()
+        for value in (edge_probability, difference_probability)
+    )
+    scales = tuple(float(v) for v in (spike_scale, slab_scale, equal_scale, difference_scale))
+    edge, difference = _relations(groups, p, nominal, scales, float(diagonal_rate))
+    return np.array(edge), np.array(difference)
+
+
+@lru_cache(maxsize=64)
+def _relations(groups, p, nominal, scales, rate):
+    from bayesstruct.precision.kernels import group_prior as kernel
+
+    matrices = [np.frombuffer(own).reshape(p, p).copy() for own in nominal]
+    upper = np.triu_indices(p, 1)
+    edge, difference = (matrix[upper] for matrix in matrices)
+    exchangeable = np.ptp(edge) == 0 and np.ptp(difference) == 0
+    sweeps = int(np.clip(_DRAWS // len(edge), 10, _SWEEPS)) if exchangeable else _SWEEPS
+    rng, rates = np.random.default_rng(_SEED), np.full(groups, rate)
+    log_prior = kernel.log_relations(*matrices)
+    _, chances = kernel.sweep_groups_prior(rng, log_prior, scales, rates, kernel.SWEEPS + sweeps)
+    absent, _, different = ((c + c.T)[upper] / (2.0 * sweeps) for c in chances)
+    out = []
+    for value, present, never in (
+        (1.0 - absent, edge == 1, edge == 0),
+        (different, edge * difference == 1, edge * difference == 0),
+    ):
+        value = np.round(np.full_like(value, value.mean()) if exchangeable else value, 6)
+        out.append(tuple(with_fixed(value, present, never, _LEAST)))
+    return tuple(out)

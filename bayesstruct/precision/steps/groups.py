@@ -7,7 +7,7 @@ from pymc.step_methods.compound import Competence
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
-from bayesstruct.core.recognition import NotRecognized, check_childless, is_op, parameters
+from bayesstruct.core.recognition import NotRecognized, check_childless, is_claimed, is_op, parameters
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.group_rows import GroupedMissingValuesRV
 from bayesstruct.precision.priors.groups import GroupedSpikeSlabRV, RelationsRV
@@ -153,7 +153,8 @@ class GroupedPrecisionGibbs(GibbsStep):
             return Competence.INCOMPATIBLE
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.basic_RVs:
-            return Competence.INCOMPATIBLE if is_op(var, ColumnMeansRV) else Competence.IDEAL
+            known = not is_op(var, ColumnMeansRV) or is_claimed(var, "grouped_precision_gibbs")
+            return Competence.IDEAL if known else Competence.INCOMPATIBLE
         parts = [p for p in group_parts_of(model).values() if not isinstance(p, NotRecognized)]
         if any(var is v for part in parts for v in part.roles.values()):
             return Competence.IDEAL

@@ -1,0 +1,222 @@
+"""Gaussian graphical models of groups of rows: which dependences differ between the groups?
+
+x = location_g + scale_g * z                            the table in its units, and standardised
+z_i | mean_g, K_g ~ Normal(mean_g, K_g^-1)              one row of group g
+K_1, ..., K_G     ~ GroupedSpikeSlab                    elements: a shared part and orthonormal contrasts
+relation | K      ~ absent, equal or different          of each pair of columns
+edge, difference  = relation > absent, relation = different
+weight            = partial correlations of each K_g
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.missing import MissingMask, show_missing
+from bayesstruct.core.starts import BootstrapStart
+from bayesstruct.core.tables.missing_codes import record_codes
+from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.row_groups import GroupedTable, grouped_table
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, RelationPrior, RowGroups
+from bayesstruct.precision.model_parts import missing_labels, warn_size
+from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.precision.priors.edges import partial_correlations
+from bayesstruct.precision.priors.group_rows import (
+    GroupedMissingValues,
+    GroupedNormal,
+    IncompleteGroupedNormal,
+)
+from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
+from bayesstruct.precision.priors.implied import implied_relation_probabilities
+from bayesstruct.precision.priors.rows import ColumnMeans
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bayesstruct.data.intake import TableLike
+
+__all__ = ["grouped_gaussian_graphical"]
+
+_MATRICES = ("group", "node", "node_")
+_ROWS = ("observation", "node")
+_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
+
+
+def grouped_gaussian_graphical(
+    data: "TableLike | Mapping[Any, TableLike]",
+    *,
+    group: Any = None,
+    edge_probability: Any = 0.5,
+    difference_probability: Any = 0.5,
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    equal_scale: float = 0.02,
+    difference_scale: float = 0.5,
+    diagonal_rate: float = 0.5,
+    standardize: bool | str = True,
+    missing_codes: Any = None,
+) -> pm.Model:
+    r"""Learn which columns depend on each other in several groups of rows, and which of these dependences differ.
+
+    Each group has a precision matrix of its own. The elements of a pair of columns are a part that all groups share
+    and orthonormal contrasts between them, each of which is negligible or not. A pair is therefore *absent* (connected in no
+    group), *equal* (connected, and alike in all groups) or *different*. :func:`bayesstruct.difference_table` reads the result.
+
+    Parameters
+    ----------
+    data : DataFrame, array_like, or dict of them
+        (n, p) table of numbers, one row for each observation; NaN marks a missing value. Or one table for each
+        group, by its label.
+    group : str or (n,) array_like
+        Name of the column that holds the group of each row, which is then no variable; or the groups, in the order of the
+        rows. Any number G of groups from 2 up.
+    edge_probability : float or (p, p) array_like, default 0.5
+        Nominal prior probability that a pair is connected (equal or different).
+    difference_probability : float or (p, p) array_like, default 0.5
+        Nominal prior probability that a pair that is connected differs between groups.
+    required, forbidden : iterable of pairs of column names
+        Pairs known to be connected, and known not to be in any group.
+    spike_scale, slab_scale : float
+        Standard deviations of the part of a precision element that groups share, without and with an edge, on the standardised
+        scale.
+    equal_scale, difference_scale : float
+        Standard deviations of each contrast of an element, without and with a difference. Elements of two groups differ by
+        sqrt(2) times a contrast.
+    diagonal_rate : float, default 0.5
+        Exponential rate of the diagonal elements, which are free in each group.
+    standardize : bool or "group", default True
+        True puts the priors on the scale of columns less the mean of their group, over their standard deviation within groups,
+        pooled over the groups: units are the same in all groups, so that a column whose variance differs has different elements.
+        "group" divides by the standard deviation of each group instead, so that what is
+        compared are correlations. Draws of the table stay in its units.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999.
+
+    Returns
+    -------
+    pymc.Model
+        With ``precision`` (group, node, node\_) and ``mean`` (group, node) of the standardised columns, ``weight`` (group, pair), the partial
+        correlations in each group, ``relation`` (pair: 0 absent, 1 equal, 2 different), ``edge`` and ``difference`` (pair), ``x`` (the
+        table) and, where values are missing, ``x_missing``, both in the units of the table.
+        ``edge`` says that a pair is connected in some group; whether in a given one, its weight tells.
+
+    Raises
+    ------
+    TableError
+        If the table or the groups cannot be used; the message names the column or group and the remedy.
+    TypeError, ValueError
+        For an option out of range.
+
+    Warns
+    -----
+    TableWarning
+        Among others if the variance of a column differs between groups and the scale is a common one.
+
+    References
+    ----------
+    Marsman, M., Waldorp, L. J., Sekulovski, N. and Haslbeck, J. M. B. (2025). Bayes factor tests for group differences in ordinal and
+    binary graphical models. *Psychometrika* 90(5), 1809-1842.
+
+    Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models. *Bayesian Analysis* 10(2), 351-377.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.grouped_gaussian_graphical(table, group="sex"):
+            idata = pm.sample()
+        bs.difference_table(idata)
+        bs.edge_table(bs.one_group(idata, "female"))
+    """
+    table = grouped_table(
+        _without_codes(data, missing_codes), group, standardize=standardize
+    )
+    rows = table.table
+    warn_size(rows)
+    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden)
+    difference = edge_probability_matrix(
+        rows.names, difference_probability, (), (), option="difference_probability"
+    )
+    scales = {
+        "spike_scale": spike_scale,
+        "slab_scale": slab_scale,
+        "equal_scale": equal_scale,
+        "difference_scale": difference_scale,
+    }
+    groups = len(table.labels)
+    with pm.Model(coords=table.coords) as model:
+        record_codes(missing_codes)
+        mean = ColumnMeans("mean", 0.0, 1.0, dims=("group", "node"))
+        own = {"spike_scale": spike_scale, "slab_scale": slab_scale, "diagonal_rate": diagonal_rate}
+        precision = GroupedSpikeSlab(
+            "precision",
+            groups,
+            rows.p,
+            edge,
+            difference,
+            **scales,
+            diagonal_rate=diagonal_rate,
+            dims=_MATRICES,
+            start=partial(_start, table, log_odds(edge), own),
+        )
+        relation = Relations("relation", precision, dims="pair")
+        pm.Deterministic("edge", pt.ge(relation, 1).astype("int64"), dims="pair")
+        pm.Deterministic("difference", pt.ge(relation, 2).astype("int64"), dims="pair")
+        weight = pt.stack([partial_correlations(precision[g]) for g in range(groups)])
+        pm.Deterministic("weight", weight, dims=("group", "pair"))
+        implied = implied_relation_probabilities(
+            groups, rows.p, edge, difference, **scales, diagonal_rate=diagonal_rate
+        )
+        _record(rows, implied, (edge, difference), scales)
+        _observe(table, mean, precision)
+    return model
+
+
+def _without_codes(data, codes):
+    if isinstance(data, dict):
+        return {label: without_codes(own, codes) for label, own in data.items()}
+    return without_codes(data, codes)
+
+
+def _start(table: GroupedTable, odds, scales):
+    """Start of each chain: in each group the mode of another table than the one that was observed."""
+    mode = partial(graphical_spike_slab_mode, log_odds=odds, **scales, **_ROUGH)
+    groups = range(len(table.labels))
+    return pt.stack([BootstrapStart(table.standardized(g), mode)() for g in groups])
+
+
+def _record(table, implied, nominal, scales):
+    """Record the ends of the edges and the priors of edges and differences."""
+    source, target = table.edge_index
+    edge, difference = implied
+    EdgeEnds.in_model(source, target).record()
+    EdgePrior(edge).record()
+    of_pairs = (matrix[source, target] for matrix in nominal)
+    RelationPrior(difference, *of_pairs, *map(float, scales.values())).record()
+
+
+def _observe(table: GroupedTable, mean, precision):
+    """Add the table as ``x``, and its missing values as ``x_missing``."""
+    rows = table.table
+    RowGroups(table.group).record()
+    units = [
+        pm.Data(name, value, dims=("group", "node"))
+        for name, value in (("location", table.location), ("scale", table.scale))
+    ]
+    known = (table.group, mean, precision, *units)
+    if not rows.missing.any():
+        GroupedNormal("x", *known, observed=rows.values, dims=_ROWS)
+        return
+    pm.modelcontext(None).add_coord("missing", missing_labels(rows))
+    MissingMask(rows.missing.astype("int64")).record()
+    values = np.where(rows.missing, table.location[table.group], rows.values)
+    GroupedMissingValues("x_missing", *known, table=values, missing=rows.missing, dims="missing")
+    own = {"missing": rows.missing, "observed": values, "dims": _ROWS}
+    show_missing(IncompleteGroupedNormal("x", *known, **own), rows.missing)
