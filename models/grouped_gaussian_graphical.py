@@ -135,9 +135,8 @@ def grouped_gaussian_graphical(
         bs.difference_table(idata)
         bs.edge_table(bs.one_group(idata, "female"))
     """
-    table = grouped_table(
-        _without_codes(data, missing_codes), group, standardize=standardize
-    )
+    _refuse_distributions(edge_probability, difference_probability)
+    table = grouped_table(_without_codes(data, missing_codes), group, standardize=standardize)
     rows = table.table
     warn_size(rows)
     edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden)
@@ -177,6 +176,14 @@ def grouped_gaussian_graphical(
         _record(rows, implied, (edge, difference), scales)
         _observe(table, mean, precision)
     return model
+
+
+def _refuse_distributions(*probabilities):
+    if any(hasattr(value, "owner") for value in probabilities):
+        raise ValueError(
+            "`edge_probability` and `difference_probability` must be a number or a matrix of numbers; this model does not learn "
+            "them from the table"
+        )
 
 
 def _without_codes(data, codes):
