@@ -174,17 +174,13 @@ def edge_probability_matrix(
             f"{p} x {p} matrix, or pm.Beta.dist(1, 1) to have it learned"
         ) from None
     if values.shape not in ((), (p, p)):
-        raise TableError(
-            f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix"
-        )
+        raise TableError(f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix")
     matrix = np.broadcast_to(values, (p, p)).copy()
     np.fill_diagonal(matrix, 0.5)
     if not ((matrix >= 0) & (matrix <= 1)).all():
         raise TableError(f"{option} has values that are not between 0 and 1")
     if not np.allclose(matrix, matrix.T):
-        raise TableError(
-            f"{option} is not symmetric; an undirected edge has one probability"
-        )
+        raise TableError(f"{option} is not symmetric; an undirected edge has one probability")
     fixed = fixed_edges(names, required, forbidden)
     certain = (fixed.required & (matrix == 0.0)) | (fixed.forbidden & (matrix == 1.0))
     clash = np.argwhere((values.ndim > 0) & certain)

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.missing import MissingMask
-from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.graphs.edge_tables import EDGE_READERS
 from bayesstruct.graphs.groups import CONSTANTS, NODE, SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
 from bayesstruct.graphs.posteriors.edges import GROUP
@@ -265,7 +263,9 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
         )
     labels = [str(label) for label in constants[GROUP].values]
     if str(group) not in labels:
-        raise ValueError(f"the groups of this result are {', '.join(map(repr, labels))}, not {group!r}")
+        raise ValueError(
+            f"the groups of this result are {', '.join(map(repr, labels))}, not {group!r}"
+        )
     place = labels.index(str(group))
     rows = RowGroups.read(constants).index == place
     kept = {"observation": np.flatnonzero(rows)}
@@ -280,16 +280,3 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
         dataset = dataset.isel(chosen)
         parts[name] = dataset.drop_vars([GROUP, DIFFERENCE, "row_group"], errors="ignore")
     return xr.DataTree.from_dict(parts)
-
-
-def _has_differences(idata) -> bool:
-    return {"edge", DIFFERENCE} <= variables(idata) and RelationPrior.is_in(idata)
-
-
-register_summary(
-    "differences between groups",
-    _has_differences,
-    difference_table,
-    ("edge_table", "one_group", "plot_difference", *EDGE_READERS),
-    before="undirected graphs",
-)

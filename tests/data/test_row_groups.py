@@ -71,7 +71,11 @@ def changed(**columns):
         (changed(sex="m"), "sex", "single value 'm': there is nothing to compare"),
         (changed(sex=["m"] * 39 + ["f"]), "sex", "group 'f' has 1 row, at least 2"),
         (changed(sex=[None] * 2 + ["f", "m"] * 19), "sex", "missing in 2 rows, first in row 0"),
-        (changed(sex=np.arange(N) / 7), "sex", "40 different values in 40 rows, which are no groups"),
+        (
+            changed(sex=np.arange(N) / 7),
+            "sex",
+            "40 different values in 40 rows, which are no groups",
+        ),
         (changed(sex=[1, "1"] * 20), "sex", "different values that are written '1'"),
         (table(), table()["sex"], "column 'sex' is the group of the rows and one of the variables"),
         (table()[[*"abc"]], table()["sex"][::-1], "labelled differently"),
@@ -108,6 +112,8 @@ def test_arguments_of_another_kind():
 def test_unequal_variances_are_remarked_upon():
     data = table()
     data["b"] *= np.where(data["sex"] == "f", 4.0, 1.0)
-    with pytest.warns(TableWarning, match=r"'b'.*times as large in 'f' as in 'm'.*standardize=\"group\""):
+    with pytest.warns(
+        TableWarning, match=r"'b'.*times as large in 'f' as in 'm'.*standardize=\"group\""
+    ):
         grouped_table(data, "sex")
     grouped_table(data, "sex", standardize="group")

@@ -20,7 +20,7 @@ NAMES = ["mood", "sleep", "worry", "energy"]
 QUIET = {"progressbar": False, "chains": 2, "cores": 1}
 
 
-def frame(n=60, gaps=False, seed=0):
+def frame(n=150, gaps=False, seed=1):
     """The first two columns depend on each other with another sign in the second group."""
     rng = np.random.default_rng(seed)
     z, second = rng.normal(size=(n, 4)), np.arange(n) % 3 == 0
@@ -66,6 +66,7 @@ def test_names_dims_units_and_constants(fitted):
 
 
 @pytest.mark.chain
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")  # of few draws
 def test_rows_are_predicted_and_compared(fitted):
     model, idata = fitted
     with model:
@@ -75,8 +76,11 @@ def test_rows_are_predicted_and_compared(fitted):
     assert np.isfinite(az.loo(idata).elpd)
     drawn = new["posterior_predictive"]["x"].mean(("chain", "draw")).to_numpy()
     second = (frame()["site"] == "b").to_numpy()
-    # standard errors of a mean of 20 rows with sd 10, over few draws
-    assert abs(drawn[second, 0].mean() - drawn[~second, 0].mean() - 200) < 12
+    found = drawn[second, 0].mean() - drawn[~second, 0].mean()
+    means = frame().groupby("site")["mood"].mean()
+    assert found == pytest.approx(
+        means["b"] - means["a"], abs=5
+    )  # three standard errors of means of 50 rows
 
 
 @pytest.mark.chain
@@ -87,7 +91,7 @@ def test_differences_are_found(fitted):
     assert (first["source"], first["target"], first["verdict"]) == ("mood", "sleep", "differs")
     assert first["hdi_low"] > 0.5 and first["mean_a"] > 0 > first["mean_b"]
     other = table.query("source == 'worry' and target == 'energy'").iloc[0]
-    assert other["edge"] > 0.95 and other["probability"] < 0.5
+    assert other["edge"] > 0.95 and other["verdict"] != "differs"
     turned = bs.difference_table(idata, groups=("b", "a")).iloc[0]
     assert turned["difference"] == pytest.approx(-first["difference"])
     assert bs.summary(idata).reader == "difference_table"
@@ -103,14 +107,14 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
     rows = frame()
     for label in "ab":
         own = bs.one_group(idata, label)
-        table = bs.edge_table(own)
+        table = bs.edge_table(own).query("source == 'mood' and target == 'sleep'")
         weight = idata["posterior"]["weight"].sel(group=label, pair="mood -- sleep").mean().item()
         assert table.iloc[0]["mean"] == pytest.approx(weight)
         assert own["observed_data"].sizes["observation"] == (rows["site"] == label).sum()
         means = bs.coefficients(own)["intercept"].mean(("chain", "draw"))
-        # within three standard errors of a mean of 20 rows
+        # the prior pulls by less than a standard error of a mean of 50 rows
         group_mean = rows.loc[rows["site"] == label, "mood"].mean()
-        assert abs(means.sel(node="mood") - group_mean) < 3 * 10 / np.sqrt(20)
+        assert abs(means.sel(node="mood") - group_mean) < 10 / np.sqrt(50)
         assert bs.covariance(own).sizes["node"] == 4
     assert any("averages over the groups" in note for note in bs.edge_table(idata).attrs["notes"])
     with pytest.raises(ValueError, match=r"other units in each group.*one_group"):

@@ -134,7 +134,9 @@ def given_elements(precision, i, j, log_prior, scales, out):
     for g in range(groups):
         spread += (precision[g, i, j] - centre) ** 2
     spike, slab, small, large = scales
-    shared = 0.5 * (centre / spike) ** 2 + math.log(spike) - 0.5 * (centre / slab) ** 2 - math.log(slab)
+    shared = (
+        0.5 * (centre / spike) ** 2 + math.log(spike) - 0.5 * (centre / slab) ** 2 - math.log(slab)
+    )
     contrast = 0.5 * spread * (1.0 / small**2 - 1.0 / large**2)
     contrast += (groups - 1) * (math.log(small) - math.log(large))
     out[0] = log_prior[0]

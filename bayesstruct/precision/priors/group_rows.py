@@ -57,9 +57,7 @@ class GroupedNormalRV(GraphRV):
         """Build the graph of a draw."""
         mean, precision, location, scale = _own(params)
         n, p = group.shape[0], precision.shape[-1]
-        inverse = pt.linalg.solve_triangular(
-            pt.linalg.cholesky(precision), pt.eye(p), lower=True
-        )
+        inverse = pt.linalg.solve_triangular(pt.linalg.cholesky(precision), pt.eye(p), lower=True)
         rng, noise = pt.random.normal(0.0, 1.0, size=(n, p), rng=rng, return_next_rng=True)
         mean, location, scale = _of_rows(group, mean, location, scale)
         return rng, location + scale * (mean + _rows_times(noise, inverse, group))

@@ -200,7 +200,7 @@ class GroupedSpikeSlab(Continuous):
         spike_scale=0.02,
         slab_scale=1.0,
         equal_scale=0.02,
-        difference_scale=0.5,
+        difference_scale=1.0,
         diagonal_rate=0.5,
         **kwargs,
     ):

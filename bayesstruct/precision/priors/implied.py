@@ -163,7 +163,7 @@ def implied_relation_probabilities(
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
     equal_scale: float = 0.02,
-    difference_scale: float = 0.5,
+    difference_scale: float = 1.0,
     diagonal_rate: float = 0.5,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Prior probability of each edge, and of each difference, under :class:`bayesstruct.distributions.GroupedSpikeSlab`.

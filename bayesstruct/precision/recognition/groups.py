@@ -85,7 +85,9 @@ def recognise_groups(model: "pm.Model", precision: "TensorVariable") -> GroupPar
         elif is_op(child, GroupedMissingValuesRV) and part.missing is None:
             part.missing = child
         else:
-            raise NotRecognized(f"{child.name!r} is not the one table of normal rows of these groups")
+            raise NotRecognized(
+                f"{child.name!r} is not the one table of normal rows of these groups"
+            )
     if not isinstance(model.rvs_to_transforms.get(precision), GroupedCholesky):
         raise NotRecognized(f"{precision.name!r} does not have its default transform")
     if part.rows is not None:
@@ -119,7 +121,9 @@ def _check_rows(model, part):
         raise NotRecognized(f"groups, location or scale of {rows.name!r} are random")
     users = {rows, part.missing} - {None}
     if not is_op(mean, ColumnMeansRV) or random_ancestors(*parameters(mean)):
-        raise NotRecognized(f"the mean of {rows.name!r} is not ColumnMeans with constant parameters")
+        raise NotRecognized(
+            f"the mean of {rows.name!r} is not ColumnMeans with constant parameters"
+        )
     if mean.type.ndim != 2 or set(children_of(model, mean)) != users:
         raise NotRecognized(f"{mean.name!r} is not one mean a group, or is used elsewhere")
     if bool(missing) != (part.missing is not None):

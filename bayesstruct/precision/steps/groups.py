@@ -7,7 +7,13 @@ from pymc.step_methods.compound import Competence
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
-from bayesstruct.core.recognition import NotRecognized, check_childless, is_claimed, is_op, parameters
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    check_childless,
+    is_claimed,
+    is_op,
+    parameters,
+)
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.group_rows import GroupedMissingValuesRV
 from bayesstruct.precision.priors.groups import GroupedSpikeSlabRV, RelationsRV

@@ -35,9 +35,7 @@ def groups_chain(rng, scatter, n, log_prior, scales, rates, sweeps, burn):
     for t in range(-burn, sweeps):
         if t == 0:
             chances[:] = 0.0
-        kernel.groups_sweep(
-            rng, K, W, chances, scatter, n, log_prior, scales, rates, columns, work
-        )
+        kernel.groups_sweep(rng, K, W, chances, scatter, n, log_prior, scales, rates, columns, work)
         if t >= 0:
             codes[t] = 0
             for relation in prior_kernel.draw_relations(rng, K, log_prior, scales):

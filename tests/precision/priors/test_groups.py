@@ -167,7 +167,7 @@ def test_drawn_rows_have_the_covariance_of_their_group():
     ("change", "match"),
     [
         ({"groups": 1}, "2 or more"),
-        ({"equal_scale": 0.6}, "`equal_scale`.*must be below"),
+        ({"equal_scale": 1.6}, "`equal_scale`.*must be below"),
         ({"spike_scale": 2.0}, "`spike_scale`.*must be below"),
         ({"difference_probability": 1.5}, "`difference_probability` must be between"),
         ({"diagonal_rate": -1.0}, "`diagonal_rate` must be positive"),

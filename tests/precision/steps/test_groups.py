@@ -112,12 +112,18 @@ class Joint:
             out |= {f"log det {g}": np.linalg.slogdet(K[g])[1]}
             out |= {f"z{g}^2": (own**2).mean(), f"zz{g}": (own[:, 0] * own[:, 1]).mean()}
             out |= {f"zzk{g}": (own[:, 0] * own[:, 1]).mean() * np.tanh(u[g, 0])}
-            out |= {f"mean{g}": point["mean"][g].mean(), f"mean{g}^2": (point["mean"][g] ** 2).mean()}
+            out |= {
+                f"mean{g}": point["mean"][g].mean(),
+                f"mean{g}^2": (point["mean"][g] ** 2).mean(),
+            }
             out |= {f"z mean{g}": (own.mean(0) * point["mean"][g]).mean()}
         gap = u[0] - u[1]
         out |= {"kk": (u[0] * u[1]).mean(), "gap^2": (gap**2).mean()}
         out |= {"edges": (relation > 0).sum(), "differences": (relation > 1).sum()}
-        out |= {"relations^2": relation.sum() ** 2, "gap relation": (gap**2 * (relation > 1)).mean()}
+        out |= {
+            "relations^2": relation.sum() ** 2,
+            "gap relation": (gap**2 * (relation > 1)).mean(),
+        }
         return out
 
     def check(self, draws, seed=1):
@@ -236,7 +242,9 @@ def test_relations_are_drawn_beside_another_sampler():
         step = bs.steps.RelationsGibbs([model["relation"]], rng=0)
         assert bs.steps.RelationsGibbs.competence(model["relation"], False).name == "IDEAL"
     point = model.initial_point(0)
-    K = np.array([[[2.0, 1.0, 0.5], [1, 2, 0], [0.5, 0, 2]], [[2, 1, -0.6], [1, 2, 0], [-0.6, 0, 2]]])
+    K = np.array(
+        [[[2.0, 1.0, 0.5], [1, 2, 0], [0.5, 0, 2]], [[2, 1, -0.6], [1, 2, 0], [-0.6, 0, 2]]]
+    )
     point["K_cholesky-cov__"] = np.stack([pack_cholesky(k) for k in K])
     draws = np.array([step.step(point)[0]["relation"] for _ in range(2_000)])
     logs = PRIOR.log_densities(K[:, PAIRS[0], PAIRS[1]].T)
