@@ -22,7 +22,7 @@ from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.recoding import without_codes
 from bayesstruct.data.row_groups import GroupedTable, grouped_table
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, RelationPrior, RowGroups
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, RelationPrior, RelationScales, RowGroups
 from bayesstruct.precision.model_parts import missing_labels, warn_size
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import partial_correlations
@@ -192,9 +192,10 @@ def _without_codes(data, codes):
     return without_codes(data, codes)
 
 
-def _start(table: GroupedTable, odds, scales):
+def _start(table: GroupedTable, odds, scales: dict[str, Any]):
     """Start of each chain: in each group the mode of another table than the one that was observed."""
-    mode = partial(graphical_spike_slab_mode, log_odds=odds, **scales, **_ROUGH)
+    options: dict[str, Any] = {**scales, **_ROUGH}
+    mode = partial(graphical_spike_slab_mode, log_odds=odds, **options)
     groups = range(len(table.labels))
     return pt.stack([BootstrapStart(table.standardized(g), mode)() for g in groups])
 
@@ -205,8 +206,9 @@ def _record(table, implied, nominal, scales):
     edge, difference = implied
     EdgeEnds.in_model(source, target).record()
     EdgePrior(edge).record()
+    RelationPrior(difference).record()
     of_pairs = (matrix[source, target] for matrix in nominal)
-    RelationPrior(difference, *of_pairs, *map(float, scales.values())).record()
+    RelationScales(*of_pairs, **{name: float(v) for name, v in scales.items()}).record()
 
 
 def _observe(table: GroupedTable, mean, precision):

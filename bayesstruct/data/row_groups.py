@@ -226,7 +226,7 @@ def _observed(table, index):
 
 
 def _pooled(table, index, spread) -> np.ndarray:
-    """Standard deviation within groups, (p,)."""
+    """Return the standard deviations within groups, (p,)."""
     weight = _observed(table, index) - 1.0
     return np.sqrt((weight * spread**2).sum(axis=0) / weight.sum(axis=0))
 

@@ -10,7 +10,7 @@ from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
 from bayesstruct.graphs.posteriors.edges import GROUP
 from bayesstruct.graphs.posteriors.estimators import bayes_factors_of
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.records import RelationPrior, RowGroups
+from bayesstruct.graphs.records import RelationPrior, RelationScales, RowGroups
 from bayesstruct.graphs.summaries import bound_note, interval_probability
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DIFFERENCE", "difference_table", "one_group", "verdicts"]
 
 DIFFERENCE = "difference"
+_OF_ALL = [GROUP, DIFFERENCE, "relation", "row_group"]  # not of a single group
 #: Verdicts of a Bayes factor.
 DIFFERS, EQUAL, UNDECIDED = "differs", "is equal", "undecided"
 
@@ -84,6 +85,10 @@ def difference_table(
 
     Notes
     -----
+    What the model compares are the elements of precision matrices of standardised columns. A partial correlation is such an element over
+    the root of two diagonal elements, which are free in each group: it may be alike where the elements differ, and the
+    other way round.
+
     With more than two groups the probability is that of any difference. The interval of the largest difference
     was chosen after looking, and is too far from zero; name `groups` for one that was not.
 
@@ -100,13 +105,13 @@ def difference_table(
     prior = _prior(posterior)
     indicators = _indicators(posterior)
     ess = indicator_ess(indicators)
-    name, probabilities, floor = _estimate(posterior, prior, indicators, ess)
-    factor, bound = bayes_factors_of(*probabilities, prior.prior, floor)
+    name, (present, absent), floor = _estimate(posterior, indicators, ess)
+    factor, bound = bayes_factors_of(present, absent, prior.prior, floor)
     source, target = posterior.ends()
     columns = {
         "source": source,
         "target": target,
-        "probability": probabilities[0],
+        "probability": present,
         "bayes_factor": factor,
         "verdict": verdicts(factor, prior.prior, threshold),
         "edge": posterior.probability,
@@ -149,19 +154,20 @@ def _indicators(posterior) -> np.ndarray:
     return values.astype(bool)
 
 
-def _estimate(posterior, prior, indicators, ess):
+def _estimate(posterior, indicators, ess):
     """Name of the estimator, probabilities of difference and equality, and the smallest that can be told from 0."""
-    if "precision" in posterior.draws and prior.difference_scale is not None:
-        return "rao-blackwell", _averaged(posterior, prior), float(np.finfo(float).tiny)
+    if "precision" in posterior.draws and RelationScales.is_in(posterior.constants):
+        return "rao-blackwell", _averaged(posterior), float(np.finfo(float).tiny)
     share = indicators.mean(axis=(0, 1))
     draws = indicators.shape[0] * indicators.shape[1]
     return "frequency", (share, 1 - share), 1 / (typical_ess(ess, draws) + 1)
 
 
-def _averaged(posterior, prior: RelationPrior) -> tuple[np.ndarray, np.ndarray]:
+def _averaged(posterior) -> tuple[np.ndarray, np.ndarray]:
     """Averages of the probabilities of difference and equality given the precision matrices."""
     from scipy.special import expit
 
+    prior = RelationScales.read(posterior.constants)
     precision = posterior.draws["precision"].transpose(*SAMPLE_DIMS, GROUP, NODE, "node_")
     present, absent = [], []
     for chain in range(posterior.n_chains):  # one at a time, to hold less at once
@@ -242,7 +248,7 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
     Returns
     -------
     xarray.DataTree
-        Matrices, means, weights and rows of that group. ``edge`` still says that a pair is connected in some group, since the
+        Matrices, means, weights and rows of that group, without ``relation`` and ``difference``. ``edge`` still says that a pair is connected in some group, since the
         model has no indicators of single groups: the weight tells whether it is in this one.
 
     Raises
@@ -275,8 +281,8 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
     parts = {}
     for name, node in idata.children.items():
         dataset = node.to_dataset()
-        chosen = {dim: index for dim, index in kept.items() if dim in dataset.dims}
-        chosen |= {GROUP: place} if GROUP in dataset.dims else {}
-        dataset = dataset.isel(chosen)
-        parts[name] = dataset.drop_vars([GROUP, DIFFERENCE, "row_group"], errors="ignore")
+        dataset = dataset.isel({dim: index for dim, index in kept.items() if dim in dataset.dims})
+        if GROUP in dataset.dims:
+            dataset = dataset.isel({GROUP: place})
+        parts[name] = dataset.drop_vars(_OF_ALL, errors="ignore")
     return xr.DataTree.from_dict(parts)

@@ -20,6 +20,7 @@ __all__ = [
     "EdgeProducts",
     "EdgeScales",
     "RelationPrior",
+    "RelationScales",
     "RowGroups",
     "Visited",
     "with_fixed",
@@ -114,19 +115,31 @@ class RelationPrior(Recorded):
     ----------
     prior : (pairs,) ndarray of float
         Prior probability that a pair differs between groups, which the model implies.
-    edge, difference : (pairs,) ndarray of float, optional
-        Probability of an edge, and of a difference if it is there, before matrices are restricted to be positive definite.
-    spike_scale, slab_scale, equal_scale, difference_scale : float, optional
-        Standard deviations of the shared part and of contrasts of elements of precision matrices.
     """
 
     prior: np.ndarray = constant("difference_prior", "pair")
-    edge: np.ndarray | None = constant("shared_nominal", "pair", optional=True)
-    difference: np.ndarray | None = constant("difference_nominal", "pair", optional=True)
-    spike_scale: float | None = constant("shared_spike_scale", optional=True)
-    slab_scale: float | None = constant("shared_slab_scale", optional=True)
-    equal_scale: float | None = constant("equal_scale", optional=True)
-    difference_scale: float | None = constant("difference_scale", optional=True)
+
+
+@dataclass(frozen=True)
+class RelationScales(Recorded):
+    """Spike-and-slab prior of the elements of the precision matrices of several groups.
+
+    Attributes
+    ----------
+    edge, difference : (pairs,) ndarray of float
+        Probability of an edge, and of a difference if it is there, before matrices are restricted to be positive definite.
+    spike_scale, slab_scale : float
+        Standard deviations of the shared part without and with an edge.
+    equal_scale, difference_scale : float
+        Standard deviations of contrasts without and with a difference.
+    """
+
+    edge: np.ndarray = constant("shared_nominal", "pair")
+    difference: np.ndarray = constant("difference_nominal", "pair")
+    spike_scale: float = constant("shared_spike_scale")
+    slab_scale: float = constant("shared_slab_scale")
+    equal_scale: float = constant("equal_scale")
+    difference_scale: float = constant("difference_scale")
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,6 @@ def _explain(ax: "Axes", table, largest: float | None, min_probability: float, p
 
     handles = [Line2D([], [], color=FAINT, lw=0.8, label="edge without difference")]
     if largest is not None:
-        signs = tuple(f"larger in {table[side].iloc[0]}" for side in ("first", "second"))
+        signs = f"larger in {table['first'].iloc[0]}", f"larger in {table['second'].iloc[0]}"
         handles = weight_handles(largest, p, signs=signs, quantity="difference") + handles
     legend_below(ax, handles, f"P(difference) ≥ {min_probability:g}")

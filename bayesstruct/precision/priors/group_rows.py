@@ -23,12 +23,13 @@ _LOG_2PI = np.log(2.0 * np.pi)
 
 def _own(values):
     """Parameters of the groups without the leading dimensions that serve all rows."""
-    out = []
-    for value, ndim in zip(values, (2, 3, 2, 2), strict=True):
-        while value.type.ndim > ndim:
-            value = value[0]
-        out.append(value)
-    return out
+    return [_unpadded(v, ndim) for v, ndim in zip(values, (2, 3, 2, 2), strict=True)]
+
+
+def _unpadded(value, ndim):
+    while value.type.ndim > ndim:
+        value = value[0]
+    return value
 
 
 def _of_rows(group, *values):

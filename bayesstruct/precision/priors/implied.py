@@ -211,6 +211,6 @@ def _relations(groups, p, nominal, scales, rate):
         (1.0 - absent, edge == 1, edge == 0),
         (different, edge * difference == 1, edge * difference == 0),
     ):
-        value = np.round(np.full_like(value, value.mean()) if exchangeable else value, 6)
-        out.append(tuple(with_fixed(value, present, never, _LEAST)))
+        shown = np.full_like(value, value.mean()) if exchangeable else value
+        out.append(tuple(with_fixed(np.round(shown, 6), present, never, _LEAST)))
     return tuple(out)

@@ -182,8 +182,8 @@ class GroupTables:
         self.groups, self.p = len(self.rates), len(self.log_prior)
         self.tables: list[TableRows] = []
         self.places: list[np.ndarray] = []
-        self.has_rows = part.rows is not None
-        if self.has_rows:
+        self.has_rows = part.rows is not None and part.mean is not None
+        if part.rows is not None and part.mean is not None:
             group, _, _, location, scale, *missing = unpadded_parameters(part.rows)
             tensors = [observed_values(model, part.rows), group, location, scale, *missing]
             self._data = Expressions(model, tensors, compile_kwargs, user=part.precision.name)
