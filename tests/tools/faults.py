@@ -385,6 +385,27 @@ FAULTS = [
         "precision/kernels/test_gibbs.py precision/steps/test_exact.py precision/steps/test_geweke.py",
     ),
     Fault(
+        "contrasts: the shared part of the elements is their sum instead of their mean",
+        "bayesstruct/precision/kernels/groups.py",
+        "return 0.5 * (quadratic - logs - math.log(ratio / (groups * s / t)))",
+        "return 0.5 * (quadratic - logs - math.log(ratio / (s / t)))",
+        "precision/kernels/test_groups.py precision/steps/test_groups.py",
+    ),
+    Fault(
+        "group-rows: each group has as many rows as the first",
+        "bayesstruct/precision/kernels/groups.py",
+        "v = rng.standard_gamma(0.5 * n[g] + 1.0) * 2.0 / slope[g]",
+        "v = rng.standard_gamma(0.5 * n[0] + 1.0) * 2.0 / slope[g]",
+        "precision/kernels/test_groups.py precision/steps/test_groups.py",
+    ),
+    Fault(
+        "group-places: missing values of one group go to another",
+        "bayesstruct/precision/recognition/groups.py",
+        "self.places.append(np.flatnonzero(owner == g))",
+        "self.places.append(np.sort(np.flatnonzero(owner == g))[::-1])",
+        "precision/steps/test_groups.py",
+    ),
+    Fault(
         "g-wishart: one degree of freedom less",
         "bayesstruct/precision/kernels/g_wishart.py",
         "w = rng.chisquare(degrees_of_freedom + size) / root[size, size] ** 2",
