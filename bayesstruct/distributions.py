@@ -47,6 +47,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValues,
     GroupedNormal,
@@ -114,6 +115,8 @@ __all__ = [
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
+    "GroupEdges",
+    "GroupIndicatorSpikeSlab",
     "GroupLaplace",
     "GroupSpikeAndSlab",
     "GroupedMissingValues",

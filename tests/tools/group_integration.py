@@ -65,6 +65,50 @@ class GroupPrior:
         return np.stack(out, axis=-1)
 
 
+    def elements(self, rng, relation):
+        """Elements of pairs with these relations, (..., G)."""
+        shared = rng.normal(size=relation.shape) * np.where(relation == 0, self.spike, self.slab)
+        sd = np.where(relation == 2, self.large, self.small)
+        contrast = rng.normal(size=(*relation.shape, self.groups - 1)) * sd[..., None]
+        return shared[..., None] + contrast @ contrasts(self.groups).T
+
+
+class IndicatorPrior(GroupPrior):
+    """The prior with an edge indicator in each group: all patterns are written out."""
+
+    @property
+    def patterns(self):
+        """Patterns of edges over the groups, (2**G, G), and the relation of each."""
+        patterns = np.array([*product((0, 1), repeat=self.groups)])
+        count = patterns.sum(axis=1)
+        return patterns, np.where(count == 0, 0, np.where(count == self.groups, 1, 2))
+
+    @property
+    def scales(self):
+        """Standard deviations as the kernels take them."""
+        return self.spike, self.slab, 0.0, 0.0
+
+    def log_patterns(self, u):
+        """Log of prior probability times density of (N, G) elements, for each pattern: (N, 2**G)."""
+        patterns, relation = self.patterns
+        share = self.relations / np.bincount(relation)
+        sd = np.where(patterns == 1, self.slab, self.spike)
+        return norm.logpdf(u[:, None], 0.0, sd).sum(axis=-1) + np.log(share[relation])
+
+    def log_densities(self, u):
+        """The same for each relation: (N, 3)."""
+        logs, relation = self.log_patterns(u), self.patterns[1]
+        return np.stack([logsumexp(logs[:, relation == r], axis=1) for r in range(3)], axis=-1)
+
+    def elements(self, rng, relation):
+        """Elements of pairs with these relations, (..., G)."""
+        patterns, of = self.patterns
+        mixed = rng.choice(np.flatnonzero(of == 2), relation.shape)
+        chosen = np.where(relation == 0, 0, np.where(relation == 1, len(patterns) - 1, mixed))
+        sd = np.where(patterns[chosen] == 1, self.slab, self.spike)
+        return rng.normal(size=sd.shape) * sd
+
+
 def groups_posterior(tables, prior: GroupPrior, *, draws, seed):
     """Weighted draws of all matrices, (N, G, p, p), and probabilities of all relations of all pairs.
 
@@ -97,15 +141,11 @@ def groups_posterior(tables, prior: GroupPrior, *, draws, seed):
 
 def groups_prior(rng, size, p, prior: GroupPrior):
     """Matrices (size, G, p, p) and relations (size, E) from the prior, by plain rejection."""
-    Q, pairs = contrasts(prior.groups), np.triu_indices(p, 1)
+    pairs = np.triu_indices(p, 1)
     matrices, relations = [], []
     while sum(map(len, matrices)) < size:
-        shape = (20 * size, len(pairs[0]))
-        relation = rng.choice(3, shape, p=prior.relations)
-        shared = rng.normal(size=shape) * np.where(relation == 0, prior.spike, prior.slab)
-        sd = np.where(relation == 2, prior.large, prior.small)
-        contrast = rng.normal(size=(*shape, prior.groups - 1)) * sd[..., None]
-        u = shared[..., None] + contrast @ Q.T
+        relation = rng.choice(3, (20 * size, len(pairs[0])), p=prior.relations)
+        u = prior.elements(rng, relation)
         K = np.zeros((len(u), prior.groups, p, p))
         K[:, :, pairs[0], pairs[1]] = K[:, :, pairs[1], pairs[0]] = np.moveaxis(u, 2, 1)
         K[..., np.arange(p), np.arange(p)] = rng.exponential(1 / prior.rate, (*K.shape[:2], p))

@@ -42,9 +42,76 @@ from bayesstruct.precision.priors.precision import PrecisionRV, safe_log
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["GroupedSpikeSlab", "Relations"]
+__all__ = [
+    "GroupedCholesky",
+    "GroupedSpikeSlab",
+    "Relations",
+    "checked_parameters",
+    "log_density",
+    "log_sum",
+    "matrices_shape",
+    "matrices_start",
+    "normal",
+]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+def matrices_shape(dist_params, param_shapes=None) -> list:
+    """Shape of the matrices of all groups, from (p, p) probabilities as first and (G,) rates as last parameter."""
+    shapes = [p.shape for p in dist_params] if param_shapes is None else param_shapes
+    return [shapes[-1][-1], shapes[0][-1], shapes[0][-1]]
+
+
+def checked_parameters(groups, p, probabilities: dict, scales: dict, diagonal_rate) -> list:
+    """Parameters of a prior of several groups as tensors.
+
+    Parameters
+    ----------
+    groups, p : int
+    probabilities, scales : dict
+        By name. Of scales each second one must be above the one before it.
+    diagonal_rate : float
+
+    Raises
+    ------
+    ValueError
+        If one is random or out of range.
+    """
+    if not groups >= 2:
+        raise ValueError(f"`groups` must be 2 or more, it is {groups}")
+    squares = {name: as_square(value, p) for name, value in probabilities.items()}
+    sds = {name: as_float(value) for name, value in scales.items()}
+    rates = as_float(np.full(groups, diagonal_rate, dtype="float64"))
+    refuse_random(**sds, **squares)
+    refuse_wrong(**sds, diagonal_rate=rates)
+    names = [*scales]
+    for low, high in zip(names[::2], names[1::2], strict=True):
+        if scales[low] >= scales[high]:
+            raise ValueError(f"`{low}` ({scales[low]}) must be below `{high}` ({scales[high]})")
+    for name, value in squares.items():
+        if isinstance(value, Constant) and not ((value.data >= 0) & (value.data <= 1)).all():
+            raise ValueError(f"`{name}` must be between 0 and 1")
+    return [*squares.values(), *sds.values(), rates]
+
+
+def matrices_start(rv, size, square, rates) -> "TensorVariable":
+    """Return the start of the matrices if it was given, else unit matrices."""
+    p, groups, start = square.shape[-1], rates.shape[-1], rv.owner.op.start
+    point = pt.zeros((groups, p, p)) + pt.eye(p) if start is None else start()
+    if rv_size_is_none(size):
+        return point
+    return pt.full(pt.concatenate([size, [groups, p, p]]), point)
+
+
+def log_density(value, parts: list, rates) -> "TensorVariable":
+    """Log density of matrices from the log weights of the relations of each pair and the rates of the diagonals."""
+    off = _strict_upper(log_sum(parts)).sum((-2, -1))
+    diagonals = pt.diagonal(value, axis1=-2, axis2=-1)
+    on = (pt.log(rates)[..., None] - rates[..., None] * diagonals).sum((-2, -1))
+    factor = pt.linalg.cholesky(value)
+    inside = pt.all(pt.diagonal(factor, axis1=-2, axis2=-1) > 0.0, axis=(-2, -1))
+    return pt.switch(inside, off + on, -np.inf)
 
 
 class GroupedSpikeSlabRV(PrecisionRV):
@@ -53,18 +120,17 @@ class GroupedSpikeSlabRV(PrecisionRV):
     _print_name = ("GroupedSpikeSlab", "\\operatorname{GroupedSpikeSlab}")
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
-        shapes = [p.shape for p in dist_params] if param_shapes is None else param_shapes
-        return [shapes[6][-1], shapes[0][-1], shapes[0][-1]]
+        return matrices_shape(dist_params, param_shapes)
 
     @classmethod
     def rng_fn(cls, rng, edge, difference, spike, slab, small, large, rates, size):
         """Draw by rejection or by Gibbs sweeps without data."""
         from bayesstruct.precision.kernels.group_prior import draw_groups, log_relations
+        from bayesstruct.precision.kernels.groups import CONTRASTS
 
         def core(rng, edge, difference, spike, slab, small, large, rates):
-            return draw_groups(
-                rng, log_relations(edge, difference), (spike, slab, small, large), rates
-            )
+            scales = (spike, slab, small, large)
+            return draw_groups(rng, log_relations(edge, difference), scales, rates, CONTRASTS)
 
         params = (edge, difference, spike, slab, small, large, rates)
         shape = (rates.shape[-1], *edge.shape[-2:])
@@ -73,11 +139,12 @@ class GroupedSpikeSlabRV(PrecisionRV):
     def numba_draw(self):
         """Return the draw for Numba."""
         from bayesstruct.precision.kernels.group_prior import draw_groups, log_relations
+        from bayesstruct.precision.kernels.groups import CONTRASTS
 
         def draw(rng, edge, difference, spike, slab, small, large, rates):
             log_prior = log_relations(edge.copy(), difference.copy())
             scales = (spike.item(), slab.item(), small.item(), large.item())
-            return draw_groups(rng, log_prior, scales, rates.copy())
+            return draw_groups(rng, log_prior, scales, rates.copy(), CONTRASTS)
 
         return draw
 
@@ -113,8 +180,8 @@ class GroupedCholesky(CholeskyCovTransform):
         return super().log_jac_det(value, *inputs).sum(-1)
 
 
-def _normal(square, sd, count=1):
-    """Log density of `count` normal numbers with this sum of squares."""
+def normal(square, sd, count=1) -> "TensorVariable":
+    """Return the log density of `count` normal numbers with this sum of squares."""
     sd = sd[..., None, None]
     return -0.5 * square / sd**2 - count * (pt.log(sd) + _HALF_LOG_2PI)
 
@@ -124,18 +191,19 @@ def relation_log_weights(precision, edge, difference, spike, slab, small, large)
     groups = precision.shape[-3]
     shared = precision.mean(-3)
     spread = pt.square(precision - precision.mean(-3, keepdims=True)).sum(-3)
-    equal = _normal(spread, small, groups - 1)
+    equal = normal(spread, small, groups - 1)
     # Elements are sqrt(G) times an orthonormal transform of shared part and contrasts.
     unit = -0.5 * pt.log(groups)
-    present = safe_log(edge) + _normal(pt.square(shared), slab) + unit
+    present = safe_log(edge) + normal(pt.square(shared), slab) + unit
     return [
-        safe_log(1.0 - edge) + _normal(pt.square(shared), spike) + equal + unit,
+        safe_log(1.0 - edge) + normal(pt.square(shared), spike) + equal + unit,
         present + safe_log(1.0 - difference) + equal,
-        present + safe_log(difference) + _normal(spread, large, groups - 1),
+        present + safe_log(difference) + normal(spread, large, groups - 1),
     ]
 
 
-def _log_sum(parts):
+def log_sum(parts: list) -> "TensorVariable":
+    """Logarithm of the sum of three weights, from their logarithms."""
     top = pt.maximum(pt.maximum(parts[0], parts[1]), parts[2])
     return top + pt.log(sum(pt.exp(part - top) for part in parts))
 
@@ -205,49 +273,28 @@ class GroupedSpikeSlab(Continuous):
         **kwargs,
     ):
         """Create the distribution without a model."""
-        if not groups >= 2:
-            raise ValueError(f"`groups` must be 2 or more, it is {groups}")
         scales = {
-            "spike_scale": as_float(spike_scale),
-            "slab_scale": as_float(slab_scale),
-            "equal_scale": as_float(equal_scale),
-            "difference_scale": as_float(difference_scale),
+            "spike_scale": spike_scale,
+            "slab_scale": slab_scale,
+            "equal_scale": equal_scale,
+            "difference_scale": difference_scale,
         }
         probabilities = {
-            "edge_probability": as_square(edge_probability, p),
-            "difference_probability": as_square(difference_probability, p),
+            "edge_probability": edge_probability,
+            "difference_probability": difference_probability,
         }
-        rates = as_float(np.full(groups, diagonal_rate, dtype="float64"))
-        refuse_random(**scales, **probabilities)
-        refuse_wrong(**scales, diagonal_rate=rates)
-        if equal_scale >= difference_scale:
-            raise ValueError(
-                f"`equal_scale` ({equal_scale}) must be below `difference_scale` ({difference_scale})"
-            )
-        for name, value in probabilities.items():
-            if isinstance(value, Constant) and not ((value.data >= 0) & (value.data <= 1)).all():
-                raise ValueError(f"`{name}` must be between 0 and 1")
-        params = [*probabilities.values(), *scales.values(), rates]
+        params = checked_parameters(groups, p, probabilities, scales, diagonal_rate)
         return super().dist(params, **kwargs)
 
     def support_point(rv, size, edge, difference, spike, slab, small, large, rates):
         """Return the start if it was given, else unit matrices."""
-        p, groups, start = edge.shape[-1], rates.shape[-1], rv.owner.op.start
-        point = pt.zeros((groups, p, p)) + pt.eye(p) if start is None else start()
-        if rv_size_is_none(size):
-            return point
-        return pt.full(pt.concatenate([size, [groups, p, p]]), point)
+        return matrices_start(rv, size, edge, rates)
 
     def logp(value, edge, difference, spike, slab, small, large, rates):
         """Log density up to the constant of the cones."""
         parts = relation_log_weights(value, edge, difference, spike, slab, small, large)
-        off = _strict_upper(_log_sum(parts)).sum((-2, -1))
-        diagonals = pt.diagonal(value, axis1=-2, axis2=-1)
-        on = (pt.log(rates)[..., None] - rates[..., None] * diagonals).sum((-2, -1))
-        factor = pt.linalg.cholesky(value)
-        inside = pt.all(pt.diagonal(factor, axis1=-2, axis2=-1) > 0.0, axis=(-2, -1))
         return check_parameters(
-            pt.switch(inside, off + on, -np.inf),
+            log_density(value, parts, rates),
             spike > 0,
             slab > spike,
             small > 0,
@@ -336,7 +383,7 @@ class Relations(Discrete):
     def logp(value, *params):
         """Sum of the log probabilities; minus infinity off 0, 1 and 2."""
         parts = relation_log_weights(*params)
-        total = _log_sum(parts)
+        total = log_sum(parts)
         logs = [upper(part - total) for part in parts]
         chosen = pt.switch(pt.eq(value, 2), logs[2], -np.inf)
         chosen = pt.switch(pt.eq(value, 1), logs[1], chosen)

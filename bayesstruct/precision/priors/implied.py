@@ -162,11 +162,13 @@ def implied_relation_probabilities(
     *,
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
-    equal_scale: float = 0.02,
-    difference_scale: float = 1.0,
+    equal_scale: float | None = 0.02,
+    difference_scale: float | None = 1.0,
     diagonal_rate: float = 0.5,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Prior probability of each edge, and of each difference, under :class:`bayesstruct.distributions.GroupedSpikeSlab`.
+
+    With no scales of equal and different elements it is that under :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab`.
 
     As in :func:`implied_edge_probability`: averages of conditional probabilities over draws from the prior.
 
@@ -176,7 +178,8 @@ def implied_relation_probabilities(
         Numbers of groups and of variables.
     edge_probability, difference_probability : float or (p, p) array_like
         Nominal probabilities.
-    spike_scale, slab_scale, equal_scale, difference_scale, diagonal_rate : float
+    spike_scale, slab_scale, diagonal_rate : float
+    equal_scale, difference_scale : float, optional
         Those of the prior.
 
     Returns
@@ -188,7 +191,8 @@ def implied_relation_probabilities(
         np.broadcast_to(np.asarray(value, dtype="float64"), (p, p)).tobytes()
         for value in (edge_probability, difference_probability)
     )
-    scales = tuple(float(v) for v in (spike_scale, slab_scale, equal_scale, difference_scale))
+    contrasts = () if equal_scale is None or difference_scale is None else (equal_scale, difference_scale)
+    scales = tuple(float(v) for v in (spike_scale, slab_scale, *contrasts))
     edge, difference = _relations(groups, p, nominal, scales, float(diagonal_rate))
     return np.array(edge), np.array(difference)
 
@@ -196,6 +200,7 @@ def implied_relation_probabilities(
 @lru_cache(maxsize=64)
 def _relations(groups, p, nominal, scales, rate):
     from bayesstruct.precision.kernels import group_prior as kernel
+    from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
 
     matrices = [np.frombuffer(own).reshape(p, p).copy() for own in nominal]
     upper = np.triu_indices(p, 1)
@@ -204,7 +209,9 @@ def _relations(groups, p, nominal, scales, rate):
     sweeps = int(np.clip(_DRAWS // len(edge), 10, _SWEEPS)) if exchangeable else _SWEEPS
     rng, rates = np.random.default_rng(_SEED), np.full(groups, rate)
     log_prior = kernel.log_relations(*matrices)
-    _, chances = kernel.sweep_groups_prior(rng, log_prior, scales, rates, kernel.SWEEPS + sweeps)
+    design = CONTRASTS if len(scales) == 4 else INDICATORS
+    prior = log_prior, (*scales, 0.0, 0.0)[:4], rates, design
+    _, chances = kernel.sweep_groups_prior(rng, *prior, kernel.SWEEPS + sweeps)
     absent, _, different = ((c + c.T)[upper] / (2.0 * sweeps) for c in chances)
     out = []
     for value, present, never in (

@@ -23,6 +23,7 @@ from bayesstruct.precision.priors.group_rows import (
     GroupedNormalRV,
     IncompleteGroupedNormalRV,
 )
+from bayesstruct.precision.priors.group_edges import GroupEdgesRV, GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.groups import (
     GroupedCholesky,
     GroupedSpikeSlabRV,
@@ -35,7 +36,15 @@ if TYPE_CHECKING:
 
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["GroupPart", "GroupTables", "group_parts_of", "recognise_groups"]
+__all__ = ["GROUP_PRIORS", "INDICATOR_RVS", "GroupPart", "GroupTables", "group_parts_of", "recognise_groups"]
+
+
+#: Indicators of each prior of the matrices of several groups.
+GROUP_PRIORS: dict[type, type] = {
+    GroupedSpikeSlabRV: RelationsRV,
+    GroupIndicatorSpikeSlabRV: GroupEdgesRV,
+}
+INDICATOR_RVS = tuple(GROUP_PRIORS.values())
 
 
 @dataclass
@@ -46,7 +55,7 @@ class GroupPart:
     ----------
     precision : TensorVariable
     relation : TensorVariable, optional
-        Of each pair.
+        Of each pair; or its edges in each group.
     rows : TensorVariable, optional
         The observed table; a prior without data has none.
     mean : TensorVariable, optional
@@ -78,7 +87,7 @@ def recognise_groups(model: "pm.Model", precision: "TensorVariable") -> GroupPar
     """
     part = GroupPart(precision)
     for child in children_of(model, precision):
-        if is_op(child, RelationsRV) and part.relation is None:
+        if is_op(child, INDICATOR_RVS) and part.relation is None:
             part.relation = _check_relation(precision, child)
         elif is_op(child, (GroupedNormalRV, IncompleteGroupedNormalRV)) and part.rows is None:
             part.rows = child
@@ -140,7 +149,7 @@ def group_parts_of(model: "pm.Model") -> dict["TensorVariable", GroupPart | NotR
     """Map the precision matrices of each set of groups to their part, or to the reason why they have none."""
     out: dict[TensorVariable, GroupPart | NotRecognized] = {}
     for rv in model.free_RVs:
-        if is_op(rv, GroupedSpikeSlabRV):
+        if is_op(rv, tuple(GROUP_PRIORS)):
             try:
                 out[rv] = recognise_groups(model, rv)
             except NotRecognized as reason:
@@ -163,7 +172,7 @@ class GroupTables:
         Names of the value variables by role.
     tables : list of TableRows
         Empty until `load`, and without rows.
-    log_prior, scales, rates
+    log_prior, scales, rates, design
         As kernels take them.
     places : list of ndarray of int
         Positions of the missing values of each group among all missing values.
@@ -171,13 +180,15 @@ class GroupTables:
 
     def __init__(self, model: "pm.Model", part: GroupPart, compile_kwargs: dict | None = None):
         from bayesstruct.precision.kernels.group_prior import log_relations
+        from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
 
         self.names = {role: model.rvs_to_values[v].name for role, v in part.roles.items()}
         edge, difference, *scales, rates = Expressions(
             model, parameters(part.precision), compile_kwargs
         )({})
         self.log_prior = log_relations(edge, difference)
-        self.scales = tuple(float(v) for v in scales)
+        self.design = CONTRASTS if is_op(part.precision, GroupedSpikeSlabRV) else INDICATORS
+        self.scales = (*(float(v) for v in scales), 0.0, 0.0)[:4]
         self.rates = np.asarray(rates, float)
         self.groups, self.p = len(self.rates), len(self.log_prior)
         self.tables: list[TableRows] = []

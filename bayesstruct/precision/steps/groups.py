@@ -16,14 +16,47 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.group_rows import GroupedMissingValuesRV
-from bayesstruct.precision.priors.groups import GroupedSpikeSlabRV, RelationsRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV
-from bayesstruct.precision.recognition.groups import GroupPart, GroupTables, group_parts_of
+from bayesstruct.precision.recognition.groups import (
+    GROUP_PRIORS,
+    INDICATOR_RVS,
+    GroupPart,
+    GroupTables,
+    group_parts_of,
+)
 from bayesstruct.precision.steps.gibbs import PrecisionGibbs, normal_draw
 
 __all__ = ["GroupedPrecisionGibbs", "RelationsGibbs"]
 
-_CANDIDATES = (GroupedSpikeSlabRV, RelationsRV, ColumnMeansRV, GroupedMissingValuesRV)
+_CANDIDATES = (*GROUP_PRIORS, *INDICATOR_RVS, ColumnMeansRV, GroupedMissingValuesRV)
+
+
+def draw_indicators(rng, precision: np.ndarray, log_prior: np.ndarray, scales) -> np.ndarray:
+    """Draw the relations of pairs, or their edges in each group, given the matrices, or with two scales the edges of each group.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    precision : (G, p, p) ndarray
+    log_prior : (p, p, 3) ndarray
+    scales : tuple of float
+        The four of contrasts, or the two of indicators in each group.
+    """
+    from bayesstruct.precision.kernels import group_prior as kernel
+
+    if len(scales) == 2:
+        return kernel.draw_group_edges(rng, precision, log_prior, *scales)
+    return kernel.draw_relations(rng, precision, log_prior, scales)
+
+
+def counted(indicators: np.ndarray) -> dict[str, int]:
+    """Numbers of pairs with an edge in some group, and of pairs that differ between groups."""
+    if indicators.ndim == 1:
+        edge, different = indicators > 0, indicators > 1
+    else:
+        edge = indicators.any(axis=0)
+        different = edge & ~indicators.all(axis=0)
+    return {"n_edges": int(edge.sum()), "n_differences": int(different.sum())}
 
 
 class GroupPartGibbs:
@@ -43,16 +76,15 @@ class GroupPartGibbs:
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         groups, p = self.values.groups, self.values.p
         self.chances = np.zeros((3, p, p))
-        self.work = np.empty((2, groups, p)), np.empty((6, max(groups, 3)))
+        self.work = np.empty((2, groups, p)), np.empty((11, max(groups, 3)))
 
     def forget(self) -> None:
         """Read the table anew: it may have been exchanged."""
         self.values.tables, self.values.places = [], []
 
     def update(self, rng, point: dict) -> np.ndarray:
-        """Draw every variable of the part once, in place in the point; return the relations."""
-        from bayesstruct.precision.kernels.group_prior import draw_relations
-        from bayesstruct.precision.kernels.groups import groups_sweep
+        """Draw every variable of the part once, in place in the point; return the relations or edges."""
+        from bayesstruct.precision.kernels.groups import INDICATORS, groups_sweep
 
         part, names = self.values, self.values.names
         part.load(point)
@@ -63,15 +95,17 @@ class GroupPartGibbs:
             self._draw_means_and_missing(rng, precision, point)
             for g, mean in enumerate(point[names["mean"]]):
                 scatter[g], n[g] = part.tables[g].scatter(mean), part.tables[g].n
-        prior = part.log_prior, part.scales
         if "precision" in self.drawn:
             state = precision, covariance, self.chances
-            groups_sweep(rng, *state, scatter, n, *prior, part.rates, *self.work)
+            prior = part.log_prior, part.scales, part.rates
+            groups_sweep(rng, *state, scatter, n, *prior, *self.work, part.design)
             point[names["precision"]] = np.stack([pack_cholesky(matrix) for matrix in precision])
         if "relation" not in self.drawn:
             return np.zeros(0, int)
-        point[names["relation"]] = draw_relations(rng, precision, *prior)
-        return point[names["relation"]]
+        scales = part.scales[:2] if part.design == INDICATORS else part.scales
+        drawn = draw_indicators(rng, precision, part.log_prior, scales)
+        point[names["relation"]] = drawn
+        return drawn
 
     def _draw_means_and_missing(self, rng, precision: np.ndarray, point: dict) -> None:
         """Draw the means of each group, and its missing values given its observed ones."""
@@ -103,8 +137,8 @@ class GroupPartGibbs:
 class GroupedPrecisionGibbs(GibbsStep):
     """Gibbs sweeps over the precision matrices of several groups, their relations, column means and missing values.
 
-    Assigned by ``pm.sample`` to matrices with the prior :class:`bayesstruct.distributions.GroupedSpikeSlab` that belong to one table
-    of normal rows. One call is one sweep; see :mod:`bayesstruct.precision.kernels.groups` for the algorithm. The state of a
+    Assigned by ``pm.sample`` to matrices with the prior :class:`bayesstruct.distributions.GroupedSpikeSlab` or
+    :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab` that belong to one table of normal rows. One call is one sweep; see :mod:`bayesstruct.precision.kernels.groups` for the algorithm. The state of a
     chain is its point and its generator.
 
     Raises
@@ -148,9 +182,8 @@ class GroupedPrecisionGibbs(GibbsStep):
     def step(self, point):
         """Draw every variable of the step once."""
         point = dict(point)
-        relations = np.concatenate([part.update(self.rng, point) for part in self.parts])
-        edges, differences = int((relations > 0).sum()), int((relations > 1).sum())
-        return point, [{"n_edges": edges, "n_differences": differences}]
+        counts = [counted(part.update(self.rng, point)) for part in self.parts]
+        return point, [{name: sum(one[name] for one in counts) for name in counts[0]}]
 
     @staticmethod
     def competence(var, has_grad):
@@ -197,18 +230,17 @@ class RelationsGibbs(GibbsStep):
 
     def step(self, point):
         """Draw the relations from their conditionals."""
-        from bayesstruct.precision.kernels.group_prior import draw_relations, log_relations
+        from bayesstruct.precision.kernels.group_prior import log_relations
 
         precision, edge, difference, *scales = self.parameters(point)
         prior = log_relations(edge, difference), tuple(float(v) for v in scales)
-        drawn = draw_relations(self.rng, np.ascontiguousarray(precision), *prior)
-        counts = {"n_edges": int((drawn > 0).sum()), "n_differences": int((drawn > 1).sum())}
-        return {**point, self.value_name: drawn}, [counts]
+        drawn = draw_indicators(self.rng, np.ascontiguousarray(precision), *prior)
+        return {**point, self.value_name: drawn}, [counted(drawn)]
 
     @staticmethod
     def competence(var, has_grad):
         """Compatible with relations that no Gibbs step of their matrices takes."""
-        if not is_op(var, RelationsRV):
+        if not is_op(var, INDICATOR_RVS):
             return Competence.INCOMPATIBLE
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.basic_RVs:

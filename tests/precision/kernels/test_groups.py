@@ -6,7 +6,7 @@ import pytest
 
 from tools.batches import mean_and_error
 from tools.enumeration import assert_matches_enumeration
-from tools.group_integration import GroupPrior, contrasts, groups_posterior
+from tools.group_integration import GroupPrior, IndicatorPrior, contrasts, groups_posterior
 from tools.integration import moments
 
 from bayesstruct.precision.kernels import group_prior as prior_kernel
@@ -24,22 +24,36 @@ def tables(sizes, p=3, seed=0):
 
 
 @numba.njit
-def groups_chain(rng, scatter, n, log_prior, scales, rates, sweeps, burn):
+def code_of_relations(rng, K, log_prior, scales, design):
+    """Number of the relations of all pairs, to base 3."""
+    code = 0
+    if design == kernel.INDICATORS:
+        edges = prior_kernel.draw_group_edges(rng, K, log_prior, scales[0], scales[1])
+        for pair in edges.T:
+            relation = 0 if pair.sum() == 0 else (1 if pair.sum() == len(pair) else 2)
+            code = 3 * code + relation
+    else:
+        for relation in prior_kernel.draw_relations(rng, K, log_prior, scales):
+            code = 3 * code + relation
+    return code
+
+
+@numba.njit
+def groups_chain(rng, scatter, n, log_prior, scales, rates, design, sweeps, burn):
     groups, p = scatter.shape[0], scatter.shape[1]
     K, W, chances = np.zeros((groups, p, p)), np.zeros((groups, p, p)), np.zeros((3, p, p))
     for g in range(groups):
         for i in range(p):
             K[g, i, i] = W[g, i, i] = 1.0
-    columns, work = np.empty((2, groups, p)), np.empty((6, max(groups, 3)))
+    columns, work = np.empty((2, groups, p)), np.empty((11, max(groups, 3)))
     codes, matrices = np.empty(sweeps, np.int64), np.empty((sweeps, groups, p, p))
     for t in range(-burn, sweeps):
         if t == 0:
             chances[:] = 0.0
-        kernel.groups_sweep(rng, K, W, chances, scatter, n, log_prior, scales, rates, columns, work)
+        prior = (log_prior, scales, rates)
+        kernel.groups_sweep(rng, K, W, chances, scatter, n, *prior, columns, work, design)
         if t >= 0:
-            codes[t] = 0
-            for relation in prior_kernel.draw_relations(rng, K, log_prior, scales):
-                codes[t] = 3 * codes[t] + relation
+            codes[t] = code_of_relations(rng, K, log_prior, scales, design)
             matrices[t] = K
     return codes, matrices, W, chances / (2.0 * sweeps)
 
@@ -53,7 +67,8 @@ def run(rows, prior, sweeps, *, n=None, scales=None, seed=2):
     )
     rates, rng = np.full(len(rows), prior.rate), np.random.default_rng(seed)
     scales = prior.scales if scales is None else scales
-    return groups_chain(rng, scatter, n, log_prior, scales, rates, sweeps, 500)
+    design = kernel.INDICATORS if isinstance(prior, IndicatorPrior) else kernel.CONTRASTS
+    return groups_chain(rng, scatter, n, log_prior, scales, rates, design, sweeps, 500)
 
 
 def moments_of_groups(K):
@@ -72,8 +87,9 @@ def assert_moments_agree(matrices, weighted, bound=4.5):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("sizes", [(6, 9), (4, 5, 6)])
-def test_the_sweep_visits_relations_as_often_as_it_should(sizes):
-    rows, prior = tables(sizes), GroupPrior(len(sizes))
+@pytest.mark.parametrize("design", [GroupPrior, IndicatorPrior])
+def test_the_sweep_visits_relations_as_often_as_it_should(design, sizes):
+    rows, prior = tables(sizes), design(len(sizes))
     states, exact, errors, weighted = groups_posterior(rows, prior, draws=100_000, seed=1)
     codes, matrices, _, chances = run(rows, prior, 40_000)
     assert_matches_enumeration(codes, exact, errors=errors)
@@ -109,6 +125,41 @@ def test_broken_sweeps_are_noticed(wrong):
 @numba.njit
 def log_marginal(b, h, shared, contrast):
     return kernel.group_log_marginal(b, h, shared, contrast)
+
+
+@numba.njit
+def patterns(rng, odds, log_prior, size):
+    """Probabilities of relations, and drawn patterns of edges."""
+    groups = len(odds)
+    chances, work, edges = np.empty(3), np.empty((3, groups)), np.empty((size, groups))
+    kernel.pattern_probabilities(odds, log_prior, chances, work)
+    for k in range(size):
+        kernel.draw_pattern(rng, kernel.draw_relation(rng, chances), odds, work, edges[k])
+    return chances, edges
+
+
+@pytest.mark.parametrize("odds", [[0.3, -1.0], [2.0, -0.5, 0.7], [-45.0, 1.0, 50.0, -2.0]])
+def test_patterns_against_enumeration(odds):
+    prior = IndicatorPrior(len(odds), edge=0.6, difference=0.3)
+    every, relation = prior.patterns
+    share = prior.relations / np.bincount(relation)
+    weight = share[relation] * np.exp(every @ np.array(odds) - np.maximum(odds, 0).sum())
+    weight /= weight.sum()
+    rng = np.random.default_rng(1)
+    chances, edges = patterns(rng, np.array(odds), np.log(prior.relations), 20_000)
+    np.testing.assert_allclose(chances, [weight[relation == r].sum() for r in range(3)], rtol=1e-9)
+    codes = (edges @ 2.0 ** np.arange(len(odds))[::-1]).astype(int)
+    found = np.bincount(codes, minlength=len(every)) / len(codes)
+    assert np.abs(found - weight).max() < 5 * 0.5 / np.sqrt(20_000)
+
+
+def test_patterns_that_are_nearly_certain_do_not_cancel():
+    # All log odds are far below zero, and a difference is required.
+    odds, log_prior = np.array([-60.0, -61.0]), np.array([-np.inf, -np.inf, 0.0])
+    chances, edges = patterns(np.random.default_rng(1), odds, log_prior, 4_000)
+    np.testing.assert_array_equal(chances, [0, 0, 1])
+    assert (edges.sum(axis=1) == 1).all()
+    assert edges[:, 0].mean() == pytest.approx(1 / (1 + np.exp(-1)), abs=0.04)
 
 
 @numba.njit
@@ -162,7 +213,8 @@ def test_matrices_stay_positive_definite_with_fewer_rows_than_columns():
     np.testing.assert_allclose(W @ matrices[-1], np.broadcast_to(np.eye(p), W.shape), atol=1e-5)
 
 
-def test_a_sweep_allocates_nothing():
+@pytest.mark.parametrize("design", [kernel.CONTRASTS, kernel.INDICATORS])
+def test_a_sweep_allocates_nothing(design):
     from numba.core.runtime import _nrt_python, rtsys
 
     def allocations(p, groups=3):
@@ -171,7 +223,7 @@ def test_a_sweep_allocates_nothing():
         log_prior = np.full((p, p, 3), np.log(1 / 3))
         arguments = (generator, K, K.copy(), np.zeros((3, p, p)), zeros, np.full(groups, 5.0))
         arguments += (log_prior, (0.1, 1.0, 0.1, 0.5), np.full(groups, 0.5))
-        arguments += (np.empty((2, groups, p)), np.empty((6, groups)))
+        arguments += (np.empty((2, groups, p)), np.empty((11, groups)), design)
         kernel.groups_sweep(*arguments)
         before = rtsys.get_allocation_stats().mi_alloc
         kernel.groups_sweep(*arguments)
