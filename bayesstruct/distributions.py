@@ -56,6 +56,7 @@ from bayesstruct.precision.priors.group_rows import (
 from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
+    implied_group_edge_probability,
     implied_nonnegligible_probability,
     implied_relation_probabilities,
 )
@@ -153,6 +154,7 @@ __all__ = [
     "fitted",
     "implied_arc_probability",
     "implied_edge_probability",
+    "implied_group_edge_probability",
     "implied_nonnegligible_probability",
     "implied_relation_probabilities",
     "included",

@@ -6,6 +6,9 @@ K_1, ..., K_G     ~ GroupedSpikeSlab                    elements: a shared part 
 relation | K      ~ absent, equal or different          of each pair of columns
 edge, difference  = relation > absent, relation = different
 weight            = partial correlations of each K_g
+
+or, with differences="indicators", K ~ GroupIndicatorSpikeSlab: an indicator `group_edge` of each pair in each group, an edge being one in
+some group, and a difference one that is not in all of them.
 """
 
 from collections.abc import Iterable
@@ -20,19 +23,31 @@ from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.names import nearest
 from bayesstruct.data.recoding import without_codes
 from bayesstruct.data.row_groups import GroupedTable, grouped_table
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, RelationPrior, RelationScales, RowGroups
+from bayesstruct.graphs.records import (
+    EdgeEnds,
+    EdgePrior,
+    GroupEdgePrior,
+    RelationPrior,
+    RelationScales,
+    RowGroups,
+)
 from bayesstruct.precision.model_parts import missing_labels, warn_size
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import partial_correlations
+from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValues,
     GroupedNormal,
     IncompleteGroupedNormal,
 )
 from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
-from bayesstruct.precision.priors.implied import implied_relation_probabilities
+from bayesstruct.precision.priors.implied import (
+    implied_group_edge_probability,
+    implied_relation_probabilities,
+)
 from bayesstruct.precision.priors.rows import ColumnMeans
 
 if TYPE_CHECKING:
@@ -57,9 +72,10 @@ def grouped_gaussian_graphical(
     forbidden: Iterable[tuple[str, str]] = (),
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
-    equal_scale: float = 0.02,
-    difference_scale: float = 1.0,
+    equal_scale: float | None = None,
+    difference_scale: float | None = None,
     diagonal_rate: float = 0.5,
+    differences: str = "contrasts",
     standardize: bool | str = True,
     missing_codes: Any = None,
 ) -> pm.Model:
@@ -80,17 +96,21 @@ def grouped_gaussian_graphical(
     edge_probability : float or (p, p) array_like, default 0.5
         Nominal prior probability that a pair is connected (equal or different).
     difference_probability : float or (p, p) array_like, default 0.5
-        Nominal prior probability that a pair that is connected differs between groups.
+        Nominal prior probability that a pair that is connected differs between groups; with indicators that it is not connected in all
+        of them.
     required, forbidden : iterable of pairs of column names
         Pairs known to be connected, and known not to be in any group.
     spike_scale, slab_scale : float
         Standard deviations of the part of a precision element that groups share, without and with an edge, on the standardised
         scale.
-    equal_scale, difference_scale : float
-        Standard deviations of each contrast of an element, without and with a difference. Elements of two groups differ by
+    equal_scale, difference_scale : float, optional
+        Standard deviations of each contrast of an element, without and with a difference; .02 and 1 unless given. Elements of two groups differ by
         sqrt(2) times a contrast. The defaults were compared on tables of 20 and 50 columns (``benchmarks/group_differences.py``).
     diagonal_rate : float, default 0.5
         Exponential rate of the diagonal elements, which are free in each group.
+    differences : {"contrasts", "indicators"}
+        What differs between groups. ``"contrasts"``: the strength of a dependence. ``"indicators"``: whether there is one; each group has edges of its
+        own, and a pair is more probable in one group if it is connected in others, whatever its strength there.
     standardize : bool or "group", default True
         True puts the priors on the scale of columns less the mean of their group, over their standard deviation within groups,
         pooled over the groups: units are the same in all groups, so that a column whose variance differs has different elements.
@@ -105,7 +125,8 @@ def grouped_gaussian_graphical(
         With ``precision`` (group, node, node\_) and ``mean`` (group, node) of the standardised columns, ``weight`` (group, pair), the partial
         correlations in each group, ``relation`` (pair: 0 absent, 1 equal, 2 different), ``edge`` and ``difference`` (pair), ``x`` (the
         table) and, where values are missing, ``x_missing``, both in the units of the table.
-        ``edge`` says that a pair is connected in some group; whether in a given one, its weight tells.
+        ``edge`` says that a pair is connected in some group; whether in a given one, its weight tells. With indicators there is
+        ``group_edge`` (group, pair), the edges of each group, in the place of ``relation``.
 
     Raises
     ------
@@ -124,6 +145,9 @@ def grouped_gaussian_graphical(
     Marsman, M., Waldorp, L. J., Sekulovski, N. and Haslbeck, J. M. B. (2025). Bayes factor tests for group differences in ordinal and
     binary graphical models. *Psychometrika* 90(5), 1809-1842.
 
+    Peterson, C., Stingo, F. C. and Vannucci, M. (2015). Bayesian inference of multiple Gaussian graphical models. *Journal of the American
+    Statistical Association* 110, 159-174, for indicators.
+
     Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models. *Bayesian Analysis* 10(2), 351-377.
 
     Examples
@@ -135,47 +159,79 @@ def grouped_gaussian_graphical(
         bs.difference_table(idata)
         bs.edge_table(bs.one_group(idata, "female"))
     """
+    if differences not in _DESIGNS:
+        raise ValueError(nearest("differences", differences, _DESIGNS))
     _refuse_distributions(edge_probability, difference_probability)
+    contrasts = _contrast_scales(differences, equal_scale, difference_scale)
     table = grouped_table(_without_codes(data, missing_codes), group, standardize=standardize)
     rows = table.table
     warn_size(rows)
     edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden)
     difference = edge_probability_matrix(
-        rows.names, difference_probability, (), (), option="difference_probability"
+        rows.names, difference_probability, option="difference_probability"
     )
-    scales = {
-        "spike_scale": spike_scale,
-        "slab_scale": slab_scale,
-        "equal_scale": equal_scale,
-        "difference_scale": difference_scale,
-    }
-    groups = len(table.labels)
+    scales = {"spike_scale": spike_scale, "slab_scale": slab_scale}
+    of_one = {**scales, "diagonal_rate": diagonal_rate}
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
         mean = ColumnMeans("mean", 0.0, 1.0, dims=("group", "node"))
-        own = {"spike_scale": spike_scale, "slab_scale": slab_scale, "diagonal_rate": diagonal_rate}
-        precision = GroupedSpikeSlab(
+        precision = _DESIGNS[differences](
             "precision",
-            groups,
+            len(table.labels),
             rows.p,
             edge,
             difference,
-            **scales,
-            diagonal_rate=diagonal_rate,
+            **of_one,
+            **contrasts,
             dims=_MATRICES,
-            start=partial(_start, table, log_odds(edge), own),
+            start=partial(_start, table, log_odds(edge), of_one),
         )
-        relation = Relations("relation", precision, dims="pair")
-        pm.Deterministic("edge", pt.ge(relation, 1).astype("int64"), dims="pair")
-        pm.Deterministic("difference", pt.ge(relation, 2).astype("int64"), dims="pair")
-        weight = pt.stack([partial_correlations(precision[g]) for g in range(groups)])
-        pm.Deterministic("weight", weight, dims=("group", "pair"))
+        add = _add_relations if differences == "contrasts" else _add_indicators
+        add(precision, len(table.labels))
+        weight = [partial_correlations(precision[g]) for g in range(len(table.labels))]
+        pm.Deterministic("weight", pt.stack(weight), dims=("group", "pair"))
+        own = {"equal_scale": None, "difference_scale": None, **contrasts}
         implied = implied_relation_probabilities(
-            groups, rows.p, edge, difference, **scales, diagonal_rate=diagonal_rate
+            len(table.labels), rows.p, edge, difference, **of_one, **own
         )
-        _record(rows, implied, (edge, difference), scales)
+        _record(rows, implied)
+        if contrasts:
+            _record_scales(rows, (edge, difference), {**scales, **contrasts})
+        else:
+            size = len(table.labels), rows.p
+            GroupEdgePrior(implied_group_edge_probability(*size, edge, difference, **of_one)).record()
         _observe(table, mean, precision)
     return model
+
+
+_DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
+
+
+def _contrast_scales(differences, equal_scale, difference_scale) -> dict[str, float]:
+    """Scales of contrasts, of which indicators have none."""
+    given = {"equal_scale": equal_scale, "difference_scale": difference_scale}
+    if differences == "contrasts":
+        defaults = {"equal_scale": 0.02, "difference_scale": 1.0}
+        return defaults | {name: value for name, value in given.items() if value is not None}
+    if used := [name for name, value in given.items() if value is not None]:
+        raise ValueError(f'`{used[0]}` applies to differences="contrasts" only')
+    return {}
+
+
+def _add_relations(precision, groups):
+    """Add the relation of each pair, its edge and its difference."""
+    relation = Relations("relation", precision, dims="pair")
+    pm.Deterministic("edge", pt.ge(relation, 1).astype("int64"), dims="pair")
+    pm.Deterministic("difference", pt.ge(relation, 2).astype("int64"), dims="pair")
+
+
+def _add_indicators(precision, groups):
+    """Add the edges of each group, those of some group, and those that are not in all."""
+    own = GroupEdges("group_edge", precision, dims=("group", "pair"))
+    count = own.sum(0)
+    pm.Deterministic("edge", pt.ge(count, 1).astype("int64"), dims="pair")
+    some = pt.and_(pt.ge(count, 1), pt.lt(count, groups))
+    pm.Deterministic("difference", some.astype("int64"), dims="pair")
 
 
 def _refuse_distributions(*probabilities):
@@ -200,14 +256,17 @@ def _start(table: GroupedTable, odds, scales: dict[str, Any]):
     return pt.stack([BootstrapStart(table.standardized(g), mode)() for g in groups])
 
 
-def _record(table, implied, nominal, scales):
-    """Record the ends of the edges and the priors of edges and differences."""
-    source, target = table.edge_index
+def _record(table, implied):
+    """Record the ends of the edges and the prior probabilities of edges and differences."""
+    EdgeEnds.in_model(*table.edge_index).record()
     edge, difference = implied
-    EdgeEnds.in_model(source, target).record()
     EdgePrior(edge).record()
     RelationPrior(difference).record()
-    of_pairs = (matrix[source, target] for matrix in nominal)
+
+
+def _record_scales(table, nominal, scales):
+    """Record what probabilities of relations given the matrices are computed from."""
+    of_pairs = (matrix[table.edge_index] for matrix in nominal)
     RelationScales(*of_pairs, **{name: float(v) for name, v in scales.items()}).record()
 
 

@@ -248,8 +248,9 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
     Returns
     -------
     xarray.DataTree
-        Matrices, means, weights and rows of that group, without ``relation`` and ``difference``. ``edge`` still says that a pair is connected in some group, since the
-        model has no indicators of single groups: the weight tells whether it is in this one.
+        Matrices, means, weights and rows of that group, without ``relation`` and ``difference``. ``edge`` is that of the group if the model
+        has indicators of each group (``differences="indicators"``). Otherwise it still says that a pair is connected in some
+        group, and the weight tells whether it is in this one.
 
     Raises
     ------
@@ -284,5 +285,13 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
         dataset = dataset.isel({dim: index for dim, index in kept.items() if dim in dataset.dims})
         if GROUP in dataset.dims:
             dataset = dataset.isel({GROUP: place})
-        parts[name] = dataset.drop_vars(_OF_ALL, errors="ignore")
+        parts[name] = _with_own_edges(dataset.drop_vars(_OF_ALL, errors="ignore"))
     return xr.DataTree.from_dict(parts)
+
+
+def _with_own_edges(dataset: "xr.Dataset") -> "xr.Dataset":
+    """Edges of the group, and their prior, in the place of those of some group, if the model has them."""
+    for own, name in (("group_edge", "edge"), ("group_edge_prior", "edge_prior")):
+        if own in dataset:
+            dataset = dataset.drop_vars(name, errors="ignore").rename({own: name})
+    return dataset

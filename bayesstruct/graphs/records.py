@@ -19,6 +19,7 @@ __all__ = [
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
+    "GroupEdgePrior",
     "RelationPrior",
     "RelationScales",
     "RowGroups",
@@ -105,6 +106,19 @@ class EdgeScales(Recorded):
     slab_scale: float = constant("slab_scale")
     diagonal_rate: float | None = constant("diagonal_rate", optional=True)
     nominal: np.ndarray | None = constant("edge_nominal", "pair", optional=True)
+
+
+@dataclass(frozen=True)
+class GroupEdgePrior(Recorded):
+    """Prior of the edges of single groups.
+
+    Attributes
+    ----------
+    prior : (pairs,) ndarray of float
+        Prior probability of each edge in a given group, which the model implies; the same in all groups.
+    """
+
+    prior: np.ndarray = constant("group_edge_prior", "pair")
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,6 @@ class GroupPrior:
             out.append(np.log(probability) + density)
         return np.stack(out, axis=-1)
 
-
     def elements(self, rng, relation):
         """Elements of pairs with these relations, (..., G)."""
         shared = rng.normal(size=relation.shape) * np.where(relation == 0, self.spike, self.slab)

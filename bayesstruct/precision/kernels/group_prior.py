@@ -90,7 +90,7 @@ def draw_groups(rng, log_prior, scales, rates, design):
     """Draw the matrices of all groups from their prior, (G, p, p): by rejection, or by sweeps without data."""
     groups, p = rates.shape[0], log_prior.shape[0]
     precision, factor = np.empty((groups, p, p)), np.empty((p, p))
-    odds, work = np.zeros(groups), np.empty((6, max(groups, 3)))
+    odds, work = np.zeros(groups), np.empty((6, max(groups, 4)))
     if groups * p <= REJECTION_SIZE:
         for _ in range(REJECTION_TRIES):
             _fill(rng, precision, log_prior, scales, rates, design, odds, work)
@@ -113,8 +113,8 @@ def sweep_groups_prior(rng, log_prior, scales, rates, design, sweeps):
     for g in range(groups):
         for i in range(p):
             precision[g, i, i] = covariance[g, i, i] = 1.0
-    nothing, n, chances = np.zeros((groups, p, p)), np.zeros(groups), np.zeros((3, p, p))
-    columns, work = np.empty((2, groups, p)), np.empty((11, max(groups, 3)))
+    nothing, n, chances = np.zeros((groups, p, p)), np.zeros(groups), np.zeros((4, p, p))
+    columns, work = np.empty((2, groups, p)), np.empty((11, max(groups, 4)))
     for t in range(sweeps):
         if t == SWEEPS:
             chances[:] = 0.0

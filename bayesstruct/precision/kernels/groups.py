@@ -177,7 +177,9 @@ def draw_with_indicators(rng, b, h, log_prior, scales, own, new, work):
         odds[g] = marginal_log_odds(b[g], h[g], t0, t1)
     pattern_probabilities(odds, log_prior, own, work)
     draw_pattern(rng, draw_relation(rng, own), odds, work, edges)
+    own[3] = 0.0
     for g in range(b.shape[0]):
+        own[3] += edges[g] / b.shape[0]
         total = h[g] + (t1 if edges[g] == 1.0 else t0)
         new[g] = b[g] / total + rng.standard_normal() / math.sqrt(total)
 
@@ -188,6 +190,7 @@ def draw_with_contrasts(rng, b, h, log_prior, scales, own, new):
     spike, slab, small, large = scales
     relation_probabilities(b, h, log_prior, scales, own)
     relation = draw_relation(rng, own)
+    own[3] = 0.0
     shared = spike if relation == ABSENT else slab
     draw_elements(rng, b, h, shared, large if relation == DIFFERENT else small, new)
 
@@ -212,9 +215,9 @@ def groups_sweep(
     rng : numpy.random.Generator
     precision, covariance : (G, p, p) float64, changed in place
         Matrices and their inverses.
-    chances : (3, p, p) float64, changed in place
+    chances : (4, p, p) float64, changed in place
         The conditional probabilities of the relations of each pair, its elements integrated out, are added here; [0] absent,
-        [1] equal, [2] different.
+        [1] equal, [2] different. [3] is for the share of the groups with an edge, which indicators tell.
     scatter : (G, p, p) float64
         Sums of outer products of the rows of each group about their mean.
     n : (G,) float64
@@ -227,7 +230,7 @@ def groups_sweep(
     rates : (G,) float64
         Rates of the exponential priors of the diagonals.
     columns : (2, G, p) float64
-    work : (11, G) float64, with G >= 3
+    work : (11, G) float64, with G >= 4
         Work space.
     design : int
         `CONTRASTS` or `INDICATORS`.
@@ -235,7 +238,7 @@ def groups_sweep(
     groups, p = precision.shape[0], precision.shape[1]
     column, product = columns[0], columns[1]
     b, h, new = work[0, :groups], work[1, :groups], work[2, :groups]
-    pivot, slope, own, more = work[3, :groups], work[4, :groups], work[5, :3], work[6:, :groups]
+    pivot, slope, own, more = work[3, :groups], work[4, :groups], work[5, :4], work[6:, :groups]
     for j in range(p):
         for g in range(groups):
             pivot[g] = open_column(covariance[g], j, column[g], product[g])
@@ -252,7 +255,7 @@ def groups_sweep(
                 draw_with_indicators(rng, b, h, log_prior[j, i], scales, own, new, more)
             else:
                 draw_with_contrasts(rng, b, h, log_prior[j, i], scales, own, new)
-            for k in range(3):
+            for k in range(4):
                 chances[k, j, i] += own[k]
             for g in range(groups):
                 delta, ratio = new[g] - precision[g, j, i], column[g, i] / pivot[g]

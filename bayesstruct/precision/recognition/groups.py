@@ -18,12 +18,12 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.kernels.tables import TableRows
+from bayesstruct.precision.priors.group_edges import GroupEdgesRV, GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValuesRV,
     GroupedNormalRV,
     IncompleteGroupedNormalRV,
 )
-from bayesstruct.precision.priors.group_edges import GroupEdgesRV, GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.groups import (
     GroupedCholesky,
     GroupedSpikeSlabRV,
@@ -36,7 +36,14 @@ if TYPE_CHECKING:
 
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["GROUP_PRIORS", "INDICATOR_RVS", "GroupPart", "GroupTables", "group_parts_of", "recognise_groups"]
+__all__ = [
+    "GROUP_PRIORS",
+    "INDICATOR_RVS",
+    "GroupPart",
+    "GroupTables",
+    "group_parts_of",
+    "recognise_groups",
+]
 
 
 #: Indicators of each prior of the matrices of several groups.

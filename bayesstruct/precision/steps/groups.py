@@ -75,8 +75,8 @@ class GroupPartGibbs:
         self.values = GroupTables(model, part, compile_kwargs)
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         groups, p = self.values.groups, self.values.p
-        self.chances = np.zeros((3, p, p))
-        self.work = np.empty((2, groups, p)), np.empty((11, max(groups, 3)))
+        self.chances = np.zeros((4, p, p))
+        self.work = np.empty((2, groups, p)), np.empty((11, max(groups, 4)))
 
     def forget(self) -> None:
         """Read the table anew: it may have been exchanged."""

@@ -41,11 +41,11 @@ def code_of_relations(rng, K, log_prior, scales, design):
 @numba.njit
 def groups_chain(rng, scatter, n, log_prior, scales, rates, design, sweeps, burn):
     groups, p = scatter.shape[0], scatter.shape[1]
-    K, W, chances = np.zeros((groups, p, p)), np.zeros((groups, p, p)), np.zeros((3, p, p))
+    K, W, chances = np.zeros((groups, p, p)), np.zeros((groups, p, p)), np.zeros((4, p, p))
     for g in range(groups):
         for i in range(p):
             K[g, i, i] = W[g, i, i] = 1.0
-    columns, work = np.empty((2, groups, p)), np.empty((11, max(groups, 3)))
+    columns, work = np.empty((2, groups, p)), np.empty((11, max(groups, 4)))
     codes, matrices = np.empty(sweeps, np.int64), np.empty((sweeps, groups, p, p))
     for t in range(-burn, sweeps):
         if t == 0:
@@ -221,9 +221,9 @@ def test_a_sweep_allocates_nothing(design):
         generator, zeros = np.random.default_rng(0), np.zeros((groups, p, p))
         K = np.stack([np.eye(p)] * groups)
         log_prior = np.full((p, p, 3), np.log(1 / 3))
-        arguments = (generator, K, K.copy(), np.zeros((3, p, p)), zeros, np.full(groups, 5.0))
+        arguments = (generator, K, K.copy(), np.zeros((4, p, p)), zeros, np.full(groups, 5.0))
         arguments += (log_prior, (0.1, 1.0, 0.1, 0.5), np.full(groups, 0.5))
-        arguments += (np.empty((2, groups, p)), np.empty((11, groups)), design)
+        arguments += (np.empty((2, groups, p)), np.empty((11, 4)), design)
         kernel.groups_sweep(*arguments)
         before = rtsys.get_allocation_stats().mi_alloc
         kernel.groups_sweep(*arguments)

@@ -5,26 +5,36 @@ import pymc as pm
 import pytest
 
 from scipy.stats import multivariate_normal
-from tools.group_integration import GroupPrior, groups_prior
+from tools.group_integration import GroupPrior, IndicatorPrior, groups_prior
 
 import bayesstruct as bs
 
 from bayesstruct.distributions import (
+    GroupEdges,
+    GroupIndicatorSpikeSlab,
     GroupedMissingValues,
     GroupedNormal,
     GroupedSpikeSlab,
     IncompleteGroupedNormal,
     Relations,
+    implied_group_edge_probability,
     implied_relation_probabilities,
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky
+from bayesstruct.precision.kernels.group_prior import draw_group_edges, log_relations
 
 P, PAIRS = 3, np.triu_indices(3, 1)
 
 
 def options(prior):
+    if isinstance(prior, IndicatorPrior):
+        own = {"spike_scale": prior.spike, "slab_scale": prior.slab}
+        return own | {"diagonal_rate": prior.rate}
     names = ("spike_scale", "slab_scale", "equal_scale", "difference_scale")
     return dict(zip(names, prior.scales, strict=True)) | {"diagonal_rate": prior.rate}
+
+
+PRIORS = {GroupPrior: GroupedSpikeSlab, IndicatorPrior: GroupIndicatorSpikeSlab}
 
 
 def some_matrices(groups, seed=0):
@@ -34,9 +44,10 @@ def some_matrices(groups, seed=0):
 
 
 @pytest.mark.parametrize("groups", [2, 3])
-def test_density_against_explicit_contrasts(groups):
-    prior, K = GroupPrior(groups), some_matrices(groups)
-    rv = GroupedSpikeSlab.dist(groups, P, prior.edge, prior.difference, **options(prior))
+@pytest.mark.parametrize("kind", PRIORS)
+def test_density_against_explicit_contrasts_and_patterns(kind, groups):
+    prior, K = kind(groups), some_matrices(groups)
+    rv = PRIORS[kind].dist(groups, P, prior.edge, prior.difference, **options(prior))
     logs = prior.log_densities(K[:, PAIRS[0], PAIRS[1]].T)
     diagonal = K[:, np.arange(P), np.arange(P)]
     expected = np.logaddexp.reduce(logs, axis=1).sum()
@@ -44,8 +55,12 @@ def test_density_against_explicit_contrasts(groups):
     assert pm.logp(rv, K).eval() == pytest.approx(expected, rel=1e-10)
     K[1, 0, 1] = K[1, 1, 0] = 100.0
     assert pm.logp(rv, K).eval() == -np.inf
-    # The relations given the matrices.
-    K = some_matrices(groups)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_density_of_relations_given_the_matrices(groups):
+    prior, K = GroupPrior(groups), some_matrices(groups)
+    logs = prior.log_densities(K[:, PAIRS[0], PAIRS[1]].T)
     with pm.Model():
         matrices = GroupedSpikeSlab("K", groups, P, prior.edge, prior.difference, **options(prior))
         relation = Relations("relation", matrices)
@@ -53,6 +68,29 @@ def test_density_against_explicit_contrasts(groups):
     logp = pm.logp(relation, chosen).eval({matrices: K})
     chances = logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
     assert logp == pytest.approx(chances[np.arange(3), chosen].sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_density_and_draws_of_edges_given_the_matrices(groups):
+    prior, K = IndicatorPrior(groups), some_matrices(groups)
+    with pm.Model():
+        own = options(prior)
+        matrices = GroupIndicatorSpikeSlab("K", groups, P, prior.edge, prior.difference, **own)
+        edges = GroupEdges("edge", matrices)
+    logs = prior.log_patterns(K[:, PAIRS[0], PAIRS[1]].T)
+    chances = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
+    patterns, chosen = prior.patterns[0], np.array([0, 1, 2**groups - 1])
+    logp = pm.logp(edges, patterns[chosen].T).eval({matrices: K})
+    assert logp == pytest.approx(np.log(chances[np.arange(3), chosen]).sum(), rel=1e-9)
+    assert pm.draw(edges, random_seed=1).shape == (groups, 3)
+    rng, kept = np.random.default_rng(1), []
+    log_prior = log_relations(np.full((P, P), prior.edge), np.full((P, P), prior.difference))
+    for _ in range(4_000):
+        kept.append(draw_group_edges(rng, K, log_prior, prior.spike, prior.slab))
+    codes = (np.moveaxis(kept, 1, 2) @ 2 ** np.arange(groups)[::-1]).astype(int)
+    for pair in range(3):
+        found = np.bincount(codes[:, pair], minlength=2**groups) / 4_000
+        assert np.abs(found - chances[pair]).max() < 5 * 0.5 / np.sqrt(4_000)
 
 
 def test_transform_has_its_jacobian():
@@ -78,9 +116,10 @@ def test_transform_has_its_jacobian():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("groups", [2, 4])  # by rejection, and by sweeps
-def test_draws_have_the_distribution_of_rejection(groups):
-    prior = GroupPrior(groups)
-    rv = GroupedSpikeSlab.dist(groups, P, prior.edge, prior.difference, **options(prior))
+@pytest.mark.parametrize("kind", PRIORS)
+def test_draws_have_the_distribution_of_rejection(kind, groups):
+    prior = kind(groups)
+    rv = PRIORS[kind].dist(groups, P, prior.edge, prior.difference, **options(prior))
     draws = pm.draw(rv, 3_000, random_seed=1)
     exact, relations = groups_prior(np.random.default_rng(2), 3_000, P, prior)
 
@@ -93,11 +132,15 @@ def test_draws_have_the_distribution_of_rejection(groups):
     error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / 3_000)
     assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) / error).max() < 4.5
     # and the implied probabilities are those of the same draws
-    edge, difference = implied_relation_probabilities(
-        groups, P, prior.edge, prior.difference, **options(prior)
-    )
+    nominal, none = (prior.edge, prior.difference), {"equal_scale": None, "difference_scale": None}
+    edge, difference = implied_relation_probabilities(groups, P, *nominal, **none | options(prior))
     assert edge[0] == pytest.approx((relations > 0).mean(), abs=0.03)
     assert difference[0] == pytest.approx((relations == 2).mean(), abs=0.03)
+    if kind is IndicatorPrior:
+        logs = prior.log_patterns(np.moveaxis(exact[:, :, PAIRS[0], PAIRS[1]], 1, 2).reshape(-1, groups))
+        chances = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
+        own = implied_group_edge_probability(groups, P, *nominal, **options(prior))
+        assert own[0] == pytest.approx((chances @ prior.patterns[0]).mean(), abs=0.03)
 
 
 def test_implied_probabilities_of_fixed_pairs():
