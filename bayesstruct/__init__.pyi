@@ -50,6 +50,7 @@ from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourho
 from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration
 from .plots import plot_correlations as plot_correlations
+from .plots import plot_difference as plot_difference
 from .plots import plot_edges as plot_edges
 from .plots import plot_evidence as plot_evidence
 from .plots import plot_feature_count as plot_feature_count
@@ -74,6 +75,7 @@ from .structure import compare as compare
 from .structure import covariance as covariance
 from .structure import cpdag as cpdag
 from .structure import credible_edges as credible_edges
+from .structure import difference_table as difference_table
 from .structure import do as do
 from .structure import edge_information as edge_information
 from .structure import edge_table as edge_table
@@ -90,6 +92,7 @@ from .structure import map_graph as map_graph
 from .structure import median_graph as median_graph
 from .structure import mixture_predictions as mixture_predictions
 from .structure import node_table as node_table
+from .structure import one_group as one_group
 from .structure import path_probabilities as path_probabilities
 from .structure import precision_matrix as precision_matrix
 from .structure import predictive_correlations as predictive_correlations

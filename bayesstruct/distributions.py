@@ -58,7 +58,18 @@ from bayesstruct.precision.priors.horseshoe import GlobalScale, GraphicalHorsesh
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_horseshoe_probability,
+from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
+from bayesstruct.precision.priors.group_rows import (
+    GroupedMissingValues,
+    GroupedNormal,
+    IncompleteGroupedNormal,
+)
+from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
+from bayesstruct.precision.priors.implied import (
+    implied_edge_probability,
+    implied_group_edge_probability,
     implied_nonnegligible_probability,
+    implied_relation_probabilities,
 )
 from bayesstruct.precision.priors.node_inclusion import NodeInclusion, NodeSpikeSlab
 from bayesstruct.precision.priors.precision import (
@@ -122,11 +133,17 @@ __all__ = [
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
+    "GroupEdges",
+    "GroupIndicatorSpikeSlab",
     "GroupLaplace",
     "GroupSpikeAndSlab",
+    "GroupedMissingValues",
+    "GroupedNormal",
+    "GroupedSpikeSlab",
     "IncompleteDiscreteNetwork",
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
+    "IncompleteGroupedNormal",
     "IncompletePairwiseMRF",
     "IndependentEdges",
     "IndianBuffet",
@@ -145,6 +162,7 @@ __all__ = [
     "PairwiseMRF",
     "ProbabilityTables",
     "RegularizedHorseshoe",
+    "Relations",
     "SparseGroupLaplace",
     "SpikeAndSlab",
     "StickBreakingProbabilities",
@@ -158,7 +176,9 @@ __all__ = [
     "implied_arc_probability",
     "implied_edge_probability",
     "implied_horseshoe_probability",
+    "implied_group_edge_probability",
     "implied_nonnegligible_probability",
+    "implied_relation_probabilities",
     "included",
     "interaction_strengths",
     "node_members",

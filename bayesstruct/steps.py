@@ -15,6 +15,7 @@ from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.g_wishart import GraphGibbs  # noqa: F401  registers the updates
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
+from bayesstruct.precision.steps.groups import GroupedPrecisionGibbs, RelationsGibbs
 from bayesstruct.precision.steps.node_inclusion import NodeInclusionGibbs
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
@@ -26,6 +27,7 @@ __all__ = [
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
     "GroupSpikeSlabRegression",
+    "GroupedPrecisionGibbs",
     "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",
@@ -37,6 +39,7 @@ __all__ = [
     "PairwiseCells",
     "PairwiseSpikeSlab",
     "PrecisionGibbs",
+    "RelationsGibbs",
     "ScoredNetworkMCMC",
     "SparseFactorGibbs",
     "SpikeSlabRegression",

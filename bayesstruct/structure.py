@@ -20,6 +20,7 @@ from bayesstruct.fields.reading.predictive import (
 from bayesstruct.graphs.arc_tables import arc_table
 from bayesstruct.graphs.comparison import Comparison, calibration_table, compare, expected_shd
 from bayesstruct.graphs.dag_comparison import ArcComparison
+from bayesstruct.graphs.differences import difference_table, one_group
 from bayesstruct.graphs.directed import arc_probabilities, blanket_probabilities, path_probabilities
 from bayesstruct.graphs.distances import (
     structural_hamming_distance,
@@ -69,6 +70,7 @@ __all__ = [
     "covariance",
     "cpdag",
     "credible_edges",
+    "difference_table",
     "do",
     "edge_ess",
     "edge_information",
@@ -91,6 +93,7 @@ __all__ = [
     "mixture_predictions",
     "n_edges",
     "node_table",
+    "one_group",
     "partial_correlations",
     "path_probabilities",
     "precision_matrix",

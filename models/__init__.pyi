@@ -27,6 +27,9 @@ from bayesstruct.models.gaussian_graphical import (
 from bayesstruct.models.gaussian_neighbourhoods import (
     gaussian_neighbourhoods as gaussian_neighbourhoods,
 )
+from bayesstruct.models.grouped_gaussian_graphical import (
+    grouped_gaussian_graphical as grouped_gaussian_graphical,
+)
 from bayesstruct.models.hidden_causes import (
     hidden_causes as hidden_causes,
 )

@@ -58,6 +58,11 @@ _RECORDS = (
         ("spike_slab", "laplace"),
     ),
     ModelRecord(
+        "grouped_gaussian_graphical",
+        "continuous columns of several groups of rows: which dependences differ between the groups",
+        "precision",
+    ),
+    ModelRecord(
         "gaussian_neighbourhoods",
         "many continuous columns, one regression for each (a dependency network, no joint posterior)",
         "neighbourhoods",

@@ -64,6 +64,7 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
     "locally_constant_gaussian_graphical": (_numbers, {}),
     "blockwise_gaussian_graphical": (_numbers, {"blocks": [*"xxyyy"]}),
     "node_selection_gaussian_graphical": (_numbers, {}),
+    "grouped_gaussian_graphical": (_numbers, {"group": ["a", "b"] * 30}),
     "gaussian_neighbourhoods": (_numbers, {}),
     "ising_neighbourhoods": (_states, {}),
     "ising": (_states, {}),

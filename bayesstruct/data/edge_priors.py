@@ -137,7 +137,9 @@ def _ends(names, pair, label):
     return i, j
 
 
-def edge_probability_matrix(names, probability, required=(), forbidden=()) -> np.ndarray:
+def edge_probability_matrix(
+    names, probability, required=(), forbidden=(), *, option="edge_probability"
+) -> np.ndarray:
     """Nominal probability of each edge as a symmetric matrix.
 
     Parameters
@@ -146,6 +148,8 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()) -> np
     probability : float, (p, p) array_like or DataFrame
         A DataFrame is aligned by its row and column names.
     required, forbidden : iterable of pairs of str
+    option : str
+        Name of the option, for messages.
 
     Returns
     -------
@@ -159,35 +163,31 @@ def edge_probability_matrix(names, probability, required=(), forbidden=()) -> np
         contradicts a required or forbidden edge.
     """
     p = len(names)
-    probability = aligned("edge_probability", probability, names)
+    probability = aligned(option, probability, names)
     try:
         if isinstance(probability, str):
             raise TypeError
         values = np.asarray(probability, dtype="float64")
     except (TypeError, ValueError):
         raise TableError(
-            f"edge_probability is no number ({probability!r:.60}); give a number between 0 and 1, a "
+            f"{option} is no number ({probability!r:.60}); give a number between 0 and 1, a "
             f"{p} x {p} matrix, or pm.Beta.dist(1, 1) to have it learned"
         ) from None
     if values.shape not in ((), (p, p)):
-        raise TableError(
-            f"edge_probability has shape {values.shape}; give a number or a {p} x {p} matrix"
-        )
+        raise TableError(f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix")
     matrix = np.broadcast_to(values, (p, p)).copy()
     np.fill_diagonal(matrix, 0.5)
     if not ((matrix >= 0) & (matrix <= 1)).all():
-        raise TableError("edge_probability has values that are not between 0 and 1")
+        raise TableError(f"{option} has values that are not between 0 and 1")
     if not np.allclose(matrix, matrix.T):
-        raise TableError(
-            "edge_probability is not symmetric; an undirected edge has one probability"
-        )
+        raise TableError(f"{option} is not symmetric; an undirected edge has one probability")
     fixed = fixed_edges(names, required, forbidden)
     certain = (fixed.required & (matrix == 0.0)) | (fixed.forbidden & (matrix == 1.0))
     clash = np.argwhere((values.ndim > 0) & certain)
     if len(clash):
         i, j = clash[0]
         raise TableError(
-            f"edge {names[i]} -- {names[j]} has edge_probability {matrix[i, j]:g}, and is "
+            f"edge {names[i]} -- {names[j]} has {option} {matrix[i, j]:g}, and is "
             f"{'required' if fixed.required[i, j] else 'forbidden'}: the two conflict; remove one"
         )
     return fixed.fill(matrix)

@@ -12,6 +12,7 @@ from bayesstruct.data.names import label_text, nearest, reads_as_number
 from bayesstruct.data.remarks import codes_option
 
 __all__ = [
+    "column_apart",
     "other_rows_without_codes",
     "plain_codes",
     "repeated_rows",
@@ -455,20 +456,40 @@ def _rows_at(table, places, n):
 
 def _counted_by(data, name):
     """Return the other columns of a frame, and the column that counts its rows."""
+    return column_apart("row_counts", data, name, "one count")
+
+
+def column_apart(option: str, data: Any, name: str, instead: str) -> tuple:
+    """Return the other columns of a frame, and a column of it that an option names.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, for messages.
+    data : DataFrame
+    name : str
+    instead : str
+        What could be given for each row of a table without names.
+
+    Raises
+    ------
+    TableError
+        If the table has no names, or not this one.
+    """
     if not hasattr(data, "columns"):
         raise TableError(
-            f"`row_counts` names the column {name!r}, and the table has no names: give one count for each row"
+            f"`{option}` names the column {name!r}, and the table has no names: give {instead} for each row"
         )
     labels = {label_text(label): label for label in data.columns}
     if name not in labels:
-        raise TableError(f"`row_counts`: {nearest('column', name, labels)}")
-    counts = data[labels[name]]
+        raise TableError(f"`{option}`: {nearest('column', name, labels)}")
+    column = data[labels[name]]
     if hasattr(data, "iloc"):
-        return data.drop(columns=labels[name]), counts
+        return data.drop(columns=labels[name]), column
     import narwhals as nw
 
     rest = nw.from_native(data, eager_only=True).drop(name).to_native()
-    return rest, nw.from_native(counts, series_only=True).to_numpy()
+    return rest, nw.from_native(column, series_only=True).to_numpy()
 
 
 def _checked_counts(row_counts, n) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.graphs import check_fraction
-from bayesstruct.graphs.posteriors.edges import EdgePosterior
+from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
@@ -123,6 +123,11 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
     notes += bound_note(bounds)
+    if GROUP in posterior.draws["weight"].dims:
+        notes.append(
+            "Edges are pairs that are connected in some group, and weights are averages over the groups; "
+            "bs.edge_table(bs.one_group(idata, label)) has those of one group, bs.difference_table(idata) compares groups."
+        )
     if unknown := int(np.isnan(posterior.prior).sum()):
         notes.append(
             f"{unknown} Bayes factors are NaN: the prior probability of these edges, which has random parameters, is not known. "

@@ -19,6 +19,10 @@ __all__ = [
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
+    "GroupEdgePrior",
+    "RelationPrior",
+    "RelationScales",
+    "RowGroups",
     "Visited",
     "with_fixed",
 ]
@@ -102,6 +106,67 @@ class EdgeScales(Recorded):
     slab_scale: float = constant("slab_scale")
     diagonal_rate: float | None = constant("diagonal_rate", optional=True)
     nominal: np.ndarray | None = constant("edge_nominal", "pair", optional=True)
+
+
+@dataclass(frozen=True)
+class GroupEdgePrior(Recorded):
+    """Prior of the edges of single groups.
+
+    Attributes
+    ----------
+    prior : (pairs,) ndarray of float
+        Prior probability of each edge in a given group, which the model implies; the same in all groups.
+    """
+
+    prior: np.ndarray = constant("group_edge_prior", "pair")
+
+
+@dataclass(frozen=True)
+class RelationPrior(Recorded):
+    """Prior of the differences of edges between groups.
+
+    Attributes
+    ----------
+    prior : (pairs,) ndarray of float
+        Prior probability that a pair differs between groups, which the model implies.
+    """
+
+    prior: np.ndarray = constant("difference_prior", "pair")
+
+
+@dataclass(frozen=True)
+class RelationScales(Recorded):
+    """Spike-and-slab prior of the elements of the precision matrices of several groups.
+
+    Attributes
+    ----------
+    edge, difference : (pairs,) ndarray of float
+        Probability of an edge, and of a difference if it is there, before matrices are restricted to be positive definite.
+    spike_scale, slab_scale : float
+        Standard deviations of the shared part without and with an edge.
+    equal_scale, difference_scale : float
+        Standard deviations of contrasts without and with a difference.
+    """
+
+    edge: np.ndarray = constant("shared_nominal", "pair")
+    difference: np.ndarray = constant("difference_nominal", "pair")
+    spike_scale: float = constant("shared_spike_scale")
+    slab_scale: float = constant("shared_slab_scale")
+    equal_scale: float = constant("equal_scale")
+    difference_scale: float = constant("difference_scale")
+
+
+@dataclass(frozen=True)
+class RowGroups(Recorded):
+    """Groups of the rows of a table.
+
+    Attributes
+    ----------
+    index : (n,) ndarray of int
+        Position of the group of each row.
+    """
+
+    index: np.ndarray = constant("row_group", "observation")
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ __all__ = [
     "check_negligible",
     "column_means",
     "independent_edge_prior",
+    "missing_labels",
     "negligible_edges",
     "observe_covariance",
     "observe_rows",
@@ -99,8 +100,7 @@ def observe_rows(table: "Table", mean, precision) -> None:
     rows = (mean, precision, location, scale)
     model = pm.modelcontext(None)
     if table.missing.any():
-        labels = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-        model.add_coord("missing", labels)
+        model.add_coord("missing", missing_labels(table))
         MissingMask(table.missing.astype("int64")).record()
         known = {"table": _filled(table), "missing": table.missing}
         MissingValues("x_missing", *rows, **known, dims="missing")
@@ -135,6 +135,11 @@ def observe_covariance(table: "CovarianceTable", mean, precision) -> None:
     GraphicalCovariance(
         "covariance", mean, precision, scale, n, observed=table.covariance, dims=("node", "node_")
     )
+
+
+def missing_labels(table: "Table") -> list[str]:
+    """Labels ``column[row]`` of the missing values of a table, in row-major order."""
+    return [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
 
 
 def _filled(table):

@@ -23,6 +23,7 @@ from bayesstruct.modes.summary import Summary
 RESULTS = {
     "gaussian": ("Gaussian graphical models", "edge_table"),
     "gaussian_g_wishart": ("Gaussian graphical models", "edge_table"),
+    "grouped": ("differences between groups", "difference_table"),
     "neighbourhoods": ("dependency networks", "arc_table"),
     "ising_neighbourhoods": ("dependency networks", "arc_table"),
     "ising": ("Markov random fields", "edge_table"),
@@ -42,7 +43,7 @@ RESULTS = {
     "mixture": ("clusters of regressions", "cluster_table"),
 }
 #: Readers that need more than a result.
-WITH_MORE = {"compare", "do", "mixture_predictions", "predict", "sandwich"}
+WITH_MORE = {"compare", "do", "one_group", "mixture_predictions", "predict", "sandwich"}
 
 
 def drawn_from_prior(case):

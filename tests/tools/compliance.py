@@ -92,6 +92,10 @@ def _edges(bs, idata):
     return bs.edge_table(idata)
 
 
+def _differences(bs, idata):
+    return bs.difference_table(idata)
+
+
 def _arcs(bs, idata):
     return bs.arc_table(idata)
 
@@ -140,6 +144,9 @@ CASES = {
     "gaussian_covariates": ("gaussian_graphical", numbers(), "covariates", _edges, True),
     "gaussian_cov": (
         "gaussian_graphical", None, {"cov": numbers().cov(), "n": 40}, _edges, True,
+    ),
+    "grouped": (
+        "grouped_gaussian_graphical", numbers(missing=4), {"group": [*"ab"] * 20}, _differences, False,
     ),
     "group_regression": (group_regression, None, {}, _supports, False),
     "neighbourhoods": ("gaussian_neighbourhoods", numbers(), {}, _symmetrized, False),

@@ -41,6 +41,11 @@ class ColumnUnits(Recorded):
                 "the result does not record `location` and `scale`, the units of its table, in its group `constant_data`: "
                 "pass the whole result of pm.sample()"
             )
+        if np.ndim(self.scale) > 1:
+            raise ValueError(
+                "the columns of this result have other units in each group of rows: read one group, "
+                "bs.one_group(idata, label)"
+            )
         return self.location, self.scale
 
     def coding(self, names) -> NumberCoding:

@@ -14,7 +14,7 @@ from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, axes, si
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_graph"]
+__all__ = ["draw_edges", "legend_below", "plot_graph", "weight_handles"]
 
 MAX_WIDTH = 6.0  # points, of the strongest edge
 MIN_OPACITY = 0.25
@@ -80,9 +80,9 @@ def plot_graph(
         return ax
     pos = resolve(pos, graph.nodes)
     edges = [e for e in graph.edges(data=True) if e[2].get("probability", 1) >= min_probability]
-    largest = _draw_edges(ax, edges, pos, max_weight)
+    largest = draw_edges(ax, edges, pos, max_weight)
     if legend and largest is not None:
-        _legend(ax, _weight_handles(largest, len(pos)), f"P(edge) ≥ {min_probability:g}")
+        legend_below(ax, weight_handles(largest, len(pos)), f"P(edge) ≥ {min_probability:g}")
     draw_nodes(ax, pos)
     return ax
 
@@ -100,7 +100,7 @@ def _draw_directed(ax: "Axes", graph, pos, min_probability, max_weight, legend) 
     if legend:
         handles = _handles(kept, largest, min_probability, len(pos))
         if handles:
-            _legend(ax, handles, f"P(arc) ≥ {min_probability:g}")
+            legend_below(ax, handles, f"P(arc) ≥ {min_probability:g}")
     sizes = draw_nodes(ax, pos)
     width = np.full(len(arcs), 1.5) if largest is None else _width(weight, largest) * ARROW
     style = arrow_style(weight, width * crowding(len(pos)), _opacity(probability))
@@ -138,7 +138,7 @@ def _opacity(probability: np.ndarray) -> np.ndarray:
     return MIN_OPACITY + (1 - MIN_OPACITY) * probability**2
 
 
-def _draw_edges(ax: "Axes", edges: list, pos: Positions, max_weight: float | None):
+def draw_edges(ax: "Axes", edges: list, pos: Positions, max_weight: float | None):
     """Draw edges, strongest on top, and return the weight at full width (None: unweighted)."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
@@ -172,7 +172,7 @@ def _handles(graph, largest: float | None, min_probability: float, p: int) -> li
     from matplotlib.lines import Line2D
 
     if largest is not None:
-        return _weight_handles(largest, p, ARROW)
+        return weight_handles(largest, p, ARROW)
     if not graph.edges or not all("probability" in about for *_, about in graph.edges(data=True)):
         return []
     shades = [(share, float(_opacity(np.array(share)))) for share in (1.0, min_probability)]
@@ -182,21 +182,44 @@ def _handles(graph, largest: float | None, min_probability: float, p: int) -> li
     ]
 
 
-def _weight_handles(largest: float, p: int, thin: float = 1.0) -> list:
+def weight_handles(
+    largest: float,
+    p: int,
+    thin: float = 1.0,
+    *,
+    signs: tuple[str, str] = ("positive", "negative"),
+    quantity: str = "weight",
+) -> list:
+    """Entries of a legend for the colours and widths of lines.
+
+    Parameters
+    ----------
+    largest : float
+        Weight at full width.
+    p : int
+        Number of nodes.
+    thin : float
+        Factor of the widths.
+    signs : pair of str
+        What the two colours mean.
+    quantity : str
+        What the width is.
+    """
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=POSITIVE, lw=2.5, label="positive"),
-        Line2D([], [], color=NEGATIVE, lw=2.5, label="negative"),
+        Line2D([], [], color=POSITIVE, lw=2.5, label=signs[0]),
+        Line2D([], [], color=NEGATIVE, lw=2.5, label=signs[1]),
     ]
     for share in (1.0, 0.33):
         size = thin * _width(share * largest, largest) * crowding(p)
-        label = f"|weight| = {share * largest:.2g}"
+        label = f"|{quantity}| = {share * largest:.2g}"
         handles.append(Line2D([], [], color=NEUTRAL, lw=size, label=label))
     return handles
 
 
-def _legend(ax: "Axes", handles: list, title: str) -> None:
+def legend_below(ax: "Axes", handles: list, title: str) -> None:
+    """Explain lines below the picture."""
     ax.legend(
         handles=handles,
         title=f"{title}, paler = less probable",

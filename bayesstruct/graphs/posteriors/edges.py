@@ -22,9 +22,10 @@ from bayesstruct.graphs.truth import adjacency
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["INDICATOR", "EdgePosterior"]
+__all__ = ["GROUP", "INDICATOR", "EdgePosterior"]
 
 INDICATOR = "edge"
+GROUP = "group"  # dimension of what each group of rows has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +80,11 @@ class EdgePosterior(GraphPosterior):
 
     @property
     def weights(self) -> "xr.DataArray":
-        """Partial correlations (or couplings), over chain, draw and edge."""
+        """Partial correlations (or couplings), over chain, draw and edge; of several groups their average."""
         refuse_absent(["weight"], self.draws, self.constants)
         weight = self.draws["weight"]
+        if GROUP in weight.dims:
+            weight = weight.mean(GROUP)
         if self.dim not in weight.dims:
             weight = self._spread(weight)
         return weight.transpose(*SAMPLE_DIMS, self.dim)

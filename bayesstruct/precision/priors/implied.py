@@ -9,9 +9,11 @@ from bayesstruct.graphs.records import with_fixed
 
 __all__ = [
     "implied_edge_probability",
+    "implied_group_edge_probability",
     "implied_horseshoe_probability",
     "implied_joint_probability",
     "implied_nonnegligible_probability",
+    "implied_relation_probabilities",
 ]
 
 _SEED = 20150201  # fixed: equal settings give equal Bayes factors
@@ -199,3 +201,105 @@ def _horseshoe(p, negligible, scale, learned, diagonal_rate):
     rng = np.random.default_rng(_SEED)
     share = horseshoe_exceedance(rng, p, negligible, scale, learned, diagonal_rate, sweeps)
     return max(round(share, 6), _LEAST)
+
+
+def implied_relation_probabilities(
+    groups: int,
+    p: int,
+    edge_probability: Any = 0.5,
+    difference_probability: Any = 0.5,
+    *,
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    equal_scale: float | None = 0.02,
+    difference_scale: float | None = 1.0,
+    diagonal_rate: float = 0.5,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Prior probability of each edge, and of each difference, under :class:`bayesstruct.distributions.GroupedSpikeSlab`.
+
+    With no scales of equal and different elements it is that under :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab`.
+
+    As in :func:`implied_edge_probability`: averages of conditional probabilities over draws from the prior.
+
+    Parameters
+    ----------
+    groups, p : int
+        Numbers of groups and of variables.
+    edge_probability, difference_probability : float or (p, p) array_like
+        Nominal probabilities.
+    spike_scale, slab_scale, diagonal_rate : float
+    equal_scale, difference_scale : float, optional
+        Those of the prior.
+
+    Returns
+    -------
+    edge, difference : (p (p - 1) / 2,) ndarray
+        Upper triangle row by row.
+    """
+    nominal = _nominal(p, edge_probability, difference_probability)
+    contrasts = (
+        () if equal_scale is None or difference_scale is None else (equal_scale, difference_scale)
+    )
+    scales = tuple(float(v) for v in (spike_scale, slab_scale, *contrasts))
+    edge, difference, _ = _relations(groups, p, nominal, scales, float(diagonal_rate))
+    return np.array(edge), np.array(difference)
+
+
+def implied_group_edge_probability(
+    groups: int,
+    p: int,
+    edge_probability: Any = 0.5,
+    difference_probability: Any = 0.5,
+    *,
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    diagonal_rate: float = 0.5,
+) -> np.ndarray:
+    """Prior probability of each edge in one group, under :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab`.
+
+    Parameters
+    ----------
+    groups, p, edge_probability, difference_probability, spike_scale, slab_scale, diagonal_rate
+        As in :func:`implied_relation_probabilities`.
+
+    Returns
+    -------
+    (p (p - 1) / 2,) ndarray
+        Upper triangle row by row.
+    """
+    nominal = _nominal(p, edge_probability, difference_probability)
+    scales = float(spike_scale), float(slab_scale)
+    return np.array(_relations(groups, p, nominal, scales, float(diagonal_rate))[2])
+
+
+def _nominal(p, *probabilities) -> tuple[bytes, ...]:
+    """Matrices of probabilities as bytes, by which results are remembered."""
+    squares = (np.broadcast_to(np.asarray(v, dtype="float64"), (p, p)) for v in probabilities)
+    return tuple(np.ascontiguousarray(square).tobytes() for square in squares)
+
+
+@lru_cache(maxsize=64)
+def _relations(groups, p, nominal, scales, rate):
+    from bayesstruct.precision.kernels import group_prior as kernel
+    from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
+
+    matrices = [np.frombuffer(own).reshape(p, p).copy() for own in nominal]
+    upper = np.triu_indices(p, 1)
+    edge, difference = (matrix[upper] for matrix in matrices)
+    exchangeable = np.ptp(edge) == 0 and np.ptp(difference) == 0
+    sweeps = int(np.clip(_DRAWS // len(edge), 10, _SWEEPS)) if exchangeable else _SWEEPS
+    rng, rates = np.random.default_rng(_SEED), np.full(groups, rate)
+    log_prior = kernel.log_relations(*matrices)
+    design = CONTRASTS if len(scales) == 4 else INDICATORS
+    prior = log_prior, (*scales, 0.0, 0.0)[:4], rates, design
+    _, chances = kernel.sweep_groups_prior(rng, *prior, kernel.SWEEPS + sweeps)
+    absent, _, different, share = ((c + c.T)[upper] / (2.0 * sweeps) for c in chances)
+    out = []
+    for value, present, never in (
+        (1.0 - absent, edge == 1, edge == 0),
+        (different, edge * difference == 1, edge * difference == 0),
+        (share, edge * (1 - difference) == 1, edge == 0),
+    ):
+        shown = np.full_like(value, value.mean()) if exchangeable else value
+        out.append(tuple(with_fixed(np.round(shown, 6), present, never, _LEAST)))
+    return tuple(out)

@@ -175,7 +175,7 @@ class IncompleteGraphicalNormal(Continuous):
         filled = pt.switch(missing, location, value)
         e = observed * _standardized(filled, mean, location, scale)
         product = _rows_times(e, precision)
-        block, push = _missing_block(precision, missing), missing * product
+        block, push = missing_block(precision, missing), missing * product
         shift = pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
         quadratic = (product * e).sum(-1) - (push * shift).sum(-1)
         constant = -(observed * (0.5 * _LOG_2PI + pt.log(scale))).sum(-1)
@@ -194,7 +194,7 @@ class MissingCellsRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng = normalize_rng_param(rng)
         params = (mean, precision, location, scale, table, missing)
-        centre, block, rows, columns = _conditional(*params)
+        centre, block, rows, columns = conditional(*params)
         noise_shape = centre.shape
         next_rng, noise = pt.random.normal(
             0.0, 1.0, size=noise_shape, rng=rng, return_next_rng=True
@@ -234,13 +234,13 @@ class MissingValues(Continuous):
 
     def support_point(rv, mean, precision, location, scale, table, missing):
         """Return the conditional means."""
-        centre, _, rows, columns = _conditional(mean, precision, location, scale, table, missing)
+        centre, _, rows, columns = conditional(mean, precision, location, scale, table, missing)
         return (location + scale * (mean + centre))[rows, columns]
 
     def logp(value, mean, precision, location, scale, table, missing):
         """Log density of all missing values together."""
         params = (mean, precision, location, scale, table, missing)
-        centre, block, rows, columns = _conditional(*params)
+        centre, block, rows, columns = conditional(*params)
         filled = pt.zeros_like(table)[rows, columns].set(value)
         e = missing * (_standardized(filled, mean, location, scale) - centre)
         quadratic = (_rows_times(e, block) * e).sum()
@@ -269,16 +269,16 @@ def _mean_rows(size, mean, location, scale):
     return point if rv_size_is_none(size) else pt.full((*size, point.shape[-1]), point)
 
 
-def _missing_block(precision, missing):
+def missing_block(precision, missing):
     """``K`` restricted to the missing values of each row, and the identity elsewhere, (n, p, p)."""
     both = missing[..., :, None] * missing[..., None, :]
     return pt.switch(both > 0, precision, pt.eye(precision.shape[-1]))
 
 
-def _conditional(mean, precision, location, scale, table, missing):
+def conditional(mean, precision, location, scale, table, missing):
     """Conditional means of the missing values (zero elsewhere), their blocks, and their places."""
     e = (1.0 - missing) * _standardized(table, mean, location, scale)
-    block = _missing_block(precision, missing)
+    block = missing_block(precision, missing)
     push = missing * _rows_times(e, precision)
     centre = -pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
     rows, columns = pt.nonzero(missing)

@@ -35,7 +35,7 @@ from bayesstruct.precision.recognition.values import (
 )
 from bayesstruct.precision.steps.penalised import FusedSweep, GroupSweep
 
-__all__ = ["EdgesGibbs", "PrecisionGibbs"]
+__all__ = ["EdgesGibbs", "PrecisionGibbs", "normal_draw"]
 
 _SUPPORTED = "PrecisionGibbs draws matrices whose children are tables of normal rows; give other likelihoods latent normal rows in between"
 _CANDIDATES = (
@@ -113,6 +113,15 @@ SWEEPS: dict[type, type] = {
 }
 
 
+def normal_draw(rng, system: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Draw from the normal distribution with precision matrix `system` and its product with the mean `target`."""
+    factor = np.linalg.cholesky(system)
+    half, _ = lapack.dtrtrs(factor, target, lower=1)
+    noise = rng.standard_normal(len(target))
+    draw, _ = lapack.dtrtrs(factor, half + noise, lower=1, trans=1)
+    return draw
+
+
 class PartGibbs:
     """Gibbs updates of one recognised part: means, missing values, matrix, indicators.
 
@@ -172,12 +181,7 @@ class PartGibbs:
 
     def _draw_mean(self, rng, precision: np.ndarray, point: dict) -> np.ndarray:
         """Draw the column means from their normal conditional."""
-        system, target = self.values.mean_system(precision, point)
-        factor = np.linalg.cholesky(system)
-        half, _ = lapack.dtrtrs(factor, target, lower=1)
-        noise = rng.standard_normal(self.values.p)
-        draw, _ = lapack.dtrtrs(factor, half + noise, lower=1, trans=1)
-        return draw
+        return normal_draw(rng, *self.values.mean_system(precision, point))
 
     def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw the missing values of each table given its observed ones."""

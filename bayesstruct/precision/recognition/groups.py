@@ -1,0 +1,224 @@
+"""Recognise the precision matrices of several groups in a model, with the rows, means and missing values drawn with them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.missing import observed_values
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    check_childless,
+    children_of,
+    is_op,
+    parameters,
+    same_value,
+    unpadded_parameters,
+)
+from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.precision.kernels.tables import TableRows
+from bayesstruct.precision.priors.group_edges import GroupEdgesRV, GroupIndicatorSpikeSlabRV
+from bayesstruct.precision.priors.group_rows import (
+    GroupedMissingValuesRV,
+    GroupedNormalRV,
+    IncompleteGroupedNormalRV,
+)
+from bayesstruct.precision.priors.groups import (
+    GroupedCholesky,
+    GroupedSpikeSlabRV,
+    RelationsRV,
+)
+from bayesstruct.precision.priors.rows import ColumnMeansRV
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = [
+    "GROUP_PRIORS",
+    "INDICATOR_RVS",
+    "GroupPart",
+    "GroupTables",
+    "group_parts_of",
+    "recognise_groups",
+]
+
+
+#: Indicators of each prior of the matrices of several groups.
+GROUP_PRIORS: dict[type, type] = {
+    GroupedSpikeSlabRV: RelationsRV,
+    GroupIndicatorSpikeSlabRV: GroupEdgesRV,
+}
+INDICATOR_RVS = tuple(GROUP_PRIORS.values())
+
+
+@dataclass
+class GroupPart:
+    """Precision matrices of several groups and the variables that are drawn with them.
+
+    Attributes
+    ----------
+    precision : TensorVariable
+    relation : TensorVariable, optional
+        Of each pair; or its edges in each group.
+    rows : TensorVariable, optional
+        The observed table; a prior without data has none.
+    mean : TensorVariable, optional
+        Of the columns in each group, if the model has rows.
+    missing : TensorVariable, optional
+        The missing values.
+    """
+
+    precision: "TensorVariable"
+    relation: "TensorVariable | None" = None
+    rows: "TensorVariable | None" = None
+    mean: "TensorVariable | None" = None
+    missing: "TensorVariable | None" = None
+
+    @property
+    def roles(self) -> dict[str, "TensorVariable"]:
+        """The variables that the step draws, by their role."""
+        roles = {name: getattr(self, name) for name in ("precision", "relation", "mean", "missing")}
+        return {role: variable for role, variable in roles.items() if variable is not None}
+
+
+def recognise_groups(model: "pm.Model", precision: "TensorVariable") -> GroupPart:
+    """Collect the exactly sampled part of a model around the precision matrices of several groups.
+
+    Raises
+    ------
+    NotRecognized
+        Says which variable stands in the way.
+    """
+    part = GroupPart(precision)
+    for child in children_of(model, precision):
+        if is_op(child, INDICATOR_RVS) and part.relation is None:
+            part.relation = _check_relation(precision, child)
+        elif is_op(child, (GroupedNormalRV, IncompleteGroupedNormalRV)) and part.rows is None:
+            part.rows = child
+        elif is_op(child, GroupedMissingValuesRV) and part.missing is None:
+            part.missing = child
+        else:
+            raise NotRecognized(
+                f"{child.name!r} is not the one table of normal rows of these groups"
+            )
+    if not isinstance(model.rvs_to_transforms.get(precision), GroupedCholesky):
+        raise NotRecognized(f"{precision.name!r} does not have its default transform")
+    if part.rows is not None:
+        part.mean = _check_rows(model, part)
+    elif part.missing is not None:
+        raise NotRecognized(f"{part.missing.name!r} belongs to no table")
+    for variable in (part.relation, part.missing):
+        check_childless(model, variable)
+    for variable in part.roles.values():
+        if variable not in model.free_RVs:
+            raise NotRecognized(f"{variable.name!r} is observed")
+    return part
+
+
+def _check_relation(precision, relation):
+    wanted = (precision, *parameters(precision)[:-1])
+    if all(same_value(a, b) for a, b in zip(parameters(relation), wanted, strict=True)):
+        return relation
+    raise NotRecognized(f"{relation.name!r} does not share its parameters with {precision.name!r}")
+
+
+def _check_rows(model, part):
+    """Return the means of the columns, or raise if rows are not of the recognised form."""
+    rows = part.rows
+    if rows in model.free_RVs:
+        raise NotRecognized(f"{rows.name!r} is not observed")
+    group, mean, matrix, location, scale, *missing = unpadded_parameters(rows)
+    if matrix is not part.precision:
+        raise NotRecognized(f"{rows.name!r} has other precision matrices")
+    if random_ancestors(group, location, scale):
+        raise NotRecognized(f"groups, location or scale of {rows.name!r} are random")
+    users = {rows, part.missing} - {None}
+    if not is_op(mean, ColumnMeansRV) or random_ancestors(*parameters(mean)):
+        raise NotRecognized(
+            f"the mean of {rows.name!r} is not ColumnMeans with constant parameters"
+        )
+    if mean.type.ndim != 2 or set(children_of(model, mean)) != users:
+        raise NotRecognized(f"{mean.name!r} is not one mean a group, or is used elsewhere")
+    if bool(missing) != (part.missing is not None):
+        raise NotRecognized(f"the missing values of {rows.name!r} are not in the model")
+    if missing:
+        own = (group, mean, matrix, location, scale, missing[0])
+        *others, _, mask = unpadded_parameters(part.missing)
+        if not all(same_value(a, b) for a, b in zip(own, (*others, mask), strict=True)):
+            raise NotRecognized(f"{part.missing.name!r} does not belong to {rows.name!r}")
+    return mean
+
+
+def group_parts_of(model: "pm.Model") -> dict["TensorVariable", GroupPart | NotRecognized]:
+    """Map the precision matrices of each set of groups to their part, or to the reason why they have none."""
+    out: dict[TensorVariable, GroupPart | NotRecognized] = {}
+    for rv in model.free_RVs:
+        if is_op(rv, tuple(GROUP_PRIORS)):
+            try:
+                out[rv] = recognise_groups(model, rv)
+            except NotRecognized as reason:
+                out[rv] = reason
+    return out
+
+
+class GroupTables:
+    """Rows of a recognised part, one table for each group, and the constants of its prior.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    part : GroupPart
+    compile_kwargs : dict, optional
+
+    Attributes
+    ----------
+    names : dict
+        Names of the value variables by role.
+    tables : list of TableRows
+        Empty until `load`, and without rows.
+    log_prior, scales, rates, design
+        As kernels take them.
+    places : list of ndarray of int
+        Positions of the missing values of each group among all missing values.
+    """
+
+    def __init__(self, model: "pm.Model", part: GroupPart, compile_kwargs: dict | None = None):
+        from bayesstruct.precision.kernels.group_prior import log_relations
+        from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
+
+        self.names = {role: model.rvs_to_values[v].name for role, v in part.roles.items()}
+        edge, difference, *scales, rates = Expressions(
+            model, parameters(part.precision), compile_kwargs
+        )({})
+        self.log_prior = log_relations(edge, difference)
+        self.design = CONTRASTS if is_op(part.precision, GroupedSpikeSlabRV) else INDICATORS
+        self.scales = (*(float(v) for v in scales), 0.0, 0.0)[:4]
+        self.rates = np.asarray(rates, float)
+        self.groups, self.p = len(self.rates), len(self.log_prior)
+        self.tables: list[TableRows] = []
+        self.places: list[np.ndarray] = []
+        self.has_rows = part.rows is not None and part.mean is not None
+        if part.rows is not None and part.mean is not None:
+            group, _, _, location, scale, *missing = unpadded_parameters(part.rows)
+            tensors = [observed_values(model, part.rows), group, location, scale, *missing]
+            self._data = Expressions(model, tensors, compile_kwargs, user=part.precision.name)
+            self._mean = Expressions(model, parameters(part.mean), compile_kwargs)
+
+    def load(self, point: dict) -> None:
+        """Read the table and the prior of the means, unless that was done."""
+        if self.tables or not self.has_rows:
+            return
+        values, group, location, scale, *missing = self._data(point)
+        group = np.asarray(group).astype(int)
+        mask = np.asarray(missing[0]) > 0 if missing else np.zeros(values.shape, bool)
+        owner = group[np.nonzero(mask)[0]]
+        for g in range(self.groups):
+            own = group == g
+            rows = (np.asarray(values, float)[own], location[g] * 1.0, scale[g] * 1.0)
+            self.tables.append(TableRows(*rows, mask[own]))
+            self.places.append(np.flatnonzero(owner == g))
+        shape = (self.groups, self.p)
+        self.centre, self.deviation = (np.broadcast_to(v, shape) for v in self._mean(point))

@@ -1,0 +1,292 @@
+"""Gaussian graphical models of groups of rows: which dependences differ between the groups?
+
+x = location_g + scale_g * z                            the table in its units, and standardised
+z_i | mean_g, K_g ~ Normal(mean_g, K_g^-1)              one row of group g
+K_1, ..., K_G     ~ GroupedSpikeSlab                    elements: a shared part and orthonormal contrasts
+relation | K      ~ absent, equal or different          of each pair of columns
+edge, difference  = relation > absent, relation = different
+weight            = partial correlations of each K_g
+
+or, with differences="indicators", K ~ GroupIndicatorSpikeSlab: an indicator `group_edge` of each pair in each group, an edge being one in
+some group, and a difference one that is not in all of them.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.missing import MissingMask, show_missing
+from bayesstruct.core.starts import BootstrapStart
+from bayesstruct.core.tables.missing_codes import record_codes
+from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.names import nearest
+from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.row_groups import GroupedTable, grouped_table
+from bayesstruct.graphs.records import (
+    EdgeEnds,
+    EdgePrior,
+    GroupEdgePrior,
+    RelationPrior,
+    RelationScales,
+    RowGroups,
+)
+from bayesstruct.precision.model_parts import missing_labels, warn_size
+from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.precision.priors.edges import partial_correlations
+from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
+from bayesstruct.precision.priors.group_rows import (
+    GroupedMissingValues,
+    GroupedNormal,
+    IncompleteGroupedNormal,
+)
+from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
+from bayesstruct.precision.priors.implied import (
+    implied_group_edge_probability,
+    implied_relation_probabilities,
+)
+from bayesstruct.precision.priors.rows import ColumnMeans
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bayesstruct.data.intake import TableLike
+
+__all__ = ["grouped_gaussian_graphical"]
+
+_MATRICES = ("group", "node", "node_")
+_ROWS = ("observation", "node")
+_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
+
+
+def grouped_gaussian_graphical(
+    data: "TableLike | Mapping[Any, TableLike]",
+    *,
+    group: Any = None,
+    edge_probability: Any = 0.5,
+    difference_probability: Any = 0.5,
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    spike_scale: float = 0.02,
+    slab_scale: float = 1.0,
+    equal_scale: float | None = None,
+    difference_scale: float | None = None,
+    diagonal_rate: float = 0.5,
+    differences: str = "contrasts",
+    standardize: bool | str = True,
+    missing_codes: Any = None,
+) -> pm.Model:
+    r"""Learn which columns depend on each other in several groups of rows, and which of these dependences differ.
+
+    Each group has a precision matrix of its own. The elements of a pair of columns are a part that all groups share
+    and orthonormal contrasts between them, each of which is negligible or not. A pair is therefore *absent* (connected in no
+    group), *equal* (connected, and alike in all groups) or *different*. :func:`bayesstruct.difference_table` reads the result.
+
+    Parameters
+    ----------
+    data : DataFrame, array_like, or dict of them
+        (n, p) table of numbers, one row for each observation; NaN marks a missing value. Or one table for each
+        group, by its label.
+    group : str or (n,) array_like
+        Name of the column that holds the group of each row, which is then no variable; or the groups, in the order of the
+        rows. Any number G of groups from 2 up.
+    edge_probability : float or (p, p) array_like, default 0.5
+        Nominal prior probability that a pair is connected (equal or different).
+    difference_probability : float or (p, p) array_like, default 0.5
+        Nominal prior probability that a pair that is connected differs between groups; with indicators that it is not connected in all
+        of them.
+    required, forbidden : iterable of pairs of column names
+        Pairs known to be connected, and known not to be in any group.
+    spike_scale, slab_scale : float
+        Standard deviations of the part of a precision element that groups share, without and with an edge, on the standardised
+        scale.
+    equal_scale, difference_scale : float, optional
+        Standard deviations of each contrast of an element, without and with a difference; .02 and 1 unless given. Elements of two groups differ by
+        sqrt(2) times a contrast. The defaults were compared on tables of 20 and 50 columns (``benchmarks/group_differences.py``).
+    diagonal_rate : float, default 0.5
+        Exponential rate of the diagonal elements, which are free in each group.
+    differences : {"contrasts", "indicators"}
+        What differs between groups. ``"contrasts"``: the strength of a dependence. ``"indicators"``: whether there is one; each group has edges of its
+        own, and a pair is more probable in one group if it is connected in others, whatever its strength there.
+    standardize : bool or "group", default True
+        True puts the priors on the scale of columns less the mean of their group, over their standard deviation within groups,
+        pooled over the groups: units are the same in all groups, so that a column whose variance differs has different elements.
+        "group" divides by the standard deviation of each group instead, so that what is
+        compared are correlations. Draws of the table stay in its units.
+    missing_codes : number, str, iterable of them or dict, optional
+        Values that stand for a missing one, such as -999.
+
+    Returns
+    -------
+    pymc.Model
+        With ``precision`` (group, node, node\_) and ``mean`` (group, node) of the standardised columns, ``weight`` (group, pair), the partial
+        correlations in each group, ``relation`` (pair: 0 absent, 1 equal, 2 different), ``edge`` and ``difference`` (pair), ``x`` (the
+        table) and, where values are missing, ``x_missing``, both in the units of the table.
+        ``edge`` says that a pair is connected in some group; whether in a given one, its weight tells. With indicators there is
+        ``group_edge`` (group, pair), the edges of each group, in the place of ``relation``.
+
+    Raises
+    ------
+    TableError
+        If the table or the groups cannot be used; the message names the column or group and the remedy.
+    TypeError, ValueError
+        For an option out of range.
+
+    Warns
+    -----
+    TableWarning
+        Among others if the variance of a column differs between groups and the scale is a common one.
+
+    References
+    ----------
+    Marsman, M., Waldorp, L. J., Sekulovski, N. and Haslbeck, J. M. B. (2025). Bayes factor tests for group differences in ordinal and
+    binary graphical models. *Psychometrika* 90(5), 1809-1842.
+
+    Peterson, C., Stingo, F. C. and Vannucci, M. (2015). Bayesian inference of multiple Gaussian graphical models. *Journal of the American
+    Statistical Association* 110, 159-174, for indicators.
+
+    Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models. *Bayesian Analysis* 10(2), 351-377.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with bs.models.grouped_gaussian_graphical(table, group="sex"):
+            idata = pm.sample()
+        bs.difference_table(idata)
+        bs.edge_table(bs.one_group(idata, "female"))
+    """
+    if differences not in _DESIGNS:
+        raise ValueError(nearest("differences", differences, _DESIGNS))
+    _refuse_distributions(edge_probability, difference_probability)
+    contrasts = _contrast_scales(differences, equal_scale, difference_scale)
+    table = grouped_table(_without_codes(data, missing_codes), group, standardize=standardize)
+    rows = table.table
+    warn_size(rows)
+    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden)
+    difference = edge_probability_matrix(
+        rows.names, difference_probability, option="difference_probability"
+    )
+    scales = {"spike_scale": spike_scale, "slab_scale": slab_scale}
+    of_one = {**scales, "diagonal_rate": diagonal_rate}
+    with pm.Model(coords=table.coords) as model:
+        record_codes(missing_codes)
+        mean = ColumnMeans("mean", 0.0, 1.0, dims=("group", "node"))
+        precision = _DESIGNS[differences](
+            "precision",
+            len(table.labels),
+            rows.p,
+            edge,
+            difference,
+            **of_one,
+            **contrasts,
+            dims=_MATRICES,
+            start=partial(_start, table, log_odds(edge), of_one),
+        )
+        add = _add_relations if differences == "contrasts" else _add_indicators
+        add(precision, len(table.labels))
+        weight = [partial_correlations(precision[g]) for g in range(len(table.labels))]
+        pm.Deterministic("weight", pt.stack(weight), dims=("group", "pair"))
+        own = {"equal_scale": None, "difference_scale": None, **contrasts}
+        implied = implied_relation_probabilities(
+            len(table.labels), rows.p, edge, difference, **of_one, **own
+        )
+        _record(rows, implied)
+        if contrasts:
+            _record_scales(rows, (edge, difference), {**scales, **contrasts})
+        else:
+            size = len(table.labels), rows.p
+            GroupEdgePrior(
+                implied_group_edge_probability(*size, edge, difference, **of_one)
+            ).record()
+        _observe(table, mean, precision)
+    return model
+
+
+_DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
+
+
+def _contrast_scales(differences, equal_scale, difference_scale) -> dict[str, float]:
+    """Scales of contrasts, of which indicators have none."""
+    given = {"equal_scale": equal_scale, "difference_scale": difference_scale}
+    if differences == "contrasts":
+        defaults = {"equal_scale": 0.02, "difference_scale": 1.0}
+        return defaults | {name: value for name, value in given.items() if value is not None}
+    if used := [name for name, value in given.items() if value is not None]:
+        raise ValueError(f'`{used[0]}` applies to differences="contrasts" only')
+    return {}
+
+
+def _add_relations(precision, groups):
+    """Add the relation of each pair, its edge and its difference."""
+    relation = Relations("relation", precision, dims="pair")
+    pm.Deterministic("edge", pt.ge(relation, 1).astype("int64"), dims="pair")
+    pm.Deterministic("difference", pt.ge(relation, 2).astype("int64"), dims="pair")
+
+
+def _add_indicators(precision, groups):
+    """Add the edges of each group, those of some group, and those that are not in all."""
+    own = GroupEdges("group_edge", precision, dims=("group", "pair"))
+    count = own.sum(0)
+    pm.Deterministic("edge", pt.ge(count, 1).astype("int64"), dims="pair")
+    some = pt.and_(pt.ge(count, 1), pt.lt(count, groups))
+    pm.Deterministic("difference", some.astype("int64"), dims="pair")
+
+
+def _refuse_distributions(*probabilities):
+    if any(hasattr(value, "owner") for value in probabilities):
+        raise ValueError(
+            "`edge_probability` and `difference_probability` must be a number or a matrix of numbers; this model does not learn "
+            "them from the table"
+        )
+
+
+def _without_codes(data, codes):
+    if isinstance(data, dict):
+        return {label: without_codes(own, codes) for label, own in data.items()}
+    return without_codes(data, codes)
+
+
+def _start(table: GroupedTable, odds, scales: dict[str, Any]):
+    """Start of each chain: in each group the mode of another table than the one that was observed."""
+    options: dict[str, Any] = {**scales, **_ROUGH}
+    mode = partial(graphical_spike_slab_mode, log_odds=odds, **options)
+    groups = range(len(table.labels))
+    return pt.stack([BootstrapStart(table.standardized(g), mode)() for g in groups])
+
+
+def _record(table, implied):
+    """Record the ends of the edges and the prior probabilities of edges and differences."""
+    EdgeEnds.in_model(*table.edge_index).record()
+    edge, difference = implied
+    EdgePrior(edge).record()
+    RelationPrior(difference).record()
+
+
+def _record_scales(table, nominal, scales):
+    """Record what probabilities of relations given the matrices are computed from."""
+    of_pairs = (matrix[table.edge_index] for matrix in nominal)
+    RelationScales(*of_pairs, **{name: float(v) for name, v in scales.items()}).record()
+
+
+def _observe(table: GroupedTable, mean, precision):
+    """Add the table as ``x``, and its missing values as ``x_missing``."""
+    rows = table.table
+    RowGroups(table.group).record()
+    units = [
+        pm.Data(name, value, dims=("group", "node"))
+        for name, value in (("location", table.location), ("scale", table.scale))
+    ]
+    known = (table.group, mean, precision, *units)
+    if not rows.missing.any():
+        GroupedNormal("x", *known, observed=rows.values, dims=_ROWS)
+        return
+    pm.modelcontext(None).add_coord("missing", missing_labels(rows))
+    MissingMask(rows.missing.astype("int64")).record()
+    values = np.where(rows.missing, table.location[table.group], rows.values)
+    GroupedMissingValues("x_missing", *known, table=values, missing=rows.missing, dims="missing")
+    own = {"missing": rows.missing, "observed": values, "dims": _ROWS}
+    show_missing(IncompleteGroupedNormal("x", *known, **own), rows.missing)

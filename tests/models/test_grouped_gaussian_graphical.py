@@ -1,0 +1,260 @@
+"""The model of several groups: names, units, readers, equal groups, calibration."""
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+from tools.calibration import assert_calibrated
+from tools.group_integration import GroupPrior, groups_prior
+
+import bayesstruct as bs
+
+from bayesstruct.distributions import implied_relation_probabilities
+from bayesstruct.models import grouped_gaussian_graphical
+from bayesstruct.precision.kernels.cholesky import unpack_cholesky
+from bayesstruct.steps import GroupedPrecisionGibbs
+
+NAMES = ["mood", "sleep", "worry", "energy"]
+QUIET = {"progressbar": False, "chains": 2, "cores": 1}
+
+
+def frame(n=150, gaps=False, seed=1):
+    """The first two columns depend on each other with another sign in the second group."""
+    rng = np.random.default_rng(seed)
+    z, second = rng.normal(size=(n, 4)), np.arange(n) % 3 == 0
+    z[:, 1] += 1.2 * z[:, 0] * np.where(second, -1, 1)
+    z[:, 3] += 0.9 * z[:, 2]
+    table = pd.DataFrame([100.0, -5.0, 0.0, 1e3] + z * [10.0, 0.1, 1.0, 50.0], columns=NAMES)
+    table.loc[second, "mood"] += 200.0  # means may differ as they like
+    if gaps:
+        table.iloc[3, 1] = table.iloc[7, 0] = table.iloc[7, 3] = np.nan
+    return table.assign(site=np.where(second, "b", "a"))
+
+
+@pytest.fixture(scope="module", params=[False, True])
+def fitted(request):
+    model = grouped_gaussian_graphical(frame(gaps=request.param), group="site")
+    with model:
+        return model, pm.sample(150, tune=50, random_seed=1, **QUIET)
+
+
+@pytest.mark.chain
+def test_names_dims_units_and_constants(fitted):
+    _, idata = fitted
+    posterior, constant = idata["posterior"], idata["constant_data"]
+    gaps = {"x_missing"} & set(posterior.data_vars)
+    names = {"precision", "mean", "relation", "edge", "difference", "weight"}
+    assert set(posterior.data_vars) - gaps == names
+    assert posterior["precision"].dims[2:] == ("group", "node", "node_")
+    assert posterior["mean"].dims[2:] == ("group", "node")
+    assert posterior["weight"].dims[2:] == ("group", "pair")
+    assert posterior["group"].values.tolist() == ["a", "b"]
+    K, (i, j) = posterior["precision"].values, np.triu_indices(4, 1)
+    expected = -K[..., i, j] / np.sqrt(K[..., i, i] * K[..., j, j])
+    np.testing.assert_allclose(posterior["weight"], expected, rtol=1e-12)
+    relation = posterior["relation"]
+    np.testing.assert_array_equal(posterior["edge"], relation > 0)
+    np.testing.assert_array_equal(posterior["difference"], relation == 2)
+    edge, difference = implied_relation_probabilities(2, 4)
+    np.testing.assert_allclose(constant["edge_prior"], edge)
+    np.testing.assert_allclose(constant["difference_prior"], difference)
+    if gaps:  # of row 7, in its units and the group "a"
+        imputed = posterior["x_missing"].sel(missing="mood[7]")
+        assert 60 < imputed.mean() < 140
+
+
+@pytest.mark.chain
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")  # of few draws
+def test_rows_are_predicted_and_compared(fitted):
+    model, idata = fitted
+    with model:
+        pm.compute_log_likelihood(idata, progressbar=False)
+        new = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
+    assert idata["log_likelihood"]["x"].dims == ("chain", "draw", "observation")
+    assert np.isfinite(az.loo(idata).elpd)
+    drawn = new["posterior_predictive"]["x"].mean(("chain", "draw")).to_numpy()
+    second = (frame()["site"] == "b").to_numpy()
+    found = drawn[second, 0].mean() - drawn[~second, 0].mean()
+    means = frame().groupby("site")["mood"].mean()
+    assert found == pytest.approx(
+        means["b"] - means["a"], abs=5
+    )  # three standard errors of means of 50 rows
+
+
+@pytest.mark.chain
+def test_differences_are_found(fitted):
+    _, idata = fitted
+    table = bs.difference_table(idata)
+    first = table.iloc[0]
+    assert (first["source"], first["target"], first["verdict"]) == ("mood", "sleep", "differs")
+    assert first["hdi_low"] > 0.5 and first["mean_a"] > 0 > first["mean_b"]
+    other = table.query("source == 'worry' and target == 'energy'").iloc[0]
+    assert other["edge"] > 0.95 and other["verdict"] != "differs"
+    turned = bs.difference_table(idata, groups=("b", "a")).iloc[0]
+    assert turned["difference"] == pytest.approx(-first["difference"])
+    assert bs.summary(idata).reader == "difference_table"
+    with pytest.raises(ValueError, match="two of the groups 'a', 'b'"):
+        bs.difference_table(idata, groups=("a", "c"))
+    with pytest.raises(ValueError, match="above 1"):
+        bs.difference_table(idata, threshold=0.5)
+
+
+@pytest.mark.chain
+def test_one_group_is_read_as_a_result_of_its_own(fitted):
+    _, idata = fitted
+    rows = frame()
+    for label in "ab":
+        own = bs.one_group(idata, label)
+        table = bs.edge_table(own).query("source == 'mood' and target == 'sleep'")
+        weight = idata["posterior"]["weight"].sel(group=label, pair="mood -- sleep").mean().item()
+        assert table.iloc[0]["mean"] == pytest.approx(weight)
+        assert own["observed_data"].sizes["observation"] == (rows["site"] == label).sum()
+        means = bs.coefficients(own)["intercept"].mean(("chain", "draw"))
+        # the prior pulls by less than a standard error of a mean of 50 rows
+        group_mean = rows.loc[rows["site"] == label, "mood"].mean()
+        assert abs(means.sel(node="mood") - group_mean) < 10 / np.sqrt(50)
+        assert bs.covariance(own).sizes["node"] == 4
+    assert any("averages over the groups" in note for note in bs.edge_table(idata).attrs["notes"])
+    with pytest.raises(ValueError, match=r"other units in each group.*one_group"):
+        bs.coefficients(idata)
+    with pytest.raises(ValueError, match="groups of this result are 'a', 'b', not 'c'"):
+        bs.one_group(idata, "c")
+    with pytest.raises(ValueError, match="no groups of rows"):
+        bs.one_group(bs.one_group(idata, "a"), "a")
+    with pytest.raises(ValueError, match="no differences between groups"):
+        bs.difference_table(bs.one_group(idata, "a"))
+
+
+@pytest.mark.chain
+def test_the_picture_of_differences(fitted):
+    import matplotlib.pyplot as plt
+
+    _, idata = fitted
+    ax = bs.plot_difference(idata)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "larger in a" in texts and "larger in b" in texts
+    assert bs.plot_difference(idata, ("b", "a"), legend=False).get_legend() is None
+    plt.close("all")
+
+
+@pytest.mark.chain
+def test_equal_groups_hardly_differ():
+    rng = np.random.default_rng(5)
+    factor = np.eye(5) + 0.8 * np.eye(5, k=1)
+    rows = pd.DataFrame(rng.normal(size=(400, 5)) @ factor, columns=[*"abcde"])
+    with grouped_gaussian_graphical(rows, group=np.arange(400) % 4):
+        idata = pm.sample(200, tune=50, random_seed=1, **QUIET)
+    table = bs.difference_table(idata)
+    prior = idata["constant_data"]["difference_prior"].values
+    assert table["probability"].mean() < 0.5 * prior.mean()
+    assert not (table["verdict"] == "differs").any()
+    with pytest.raises(ValueError, match="more than two groups"):
+        bs.plot_difference(idata)
+    # groups that are a copy of each other
+    with grouped_gaussian_graphical({"x": rows[:100], "y": rows[:100] + 1e-9}):
+        idata = pm.sample(200, tune=50, random_seed=1, **QUIET)
+    assert bs.difference_table(idata)["probability"].max() < 0.25
+
+
+def test_required_and_forbidden_pairs():
+    model = grouped_gaussian_graphical(
+        frame(),
+        group="site",
+        required=[("mood", "worry")],
+        forbidden=[("mood", "energy")],
+        difference_probability=np.where(np.eye(4) > 0, 0.5, 0.0),
+    )
+    with model:
+        step = GroupedPrecisionGibbs(model.free_RVs, rng=0)
+    point, seen = model.initial_point(0), []
+    for _ in range(30):
+        point, _ = step.step(point)
+        seen.append(point["relation"])
+    assert (np.array(seen)[:, 1] == 1).all() and (np.array(seen)[:, 2] == 0).all()
+    assert (np.array(seen) < 2).all()
+    with pytest.raises(bs.TableError, match="difference_probability has values"):
+        grouped_gaussian_graphical(frame(), group="site", difference_probability=2.0)
+    with pytest.raises(ValueError, match="a number or a matrix"):
+        grouped_gaussian_graphical(frame(), group="site", edge_probability=pm.Beta.dist(1, 1))
+
+
+# Calibration: five columns, two groups of unequal sizes, missing values.
+P, SIZES = 5, (12, 18)
+GROUP = np.repeat([0, 1], SIZES)
+PRIOR = GroupPrior(2, edge=0.3, difference=0.4, spike=0.1, slab=0.8, small=0.1, large=0.6)
+PAIRS = np.triu_indices(P, 1)
+MISSING = np.zeros((30, P), bool)
+MISSING[0, 1] = MISSING[3, 2] = MISSING[23, 4] = MISSING[23, 0] = True
+
+
+def build(rows):
+    spike, slab, small, large = PRIOR.scales
+    return grouped_gaussian_graphical(
+        rows,
+        group=GROUP,
+        edge_probability=PRIOR.edge,
+        difference_probability=PRIOR.difference,
+        spike_scale=spike,
+        slab_scale=slab,
+        equal_scale=small,
+        difference_scale=large,
+        standardize=False,
+    )
+
+
+def quantities(K, relation, mean, imputed):
+    u = K[..., PAIRS[0], PAIRS[1]]
+    scale = np.sqrt(K[..., PAIRS[0], PAIRS[0]] * K[..., PAIRS[1], PAIRS[1]])
+    weight = -u / scale
+    return {
+        "weight": weight[..., :3],
+        "gap": (weight[..., 0, :] - weight[..., 1, :])[..., :4],
+        "log_det": np.linalg.slogdet(K)[1],
+        "edges": (relation > 0).sum(axis=-1),
+        "differences": (relation > 1).sum(axis=-1),
+        "relation": relation[..., :3],
+        "mean": mean[..., 0],
+        "imputed": imputed,
+    }
+
+
+class Prior:
+    """Draws from the prior by plain rejection, so that it is not the package's own."""
+
+    def __init__(self):
+        self.pool = []
+
+    def __call__(self, rng):
+        if not self.pool:
+            self.pool.extend(zip(*groups_prior(rng, 100, P, PRIOR), strict=True))
+        K, relation = self.pool.pop()
+        mean = rng.normal(size=(2, P))
+        rows = [rng.multivariate_normal(m, np.linalg.inv(k), size=n) for m, k, n in zip(mean, K, SIZES, strict=True)]  # fmt: skip
+        rows = np.vstack(rows)
+        truth = quantities(K, relation, mean, rows[MISSING])
+        rows[MISSING] = np.nan
+        return truth, rows
+
+
+def fit(rows, rng, tune=50, draws=200):
+    model = build(rows)
+    with model:
+        step = GroupedPrecisionGibbs(model.free_RVs)
+    step.setup_chain(rng, tune, draws)
+    point, kept = model.initial_point(int(rng.integers(2**31))), []
+    for t in range(tune + draws):
+        point, _ = step.step(point)
+        if t >= tune:
+            kept.append(point)
+    vectors = [q["precision_cholesky-cov__"] for q in kept]
+    K = np.array([[unpack_cholesky(v, P)[0] for v in both] for both in vectors])
+    names = ("relation", "mean", "x_missing")
+    return quantities(K, *(np.array([q[name] for q in kept]) for name in names))
+
+
+@pytest.mark.calibration
+@pytest.mark.filterwarnings("ignore::bayesstruct.TableWarning")
+def test_the_model_is_calibrated(full):
+    assert_calibrated(Prior(), fit, simulations=500 if full else 10, seed=1)
