@@ -9,7 +9,7 @@ from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.precision.kernels.odds import fill_free
-from bayesstruct.precision.kernels.tables import TableRows, TableScatter
+from bayesstruct.precision.kernels.tables import StudentRows, TableRows, TableScatter
 from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
@@ -108,8 +108,8 @@ class PartValues:
     Attributes
     ----------
     names : dict
-        Names of the value variables of ``precision``, ``edge``, ``share`` and ``mean``, as far as
-        the part has them.
+        Names of the value variables of ``precision``, ``edge``, ``share``, ``mean`` and ``degrees``, as far
+        as the part has them.
     missing : list of str or None
         Name of the missing values of each table that has some.
     p : int
@@ -142,6 +142,7 @@ class PartValues:
             for tensors in needed
         )
         self._latent = any(t.rv in model.free_RVs for t in part.tables)
+        self._kinds = [TableRows if t.degrees is None else StudentRows for t in part.tables]
         self.tables: list[TableRows] = []
 
     def load(self, point: dict) -> None:
@@ -153,13 +154,13 @@ class PartValues:
             return
         values = self._data(point)
         self.tables = []
-        for at in range(0, len(values), 5):
-            data, location, scale, missing, n = values[at : at + 5]
+        for at, kind in enumerate(self._kinds):
+            data, location, scale, missing, n = values[5 * at : 5 * at + 5]
             location, scale = (np.broadcast_to(v, (self.p,)) * 1.0 for v in (location, scale))
             mask = None if np.ndim(missing) == 0 else missing
             data = np.asarray(data, float)
             self.tables.append(
-                TableScatter(data, scale, int(n)) if n else TableRows(data, location, scale, mask)
+                TableScatter(data, scale, int(n)) if n else kind(data, location, scale, mask)
             )
 
     def prior(self, point: dict) -> Any:
@@ -173,7 +174,7 @@ class PartValues:
     def mean_system(self, precision: np.ndarray, point: dict) -> tuple[np.ndarray, np.ndarray]:
         """Precision of the column means given all else, and its product with their expectation."""
         centre, sd = (np.broadcast_to(v, (self.p,)) for v in self._mean_prior(point))
-        n = sum(table.n for table in self.tables)
+        n = sum(table.weight for table in self.tables)
         total = sum(table.sum() for table in self.tables)
         return n * precision + np.diag(1.0 / sd**2), precision @ total + centre / sd**2
 

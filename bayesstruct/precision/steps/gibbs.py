@@ -15,12 +15,22 @@ from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesk
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
+from bayesstruct.precision.priors.student_rows import DegreesOfFreedomRV, MissingStudentCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
+from bayesstruct.precision.steps.student import StudentGibbs
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
-_CANDIDATES = (*PRECISION_RVS, EdgesRV, EdgeProbabilityRV, ColumnMeansRV, MissingCellsRV)
+_CANDIDATES = (
+    *PRECISION_RVS,
+    EdgesRV,
+    EdgeProbabilityRV,
+    ColumnMeansRV,
+    MissingCellsRV,
+    DegreesOfFreedomRV,
+    MissingStudentCellsRV,
+)
 
 
 class SpikeSlabSweep:
@@ -77,6 +87,10 @@ class PartGibbs:
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         self.draws_missing = [t.missing_rv in drawn for t in part.tables]
         self.sweep: Callable[..., None] = SWEEPS[self.values.values_type](self.values.p)
+        self.student: StudentGibbs | None = None
+        if any(t.degrees is not None for t in part.tables):
+            name = self.values.names["degrees"] if "degrees" in self.drawn else None
+            self.student = StudentGibbs(model, part, name, compile_kwargs)
 
     def forget(self) -> None:
         """Read the tables anew: they may have been exchanged."""
@@ -90,6 +104,8 @@ class PartGibbs:
         for table, name in zip(part.tables, part.missing, strict=True):
             if name is not None:
                 table.fill(point[name])
+        if self.student is not None:
+            self.student.update(rng, part.tables, precision, part.means(point), point)
         if "mean" in self.drawn:
             point[names["mean"]] = self._draw_mean(rng, precision, point)
         means = part.means(point)
@@ -117,15 +133,11 @@ class PartGibbs:
 
     def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw the missing values of each table given its observed ones."""
-        from bayesstruct.precision.kernels.missing_values import draw_missing
-
         part = self.values
         rows = zip(part.tables, part.missing, self.draws_missing, means, strict=True)
         for table, name, drawn, mean in rows:
             if drawn:
-                residuals = table.residuals(mean)
-                draw_missing(rng, precision, residuals, table.mask)
-                table.set_residuals(residuals, mean)
+                table.impute(rng, precision, mean)
                 point[name] = table.missing_values()
 
     def _draw_edges(self, rng, precision: np.ndarray, values: SpikeSlabValues, point: dict) -> int:
