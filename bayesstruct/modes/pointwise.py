@@ -12,6 +12,7 @@ from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import OrderedColumns
 from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 
@@ -133,6 +134,11 @@ def _family(posterior: "GraphPosterior") -> Callable:
         return _gaussian_network
     if isinstance(posterior, DagPosterior) and NetworkStates.is_in(constants):
         return _discrete_network
+    OrderedColumns.refuse(constants, "this result has no densities of single values")
+    if "degrees" in {*names, *map(str, constants.data_vars)}:
+        raise ValueError(
+            "densities of single values are not known for t rows; those of whole rows are: pm.compute_log_likelihood(idata)"
+        )
     if {"precision", "mean"} <= names and "coefficients" not in names:
         return _graphical
     if "coefficients" in names and "precision" not in names:

@@ -24,6 +24,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.priors.edges import EdgesRV
+from bayesstruct.precision.priors.latent_rows import LatentValuesRV, OrderedRowsRV
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -74,6 +75,10 @@ class TablePart:
         Number of rows, if `rv` is their covariance matrix.
     degrees : TensorVariable, optional
         Degrees of freedom of rows that have a t distribution.
+    codes : TensorVariable, optional
+        Levels of columns that count by their order; `rv` and `missing_rv` are then all latent and missing values.
+    known : TensorVariable, optional
+        With `codes`, the values that are known as numbers.
     """
 
     rv: "TensorVariable"
@@ -84,6 +89,8 @@ class TablePart:
     missing_rv: "TensorVariable | None" = None
     n: "TensorVariable | None" = None
     degrees: "TensorVariable | None" = None
+    codes: "TensorVariable | None" = None
+    known: "TensorVariable | None" = None
 
 
 @dataclass
@@ -102,6 +109,8 @@ class PrecisionPart:
     degrees : TensorVariable, optional
         The degrees of freedom, if all tables have the same and nothing else depends on them.
     tables : list of TablePart
+    shown : list of TensorVariable
+        Tables whose likelihood is that of the latent values behind them.
     """
 
     precision: "TensorVariable"
@@ -110,6 +119,7 @@ class PrecisionPart:
     mean: "TensorVariable | None" = None
     degrees: "TensorVariable | None" = None
     tables: list[TablePart] = field(default_factory=list)
+    shown: list["TensorVariable"] = field(default_factory=list)
 
     @property
     def roles(self) -> dict[str, "TensorVariable"]:
@@ -152,11 +162,14 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
             part.edge = _check_edges(precision, child)
         elif is_op(child, _MISSING):
             missing.append(child)
+        elif is_op(child, OrderedRowsRV) and child not in model.free_RVs:
+            part.shown.append(child)
         else:
             part.tables.append(_table(precision, child))
     _check_transform(model, precision)
     _attach_missing(part, missing)
-    for variable in (part.edge, *missing):
+    latent = [t.rv for t in part.tables if t.codes is not None]
+    for variable in (part.edge, *missing, *latent):
         check_childless(model, variable)
     part.share = _share(model, part)
     for variable in part.variables:
@@ -190,6 +203,9 @@ def _table(precision, rv) -> TablePart:
         mean, matrix, location, scale, degrees, *missing = unpadded_parameters(rv)
         part = TablePart(rv, mean, location, scale, missing[0] if missing else None)
         part.degrees = degrees
+    elif is_op(rv, LatentValuesRV):
+        mean, matrix, location, scale, known, codes, *_ = unpadded_parameters(rv)
+        part = TablePart(rv, mean, location, scale, codes=codes, known=known, missing_rv=rv)
     elif is_op(rv, GraphicalCovarianceRV):
         mean, matrix, scale, n = unpadded_parameters(rv)
         part = TablePart(rv, mean, scale=scale, n=n)
@@ -235,7 +251,7 @@ def _attach_missing(part, variables):
                 table.missing_rv = rv
         if table.missing_rv is None:
             raise NotRecognized(f"the missing values of {table.rv.name!r} are not in the model")
-    if len(variables) != sum(t.missing_rv is not None for t in part.tables):
+    if len(variables) != sum(t.missing is not None for t in part.tables):
         raise NotRecognized("some missing values belong to no table")
 
 
@@ -273,7 +289,7 @@ def _degrees(model, part):
 
 def _is_drawn_with(model, part, variable) -> bool:
     """Whether a free variable has a known prior and no children but the tables."""
-    users = {t.rv for t in part.tables} | {t.missing_rv for t in part.tables}
+    users = {t.rv for t in part.tables} | {t.missing_rv for t in part.tables} | {*part.shown}
     known = variable in model.free_RVs and not random_ancestors(*parameters(variable))
     return known and set(children_of(model, variable)) <= users
 

@@ -12,12 +12,15 @@ from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import NotRecognized, check_childless, is_op, parameters
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
+from bayesstruct.precision.priors.latent_rows import LatentValuesRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.priors.student_rows import DegreesOfFreedomRV, MissingStudentCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import LaplaceValues, PartValues, SpikeSlabValues
+from bayesstruct.precision.steps.scale_mixtures import ELEMENT_VARIANCES
 from bayesstruct.precision.steps.student import StudentGibbs
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
@@ -30,6 +33,7 @@ _CANDIDATES = (
     MissingCellsRV,
     DegreesOfFreedomRV,
     MissingStudentCellsRV,
+    LatentValuesRV,
 )
 
 
@@ -86,6 +90,9 @@ class PartGibbs:
         self.values = PartValues(model, part, initial_point, compile_kwargs)
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         self.draws_missing = [t.missing_rv in drawn for t in part.tables]
+        self.latent = [
+            at for at, t in enumerate(part.tables) if t.codes is not None and t.rv in drawn
+        ]
         self.sweep: Callable[..., None] = SWEEPS[self.values.values_type](self.values.p)
         self.student: StudentGibbs | None = None
         if any(t.degrees is not None for t in part.tables):
@@ -107,15 +114,18 @@ class PartGibbs:
         if self.student is not None:
             self.student.update(rng, part.tables, precision, part.means(point), point)
         if "mean" in self.drawn:
-            point[names["mean"]] = self._draw_mean(rng, precision, point)
+            point[names["mean"]] = self._move_means(
+                rng, self._draw_mean(rng, precision, point), point
+            )
         means = part.means(point)
         self._draw_missing(rng, precision, means, point)
         values = part.prior(point)
         # The prior is a scale family: K = scale * Q with the unit prior on Q and scatter * scale.
         precision /= values.scale
         if "precision" in self.drawn:
-            scatter, n = part.scatter(means)
             covariance *= values.scale
+            self._draw_units(rng, precision, covariance, means, values, point)
+            scatter, n = part.scatter(means)
             self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
             point[names["precision"]] = pack_cholesky(precision * values.scale)
         if isinstance(values, SpikeSlabValues):
@@ -130,6 +140,26 @@ class PartGibbs:
         noise = rng.standard_normal(self.values.p)
         draw, _ = lapack.dtrtrs(factor, half + noise, lower=1, trans=1)
         return draw
+
+    def _move_means(self, rng, mean: np.ndarray, point: dict) -> np.ndarray:
+        """Draw the means of columns of latent values, which move with them; return all means."""
+        table = self.values.tables[0]
+        if not self._moves_latent() or not isinstance(table, LatentRows):
+            return mean
+        return table.move_means(rng, mean, *self.values.mean_prior(point))
+
+    def _moves_latent(self) -> bool:
+        """Whether the only table has latent values that are drawn."""
+        return self.latent == [0] and len(self.values.tables) == 1
+
+    def _draw_units(self, rng, precision, covariance, means: list, values, point: dict) -> None:
+        """Draw the units of columns of latent values, and row and column of the matrix with them."""
+        variances, table = ELEMENT_VARIANCES.get(type(values)), self.values.tables[0]
+        if not self._moves_latent() or variances is None or not isinstance(table, LatentRows):
+            return
+        prior = variances(rng, precision, values), values.diagonal_rate
+        table.rescale(rng, precision, covariance, means[0], *prior)
+        point[self.values.missing[0]] = table.missing_values()
 
     def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw the missing values of each table given its observed ones."""

@@ -24,11 +24,11 @@ class StudentGibbs:
     """
 
     def __init__(self, model, part: PrecisionPart, name: str | None, compile_kwargs=None):
-        self.places = [at for at, table in enumerate(part.tables) if table.degrees is not None]
-        self.name = name
-        tensors = [part.tables[at].degrees for at in self.places]
-        self.degrees = Expressions(model, tensors, compile_kwargs, user=part.precision.name)
-        prior = () if name is None else parameters(part.degrees)
+        found = {at: t.degrees for at, t in enumerate(part.tables) if t.degrees is not None}
+        self.places, self.name = list(found), name
+        user = part.precision.name
+        self.degrees = Expressions(model, list(found.values()), compile_kwargs, user=user)
+        prior = () if name is None or part.degrees is None else parameters(part.degrees)
         self.prior = Expressions(model, prior, compile_kwargs)
 
     def update(self, rng, tables: list, precision: np.ndarray, means: list, point: dict) -> None:
