@@ -51,6 +51,7 @@ from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
 )
+from bayesstruct.precision.priors.latent_rows import LatentValues, OrderedRows
 from bayesstruct.precision.priors.precision import (
     GraphicalLasso,
     GraphicalSpikeSlab,
@@ -62,6 +63,12 @@ from bayesstruct.precision.priors.rows import (
     MissingValues,
 )
 from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance
+from bayesstruct.precision.priors.student_rows import (
+    DegreesOfFreedom,
+    GraphicalStudent,
+    IncompleteGraphicalStudent,
+    MissingStudentValues,
+)
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
 from bayesstruct.sparse.priors.group_laplace import GroupLaplace, SparseGroupLaplace
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
@@ -90,6 +97,7 @@ __all__ = [
     "ClusterRows",
     "ClusterVariances",
     "ColumnMeans",
+    "DegreesOfFreedom",
     "DiscreteNetwork",
     "EdgeProbability",
     "Edges",
@@ -107,23 +115,28 @@ __all__ = [
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
+    "GraphicalStudent",
     "GroupLaplace",
     "GroupSpikeAndSlab",
     "IncompleteDiscreteNetwork",
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
+    "IncompleteGraphicalStudent",
     "IncompletePairwiseMRF",
     "IndianBuffet",
     "Intercepts",
     "Ising",
     "LaplaceSpikeAndSlab",
+    "LatentValues",
     "MissingNetworkValues",
     "MissingStates",
+    "MissingStudentValues",
     "MissingValues",
     "NetworkCovariance",
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",
+    "OrderedRows",
     "PairwiseMRF",
     "ProbabilityTables",
     "RegularizedHorseshoe",
