@@ -22,6 +22,8 @@ from bayesstruct.modes.summary import Summary
 #: Data set of each model, and the kind and the table of its results.
 RESULTS = {
     "gaussian": ("Gaussian graphical models", "edge_table"),
+    "gaussian_student": ("graphical models of t rows", "edge_table"),
+    "gaussian_mixed": ("Gaussian graphical models of columns by their order", "edge_table"),
     "neighbourhoods": ("dependency networks", "arc_table"),
     "ising_neighbourhoods": ("dependency networks", "arc_table"),
     "ising": ("Markov random fields", "edge_table"),
