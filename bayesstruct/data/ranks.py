@@ -175,11 +175,10 @@ def _without_order(name, levels):
 
 def _refuse_copies(names, values, by_order, few):
     """Raise for columns that are copies, or of equal order with many levels; remark upon those that may be equal by chance."""
-    kept = [names[j] for j in np.flatnonzero(few)]
-    problems, chance = equal_states(kept, values[:, few])
-    ranks = np.where(by_order, np.where(np.isnan(values), np.nan, _codes(values, by_order)), values)
-    many = ~few
-    problems += duplicates([names[j] for j in np.flatnonzero(many)], ranks[:, many])
+    ranks = np.where(by_order & ~np.isnan(values), _codes(values, by_order), values)
+    kept, many = [names[j] for j in np.flatnonzero(few)], np.flatnonzero(~few)
+    problems, chance = equal_states(kept, ranks[:, few]) if len(kept) > 1 else ([], [])
+    problems += duplicates([names[j] for j in many], ranks[:, many])
     raise_problems(problems)
     for remark in chance:
         warn(remark)
