@@ -7,7 +7,7 @@ other values of its column it lies above all that belong to lower levels and bel
 
 import math
 
-from bayesstruct.core.jit import inner, kernel
+from bayesstruct.core.jit import inner, kernel, vector_inner
 
 
 @inner
@@ -47,7 +47,7 @@ def normal_between(rng, low, high):
             return x
 
 
-@inner
+@vector_inner
 def _column_means(precision, values, j, centre):
     """Mean of each value of column j given the rest of its row."""
     p, pivot = precision.shape[0], precision[j, j]
