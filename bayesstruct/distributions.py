@@ -49,28 +49,27 @@ from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.fused import GraphicalFusedLasso
 from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
+from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
 from bayesstruct.precision.priors.group_lasso import (
     GraphicalGroupLasso,
     block_members,
     node_members,
 )
-from bayesstruct.precision.priors.horseshoe import GlobalScale, GraphicalHorseshoe
-from bayesstruct.precision.priors.implied import (
-    implied_edge_probability,
-    implied_horseshoe_probability,
-from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValues,
     GroupedNormal,
     IncompleteGroupedNormal,
 )
 from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
+from bayesstruct.precision.priors.horseshoe import GlobalScale, GraphicalHorseshoe
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_group_edge_probability,
+    implied_horseshoe_probability,
     implied_nonnegligible_probability,
     implied_relation_probabilities,
 )
+from bayesstruct.precision.priors.latent_rows import LatentValues, OrderedRows
 from bayesstruct.precision.priors.node_inclusion import NodeInclusion, NodeSpikeSlab
 from bayesstruct.precision.priors.precision import (
     GraphicalLasso,
@@ -83,6 +82,12 @@ from bayesstruct.precision.priors.rows import (
     MissingValues,
 )
 from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance
+from bayesstruct.precision.priors.student_rows import (
+    DegreesOfFreedom,
+    GraphicalStudent,
+    IncompleteGraphicalStudent,
+    MissingStudentValues,
+)
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
 from bayesstruct.sparse.priors.group_laplace import GroupLaplace, SparseGroupLaplace
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
@@ -111,6 +116,7 @@ __all__ = [
     "ClusterRows",
     "ClusterVariances",
     "ColumnMeans",
+    "DegreesOfFreedom",
     "DiscreteNetwork",
     "EdgeProbability",
     "Edges",
@@ -133,6 +139,7 @@ __all__ = [
     "GraphicalLasso",
     "GraphicalNormal",
     "GraphicalSpikeSlab",
+    "GraphicalStudent",
     "GroupEdges",
     "GroupIndicatorSpikeSlab",
     "GroupLaplace",
@@ -143,6 +150,7 @@ __all__ = [
     "IncompleteDiscreteNetwork",
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
+    "IncompleteGraphicalStudent",
     "IncompleteGroupedNormal",
     "IncompletePairwiseMRF",
     "IndependentEdges",
@@ -150,8 +158,10 @@ __all__ = [
     "Intercepts",
     "Ising",
     "LaplaceSpikeAndSlab",
+    "LatentValues",
     "MissingNetworkValues",
     "MissingStates",
+    "MissingStudentValues",
     "MissingValues",
     "NetworkCovariance",
     "NodeInclusion",
@@ -159,6 +169,7 @@ __all__ = [
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",
+    "OrderedRows",
     "PairwiseMRF",
     "ProbabilityTables",
     "RegularizedHorseshoe",
@@ -175,8 +186,8 @@ __all__ = [
     "fitted",
     "implied_arc_probability",
     "implied_edge_probability",
-    "implied_horseshoe_probability",
     "implied_group_edge_probability",
+    "implied_horseshoe_probability",
     "implied_nonnegligible_probability",
     "implied_relation_probabilities",
     "included",

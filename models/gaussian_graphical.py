@@ -6,6 +6,8 @@ K             ~ GraphicalSpikeSlab, GraphicalLasso or GraphicalHorseshoe
                                                         positive definite, most off-diagonals small
 edge | K      ~ Bernoulli                               1 where K_jk came from the slab
 or edge       ~ Bernoulli, K | edge ~ G-Wishart         exactly zero without an edge
+
+Other marginals: rows have a t distribution, or z is latent and x gives the order of its columns alone.
 weight        = partial correlations of K
 """
 
@@ -28,6 +30,8 @@ from bayesstruct.data.covariance import (
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
+from bayesstruct.data.ranks import RankTable
+from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import (
     check_negligible,
@@ -35,9 +39,11 @@ from bayesstruct.precision.model_parts import (
     independent_edge_prior,
     negligible_edges,
     observe_covariance,
+    observe_order,
     observe_rows,
-    read_rows,
+    observe_student,
     record_edges,
+    warn_latent,
     warn_size,
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
@@ -81,10 +87,12 @@ def gaussian_graphical(
     standardize: bool = True,
     missing_codes: Any = None,
     row_counts: Any = None,
+    marginals: str = "gaussian",
+    degrees: Any = None,
 ) -> pm.Model:
     r"""Learn which columns of a table depend on each other once all the others are known.
 
-    Each row is multivariate normal; two columns are joined by an edge when their partial
+    Each row is multivariate normal, unless `marginals` say otherwise; two columns are joined by an edge when their partial
     correlation given all the others is not negligible. Missing values are imputed inside the model.
 
     Parameters
@@ -141,6 +149,14 @@ def gaussian_graphical(
     row_counts : (n,) array_like of int or str, optional
         How often each row was observed, or the name of the column that says so: a table of frequencies. The
         result is that of the table with repeated rows.
+    marginals : {"gaussian", "student", "rank", "mixed"}
+        Distribution of the columns. ``"student"``: rows have a multivariate t distribution, so that a few rows far
+        from the others count less. ``"rank"``: only the order of the values of each column is used (Hoff 2007), for numbers of
+        any distribution, counts, ordered categories and booleans in one table. ``"mixed"``: columns of numbers are
+        normal, and those of ordered categories, booleans and two different values count by their order.
+        Text and categories without an order, of more than two values, are refused: see :func:`pairwise_mrf`.
+    degrees : float or unregistered distribution, optional
+        Degrees of freedom of ``marginals="student"``; a Gamma(2, 0.1) variable ``degrees`` unless given.
 
     Returns
     -------
@@ -149,8 +165,20 @@ def gaussian_graphical(
         standardised covariates, ``weight`` (partial correlations), ``edge``, ``x`` (the table) and, where values are
         missing, ``x_missing``, both in the units of the table. :func:`bayesstruct.covariance`,
         :func:`bayesstruct.precision_matrix` and :func:`bayesstruct.coefficients` are in these units too.
-        With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance matrices, and the log
+        With ``marginals="student"`` also ``degrees``; ``precision`` is then the inverse of the scale matrix.
+        With ``"rank"`` and ``"mixed"``, ``latent`` are the normal values behind the columns, and missing ones, and
+        ``precision`` is theirs. With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance matrices, and the log
         likelihood is that of all rows together.
+
+    Notes
+    -----
+    With ``marginals="rank"`` and ``"mixed"`` the order of a column says nothing about the unit and the location of its latent
+    values. The prior of the partial correlations, and so of the edges, is the same as under ``"gaussian"``; ``precision`` is known up to
+    a factor for each such column and its row, whose distribution is that of the prior, and ``mean`` of such a column (``"mixed"``) has its
+    prior distribution. Draws of ``x`` are new rows: the quantile of the observed values of a column that a latent value has in its
+    distribution. Positions 0, 1, ... stand for ordered categories. Rows have no log likelihood. `covariates` cannot be given.
+    There are as many latent values as the table has values; a result without them is smaller, and PyMC's checks are faster:
+    ``pm.sample(var_names=["edge", "weight", "precision"])``.
 
     Raises
     ------
@@ -161,6 +189,9 @@ def gaussian_graphical(
 
     References
     ----------
+    Hoff, P. D. (2007). Extending the rank likelihood for semiparametric copula estimation. *Annals of Applied
+    Statistics* 1(1), 265-283.
+
     van den Boom, W., Beskos, A. and De Iorio, M. (2022). The G-Wishart weighted proposal algorithm: efficient posterior
     computation for Gaussian graphical models. *Journal of Computational and Graphical Statistics* 31, 1215-1224.
 
@@ -180,6 +211,16 @@ def gaussian_graphical(
         with bs.models.gaussian_graphical(np.log(bs.load_dataset("sachs"))):
             idata = pm.sample()
         bs.edge_table(idata)
+
+    Columns of several kinds:
+
+    .. code-block:: python
+
+        answers["school"] = pd.Categorical(
+            answers["school"], ["none", "primary", "high"], ordered=True
+        )
+        with bs.models.gaussian_graphical(answers, marginals="mixed"):
+            idata = pm.sample(var_names=["edge", "weight", "precision"])
 
     From a correlation matrix of 88 students, without their marks:
 
@@ -204,17 +245,19 @@ def gaussian_graphical(
     }
     refuse_other_options(gaussian_graphical, prior, _OPTIONS, options)
     check_negligible(negligible)
+    if marginals not in _MARGINALS:
+        raise ValueError(nearest("marginals", marginals, _MARGINALS))
+    _check_marginals(marginals, degrees, covariates, standardize)
     rows = given_rows_or_covariance(data, cov, n)
     if rows:
-        table: Any
-        table, data, covariates = read_rows(
-            data,
-            covariates,
-            standardize=standardize,
-            missing_codes=missing_codes,
-            row_counts=row_counts,
-        )
+        data, covariates = repeated_rows(row_counts, data, covariates)
+        data, covariates = tables_without_codes(missing_codes, data, covariates)
+        table: Any = _table(data, marginals, standardize, row_counts is not None)
     else:
+        if marginals != "gaussian":
+            raise ValueError(
+                f'marginals="{marginals}" needs the rows of the table, and only `cov` was given'
+            )
         of_rows = {
             "covariates": covariates,
             "missing_codes": missing_codes,
@@ -222,14 +265,53 @@ def gaussian_graphical(
         }
         refuse_options_of_rows(**of_rows, standardize=None if standardize else False)
         table = CovarianceTable.read(cov, n)
-        warn_size(table)
+    warn_size(table)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
-        mean = column_means(table, data, covariates)
+        mean: Any = np.zeros(table.p)
+        if marginals != "rank":
+            mean = column_means(table, data, covariates)
         precision = _PRIORS[prior](table, **{name: options[name] for name in _OPTIONS[prior]})
-        observe = observe_rows if rows else observe_covariance
-        observe(table, mean, precision)
+        _observe(table, mean, precision, marginals, degrees)
     return model
+
+
+def _check_marginals(marginals, degrees, covariates, standardize):
+    """Raise for options that do not apply to the marginals."""
+    if degrees is not None and marginals != "student":
+        raise ValueError('`degrees` goes with marginals="student"')
+    if marginals not in ("rank", "mixed"):
+        return
+    if covariates is not None:
+        raise ValueError(
+            f'`covariates` do not apply to marginals="{marginals}": the latent values have no units in which coefficients could be read; '
+            "put the covariates into the table as columns"
+        )
+    if not standardize:
+        raise ValueError(f'`standardize` does not apply to marginals="{marginals}"')
+
+
+def _table(data, marginals, standardize, counted):
+    """Read the table as the marginals need it."""
+    if marginals in ("rank", "mixed"):
+        table = RankTable.read(data, numbers=marginals == "mixed", counted=counted)
+        if table.by_order.any():
+            warn_latent(table)
+            return table
+    discrete = 'marginals="mixed", or a model for discrete variables'
+    return Table.continuous(data, standardize=standardize, discrete=discrete, counted=counted)
+
+
+def _observe(table, mean, precision, marginals, degrees):
+    """Add the data to the model."""
+    if isinstance(table, CovarianceTable):
+        observe_covariance(table, mean, precision)
+    elif isinstance(table, RankTable):
+        observe_order(table, mean, precision)
+    elif marginals == "student":
+        observe_student(table, mean, precision, degrees)
+    else:
+        observe_rows(table, mean, precision)
 
 
 def _spike_slab(table, edge_probability, required, forbidden, **scales):
@@ -312,11 +394,12 @@ def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom)
 
 def _start(table, mode):
     """Start of each chain: the mode of another table than the one that was observed."""
-    if isinstance(table, Table):
+    if not isinstance(table, CovarianceTable):
         return BootstrapStart(table.standardized, mode)
     return SampleCovarianceStart(table.scatter, table.n, mode)
 
 
+_MARGINALS = ("gaussian", "student", "rank", "mixed")
 _PRIORS: dict[str, Callable[..., Any]] = {
     "spike_slab": _spike_slab,
     "laplace": _laplace,

@@ -126,20 +126,30 @@ class RowDensities(Op):
     ----------
     composite : bool
         Whether they are those of a composite likelihood, which is no density of the rows.
+    refused : str
+        Why they are no densities of rows at all, and the remedy.
+    returned : bool
+        Whether a function returns just these.
     """
 
-    __props__ = ("composite",)
+    __props__ = ("composite", "refused", "returned")
 
-    def __init__(self, composite: bool = False):
-        self.composite = composite
+    def __init__(self, composite: bool = False, refused: str = "", returned: bool = False):
+        self.composite, self.refused, self.returned = composite, refused, returned
 
     def make_node(self, densities):
         """Apply the mark."""
         return Apply(self, [densities], [densities.type()])
 
     def perform(self, node, inputs, output_storage):
-        """Return the same values."""
+        """Return the same values, or raise."""
+        if self.refused and self.returned:
+            raise ValueError(self.refused)
         output_storage[0][0] = np.array(inputs[0])
+
+    def do_constant_folding(self, fgraph, node):
+        """Wait for the run: rewrites do not raise."""
+        return not self.refused
 
     def infer_shape(self, node, input_shapes):
         """Shapes of the outputs."""
@@ -150,12 +160,15 @@ class RowDensities(Op):
         return cotangents
 
 
-def row_densities(densities: "TensorVariable", *, composite: bool = False) -> "TensorVariable":
+def row_densities(
+    densities: "TensorVariable", *, composite: bool = False, refused: str = ""
+) -> "TensorVariable":
     """Mark a tensor as log densities of rows: a function that returns just these is run by Python.
 
-    If they are those of a composite likelihood, such a function warns when it is made.
+    If they are those of a composite likelihood, such a function warns when it is made. If the likelihood is no product over
+    rows, `refused` says why, and such a function raises when it is called.
     """
-    return RowDensities(composite).make_node(densities).outputs[0]
+    return RowDensities(composite, refused).make_node(densities).outputs[0]
 
 
 def _widened(variable):
@@ -174,13 +187,17 @@ def _draws(op) -> bool:
 
 
 class _WarnOfComposite(GraphRewriter):
-    """Warn of functions that return log densities of rows which are none. Changes nothing."""
+    """Warn of functions that return log densities of rows which are none, or let them raise."""
 
     def apply(self, fgraph):
         returned = [_widened(out).owner for out in fgraph.outputs]
-        if any(
-            node and isinstance(node.op, RowDensities) and node.op.composite for node in returned
-        ):
+        marked = [node for node in returned if node and isinstance(node.op, RowDensities)]
+        for node in marked:
+            if node.op.refused and not node.op.returned:
+                raising = RowDensities(refused=node.op.refused, returned=True)
+                new = raising.make_node(node.inputs[0]).outputs[0]
+                fgraph.replace(node.outputs[0], new, reason="refuse", import_missing=True)
+        if any(node.op.composite for node in marked):
             warnings.warn(COMPOSITE, UserWarning, stacklevel=2, skip_file_prefixes=_SKIPPED)
 
 
@@ -199,7 +216,8 @@ class _MarkGraphs(GraphRewriter):
             rows and all(_widened(out) in returned for out in fgraph.outputs)
         ):
             fgraph.attach_feature(_RunByPythonMark())
-        fgraph.replace_all([(node.outputs[0], node.inputs[0]) for node in rows], reason="unmark")
+        plain = [node for node in rows if not node.op.returned]
+        fgraph.replace_all([(node.outputs[0], node.inputs[0]) for node in plain], reason="unmark")
 
 
 class _RunByPython(GraphRewriter):

@@ -20,6 +20,7 @@ __all__ = [
     "EdgeProducts",
     "EdgeScales",
     "GroupEdgePrior",
+    "OrderedColumns",
     "RelationPrior",
     "RelationScales",
     "RowGroups",
@@ -49,6 +50,38 @@ class _Ends(Recorded):
 
         nodes = pm.modelcontext(None).coords["node"]
         return cls(np.asarray(source), np.asarray(target), np.arange(len(nodes)))
+
+
+@dataclass(frozen=True)
+class OrderedColumns(Recorded):
+    """Columns of which only the order of their values is used; the rows have no parameters in the units of the table.
+
+    Attributes
+    ----------
+    by_order : (p,) ndarray of int
+        1 for such a column.
+    """
+
+    by_order: np.ndarray = constant("column_by_order", "node")
+
+    @classmethod
+    def refuse(cls, constants, what: str) -> None:
+        """Raise if a result has such columns, of which something cannot be known.
+
+        Parameters
+        ----------
+        constants : xarray.DataTree or xarray.Dataset
+            A result, or its group ``constant_data``.
+        what : str
+            Begins the message.
+        """
+        if not cls.is_in(constants):
+            return
+        raise ValueError(
+            f"{what}: the model uses columns by the order of their values alone, which says nothing about units and means. "
+            "bs.edge_table(idata) has partial correlations of the latent normal values, whose precision matrix is "
+            "`precision` up to the unit of each column; pm.sample_posterior_predictive draws rows in the units of the table"
+        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import OrderedColumns
 from bayesstruct.graphs.replicates import is_covariance, refuse_covariance
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def covariance(
     Notes
     -----
     ``precision`` in the result of a graphical model is that of standardised columns: with s the ``scale`` in
-    ``constant_data``, the covariance is :math:`\mathrm{diag}(s) K^{-1} \mathrm{diag}(s)`. With coefficients B and noise
+    ``constant_data``, the covariance is :math:`\mathrm{diag}(s) K^{-1} \mathrm{diag}(s)`, times :math:`\nu / (\nu - 2)`
+    if rows have a t distribution (NaN if :math:`\nu \le 2`, where there is none). With coefficients B and noise
     variances D of a Bayesian network it is :math:`\mathrm{diag}(s) (I - B)^{-1} D (I - B)^{-T} \mathrm{diag}(s)`.
 
     Examples
@@ -67,6 +69,7 @@ def covariance(
         standard = (inverse * variance[..., None, :]) @ inverse.mT
     else:
         standard = np.linalg.inv(_precision(posterior))
+        standard = standard * _student_factor(posterior)
     _, scale = ColumnUnits.read(posterior.constants).known()
     return _over_columns(posterior, standard * np.outer(scale, scale), "covariance")
 
@@ -103,7 +106,7 @@ def precision_matrix(
         away = np.eye(matrix.shape[-1]) - matrix
         standard = (away.mT / variance[..., None, :]) @ away
     else:
-        standard = _precision(posterior)
+        standard = _precision(posterior) / _student_factor(posterior)
     _, scale = ColumnUnits.read(posterior.constants).known()
     return _over_columns(posterior, standard / np.outer(scale, scale), "precision")
 
@@ -146,6 +149,7 @@ def coefficients(
     import xarray as xr
 
     posterior = read(idata, group)
+    OrderedColumns.refuse(posterior.constants, "this result has no linear coefficients")
     if isinstance(posterior, ArcPosterior):
         found = _regressions(posterior)
     elif "mean" in posterior.draws and "precision" in posterior.draws:
@@ -194,9 +198,21 @@ def _refusal(posterior, what: str) -> str:
 
 
 def _precision(posterior) -> np.ndarray:
+    OrderedColumns.refuse(posterior.constants, "this result has no covariance matrix of the table")
     if "precision" not in posterior.draws:
         raise ValueError(_refusal(posterior, "covariance matrix"))
     return _draws(posterior, "precision", *_MATRIX)
+
+
+def _student_factor(posterior) -> np.ndarray | float:
+    """Ratio of covariance and scale matrix of t rows, NaN where there is no covariance; 1 for normal rows."""
+    if "degrees" in posterior.draws:
+        degrees = _draws(posterior, "degrees")[..., None, None]
+    elif "degrees" in posterior.constants:
+        degrees = posterior.constants["degrees"].values
+    else:
+        return 1.0
+    return np.where(degrees > 2.0, degrees / np.where(degrees > 2.0, degrees - 2.0, 1.0), np.nan)
 
 
 def _network(posterior) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.records import OrderedColumns
 from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 
@@ -83,6 +84,7 @@ def pointwise(
         az.plot_loo_pit(values)
     """
     posterior = read(idata)
+    _refuse_rows(posterior)
     table, missing, free = _table(idata, posterior)
     rng, kept = generator(random_seed), _spread(posterior.draws.sizes["draw"], draws)
     chosen = posterior.draws.isel(draw=kept)
@@ -97,6 +99,16 @@ def pointwise(
             x[missing] = imputed[c, d]
         found[:, c, d] = of_draw(c, d)(x, free, rng)
     return _tree(chosen, table, found, shown, posterior.variables)
+
+
+def _refuse_rows(posterior) -> None:
+    """Raise for rows of a Gaussian graph that are not normal."""
+    constants = posterior.constants
+    OrderedColumns.refuse(constants, "this result has no densities of single values")
+    if "degrees" in {*map(str, constants.data_vars), *map(str, posterior.draws.data_vars)}:
+        raise ValueError(
+            "densities of single values are not known for t rows; those of whole rows are: pm.compute_log_likelihood(idata)"
+        )
 
 
 def _spread(size: int, draws: int | None) -> np.ndarray:

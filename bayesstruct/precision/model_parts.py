@@ -13,7 +13,7 @@ from pytensor.graph.traversal import ancestors
 
 from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.recognition import parameters
-from bayesstruct.core.recorded import Recorded
+from bayesstruct.core.recorded import Recorded, record, register
 from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.core.tensors import constant_value, random_ancestors
@@ -30,7 +30,7 @@ from bayesstruct.graphs.own_models import (
     prior_mean,
     refuse_negligible,
 )
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales, OrderedColumns
 from bayesstruct.precision.priors.edges import Edges, partial_correlations, upper
 from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV, implied_fused_probability
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
@@ -45,6 +45,7 @@ from bayesstruct.precision.priors.implied import (
     implied_joint_probability,
     implied_nonnegligible_probability,
 )
+from bayesstruct.precision.priors.latent_rows import LatentValues, OrderedRows
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -57,11 +58,18 @@ from bayesstruct.precision.priors.rows import (
     MissingValues,
 )
 from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance
+from bayesstruct.precision.priors.student_rows import (
+    DegreesOfFreedom,
+    GraphicalStudent,
+    IncompleteGraphicalStudent,
+    MissingStudentValues,
+)
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
     from bayesstruct.data.covariance import CovarianceTable
+    from bayesstruct.data.ranks import RankTable
 
 __all__ = [
     "check_negligible",
@@ -70,10 +78,13 @@ __all__ = [
     "missing_labels",
     "negligible_edges",
     "observe_covariance",
+    "observe_order",
     "observe_rows",
+    "observe_student",
     "read_rows",
     "record_edges",
     "regression",
+    "warn_latent",
     "warn_size",
 ]
 
@@ -81,6 +92,8 @@ _ROWS = ("observation", "node")
 _MATRIX = ("node", "node_")
 _SEED, _PRIOR_DRAWS = 20150201, 10_000  # fixed: equal models give equal Bayes factors
 _PRIOR_NUMBERS = 4_000_000  # that these draws hold
+_NORMAL = (GraphicalNormal, IncompleteGraphicalNormal, MissingValues)
+_STUDENT = (GraphicalStudent, IncompleteGraphicalStudent, MissingStudentValues)
 _SCALES = ("spike_scale", "slab_scale", "diagonal_rate")
 
 
@@ -97,25 +110,92 @@ def observe_rows(table: "Table", mean, precision) -> None:
     """
     location = pm.Data("location", table.location, dims="node")
     scale = pm.Data("scale", table.scale, dims="node")
-    rows = (mean, precision, location, scale)
+    _observe(table, (mean, precision, location, scale), _NORMAL)
+
+
+def observe_student(table: "Table", mean, precision, degrees=None) -> None:
+    """Add the table as ``x`` and its missing values as ``x_missing``, rows having a multivariate t distribution.
+
+    Parameters
+    ----------
+    table : Table
+    mean, precision : TensorVariable
+        As in `observe_rows`; `precision` is the inverse of the scale matrix.
+    degrees : float or unregistered distribution, optional
+        Degrees of freedom, recorded as ``degrees``; a Gamma(2, 0.1) variable unless given.
+    """
+    location = pm.Data("location", table.location, dims="node")
+    scale = pm.Data("scale", table.scale, dims="node")
+    if degrees is None:
+        degrees = DegreesOfFreedom("degrees", 2.0, 0.1)
+    elif hasattr(degrees, "owner"):
+        degrees = register("degrees", degrees)
+    else:
+        if not (np.isfinite(degrees) and degrees > 0):
+            raise ValueError(f"`degrees` must be positive and finite, it is {degrees}")
+        record("degrees", float(degrees))
+        degrees = float(degrees)
+    _observe(table, (mean, precision, location, scale, degrees), _STUDENT)
+
+
+def observe_order(table: "RankTable", mean, precision) -> None:
+    """Add the table as ``x``, and the values behind columns that count by their order, and missing ones, as ``latent``.
+
+    Parameters
+    ----------
+    table : RankTable
+    mean : TensorVariable
+        (p,), of the latent rows.
+    precision : TensorVariable
+        (p, p), of the latent rows.
+    """
+    rows = (mean, precision, table.location, table.scale)
+    latent = np.argwhere(table.by_order | table.missing)
+    labels = [f"{table.names[j]}[{i}]" for i, j in latent]
+    pm.modelcontext(None).add_coord("latent_value", labels)
+    OrderedColumns(table.by_order.astype("int64")).record()
+    start = table.location + table.scale * np.nan_to_num(table.standardized)
+    known = {"table": table.values, "codes": table.codes, "start": start}
+    LatentValues("latent", *rows, **known, dims="latent_value")
+    own = {"table": table.values, "by_order": table.by_order, "dims": _ROWS}
+    if table.missing.any():
+        MissingMask(table.missing.astype("int64")).record()
+    filled = np.where(table.missing, 0.0, table.values)
+    show_missing(OrderedRows("x", *rows, **own, observed=filled), table.missing)
+
+
+def warn_latent(table: "RankTable", draws: int = 4000) -> None:
+    """Warn if a usual number of draws of the latent values takes more than a gibibyte."""
+    size = 8 * draws * int((table.by_order | table.missing).sum())
+    if size > 2**30:
+        warn(
+            f"{draws:,} draws of the latent values take {size / 2**30:.0f} GiB of memory: leave them out of the result with "
+            'pm.sample(var_names=["edge", "weight", "precision"])'
+        )
+
+
+def _observe(table, rows, kinds):
+    """Add the table, given the parameters of its rows and the distributions of complete, incomplete and missing ones."""
+    *_, of_missing = kinds
     model = pm.modelcontext(None)
     if table.missing.any():
         model.add_coord("missing", missing_labels(table))
         MissingMask(table.missing.astype("int64")).record()
         known = {"table": _filled(table), "missing": table.missing}
-        MissingValues("x_missing", *rows, **known, dims="missing")
-    _add_rows(table, rows)
+        of_missing("x_missing", *rows, **known, dims="missing")
+    _add_rows(table, rows, kinds)
     options = ["covariates"] if "covariate" in model.coords else []
     remember_rows(coding_of(table), _observe_others, *options)
 
 
-def _add_rows(table, rows):
-    """Add the table as ``x``, given its mean, precision, location and scale."""
+def _add_rows(table, rows, kinds):
+    """Add the table as ``x``, given the parameters of its rows."""
+    complete, incomplete, _ = kinds
     if not table.missing.any():
-        GraphicalNormal("x", *rows, observed=table.values, dims=_ROWS)
+        complete("x", *rows, observed=table.values, dims=_ROWS)
         return
     own = {"missing": table.missing, "observed": _filled(table), "dims": _ROWS}
-    show_missing(IncompleteGraphicalNormal("x", *rows, **own), table.missing)
+    show_missing(incomplete("x", *rows, **own), table.missing)
 
 
 def observe_covariance(table: "CovarianceTable", mean, precision) -> None:
@@ -156,7 +236,11 @@ def _observe_others(table, covariates=None):
         units = (model[name].data for name in ("covariate_center", "covariate_unit"))
         coding = NumberCoding(tuple(model.coords["covariate"]), *units)
         mean = mean + read_covariates(coding, covariates, table.n) @ model["coefficients"]
-    _add_rows(table, (mean, precision, location, scale))
+    rows = (mean, precision, location, scale)
+    if "degrees" in model.named_vars:
+        _add_rows(table, (*rows, model["degrees"]), _STUDENT)
+    else:
+        _add_rows(table, rows, _NORMAL)
 
 
 def read_rows(

@@ -69,6 +69,12 @@ class PrecisionMode(ModeSolver):
         for part in known:
             if values_type(part.precision) not in PartMode.solvers:
                 raise ValueError(_NO_MODE)
+        for table in (table for part in known for table in part.tables):
+            if table.degrees is not None or table.codes is not None:
+                kind = "t rows" if table.codes is None else "columns that count by their order"
+                raise ValueError(
+                    f"find_MAP knows no mode of a model of {kind}: draw from its posterior with pm.sample()"
+                )
         return known or None
 
     def solve(self, model, part, tol, max_rounds) -> Mode:

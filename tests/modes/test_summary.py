@@ -24,6 +24,8 @@ RESULTS = {
     "gaussian": ("Gaussian graphical models", "edge_table"),
     "gaussian_g_wishart": ("Gaussian graphical models", "edge_table"),
     "grouped": ("differences between groups", "difference_table"),
+    "gaussian_student": ("graphical models of t rows", "edge_table"),
+    "gaussian_mixed": ("Gaussian graphical models of columns by their order", "edge_table"),
     "neighbourhoods": ("dependency networks", "arc_table"),
     "ising_neighbourhoods": ("dependency networks", "arc_table"),
     "ising": ("Markov random fields", "edge_table"),

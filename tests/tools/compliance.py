@@ -40,6 +40,14 @@ def numbers(n=40, d=4, missing=0):
     return pd.DataFrame(x, columns=list("abcdefgh"[:d]))
 
 
+def mixed():
+    """Columns of numbers, two of them cut into classes."""
+    x = numbers(missing=4)
+    x["c"] = pd.cut(x["c"], [-100.0, 18.0, 22.0, 100.0])
+    x["d"] = x["d"] > 30
+    return x
+
+
 def codes(n=60, d=4, states=2, missing=0):
     """Columns of states, each like the one before it."""
     rng = _rng()
@@ -141,6 +149,12 @@ CASES = {
     "gaussian_laplace": ("gaussian_graphical", numbers(), {"prior": "laplace"}, _edges, True),
     "gaussian_g_wishart": ("gaussian_graphical", numbers(missing=4), {"prior": "g_wishart"}, _edges, False),
     "gaussian_horseshoe": ("gaussian_graphical", numbers(), {"prior": "horseshoe"}, _edges, False),
+    "gaussian_student": (
+        "gaussian_graphical", numbers(missing=4), {"marginals": "student"}, _edges, False,
+    ),
+    "gaussian_mixed": (
+        "gaussian_graphical", mixed(), {"marginals": "mixed"}, _edges, False,
+    ),
     "gaussian_covariates": ("gaussian_graphical", numbers(), "covariates", _edges, True),
     "gaussian_cov": (
         "gaussian_graphical", None, {"cov": numbers().cov(), "n": 40}, _edges, True,

@@ -460,6 +460,20 @@ FAULTS = [
         "precision/priors/test_edges.py precision/priors precision/steps/test_geweke.py",
     ),
     Fault(
+        "order-shift: all latent values of a column move too far",
+        "bayesstruct/precision/kernels/ranks.py",
+        "shift = total / n + spread",
+        "shift = total / n + 3.0 * spread",
+        "precision/steps/test_marginals_geweke.py precision/kernels/test_ranks.py",
+    ),
+    Fault(
+        "t-weights: the weight of a row has the degrees of freedom of its prior",
+        "bayesstruct/precision/kernels/tables.py",
+        "shape = 0.5 * (degrees + self.complete.shape[1])",
+        "shape = 0.5 * degrees",
+        "precision/steps/test_marginals_geweke.py",
+    ),
+    Fault(
         "cov-rows: the sampler sees the scatter of n rows instead of n - 1",
         "bayesstruct/precision/kernels/tables.py",
         "self.cross = (n - 1) * covariance",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["TableRows", "TableScatter"]
+__all__ = ["StudentRows", "TableRows", "TableScatter"]
 
 
 class TableRows:
@@ -46,6 +46,19 @@ class TableRows:
         """Values of the missing entries in the units of the table, in row-major order."""
         return self.incomplete[self.mask] * self.missing_scale + self.missing_location
 
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all rows: their number."""
+        return self.n
+
+    def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
+        """Draw the missing values given the observed ones of their rows."""
+        from bayesstruct.precision.kernels.missing_values import draw_missing
+
+        residuals = self.residuals(mean)
+        draw_missing(rng, precision, residuals, self.mask)
+        self.set_residuals(residuals, mean)
+
     def sum(self) -> np.ndarray:
         """Sum of all rows, (p,)."""
         return self.total + self.incomplete.sum(axis=0)
@@ -66,14 +79,19 @@ class TableRows:
         With one mean for all rows the cost does not grow with the complete ones.
         """
         part = self.residuals(mean)
-        if mean.ndim == 1:
-            shift = np.outer(self.total, mean)
-            complete = self.cross - shift - shift.T
-            complete += self.n_complete * np.outer(mean, mean)
-        else:
+        return self._complete_scatter(mean) + part.T @ part
+
+    def _complete_scatter(self, mean):
+        if mean.ndim > 1:
             rows = self.complete - mean[~self.gaps]
-            complete = rows.T @ rows
-        return complete + part.T @ part
+            return self._weighted(rows).T @ rows
+        shift = np.outer(self.total, mean)
+        complete = self.cross - shift - shift.T
+        complete += self.n_complete * np.outer(mean, mean)
+        return complete
+
+    def _weighted(self, rows):
+        return rows
 
 
 class TableScatter(TableRows):
@@ -92,3 +110,51 @@ class TableScatter(TableRows):
         super().__init__(np.empty((0, len(scale))), np.zeros(len(scale)), scale)
         self.n = self.n_complete = n
         self.cross = (n - 1) * covariance / np.outer(scale, scale)
+
+
+class StudentRows(TableRows):
+    """Rows with a multivariate t distribution: normal given a weight for each, by which its precision is multiplied.
+
+    The weights are drawn anew in each sweep, `draw_weights`, before anything that depends on them.
+    """
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all rows."""
+        return float(self.n_complete + self.roots @ self.roots)
+
+    def quadratic(self, precision: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """Quadratic form of the residuals of each row, the complete rows first, (n,)."""
+        rows = self.complete - (mean if mean.ndim == 1 else mean[~self.gaps])
+        rows = np.concatenate([rows, self.residuals(mean)])
+        return np.einsum("ij,ij->i", rows @ precision, rows)
+
+    def draw_weights(self, rng, quadratic: np.ndarray, degrees: float) -> None:
+        """Draw the weight of each row given its values."""
+        shape = 0.5 * (degrees + self.complete.shape[1])
+        weights = rng.standard_gamma(shape, size=self.n) * 2.0 / (degrees + quadratic)
+        seen = len(self.complete)
+        self.complete_weights, self.roots = weights[:seen], np.sqrt(weights[seen:])
+        weighted = self.complete * self.complete_weights[:, None]
+        self.n_complete = self.complete_weights.sum()
+        self.total, self.cross = weighted.sum(axis=0), weighted.T @ self.complete
+
+    def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
+        """Draw the missing values given the observed ones and the weight of their rows."""
+        from bayesstruct.precision.kernels.missing_values import draw_missing
+
+        residuals = self.residuals(mean) * self.roots[:, None]
+        draw_missing(rng, precision, residuals, self.mask)
+        self.set_residuals(residuals / self.roots[:, None], mean)
+
+    def sum(self) -> np.ndarray:
+        """Weighted sum of all rows, (p,)."""
+        return self.total + self.roots**2 @ self.incomplete
+
+    def scatter(self, mean: np.ndarray) -> np.ndarray:
+        """Weighted sum over rows of the outer products of their residuals, (p, p)."""
+        part = self.residuals(mean) * self.roots[:, None]
+        return self._complete_scatter(mean) + part.T @ part
+
+    def _weighted(self, rows):
+        return rows * self.complete_weights[:, None]

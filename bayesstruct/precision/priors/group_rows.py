@@ -14,7 +14,8 @@ from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.recognition import claim, is_op
 from bayesstruct.core.tensors import as_float
-from bayesstruct.precision.priors.rows import ColumnMeansRV, conditional, missing_block
+from bayesstruct.precision.priors.row_algebra import conditional_values, missing_block
+from bayesstruct.precision.priors.rows import ColumnMeansRV
 
 __all__ = ["GroupedMissingValues", "GroupedNormal", "IncompleteGroupedNormal"]
 
@@ -197,7 +198,7 @@ class GroupedMissingValuesRV(SymbolicRandomVariable):
 def _missing(group, mean, precision, location, scale, table, missing):
     """Conditional means and precisions of the missing values of each row, its parameters, and their places."""
     rows = _of_rows(group, mean, precision, location, scale)
-    centre, block, *places = conditional(*rows, table, missing)
+    centre, block, *places = conditional_values(*rows, table, missing)
     mean, _, location, scale = rows
     return centre, block, mean, location, scale, tuple(places)
 

@@ -22,57 +22,25 @@ import pytensor.tensor as pt
 from pymc.distributions.continuous import Normal
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
-from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.pytensorf import normalize_rng_param
-from pytensor.graph.basic import Constant
 from pytensor.tensor.random.basic import NormalRV
 from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
+from bayesstruct.precision.priors.row_algebra import (
+    LOG_2PI,
+    conditional_values,
+    draw_rows,
+    log_det,
+    mean_rows,
+    missing_block,
+    row_params,
+    rows_times,
+    standardized,
+)
 
 __all__ = ["ColumnMeans", "GraphicalNormal", "IncompleteGraphicalNormal", "MissingValues"]
-
-_LOG_2PI = np.log(2.0 * np.pi)
-
-
-def _core(matrix):
-    """Drop leading dimensions of length one, so that one matrix serves every row."""
-    while matrix.type.ndim > 2 and matrix.type.broadcastable[0]:
-        matrix = matrix[0]
-    return matrix
-
-
-def _rows_times(rows, matrix):
-    """Multiply each row vector by its matrix; a single matrix needs one product only."""
-    matrix = _core(matrix)
-    if matrix.type.ndim == 2:
-        return rows @ matrix
-    return (rows[..., None, :] @ matrix)[..., 0, :]
-
-
-def _log_det(matrix):
-    factor = pt.linalg.cholesky(_core(matrix))
-    return 2.0 * pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
-
-
-def _draw_rows(rng, size, mean, precision, location, scale, *others):
-    """Draw complete rows, as many as the parameters; returns the next generator and the rows."""
-    precision = _core(precision)
-    inverse_factor = pt.linalg.solve_triangular(
-        pt.linalg.cholesky(precision), pt.eye(precision.shape[-1]), lower=True
-    )
-    if rv_size_is_none(size):
-        vectors = (mean, precision[..., 0], location, scale, *others)
-        size = pt.broadcast_shape(*(v[..., 0] for v in vectors))
-    shape = (*size, precision.shape[-1])
-    next_rng, noise = pt.random.normal(0.0, 1.0, size=shape, rng=rng, return_next_rng=True)
-    rows = location + scale * (mean + _rows_times(noise, inverse_factor))
-    return next_rng, rows
-
-
-def _standardized(value, mean, location, scale):
-    return (value - location) / scale - mean
 
 
 class GraphicalNormalRV(SymbolicRandomVariable):
@@ -85,7 +53,7 @@ class GraphicalNormalRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         params = (mean, precision, location, scale)
-        return cls(inputs=[rng, size, *params], outputs=[*_draw_rows(rng, size, *params)])(
+        return cls(inputs=[rng, size, *params], outputs=[*draw_rows(rng, size, *params)])(
             rng, size, *params
         )
 
@@ -111,18 +79,18 @@ class GraphicalNormal(Continuous):
     @classmethod
     def dist(cls, mean, precision, location=0.0, scale=1.0, **kwargs):
         """Create the distribution without a model."""
-        return super().dist(_row_params(mean, precision, location, scale), **kwargs)
+        return super().dist(row_params(mean, precision, location, scale), **kwargs)
 
     def support_point(rv, size, mean, precision, location, scale):
         """Return the mean row."""
-        return _mean_rows(size, mean, location, scale)
+        return mean_rows(size, mean, location, scale)
 
     def logp(value, mean, precision, location, scale):
         """Log density of each row."""
-        e = _standardized(value, mean, location, scale)
-        quadratic = (_rows_times(e, precision) * e).sum(-1)
-        constant = -0.5 * value.shape[-1] * _LOG_2PI - pt.log(scale).sum(-1)
-        logp = constant + 0.5 * (_log_det(precision) - quadratic)
+        e = standardized(value, mean, location, scale)
+        quadratic = (rows_times(e, precision) * e).sum(-1)
+        constant = -0.5 * value.shape[-1] * LOG_2PI - pt.log(scale).sum(-1)
+        logp = constant + 0.5 * (log_det(precision) - quadratic)
         return row_densities(check_parameters(logp, pt.all(scale > 0), msg="scale > 0"))
 
 
@@ -136,7 +104,7 @@ class IncompleteGraphicalNormalRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         params = (mean, precision, location, scale)
-        outputs = _draw_rows(rng, size, *params, missing)
+        outputs = draw_rows(rng, size, *params, missing)
         return cls(inputs=[rng, size, *params, missing], outputs=[*outputs])(
             rng, size, *params, missing
         )
@@ -162,25 +130,25 @@ class IncompleteGraphicalNormal(Continuous):
     @classmethod
     def dist(cls, mean, precision, location=0.0, scale=1.0, *, missing, **kwargs):
         """Create the distribution without a model."""
-        params = [*_row_params(mean, precision, location, scale), as_float(missing)]
+        params = [*row_params(mean, precision, location, scale), as_float(missing)]
         return super().dist(params, **kwargs)
 
     def support_point(rv, size, mean, precision, location, scale, missing):
         """Return the mean row, for each row of the table."""
-        return _mean_rows(size, mean, location, scale) + pt.zeros_like(missing)
+        return mean_rows(size, mean, location, scale) + pt.zeros_like(missing)
 
     def logp(value, mean, precision, location, scale, missing):
         """Log density of the observed values of each row."""
         observed = 1.0 - missing
         filled = pt.switch(missing, location, value)
-        e = observed * _standardized(filled, mean, location, scale)
-        product = _rows_times(e, precision)
+        e = observed * standardized(filled, mean, location, scale)
+        product = rows_times(e, precision)
         block, push = missing_block(precision, missing), missing * product
         shift = pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
         quadratic = (product * e).sum(-1) - (push * shift).sum(-1)
-        constant = -(observed * (0.5 * _LOG_2PI + pt.log(scale))).sum(-1)
-        log_det = _log_det(precision) - _log_det(block)
-        logp = constant + 0.5 * (log_det - quadratic)
+        constant = -(observed * (0.5 * LOG_2PI + pt.log(scale))).sum(-1)
+        determinants = log_det(precision) - log_det(block)
+        logp = constant + 0.5 * (determinants - quadratic)
         return row_densities(check_parameters(logp, pt.all(scale > 0), msg="scale > 0"))
 
 
@@ -194,7 +162,7 @@ class MissingCellsRV(SymbolicRandomVariable):
         """Build the graph of a draw."""
         rng = normalize_rng_param(rng)
         params = (mean, precision, location, scale, table, missing)
-        centre, block, rows, columns = conditional(*params)
+        centre, block, rows, columns = conditional_values(*params)
         noise_shape = centre.shape
         next_rng, noise = pt.random.normal(
             0.0, 1.0, size=noise_shape, rng=rng, return_next_rng=True
@@ -226,7 +194,7 @@ class MissingValues(Continuous):
     @classmethod
     def dist(cls, mean, precision, location=0.0, scale=1.0, *, table, missing, **kwargs):
         """Create the distribution without a model."""
-        mean, *others = _row_params(mean, precision, location, scale)
+        mean, *others = row_params(mean, precision, location, scale)
         missing = np.asarray(missing, dtype="float64")
         table = np.where(missing > 0, 0.0, np.asarray(table, dtype="float64"))
         mean = pt.broadcast_to(mean, table.shape)
@@ -234,55 +202,20 @@ class MissingValues(Continuous):
 
     def support_point(rv, mean, precision, location, scale, table, missing):
         """Return the conditional means."""
-        centre, _, rows, columns = conditional(mean, precision, location, scale, table, missing)
+        centre, _, rows, columns = conditional_values(
+            mean, precision, location, scale, table, missing
+        )
         return (location + scale * (mean + centre))[rows, columns]
 
     def logp(value, mean, precision, location, scale, table, missing):
         """Log density of all missing values together."""
         params = (mean, precision, location, scale, table, missing)
-        centre, block, rows, columns = conditional(*params)
+        centre, block, rows, columns = conditional_values(*params)
         filled = pt.zeros_like(table)[rows, columns].set(value)
-        e = missing * (_standardized(filled, mean, location, scale) - centre)
-        quadratic = (_rows_times(e, block) * e).sum()
-        constant = -(missing * (0.5 * _LOG_2PI + pt.log(scale))).sum()
-        return constant + 0.5 * (_log_det(block).sum() - quadratic)
-
-
-def _row_params(mean, precision, location, scale):
-    mean, precision = as_float(mean), as_float(precision)
-    vectors = [_vector(value, precision) for value in (mean, location, scale)]
-    return [vectors[0], precision, *vectors[1:]]
-
-
-def _vector(value, precision):
-    """Spread a scalar over the variables; a constant stays a constant."""
-    value, p = as_float(value), precision.type.shape[-1]
-    if value.type.ndim > 0:
-        return value
-    if isinstance(value, Constant) and p is not None:
-        return as_float(np.full(p, value.data))
-    return pt.full((precision.shape[-1],), value)
-
-
-def _mean_rows(size, mean, location, scale):
-    point = location + scale * mean
-    return point if rv_size_is_none(size) else pt.full((*size, point.shape[-1]), point)
-
-
-def missing_block(precision, missing):
-    """``K`` restricted to the missing values of each row, and the identity elsewhere, (n, p, p)."""
-    both = missing[..., :, None] * missing[..., None, :]
-    return pt.switch(both > 0, precision, pt.eye(precision.shape[-1]))
-
-
-def conditional(mean, precision, location, scale, table, missing):
-    """Conditional means of the missing values (zero elsewhere), their blocks, and their places."""
-    e = (1.0 - missing) * _standardized(table, mean, location, scale)
-    block = missing_block(precision, missing)
-    push = missing * _rows_times(e, precision)
-    centre = -pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
-    rows, columns = pt.nonzero(missing)
-    return centre, block, rows, columns
+        e = missing * (standardized(filled, mean, location, scale) - centre)
+        quadratic = (rows_times(e, block) * e).sum()
+        constant = -(missing * (0.5 * LOG_2PI + pt.log(scale))).sum()
+        return constant + 0.5 * (log_det(block).sum() - quadratic)
 
 
 class ColumnMeansRV(NormalRV):

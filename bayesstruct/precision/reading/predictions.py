@@ -9,6 +9,7 @@ from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.core.tables.predictions import NormalRows, register_prediction
 from bayesstruct.data.covariates import read_covariates
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset, parameter_draws
+from bayesstruct.graphs.records import OrderedColumns
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,9 +31,15 @@ def normal_rows(idata: "xr.DataTree", covariates: "TableLike" = None) -> NormalR
     Raises
     ------
     ValueError
-        If the model has covariates and none are given, or none and some are given.
+        If the model has covariates and none are given, or none and some are given; if rows are not normal.
     """
     constants = group_dataset(idata, CONSTANTS)
+    OrderedColumns.refuse(constants, "values of single rows cannot be predicted from this result")
+    if "degrees" in variables(idata) | variables(idata, CONSTANTS):
+        raise ValueError(
+            "predictions of empty values are not known for t rows: give the model the incomplete rows, whose missing values are "
+            "then drawn as `x_missing`"
+        )
     coding = ColumnUnits.read(constants).coding(constants["node"].values.tolist())
     mean, precision = parameter_draws(idata, "mean", "precision")
     if CovariateUnits.is_in(constants) != (covariates is not None):
@@ -53,8 +60,10 @@ def normal_rows(idata: "xr.DataTree", covariates: "TableLike" = None) -> NormalR
 
 
 def _is_graphical(idata) -> bool:
-    units = {"location", "scale"} <= variables(idata, CONSTANTS)
-    return units and {"precision", "mean"} <= variables(idata)
+    constants = variables(idata, CONSTANTS)
+    if "column_by_order" in constants:
+        return "precision" in variables(idata)
+    return {"location", "scale"} <= constants and {"precision", "mean"} <= variables(idata)
 
 
 register_prediction("Gaussian graphical models", _is_graphical, normal_rows, "covariates")

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.edge_tables import EDGE_READERS, edge_table
+from bayesstruct.graphs.groups import CONSTANTS
 from bayesstruct.graphs.posteriors.reading import is_acyclic
 from bayesstruct.graphs.records import ArcEnds
 from bayesstruct.graphs.replicates import (
@@ -169,4 +170,36 @@ register_summary(
         "plot_correlations",
     ),
     before="undirected graphs",
+)
+
+
+def _counts_by_order(idata) -> bool:
+    return _is_graphical_normal(idata) and "column_by_order" in variables(idata, CONSTANTS)
+
+
+def _has_t_rows(idata) -> bool:
+    found = variables(idata) | variables(idata, CONSTANTS)
+    return _is_graphical_normal(idata) and "degrees" in found
+
+
+register_summary(
+    "Gaussian graphical models of columns by their order",
+    _counts_by_order,
+    edge_table,
+    (*EDGE_READERS, "predictive_correlations", "plot_correlations"),
+    before="Gaussian graphical models",
+)
+register_summary(
+    "graphical models of t rows",
+    _has_t_rows,
+    edge_table,
+    (
+        *EDGE_READERS,
+        "covariance",
+        "precision_matrix",
+        "coefficients",
+        "predictive_correlations",
+        "plot_correlations",
+    ),
+    before="Gaussian graphical models",
 )

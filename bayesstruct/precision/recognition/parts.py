@@ -28,6 +28,7 @@ from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV, beta_share
 from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
 from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
+from bayesstruct.precision.priors.latent_rows import LatentValuesRV, OrderedRowsRV
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -40,6 +41,12 @@ from bayesstruct.precision.priors.rows import (
     MissingCellsRV,
 )
 from bayesstruct.precision.priors.sample_covariance import GraphicalCovarianceRV
+from bayesstruct.precision.priors.student_rows import (
+    DegreesOfFreedomRV,
+    GraphicalStudentRV,
+    IncompleteGraphicalStudentRV,
+    MissingStudentCellsRV,
+)
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -56,6 +63,7 @@ PRECISION_RVS = (
     GraphicalHorseshoeRV,
     GWishartRV,
 )
+_MISSING = (MissingCellsRV, MissingStudentCellsRV)
 
 
 @dataclass
@@ -76,6 +84,12 @@ class TablePart:
         The missing values as a variable of the model.
     n : TensorVariable, optional
         Number of rows, if `rv` is their covariance matrix.
+    degrees : TensorVariable, optional
+        Degrees of freedom of rows that have a t distribution.
+    codes : TensorVariable, optional
+        Levels of columns that count by their order; `rv` and `missing_rv` are then all latent and missing values.
+    known : TensorVariable, optional
+        With `codes`, the values that are known as numbers.
     """
 
     rv: "TensorVariable"
@@ -85,6 +99,9 @@ class TablePart:
     missing: "TensorVariable | None" = None
     missing_rv: "TensorVariable | None" = None
     n: "TensorVariable | None" = None
+    degrees: "TensorVariable | None" = None
+    codes: "TensorVariable | None" = None
+    known: "TensorVariable | None" = None
 
 
 @dataclass
@@ -102,7 +119,11 @@ class PrecisionPart:
         Of a graphical horseshoe.
     mean : TensorVariable, optional
         The column means, if all tables have the same and nothing else depends on them.
+    degrees : TensorVariable, optional
+        The degrees of freedom, if all tables have the same and nothing else depends on them.
     tables : list of TablePart
+    shown : list of TensorVariable
+        Tables whose likelihood is that of the latent values behind them.
     """
 
     precision: "TensorVariable"
@@ -110,13 +131,16 @@ class PrecisionPart:
     share: "TensorVariable | None" = None
     global_scale: "TensorVariable | None" = None
     mean: "TensorVariable | None" = None
+    degrees: "TensorVariable | None" = None
     tables: list[TablePart] = field(default_factory=list)
+    shown: list["TensorVariable"] = field(default_factory=list)
 
     @property
     def roles(self) -> dict[str, "TensorVariable"]:
         """The matrix and the variables beside it that the model has, by their role."""
         roles = {"precision": self.precision, "edge": self.edge}
-        roles |= {"share": self.share, "global_scale": self.global_scale, "mean": self.mean}
+        roles |= {"share": self.share, "global_scale": self.global_scale}
+        roles |= {"mean": self.mean, "degrees": self.degrees}
         return {role: variable for role, variable in roles.items() if variable is not None}
 
     @property
@@ -151,13 +175,16 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
     for child in children_of(model, precision):
         if is_op(child, EdgesRV):
             part.edge = _check_edges(precision, child)
-        elif is_op(child, MissingCellsRV):
+        elif is_op(child, _MISSING):
             missing.append(child)
+        elif is_op(child, OrderedRowsRV) and child not in model.free_RVs:
+            part.shown.append(child)
         else:
             part.tables.append(_table(precision, child))
     _check_transform(model, precision)
     _attach_missing(part, missing)
-    for variable in (part.edge, *missing):
+    latent = [t.rv for t in part.tables if t.codes is not None]
+    for variable in (part.edge, *missing, *latent):
         check_childless(model, variable)
     if is_op(precision, GWishartRV):
         _attach_graph(model, part)
@@ -168,6 +195,7 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
         if variable not in model.free_RVs:
             raise NotRecognized(f"{variable.name!r} is observed")
     part.mean = _mean(model, part)
+    part.degrees = _degrees(model, part)
     return part
 
 
@@ -191,10 +219,16 @@ def _check_edges(precision, edge):
 
 
 def _table(precision, rv) -> TablePart:
-    kinds = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
-    if is_op(rv, kinds):
+    if is_op(rv, (GraphicalNormalRV, IncompleteGraphicalNormalRV)):
         mean, matrix, location, scale, *missing = unpadded_parameters(rv)
         part = TablePart(rv, mean, location, scale, missing[0] if missing else None)
+    elif is_op(rv, (GraphicalStudentRV, IncompleteGraphicalStudentRV)):
+        mean, matrix, location, scale, degrees, *missing = unpadded_parameters(rv)
+        part = TablePart(rv, mean, location, scale, missing[0] if missing else None)
+        part.degrees = degrees
+    elif is_op(rv, LatentValuesRV):
+        mean, matrix, location, scale, known, codes, *_ = unpadded_parameters(rv)
+        part = TablePart(rv, mean, location, scale, codes=codes, known=known, missing_rv=rv)
     elif is_op(rv, GraphicalCovarianceRV):
         mean, matrix, scale, n = unpadded_parameters(rv)
         part = TablePart(rv, mean, scale=scale, n=n)
@@ -207,9 +241,11 @@ def _table(precision, rv) -> TablePart:
         )
     if matrix is not precision:
         raise NotRecognized(f"{rv.name!r} has another precision matrix than {precision.name!r}")
-    others = [v for v in (part.mean, part.location, part.scale) if v is not None]
-    if depends_on(others, precision):
+    own = (part.mean, part.location, part.scale, part.degrees)
+    if depends_on([v for v in own if v is not None], precision):
         raise NotRecognized(f"the mean of {rv.name!r} depends on {precision.name!r}")
+    if part.degrees is not None and part.degrees.type.ndim > 0:
+        raise NotRecognized(f"the degrees of freedom of {rv.name!r} are not one number")
     if random_ancestors(*(v for v in (part.location, part.scale, part.n) if v is not None)):
         raise NotRecognized(f"location, scale or number of rows of {rv.name!r} is random")
     return part
@@ -229,20 +265,16 @@ def _attach_missing(part, variables):
     for table in part.tables:
         if table.missing is None:
             continue
+        own = [table.mean, part.precision, table.location, table.scale]
+        own += [] if table.degrees is None else [table.degrees]
         for rv in variables:
-            mean, matrix, location, scale, _, missing = unpadded_parameters(rv)
-            pairs = [
-                (mean, table.mean),
-                (matrix, part.precision),
-                (location, table.location),
-                (scale, table.scale),
-                (missing, table.missing),
-            ]
-            if all(same_value(a, b) for a, b in pairs):
+            *shared, _, missing = unpadded_parameters(rv)
+            wanted = [*own, table.missing]
+            if len(shared) == len(own) and all(map(same_value, [*shared, missing], wanted)):
                 table.missing_rv = rv
         if table.missing_rv is None:
             raise NotRecognized(f"the missing values of {table.rv.name!r} are not in the model")
-    if len(variables) != sum(t.missing_rv is not None for t in part.tables):
+    if len(variables) != sum(t.missing is not None for t in part.tables):
         raise NotRecognized("some missing values belong to no table")
 
 
@@ -295,11 +327,24 @@ def _mean(model, part):
     if len(means) != 1:
         return None
     mean = means.pop()
-    users = {t.rv for t in part.tables} | {t.missing_rv for t in part.tables}
-    if not is_op(mean, ColumnMeansRV) or random_ancestors(*parameters(mean)):
+    return mean if is_op(mean, ColumnMeansRV) and _is_drawn_with(model, part, mean) else None
+
+
+def _degrees(model, part):
+    """Return the degrees of freedom when every table has the same and nothing else uses them."""
+    degrees = {table.degrees for table in part.tables}
+    if len(degrees) != 1:
         return None
-    known = mean in model.free_RVs and set(children_of(model, mean)) <= users
-    return mean if known else None
+    one = degrees.pop()
+    known = one is not None and is_op(one, DegreesOfFreedomRV)
+    return one if known and _is_drawn_with(model, part, one) else None
+
+
+def _is_drawn_with(model, part, variable) -> bool:
+    """Whether a free variable has a known prior and no children but the tables."""
+    users = {t.rv for t in part.tables} | {t.missing_rv for t in part.tables} | {*part.shown}
+    known = variable in model.free_RVs and not random_ancestors(*parameters(variable))
+    return known and set(children_of(model, variable)) <= users
 
 
 def parts_of(model: "pm.Model") -> dict["TensorVariable", PrecisionPart | NotRecognized]:

@@ -8,8 +8,9 @@ import numpy as np
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
+from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.kernels.odds import fill_free
-from bayesstruct.precision.kernels.tables import TableRows, TableScatter
+from bayesstruct.precision.kernels.tables import StudentRows, TableRows, TableScatter
 from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
 from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
@@ -247,6 +248,8 @@ class PartValues:
     names : dict
         Names of the value variables of ``precision``, ``edge``, ``share``, ``global_scale`` and ``mean``,
         as far as the part has them.
+        Names of the value variables of ``precision``, ``edge``, ``share``, ``mean`` and ``degrees``, as far
+        as the part has them.
     missing : list of str or None
         Name of the missing values of each table that has some.
     p : int
@@ -281,7 +284,8 @@ class PartValues:
             Expressions(model, tensors, compile_kwargs, user=part.precision.name)
             for tensors in needed
         )
-        self._latent = any(t.rv in model.free_RVs for t in part.tables)
+        self._latent = any(t.rv in model.free_RVs and t.codes is None for t in part.tables)
+        self._kinds = [_kind(table) for table in part.tables]
         self.tables: list[TableRows] = []
 
     def load(self, point: dict) -> None:
@@ -293,13 +297,13 @@ class PartValues:
             return
         values = self._data(point)
         self.tables = []
-        for at in range(0, len(values), 5):
-            data, location, scale, missing, n = values[at : at + 5]
+        for at, kind in enumerate(self._kinds):
+            data, location, scale, missing, n = values[5 * at : 5 * at + 5]
             location, scale = (np.broadcast_to(v, (self.p,)) * 1.0 for v in (location, scale))
             mask = None if np.ndim(missing) == 0 else missing
             data = np.asarray(data, float)
             self.tables.append(
-                TableScatter(data, scale, int(n)) if n else TableRows(data, location, scale, mask)
+                TableScatter(data, scale, int(n)) if n else kind(data, location, scale, mask)
             )
 
     def prior(self, point: dict) -> Any:
@@ -310,10 +314,14 @@ class PartValues:
         """Means of the rows of each table."""
         return [np.asarray(m, float) for m in self._means(point)]
 
+    def mean_prior(self, point: dict) -> list[np.ndarray]:
+        """Return expectation and standard deviation of each column mean in its prior."""
+        return [np.broadcast_to(v, (self.p,)) for v in self._mean_prior(point)]
+
     def mean_system(self, precision: np.ndarray, point: dict) -> tuple[np.ndarray, np.ndarray]:
         """Precision of the column means given all else, and its product with their expectation."""
-        centre, sd = (np.broadcast_to(v, (self.p,)) for v in self._mean_prior(point))
-        n = sum(table.n for table in self.tables)
+        centre, sd = self.mean_prior(point)
+        n = sum(table.weight for table in self.tables)
         total = sum(table.sum() for table in self.tables)
         return n * precision + np.diag(1.0 / sd**2), precision @ total + centre / sd**2
 
@@ -324,6 +332,12 @@ class PartValues:
             scatter += table.scatter(np.broadcast_to(mean, (self.p,)) if mean.ndim == 0 else mean)
             n += table.n
         return scatter, float(n)
+
+
+def _kind(table) -> type[TableRows]:
+    if table.codes is not None:
+        return LatentRows
+    return TableRows if table.degrees is None else StudentRows
 
 
 def _prior_tensors(part: PrecisionPart) -> list:
@@ -356,6 +370,9 @@ def _data_tensors(model, part: PrecisionPart) -> list:
 
     out = []
     for t in part.tables:
+        if t.codes is not None:
+            out += [t.known, t.location, t.scale, t.codes, as_tensor_variable(0.0)]
+            continue
         value = t.rv if t.rv in model.free_RVs else observed_values(model, t.rv)
         out.append(value)
         out.append(as_tensor_variable(0.0) if t.location is None else t.location)

@@ -18,11 +18,14 @@ from bayesstruct.core.recognition import (
     parameters,
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV
 from bayesstruct.precision.priors.horseshoe import GlobalScaleRV
+from bayesstruct.precision.priors.latent_rows import LatentValuesRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
+from bayesstruct.precision.priors.student_rows import DegreesOfFreedomRV, MissingStudentCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
     FusedValues,
@@ -34,6 +37,8 @@ from bayesstruct.precision.recognition.values import (
     values_type,
 )
 from bayesstruct.precision.steps.penalised import FusedSweep, GroupSweep
+from bayesstruct.precision.steps.scale_mixtures import ELEMENT_VARIANCES
+from bayesstruct.precision.steps.student import StudentGibbs
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs", "normal_draw"]
 
@@ -45,6 +50,9 @@ _CANDIDATES = (
     GlobalScaleRV,
     ColumnMeansRV,
     MissingCellsRV,
+    DegreesOfFreedomRV,
+    MissingStudentCellsRV,
+    LatentValuesRV,
 )
 
 
@@ -139,6 +147,13 @@ class PartGibbs:
         self.values = PartValues(model, part, initial_point, compile_kwargs)
         self.drawn = {role for role, variable in part.roles.items() if variable in drawn}
         self.draws_missing = [t.missing_rv in drawn for t in part.tables]
+        self.latent = [
+            at for at, t in enumerate(part.tables) if t.codes is not None and t.rv in drawn
+        ]
+        self.student: StudentGibbs | None = None
+        if any(t.degrees is not None for t in part.tables):
+            name = self.values.names["degrees"] if "degrees" in self.drawn else None
+            self.student = StudentGibbs(model, part, name, compile_kwargs)
         self.prepare()
 
     def prepare(self) -> None:
@@ -157,16 +172,21 @@ class PartGibbs:
         for table, name in zip(part.tables, part.missing, strict=True):
             if name is not None:
                 table.fill(point[name])
+        if self.student is not None:
+            self.student.update(rng, part.tables, precision, part.means(point), point)
         if "mean" in self.drawn:
-            point[names["mean"]] = self._draw_mean(rng, precision, point)
+            point[names["mean"]] = self._move_means(
+                rng, self._draw_mean(rng, precision, point), point
+            )
         means = part.means(point)
         self._draw_missing(rng, precision, means, point)
         values = part.prior(point)
         # The prior is a scale family: K = scale * Q with the unit prior on Q and scatter * scale.
         precision /= values.scale
         if "precision" in self.drawn:
-            scatter, n = part.scatter(means)
             covariance *= values.scale
+            self._draw_units(rng, precision, covariance, means, values, point)
+            scatter, n = part.scatter(means)
             self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
             if "global_scale" in self.drawn:
                 point[names["global_scale"]] = self.sweep.draw_scale(
@@ -183,17 +203,33 @@ class PartGibbs:
         """Draw the column means from their normal conditional."""
         return normal_draw(rng, *self.values.mean_system(precision, point))
 
+    def _move_means(self, rng, mean: np.ndarray, point: dict) -> np.ndarray:
+        """Draw the means of columns of latent values, which move with them; return all means."""
+        table = self.values.tables[0]
+        if not self._moves_latent() or not isinstance(table, LatentRows):
+            return mean
+        return table.move_means(rng, mean, *self.values.mean_prior(point))
+
+    def _moves_latent(self) -> bool:
+        """Whether the only table has latent values that are drawn."""
+        return self.latent == [0] and len(self.values.tables) == 1
+
+    def _draw_units(self, rng, precision, covariance, means: list, values, point: dict) -> None:
+        """Draw the units of columns of latent values, and row and column of the matrix with them."""
+        variances, table = ELEMENT_VARIANCES.get(type(values)), self.values.tables[0]
+        if not self._moves_latent() or variances is None or not isinstance(table, LatentRows):
+            return
+        prior = variances(rng, precision, values), values.diagonal_rate
+        table.rescale(rng, precision, covariance, means[0], *prior)
+        point[self.values.missing[0]] = table.missing_values()
+
     def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw the missing values of each table given its observed ones."""
-        from bayesstruct.precision.kernels.missing_values import draw_missing
-
         part = self.values
         rows = zip(part.tables, part.missing, self.draws_missing, means, strict=True)
         for table, name, drawn, mean in rows:
             if drawn:
-                residuals = table.residuals(mean)
-                draw_missing(rng, precision, residuals, table.mask)
-                table.set_residuals(residuals, mean)
+                table.impute(rng, precision, mean)
                 point[name] = table.missing_values()
 
     def _draw_edges(self, rng, precision: np.ndarray, values: SpikeSlabValues, point: dict) -> int:

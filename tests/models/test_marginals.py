@@ -1,0 +1,228 @@
+"""Gaussian graphical models of columns that are not normal: options, tables, results, agreement with normal columns."""
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+from scipy import stats
+
+import bayesstruct as bs
+
+from bayesstruct.data.errors import TableError
+from bayesstruct.models import gaussian_graphical
+
+QUIET = {"progressbar": False, "chains": 2, "cores": 1, "compute_convergence_checks": False}
+
+
+def numbers(n=40, p=4, gaps=False):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(n, p))
+    z[:, 1] += z[:, 0]
+    z = 100.0 + z * [10.0, 0.1, 1.0, 50.0][:p]
+    if gaps:
+        z[3, 1] = z[7, 0] = z[7, 3] = np.nan
+    return pd.DataFrame(z, columns=["mood", "sleep", "worry", "energy"][:p])
+
+
+def several(n=40, gaps=False):
+    """Numbers, skewed numbers, ordered categories, booleans and counts."""
+    table = numbers(n, gaps=gaps)
+    out = pd.DataFrame({"mood": table["mood"], "sleep": np.exp(table["sleep"])})
+    out["worry"] = pd.qcut(table["worry"], 3, labels=["low", "some", "high"])
+    out["energy"] = (table["energy"] > 100).where(table["energy"].notna()).astype("boolean")
+    out["visits"] = np.random.default_rng(1).poisson(3, n)
+    return out
+
+
+def sample(model, draws=60, **options):
+    with model:
+        return pm.sample(draws, tune=40, random_seed=1, **QUIET, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"marginals": "ranks"}, "rank"),
+        ({"degrees": 4.0}, "student"),
+        ({"marginals": "student", "degrees": -1.0}, "positive"),
+        ({"marginals": "rank", "covariates": numbers()[["mood"]] * 2}, "put the covariates into"),
+        ({"marginals": "mixed", "standardize": False}, "standardize"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        gaussian_graphical(numbers(), **options)
+
+
+@pytest.mark.parametrize("marginals", ["student", "rank", "mixed"])
+def test_a_covariance_matrix_has_no_rows(marginals):
+    with pytest.raises(ValueError, match="needs the rows"):
+        gaussian_graphical(cov=numbers().cov(), n=40, marginals=marginals)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pd.Categorical(["a"] * 40, ["a", "b"], ordered=True), "'new' is constant"),
+        (["a", "b", "c", "d"] * 10, "'new' has 4 states without an order"),
+        (pd.Categorical(["a", "b", "c", "d"] * 10), "ordered=True.*pairwise_mrf"),
+        (pd.date_range("2020", periods=40), "'new' holds dates"),
+        (np.exp(numbers()["mood"] / 10), "'mood' and 'new' are exact duplicates"),
+        ([np.nan] * 39 + [1.0], "'new': a single observed value"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::bayesstruct.data.errors.TableWarning")
+def test_columns_that_cannot_be_used_are_named(column, message):
+    with pytest.raises(TableError, match=message):
+        gaussian_graphical(numbers().assign(new=column), marginals="rank")
+
+
+def test_which_columns_count_by_their_order():
+    from bayesstruct.data.ranks import RankTable
+
+    with pytest.warns(bs.TableWarning, match="'visits': few whole numbers"):
+        table = RankTable.read(several(gaps=True), numbers=True)
+    assert table.by_order.tolist() == [False, False, True, True, False]
+    assert table.codes[:, 2].tolist().count(-1) == 0
+    assert table.codes[7].tolist()[0] == -1
+    assert table.codes[7, 3] == -1
+    assert (table.codes[:, 4] == -2).all()
+    words = pd.DataFrame({"a": ["yes", "no", "yes", None], "b": [1.5, 2.5, 0.5, 3.0]})
+    assert RankTable.read(words, numbers=True).codes[:, 0].tolist() == [1, 0, 1, -1]
+
+
+def test_a_mixed_table_of_numbers_is_the_normal_model():
+    model = gaussian_graphical(numbers(), marginals="mixed")
+    assert [v.name for v in model.free_RVs] == ["mean", "precision", "edge"]
+
+
+@pytest.mark.filterwarnings("ignore::bayesstruct.data.errors.TableWarning")
+@pytest.mark.parametrize("marginals", ["student", "rank", "mixed"])
+@pytest.mark.parametrize(("n", "p"), [(2, 2), (5, 4), (30, 2)])
+def test_small_tables(marginals, n, p):
+    model = gaussian_graphical(numbers(n, p), marginals=marginals, prior="laplace")
+    step = bs.steps.PrecisionGibbs(model.free_RVs, model=model, rng=1)
+    point = model.initial_point()
+    for _ in range(20):
+        point, _ = step.step(point)
+    assert all(np.isfinite(value).all() for value in point.values())
+
+
+@pytest.mark.chain
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")  # few draws
+def test_t_rows_of_the_model():
+    model = gaussian_graphical(numbers(gaps=True), marginals="student")
+    idata = sample(model)
+    assert {"degrees", "x_missing"} <= {*idata["posterior"].data_vars}
+    with model:
+        pm.compute_log_likelihood(idata, progressbar=False)
+        pm.sample_posterior_predictive(
+            idata, extend_inferencedata=True, progressbar=False, random_seed=1
+        )
+    draw = idata["posterior"].isel(chain=0, draw=5)
+    found = idata["log_likelihood"]["x"].isel(chain=0, draw=5).values
+    location, scale = numbers(gaps=True).mean().values, numbers(gaps=True).std().values
+    shape = np.linalg.inv(draw["precision"].values) * np.outer(scale, scale)
+    centre = location + scale * draw["mean"].values
+    row = numbers(gaps=True).values
+    expected = stats.multivariate_t(centre, shape, float(draw["degrees"])).logpdf(row[0])
+    np.testing.assert_allclose(found[0], expected)
+    kept = [1, 2]
+    expected = stats.multivariate_t(centre[kept], shape[np.ix_(kept, kept)], float(draw["degrees"]))
+    np.testing.assert_allclose(found[7], expected.logpdf(row[7, kept]))
+    nu = float(draw["degrees"])
+    factor = nu / (nu - 2) if nu > 2 else np.nan
+    covariance = bs.covariance(idata).isel(chain=0, draw=5).values
+    np.testing.assert_allclose(covariance, shape * factor)
+    assert az.loo(idata).elpd < 0
+    with bs.new_rows(model, numbers(gaps=True).iloc[:8]):
+        other = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
+    np.testing.assert_allclose(other["x"].isel(chain=0, draw=5).values, found[:8])
+    for reader in (bs.pointwise, lambda one: bs.predict(one, numbers().head(2))):
+        with pytest.raises(ValueError, match="t rows"):
+            reader(idata)
+    with model, pytest.raises(ValueError, match="no mode of a model of t rows"):
+        bs.find_MAP()
+
+
+@pytest.mark.chain
+def test_covariates_and_a_known_number_of_degrees():
+    z = pd.DataFrame({"age": np.random.default_rng(2).normal(size=40)})
+    table = numbers().add(30.0 * z["age"], axis=0)
+    model = gaussian_graphical(table, marginals="student", degrees=5.0, covariates=z)
+    idata = sample(model, 30)
+    assert float(idata["constant_data"]["degrees"]) == 5.0
+    assert bs.coefficients(idata)["coefficient"].mean(("chain", "draw")).values[0, 0] > 10
+
+
+@pytest.mark.chain
+@pytest.mark.filterwarnings("ignore::bayesstruct.data.errors.TableWarning")
+@pytest.mark.parametrize("marginals", ["rank", "mixed"])
+def test_a_table_of_several_kinds(marginals):
+    table = several(gaps=True)
+    model = gaussian_graphical(
+        table, marginals=marginals, required=[("mood", "sleep")], forbidden=[("mood", "visits")]
+    )
+    idata = sample(model)
+    with model:
+        small = pm.sample(
+            20, tune=20, random_seed=1, var_names=["edge", "weight", "precision"], **QUIET
+        )
+        new = pm.sample_posterior_predictive(small, progressbar=False, random_seed=1)
+        with pytest.raises(ValueError, match="no log likelihood"):
+            pm.compute_log_likelihood(idata, progressbar=False)
+        with pytest.raises(ValueError, match="columns that count by their order"):
+            bs.find_MAP()
+    edge = idata["posterior"]["edge"].mean(("chain", "draw"))
+    assert edge.sel(pair="mood -- sleep") == 1
+    assert edge.sel(pair="mood -- visits") == 0
+    x = new["posterior_predictive"]["x"]
+    assert set(np.unique(x.sel(node="worry"))) == {0, 1, 2}
+    assert set(np.unique(x.sel(node="energy"))) == {0, 1}
+    observed = set(table["sleep"].dropna())
+    assert (set(np.unique(x.sel(node="sleep"))) <= observed) == (marginals == "rank")
+    assert np.isnan(idata["observed_data"]["x"].values).sum() == 3
+    small["posterior_predictive"] = new["posterior_predictive"]
+    assert len(bs.predictive_correlations(small)) == 10
+    assert len(bs.edge_table(small)) == 10
+    for reader in (bs.covariance, bs.pointwise, lambda one: bs.predict(one, table.head(2))):
+        with pytest.raises(ValueError, match="by the order of their values"):
+            reader(idata)
+    with pytest.raises(ValueError, match="whose rows depend on parameters alone"):
+        bs.new_rows(model, table)
+
+
+def test_repeated_rows_and_counts_are_the_same_table():
+    table = several()[["worry", "energy"]].iloc[:12]
+    counts = np.arange(12) % 3 + 1
+    one = gaussian_graphical(table, marginals="rank", row_counts=counts)
+    other = gaussian_graphical(table.loc[table.index.repeat(counts)], marginals="rank")
+    first, second = one.initial_point(1), other.initial_point(1)
+    np.testing.assert_array_equal(first["latent"], second["latent"])
+
+
+@pytest.mark.statistical
+def test_agreement_with_normal_columns():
+    rng, K = np.random.default_rng(4), np.eye(4)
+    K[0, 1] = K[1, 0] = -0.4
+    K[1, 2] = K[2, 1] = 0.3
+    table = rng.multivariate_normal(np.zeros(4), np.linalg.inv(K), size=400)
+    found = {}
+    for marginals, options in (("gaussian", {}), ("student", {"degrees": 500.0}), ("rank", {})):
+        model = gaussian_graphical(table, marginals=marginals, prior="laplace", **options)
+        step = bs.steps.PrecisionGibbs(model.free_RVs, model=model, rng=1)
+        step.setup_chain(np.random.default_rng(1), 0, 900)
+        weight = model.compile_fn(model.replace_rvs_by_values([model["weight"]]), inputs=model.value_vars, on_unused_input="ignore")  # fmt: skip
+        point, kept = model.initial_point(1), []
+        for t in range(900):
+            point, _ = step.step(point)
+            if t >= 100:
+                kept.append(weight(point)[0])
+        found[marginals] = np.mean(kept, axis=0), np.std(kept, axis=0)
+    mean, spread = found["gaussian"]
+    for other in ("student", "rank"):
+        # Ranks lose little information; the two means differ by far less than their spread.
+        np.testing.assert_allclose(found[other][0], mean, atol=0.5 * spread.max())
+        np.testing.assert_allclose(found[other][1], spread, rtol=0.25)
