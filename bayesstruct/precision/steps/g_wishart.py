@@ -31,37 +31,32 @@ class GraphGibbs(PartGibbs):
         self.codes, self.filled = np.zeros((p, p), np.int8), np.zeros((p, p), np.int8)
         self.work, self.rough = np.zeros((p + 3, p)), np.zeros((4, p + 3, p))
 
-    def update(self, rng, point: dict) -> int:
-        """Draw every variable of the part once, in place in the point; return the number of edges."""
-        part, names = self.values, self.values.names
-        part.load(point)
-        precision = np.array(point[names["precision"]], float)
-        for table, name in zip(part.tables, part.missing, strict=True):
-            if name is not None:
-                table.fill(point[name])
-        if "mean" in self.drawn:
-            point[names["mean"]] = self._draw_mean(rng, precision, point)
-        means = part.means(point)
-        self._draw_missing(rng, precision, means, point)
-        values = part.prior(point)
+    def read_matrix(self, point: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Return the matrix at the point, and its inverse."""
+        precision = np.array(point[self.values.names["precision"]], float)
+        covariance = np.linalg.inv(precision)
+        return precision, 0.5 * (covariance + covariance.T)
+
+    def update_matrix(self, rng, precision, covariance, means: list, values, point: dict) -> int:
+        """Draw the matrix, its graph and the common edge probability; return the number of edges."""
+        names = self.values.names
         if "precision" in self.drawn:
-            self._draw_matrix(rng, precision, *part.scatter(means), values)
+            scatter, n = self.values.scatter(means)
+            self._draw_matrix(rng, precision, covariance, scatter, n, values)
             point[names["precision"]] = precision
-        edges = values.adjacency[np.triu_indices(part.p, 1)].astype("int64")
+        edges = values.adjacency[np.triu_indices(self.values.p, 1)].astype("int64")
         if "edge" in self.drawn:
             point[names["edge"]] = edges
         if "share" in self.drawn and values.shapes is not None:
             point[names["share"]] = self._draw_share(rng, values, values.shapes)
         return int(edges.sum())
 
-    def _draw_matrix(self, rng, precision, scatter, n, values: GWishartValues) -> None:
+    def _draw_matrix(self, rng, precision, covariance, scatter, n, values: GWishartValues) -> None:
         """Move the graph if it is random, and draw the matrix; both in place."""
         from bayesstruct.precision.kernels.g_wishart_graph import count_common, graph_sweep
         from bayesstruct.precision.kernels.g_wishart_matrix import matrix_sweep
 
         b, posterior = values.degrees_of_freedom, values.scale + scatter
-        covariance = np.linalg.inv(precision)
-        covariance = 0.5 * (covariance + covariance.T)
         if "edge" in self.drawn:
             count_common(values.adjacency, self.common)
             state = (precision, covariance, values.adjacency, self.common)

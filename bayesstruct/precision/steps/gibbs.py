@@ -166,9 +166,19 @@ class PartGibbs:
 
     def update(self, rng, point: dict) -> int:
         """Draw every variable of the part once, in place in the point; return the number of edges."""
+        self.values.load(point)
+        precision, covariance = self.read_matrix(point)
+        means = self._update_tables(rng, precision, point)
+        values = self.values.prior(point)
+        return self.update_matrix(rng, precision, covariance, means, values, point)
+
+    def read_matrix(self, point: dict) -> tuple[np.ndarray, np.ndarray]:
+        """Return the matrix at the point, and its inverse."""
+        return unpack_cholesky(point[self.values.names["precision"]], self.values.p)
+
+    def _update_tables(self, rng, precision: np.ndarray, point: dict) -> list[np.ndarray]:
+        """Draw what the rows have of their own, their means and missing values; return the means."""
         part, names = self.values, self.values.names
-        part.load(point)
-        precision, covariance = unpack_cholesky(point[names["precision"]], part.p)
         for table, name in zip(part.tables, part.missing, strict=True):
             if name is not None:
                 table.fill(point[name])
@@ -180,13 +190,17 @@ class PartGibbs:
             )
         means = part.means(point)
         self._draw_missing(rng, precision, means, point)
-        values = part.prior(point)
+        return means
+
+    def update_matrix(self, rng, precision, covariance, means: list, values, point: dict) -> int:
+        """Draw the matrix and what depends on it alone; return the number of edges."""
+        names = self.values.names
         # The prior is a scale family: K = scale * Q with the unit prior on Q and scatter * scale.
         precision /= values.scale
         if "precision" in self.drawn:
             covariance *= values.scale
             self._draw_units(rng, precision, covariance, means, values, point)
-            scatter, n = part.scatter(means)
+            scatter, n = self.values.scatter(means)
             self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
             if "global_scale" in self.drawn:
                 point[names["global_scale"]] = self.sweep.draw_scale(
