@@ -47,6 +47,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.graphs import NeighbourRegressions, RandomGraph
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -120,12 +121,14 @@ __all__ = [
     "MissingNetworkValues",
     "MissingStates",
     "MissingValues",
+    "NeighbourRegressions",
     "NetworkCovariance",
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",
     "PairwiseMRF",
     "ProbabilityTables",
+    "RandomGraph",
     "RegularizedHorseshoe",
     "SparseGroupLaplace",
     "SpikeAndSlab",

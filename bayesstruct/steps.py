@@ -14,6 +14,7 @@ from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
+from bayesstruct.precision.steps.graph_jumps import GraphJumps
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
@@ -23,6 +24,7 @@ __all__ = [
     "DirichletMixtureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
+    "GraphJumps",
     "GroupSpikeSlabRegression",
     "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",

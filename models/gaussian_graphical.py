@@ -5,6 +5,8 @@ z_i | mean, K ~ Normal(mean, K^-1)                      one row of the table
 K             ~ GraphicalSpikeSlab or GraphicalLasso    positive definite, most off-diagonals small
 edge | K      ~ Bernoulli                               1 where K_jk came from the slab
 weight        = partial correlations of K
+
+or, for many columns, the graph alone: edge ~ RandomGraph, correlations of x | edge ~ NeighbourRegressions
 """
 
 from collections.abc import Callable, Iterable
@@ -31,15 +33,18 @@ from bayesstruct.data.options import refuse_other_options
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts import (
+    observe_correlations,
     observe_covariance,
     observe_rows,
     record_edges,
+    refuse_for_graphs,
     regression,
     warn_size,
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.graphs import RandomGraph
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -90,9 +95,10 @@ def gaussian_graphical(
         means of the columns, which are not known.
     n : int, optional
         Number of rows that `cov` was computed from.
-    prior : {"spike_slab", "laplace"}
+    prior : {"spike_slab", "laplace", "pseudo_likelihood"}
         ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"laplace"`` (Wang 2012) only
-        shrinks, and an edge is then a partial correlation beyond ``negligible``.
+        shrinks, and an edge is then a partial correlation beyond ``negligible``; ``"pseudo_likelihood"`` is for
+        hundreds or thousands of columns: the graph alone is drawn, all parameters being integrated out (see Notes).
     edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
         forbids and 1 requires an edge; a beta distribution is learned from the table
@@ -133,7 +139,8 @@ def gaussian_graphical(
         missing, ``x_missing``, both in the units of the table. :func:`bayesstruct.covariance`,
         :func:`bayesstruct.precision_matrix` and :func:`bayesstruct.coefficients` are in these units too.
         With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance matrices, and the log
-        likelihood is that of all rows together.
+        likelihood is that of all rows together. With ``prior="pseudo_likelihood"`` there is only ``edge`` (and
+        ``edge_probability`` if it is learned), given the observed ``correlation``.
 
     Raises
     ------
@@ -141,6 +148,20 @@ def gaussian_graphical(
         If the table cannot be used; the message names the column and the remedy.
     TypeError, ValueError
         For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
+
+    Notes
+    -----
+    Under ``prior="pseudo_likelihood"`` the posterior of the graph G is
+
+    .. math:: p(G \mid x) \propto p(G) \prod_i p(x_i \mid x_{\mathrm{ne}(i)}),
+
+    each factor the exact marginal density of a column given its neighbours in G, as if all columns had a Wishart(3, I) precision matrix
+    (:class:`bayesstruct.distributions.NeighbourRegressions`). This product is an approximation of the likelihood, which has no closed form: edge
+    probabilities come out somewhat too near 0 and 1. The sampler (:class:`bayesstruct.steps.GraphJumps`) is exact for this posterior.
+    A draw is many updates of the whole graph, so that few are needed at p = 1,000:
+    ``pm.sample(100, compute_convergence_checks=False)``, and then ``bs.check``. Edges have no weights; :func:`bayesstruct.precision_draws` draws
+    precision matrices given some of the graphs. The table must be complete, and ``edge_probability``
+    near the share of edges that is expected, such as 2 / p.
 
     References
     ----------
@@ -193,6 +214,9 @@ def gaussian_graphical(
         }
         refuse_options_of_rows(**of_rows, standardize=None if standardize else False)
         table = CovarianceTable.read(cov, n)
+    if prior == "pseudo_likelihood":
+        refuse_for_graphs(table, covariates=covariates, standardize=standardize)
+        return _graph_alone(table, missing_codes, edge_probability, required, forbidden)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
@@ -248,6 +272,26 @@ def _laplace(table, rate, diagonal_rate, negligible):
     return precision
 
 
+def _graph_alone(table, missing_codes, edge_probability, required, forbidden) -> pm.Model:
+    """Model of the graph, with all parameters of the regressions on neighbours integrated out."""
+    pairs = table.edge_index
+    with pm.Model(coords=table.coords) as model:
+        record_codes(missing_codes)
+        shapes = _beta_shapes(edge_probability)
+        if shapes is None:
+            matrix = edge_probability_matrix(table.names, edge_probability, required, forbidden)
+            probability = prior = matrix[pairs]
+        else:
+            fixed = fixed_edges(table.names, required, forbidden)
+            share, free = register("edge_probability", edge_probability), fixed.free[pairs]
+            probability = pt.switch(free, share, fixed.fill(0.0)[pairs])
+            prior = fixed.fill(shapes[0] / sum(shapes))[pairs]
+        edge = RandomGraph("edge", probability, dims="pair")
+        observe_correlations(table, edge)
+        record_edges(table, prior)
+    return model
+
+
 def _start(table, mode):
     """Start of each chain: the mode of another table than the one that was observed."""
     if isinstance(table, Table):
@@ -255,11 +299,16 @@ def _start(table, mode):
     return SampleCovarianceStart(table.scatter, table.n, mode)
 
 
-_PRIORS: dict[str, Callable[..., Any]] = {"spike_slab": _spike_slab, "laplace": _laplace}
+_PRIORS: dict[str, Callable[..., Any]] = {
+    "spike_slab": _spike_slab,
+    "laplace": _laplace,
+    "pseudo_likelihood": _graph_alone,
+}
 _EDGE_OPTIONS = ("edge_probability", "required", "forbidden")
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "spike_slab": (*_EDGE_OPTIONS, "spike_scale", "slab_scale", "diagonal_rate"),
     "laplace": ("rate", "diagonal_rate", "negligible"),
+    "pseudo_likelihood": _EDGE_OPTIONS,
 }
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 __all__ = [
+    "NODEWISE",
     "Acyclic",
     "ArcEnds",
     "ArcPrior",
@@ -22,6 +23,9 @@ __all__ = [
     "Visited",
     "with_fixed",
 ]
+
+#: Composite likelihood of regressions of columns on their neighbours, with all parameters integrated out.
+NODEWISE = 2
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ class CompositeLikelihood(Recorded):
     Attributes
     ----------
     composite : int, optional
-        1 if it is; absent otherwise.
+        1 if it is, `NODEWISE` if it is one of graphs alone, whose edges have no weights; absent otherwise.
     """
 
     composite: int | None = constant("composite_likelihood", optional=True)

@@ -24,7 +24,7 @@ import numpy as np
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.nodewise import flip, node_gains, node_score
 
-__all__ = ["Pairs", "jump", "partner_sums", "swap"]
+__all__ = ["Pairs", "jump", "make_pairs", "partner_sums", "swap"]
 
 _CHANCE, _RATE, _SINCE, _AVERAGE = 0, 1, 2, 3
 _EXACT_SUMS = 256  # changes between sums of rates without accumulated rounding
@@ -52,11 +52,12 @@ class Pairs(NamedTuple):
     second: np.ndarray
     score: np.ndarray
 
-    @classmethod
-    def of(cls, p: int) -> "Pairs":
-        """Make the memory for p columns."""
-        ends = np.empty((2, p * (p - 1) // 2), np.int32)
-        return cls(np.zeros((p, p, 4)), np.zeros(p), ends[0], ends[1], np.empty(p))
+
+@kernel
+def make_pairs(p):
+    """Make the memory for p columns."""
+    ends = np.empty((2, p * (p - 1) // 2), np.int32)
+    return Pairs(np.zeros((p, p, 4)), np.zeros(p), ends[0], ends[1], np.empty(p))
 
 
 def partner_sums(correlation: np.ndarray) -> np.ndarray:

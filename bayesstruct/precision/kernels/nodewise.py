@@ -18,7 +18,17 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel, numpy_inner, vector_inner
 
-__all__ = ["Target", "Work", "climb", "graph_score", "make_target", "update_gains"]
+__all__ = [
+    "Target",
+    "Work",
+    "climb",
+    "graph_score",
+    "make_target",
+    "make_work",
+    "pseudo_likelihood",
+    "set_graph",
+    "update_gains",
+]
 
 _DEGREES = 3.0  # of freedom of the Wishart distribution
 _ROWS = 32  # neighbours up to which no memory is allocated
@@ -52,36 +62,40 @@ class Work(NamedTuple):
     root: np.ndarray
     rows: np.ndarray
 
-    @classmethod
-    def of(cls, p: int) -> "Work":
-        """Make the memory for p columns."""
-        most = min(p, _ROWS)
-        return cls(
-            np.empty(p, np.int64),
-            np.empty(p),
-            np.empty(p),
-            np.empty((most, most)),
-            np.empty((most + 2, p)),
-        )
+
+@kernel
+def make_work(p):
+    """Make the memory for p columns."""
+    most = min(p, _ROWS)
+    root, rows = np.empty((most, most)), np.empty((most + 2, p))
+    return Work(np.empty(p, np.int64), np.empty(p), np.empty(p), root, rows)
 
 
-def make_target(correlation: np.ndarray, n: float) -> Target:
+@kernel
+def make_target(correlation, n):
     """Return what the scores depend on.
 
     Parameters
     ----------
-    correlation : (p, p) ndarray
+    correlation : (p, p) float64
         Of the columns of the table.
     n : float
         Number of rows. One degree of freedom goes into the means, which are integrated out under a flat prior.
-    """
-    from scipy.special import gammaln
 
-    p, left = len(correlation), n - 1.0
-    powers = 0.5 * (_DEGREES + left + np.arange(p))
-    sizes = gammaln(powers) - gammaln(powers - 0.5 * left) - 0.5 * left * np.log(np.pi)
-    matrix = np.eye(p) + left * np.asarray(correlation, float)
-    return Target(matrix, np.diag(matrix).copy(), sizes, powers)
+    Returns
+    -------
+    Target
+    """
+    p, left = correlation.shape[0], n - 1.0
+    matrix, diagonal = left * correlation, np.empty(p)
+    sizes, powers = np.empty(p), np.empty(p)
+    for q in range(p):
+        matrix[q, q] += 1.0
+        diagonal[q] = matrix[q, q]
+        powers[q] = 0.5 * (_DEGREES + left + q)
+        constant = math.lgamma(powers[q]) - math.lgamma(0.5 * (_DEGREES + q))
+        sizes[q] = constant - 0.5 * left * math.log(math.pi)
+    return Target(matrix, diagonal, sizes, powers)
 
 
 @vector_inner
@@ -218,12 +232,34 @@ def update_gains(nodes, graph, target, gains, work):
 
 
 @kernel
+def set_graph(edges, graph):
+    """Write the adjacency matrix of a graph whose pairs are given row by row."""
+    p, at = graph.shape[0], 0
+    for i in range(p):
+        graph[i, i] = 0
+        for k in range(i + 1, p):
+            graph[i, k] = graph[k, i] = edges[at]
+            at += 1
+
+
+@kernel
 def graph_score(graph, target, work):
     """Sum of the scores of all nodes: the log pseudo-likelihood of a graph."""
     total = 0.0
     for i in range(graph.shape[0]):
         total += node_score(i, graph, -1, -1, target, work)
     return total
+
+
+@kernel
+def pseudo_likelihood(correlation, edges, n):
+    """Log pseudo-likelihood of the graph with these edges, as an array."""
+    p = correlation.shape[0]
+    graph = np.empty((p, p), np.int8)
+    set_graph(edges, graph)
+    score = np.empty(())
+    score[()] = graph_score(graph, make_target(correlation, n), make_work(p))
+    return score
 
 
 @kernel
