@@ -86,6 +86,7 @@ from .structure import map_graph as map_graph
 from .structure import median_graph as median_graph
 from .structure import mixture_predictions as mixture_predictions
 from .structure import path_probabilities as path_probabilities
+from .structure import precision_draws as precision_draws
 from .structure import precision_matrix as precision_matrix
 from .structure import predictive_correlations as predictive_correlations
 from .structure import predictive_item_rest as predictive_item_rest

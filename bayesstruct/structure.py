@@ -45,6 +45,7 @@ from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
 from bayesstruct.networks.reading import do
+from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations
 from bayesstruct.series.reading import state_probabilities
 from bayesstruct.sparse.reading import support_table
@@ -91,6 +92,7 @@ __all__ = [
     "n_edges",
     "partial_correlations",
     "path_probabilities",
+    "precision_draws",
     "precision_matrix",
     "predictive_correlations",
     "predictive_item_rest",

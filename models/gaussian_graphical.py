@@ -17,6 +17,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tables.missing_codes import record_codes
@@ -44,7 +45,7 @@ from bayesstruct.precision.model_parts import (
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
-from bayesstruct.precision.priors.graphs import RandomGraph
+from bayesstruct.precision.priors.graphs import STEP, RandomGraph
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
     implied_nonnegligible_probability,
@@ -286,6 +287,7 @@ def _graph_alone(table, missing_codes, edge_probability, required, forbidden) ->
             share, free = register("edge_probability", edge_probability), fixed.free[pairs]
             probability = pt.switch(free, share, fixed.fill(0.0)[pairs])
             prior = fixed.fill(shapes[0] / sum(shapes))[pairs]
+            claim(share, STEP)  # also if pm.sample is outside of the context
         edge = RandomGraph("edge", probability, dims="pair")
         observe_correlations(table, edge)
         record_edges(table, prior)

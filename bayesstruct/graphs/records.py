@@ -21,6 +21,7 @@ __all__ = [
     "EdgeProducts",
     "EdgeScales",
     "Visited",
+    "is_nodewise",
     "with_fixed",
 ]
 
@@ -202,6 +203,11 @@ class CompositeLikelihood(Recorded):
     """
 
     composite: int | None = constant("composite_likelihood", optional=True)
+
+
+def is_nodewise(constants) -> bool:
+    """Whether a result (or its constants) is of regressions of columns on their neighbours, without weights of edges."""
+    return CompositeLikelihood.read(constants).composite == NODEWISE
 
 
 def with_fixed(

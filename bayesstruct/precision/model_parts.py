@@ -18,8 +18,8 @@ from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.core.tensors import constant_value, random_ancestors
 from bayesstruct.data.coding import NumberCoding, coding_of
-from bayesstruct.data.covariates import read_covariates, standardized_covariates
 from bayesstruct.data.covariance import CovarianceTable
+from bayesstruct.data.covariates import read_covariates, standardized_covariates
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.graphs.own_models import (
     EdgeParts,

@@ -212,7 +212,7 @@ def swap(rng, graph, gains, prior, target, partners, times, pairs, work):
         if rng.random() < 0.5:
             i, j = j, i
         k = np.searchsorted(partners[j], rng.random() * partners[j, p - 1], side="right")
-        if k >= p or k == i or k == j or graph[i, k] or prior[i, k] == -math.inf:
+        if k >= p or k in (i, j) or graph[i, k] or prior[i, k] == -math.inf:
             continue
         one = node_score(i, graph, j, k, target, work)
         old = node_score(j, graph, i, -1, target, work)

@@ -18,9 +18,9 @@ from bayesstruct.precision.priors.precision import safe_log
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["NeighbourRegressions", "RandomGraph"]
+__all__ = ["STEP", "NeighbourRegressions", "RandomGraph"]
 
-STEP = "graph_jumps"
+STEP = "graph_jumps"  # name of the step method
 _NO_DRAWS = (
     "regressions of columns on their neighbours are no distribution of tables, so that there are no predictive draws: "
     'take draws of the graph only (var_names=["edge"]), or predict from bs.precision_draws(idata)'
@@ -132,7 +132,9 @@ class NeighbourRegressions(Continuous):
         pairs = 5 * 4 // 2
         with pm.Model():
             edge = bs.distributions.RandomGraph("edge", np.full(pairs, 0.2))
-            bs.distributions.NeighbourRegressions("correlation", edge, len(table), observed=table.corr())
+            bs.distributions.NeighbourRegressions(
+                "correlation", edge, len(table), observed=table.corr()
+            )
             idata = pm.sample()
     """
 

@@ -3,21 +3,20 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pymc as pm
 
 from pymc.step_methods.compound import Competence
 
-from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
-from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import (
     check_drawn,
     is_claimed,
     only_one,
-    parameters,
     refusals,
 )
 from bayesstruct.precision.priors.graphs import STEP, RandomGraphRV
-from bayesstruct.precision.recognition.graphs import GraphPart, graph_part
+from bayesstruct.precision.recognition.graphs import GraphPart, graph_part, graph_parts
+from bayesstruct.precision.steps.graph_sampler import GraphSampler
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
@@ -27,7 +26,6 @@ __all__ = ["GraphJumps"]
 _SUPPORTED = (
     "Supported is a RandomGraph on which nothing but one observed NeighbourRegressions depends"
 )
-_COLUMNS = 100  # for each of which a draw takes another round
 
 
 @register_step
@@ -72,7 +70,7 @@ class GraphJumps(GibbsStep):
         with refusals(edge, _SUPPORTED):
             part = graph_part(model, edge)
             given = [v for v in (part.edge, part.share) if v is not None]
-            check_drawn([v for v in given if v in drawn], drawn)
+            check_drawn([v for v in given if v in drawn or v is edge], drawn)
         self.edge = model.rvs_to_values[edge].name
         self.share = None
         if part.share in drawn:
@@ -94,95 +92,19 @@ class GraphJumps(GibbsStep):
     def step(self, point: dict) -> tuple[dict, list[dict]]:
         """Draw the common edge probability and the graph."""
         point, sampler = dict(point), self.sampler
-        sampler.load(point, point[self.edge])
+        sampler.load(point)
         if self.share is not None:
-            point[self.share] = sampler.draw_share(self.rng, point, point[self.edge])
+            point[self.share] = sampler.draw_share(self.rng, point)
         changes, moves = sampler.draw(self.rng, point)
-        point[self.edge] = sampler.known.copy()
+        point[self.edge] = sampler.known
         stats = {"n_edges": int(point[self.edge].sum()), "changes": changes, "moves": moves}
         return point, [stats | {self.statistic: sampler.average.copy()}]
 
     @staticmethod
     def competence(var: "TensorVariable", has_grad: bool) -> Competence:
         """Ideal for the edges of such a graph, and for their common probability."""
-        return Competence.IDEAL if is_claimed(var, STEP) else Competence.INCOMPATIBLE
-
-
-class GraphSampler:
-    """Arrays that the kernels work on, and draws.
-
-    The gains of a node are computed from its neighbours alone, so that what is remembered here is a function of
-    the graph: a run that is continued from a point goes on bit for bit.
-    """
-
-    def __init__(self, model, part: GraphPart, compile_kwargs=None, rounds=None, swaps=5.0):
-        from bayesstruct.precision.kernels.graph_jumps import make_pairs
-        from bayesstruct.precision.kernels.nodewise import make_work
-
-        self.p = int(observed_values(model, part.correlation).eval(mode="FAST_COMPILE").shape[0])
-        self.rounds = max(1, self.p // _COLUMNS) if rounds is None else int(rounds)
-        self.swaps = float(swaps)
-        self.upper = np.triu_indices(self.p, 1)
-        self.free = np.ones(len(self.upper[0]), bool) if part.free is None else part.free
-        shapes = () if part.share is None else parameters(part.share)
-        self.prior = Expressions(model, [part.probability], compile_kwargs, user=part.edge.name)
-        self.shapes = Expressions(model, list(shapes), compile_kwargs)
-        tensors = [observed_values(model, part.correlation), part.n]
-        self.data = Expressions(model, tensors, compile_kwargs)
-        self.average = np.empty(len(self.upper[0]), np.float32)
-        self.graph, self.gains = np.zeros((self.p, self.p), np.int8), np.zeros((self.p, self.p))
-        self.log_odds = np.zeros((self.p, self.p))
-        self.work, self.pairs = make_work(self.p), make_pairs(self.p)
-        self.forget()
-
-    def forget(self) -> None:
-        """Read the table and compute the gains anew."""
-        self.target = self.known = self.probability = None
-
-    def load(self, point: dict, edges: np.ndarray) -> None:
-        """Bring table and gains up to date with a graph."""
-        from bayesstruct.precision.kernels.graph_jumps import partner_sums
-        from bayesstruct.precision.kernels.nodewise import make_target, set_graph, update_gains
-
-        if self.target is None:
-            correlation, n = self.data(point)
-            correlation = np.array(correlation, float)
-            self.target = make_target(correlation, float(n))
-            self.partners = partner_sums(correlation)
-        if self.known is None or not np.array_equal(self.known, edges):
-            set_graph(np.asarray(edges), self.graph)
-            update_gains(np.arange(self.p), self.graph, self.target, self.gains, self.work)
-            self.known = np.array(edges)
-
-    def draw_share(self, rng, point: dict, edges: np.ndarray) -> np.ndarray:
-        """Draw the log odds of the common edge probability given the graph."""
-        alpha, beta = (float(value) for value in self.shapes(point))
-        present, pairs = float(edges[self.free].sum()), int(self.free.sum())
-        # Of two gamma variables, so that neither end rounds to an infinite log odds.
-        one, other = (rng.standard_gamma(v) for v in (alpha + present, beta + pairs - present))
-        return np.asarray(np.log(one) - np.log(other))
-
-    def draw(self, rng, point: dict) -> tuple[int, int]:
-        """Draw the graph; return how often pairs changed, and how many ends were moved."""
-        from bayesstruct.precision.kernels.graph_jumps import jump, swap
-
-        self.set_prior(point)
-        state = (self.graph, self.gains, self.log_odds, self.target)
-        changes, moves, average = 0, 0, np.zeros(len(self.average))
-        for _ in range(self.rounds):
-            moves += swap(rng, *state, self.partners, self.swaps, self.pairs, self.work)
-            changes += jump(rng, *state, 1.0, self.pairs, self.average, self.work)
-            average += self.average
-        self.average = (average / self.rounds).astype(np.float32)
-        self.known = self.graph[self.upper]
-        return changes, moves
-
-    def set_prior(self, point: dict) -> None:
-        """Bring the prior log odds up to date with a point."""
-        [probability] = self.prior(point)
-        if self.probability is None or not np.array_equal(self.probability, probability):
-            self.probability = np.array(probability, float)
-            with np.errstate(divide="ignore"):
-                odds = np.log(self.probability) - np.log1p(-self.probability)
-            self.log_odds[self.upper] = odds
-            self.log_odds.T[self.upper] = odds
+        model = pm.Model.get_context(error_if_none=False)
+        parts = {} if model is None else graph_parts(model)
+        shares = [part.share for part in parts.values() if isinstance(part, GraphPart)]
+        mine = is_claimed(var, STEP) or any(var is share for share in shares)
+        return Competence.IDEAL if mine else Competence.INCOMPATIBLE
