@@ -40,6 +40,7 @@ from bayesstruct.precision.model_parts import (
     record_edges,
     refuse_for_graphs,
     regression,
+    warn_of_many_edges,
     warn_size,
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
@@ -291,6 +292,7 @@ def _graph_alone(table, missing_codes, edge_probability, required, forbidden) ->
         edge = RandomGraph("edge", probability, dims="pair")
         observe_correlations(table, edge)
         record_edges(table, prior)
+    warn_of_many_edges(table.p, prior)
     return model
 
 

@@ -66,6 +66,7 @@ __all__ = [
     "record_edges",
     "refuse_for_graphs",
     "regression",
+    "warn_of_many_edges",
     "warn_size",
 ]
 
@@ -189,6 +190,16 @@ def _warn_of_graphs(p: int, draws: int = 4000) -> None:
         warn(
             f"{draws:,} draws of the graph of {p} columns take {size / 2**30:.0f} GiB of memory; each of them is many updates, "
             "so that few are enough: pm.sample(100, compute_convergence_checks=False), and then bs.check(idata)"
+        )
+
+
+def warn_of_many_edges(p: int, prior: np.ndarray, most: float = 20.0) -> None:
+    """Warn of prior probabilities of edges under which a column has more neighbours than `most`."""
+    expected = 2.0 * float(np.sum(prior)) / p
+    if expected > most:
+        warn(
+            f"the prior expects {expected:.0f} neighbours of each of the {p} columns: give `edge_probability` a number near "
+            f"the expected share of edges, such as 2 / p = {2 / p:.2g}, or pm.Beta.dist(1, {p // 2})"
         )
 
 

@@ -1,6 +1,6 @@
 """Random graphs, and the correlations of a table given its graph."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -14,9 +14,6 @@ from bayesstruct.core.recognition import claim
 from bayesstruct.core.tensors import as_float
 from bayesstruct.precision.ops.pseudo_likelihood import PseudoLikelihood
 from bayesstruct.precision.priors.precision import safe_log
-
-if TYPE_CHECKING:
-    from pytensor.tensor.variable import TensorVariable
 
 __all__ = ["STEP", "NeighbourRegressions", "RandomGraph"]
 
@@ -151,6 +148,6 @@ class NeighbourRegressions(Continuous):
         """Return uncorrelated columns."""
         return pt.eye(rv.shape[-1])
 
-    def logp(value, edge, n) -> "TensorVariable":
+    def logp(value, edge, n):
         """Log pseudo-likelihood of the whole table."""
         return PseudoLikelihood()(value, edge, n)

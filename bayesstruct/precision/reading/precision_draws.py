@@ -9,7 +9,6 @@ from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import is_nodewise
 from bayesstruct.precision.kernels.g_wishart import g_wishart
-from bayesstruct.precision.kernels.partial_correlations import partial_correlations
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -82,13 +81,13 @@ def precision_draws(
     most = min(size, whole_number("draws", draws, 1))
     kept = np.unique(np.linspace(0, size - 1, most).astype(int))
     n = float(posterior.constants["rows"].item())
-    correlation = idata["observed_data"]["correlation"].values
+    correlation = np.asarray(idata["observed_data"]["correlation"].values)
     graphs = posterior.matrix(posterior.indicators[:, kept]) > 0
     precision, mean = _draw(rng, graphs, correlation, n)
     return _tree(idata, posterior, kept, precision, mean)
 
 
-def _draw(rng, graphs: np.ndarray, correlation: np.ndarray, n: float):
+def _draw(rng, graphs, correlation, n: float):
     """Precision matrices and means given graphs, (chain, draw, p, p)."""
     p = len(correlation)
     scale = np.eye(p) + (n - 1.0) * correlation
@@ -102,6 +101,8 @@ def _draw(rng, graphs: np.ndarray, correlation: np.ndarray, n: float):
 
 def _tree(idata, posterior: "GraphPosterior", kept, precision, mean) -> "xr.DataTree":
     import xarray as xr
+
+    from bayesstruct.precision.kernels.partial_correlations import partial_correlations
 
     weight = np.array([[partial_correlations(k) for k in chain] for chain in precision])
     weight = weight.reshape(*precision.shape[:2], posterior.n_lines)

@@ -64,7 +64,7 @@ class GraphJumps(GibbsStep):
     default_tune_steps = 50
     stats_dtypes_shapes: dict = {"n_edges": (int, []), "changes": (int, []), "moves": (int, [])}
 
-    def prepare(self, model, drawn, *, rounds: int | None = None, swaps: float = 5.0):
+    def prepare(self, model, drawn, *, rounds=None, swaps=5.0):
         """Find what the graph depends on."""
         edge = only_one(drawn, RandomGraphRV, "graphs", _SUPPORTED)
         with refusals(edge, _SUPPORTED):

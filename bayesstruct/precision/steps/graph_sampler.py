@@ -1,6 +1,6 @@
 """Arrays of a random graph and its table, on which the kernels work: draws, and a search for the best graph."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -75,7 +75,9 @@ class GraphSampler:
 
     def forget(self) -> None:
         """Read the table and compute the gains anew."""
-        self.target = self.known = self.probability = None
+        self.target: Any = None
+        self.known: Any = None
+        self.probability: Any = None
 
     def load(self, point: dict) -> None:
         """Bring table and gains up to date with a point."""

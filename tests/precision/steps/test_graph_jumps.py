@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 
 from scipy.special import betaln, logsumexp
 from tools.enumeration import assert_matches_enumeration
@@ -131,12 +132,10 @@ def test_the_model_is_sampled_and_read():
     assert ((precision.values[..., i, j] != 0) == (drawn["posterior"]["edge"].values > 0)).all()
     assert {"mean", "hdi_low", "hdi_high"} <= set(bs.edge_table(drawn).columns)
     assert bs.covariance(drawn).shape == (2, 20, 4, 4)
+    groups = {name: child.to_dataset() for name, child in drawn.children.items()}
+    groups["constant_data"] = groups["constant_data"].drop_vars("composite_likelihood")
     with pytest.raises(ValueError, match="other results have their own"):
-        bs.precision_draws(
-            drawn.assign(
-                constant_data=drawn["constant_data"].to_dataset().drop_vars("composite_likelihood")
-            )
-        )
+        bs.precision_draws(xr.DataTree.from_dict(groups))
 
 
 @pytest.mark.chain
@@ -228,6 +227,12 @@ def test_what_it_does_not_know_is_refused(change, options, message):
         x.loc[row, column] = value
     with pytest.raises(ValueError, match=message):
         gaussian_graphical(x, prior="pseudo_likelihood", **options)
+
+
+def test_a_prior_of_very_many_edges_is_remarked_upon():
+    x = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 45)))
+    with pytest.warns(bs.TableWarning, match=r"22 neighbours.*2 / p"):
+        gaussian_graphical(x, prior="pseudo_likelihood")
 
 
 def test_a_correlation_matrix_is_enough():
