@@ -124,13 +124,13 @@ class RowDensities(Op):
 
     Parameters
     ----------
-    composite : bool
-        Whether they are those of a composite likelihood, which is no density of the rows.
+    composite : bool or str
+        Whether they are those of a composite likelihood, which is no density of the rows; or the text of the warning.
     """
 
     __props__ = ("composite",)
 
-    def __init__(self, composite: bool = False):
+    def __init__(self, composite: bool | str = False):
         self.composite = composite
 
     def make_node(self, densities):
@@ -150,10 +150,12 @@ class RowDensities(Op):
         return cotangents
 
 
-def row_densities(densities: "TensorVariable", *, composite: bool = False) -> "TensorVariable":
+def row_densities(
+    densities: "TensorVariable", *, composite: bool | str = False
+) -> "TensorVariable":
     """Mark a tensor as log densities of rows: a function that returns just these is run by Python.
 
-    If they are those of a composite likelihood, such a function warns when it is made.
+    If they are those of a composite likelihood, such a function warns when it is made, with the text `composite` if it is one.
     """
     return RowDensities(composite).make_node(densities).outputs[0]
 
@@ -178,10 +180,10 @@ class _WarnOfComposite(GraphRewriter):
 
     def apply(self, fgraph):
         returned = [_widened(out).owner for out in fgraph.outputs]
-        if any(
-            node and isinstance(node.op, RowDensities) and node.op.composite for node in returned
-        ):
-            warnings.warn(COMPOSITE, UserWarning, stacklevel=2, skip_file_prefixes=_SKIPPED)
+        ops = [node.op for node in returned if node and isinstance(node.op, RowDensities)]
+        for composite in dict.fromkeys(op.composite for op in ops if op.composite):
+            text = COMPOSITE if composite is True else composite
+            warnings.warn(text, UserWarning, stacklevel=2, skip_file_prefixes=_SKIPPED)
 
 
 class _RunByPythonMark(Feature):

@@ -385,6 +385,27 @@ FAULTS = [
         "precision/kernels/test_gibbs.py precision/steps/test_exact.py precision/steps/test_geweke.py",
     ),
     Fault(
+        "jump-rate: a rate that breaks detailed balance",
+        "bayesstruct/precision/kernels/graph_jumps.py",
+        "pair[_RATE] = 1.0 / (1.0 + math.exp(odds if edge else -odds))",
+        "pair[_RATE] = 1.0 / (1.0 + math.exp(0.5 * odds if edge else -odds))",
+        "precision/kernels/test_nodewise.py precision/steps/test_graph_jumps.py",
+    ),
+    Fault(
+        "stale-gains: the gains of the other end are those before the flip",
+        "bayesstruct/precision/kernels/nodewise.py",
+        "    node_gains(j, graph, target, gains[j], work)",
+        "    node_gains(i, graph, target, gains[i], work)",
+        "precision/kernels/test_nodewise.py precision/steps/test_graph_jumps.py",
+    ),
+    Fault(
+        "moved-end: the unequal chances of proposals are left out",
+        "bayesstruct/precision/kernels/graph_jumps.py",
+        "ratio += math.log(partners[j, p - 1] / partners[k, p - 1])",
+        "ratio += 0.0 * math.log(partners[j, p - 1] / partners[k, p - 1])",
+        "precision/kernels/test_nodewise.py",
+    ),
+    Fault(
         "g-wishart: one degree of freedom less",
         "bayesstruct/precision/kernels/g_wishart.py",
         "w = rng.chisquare(degrees_of_freedom + size) / root[size, size] ** 2",

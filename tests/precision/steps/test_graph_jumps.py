@@ -229,6 +229,16 @@ def test_what_it_does_not_know_is_refused(change, options, message):
         gaussian_graphical(x, prior="pseudo_likelihood", **options)
 
 
+@pytest.mark.chain
+def test_the_log_likelihood_is_not_one_of_rows():
+    with model(edge_probability=0.3):
+        idata = pm.sample(5, tune=5, chains=1, random_seed=1, **QUIET)
+        with pytest.warns(UserWarning, match="no part for each row"):
+            pm.compute_log_likelihood(idata, progressbar=False)
+        with pytest.raises(NotImplementedError, match="no predictive draws"):
+            pm.sample_posterior_predictive(idata, progressbar=False)
+
+
 def test_a_prior_of_very_many_edges_is_remarked_upon():
     x = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 45)))
     with pytest.warns(bs.TableWarning, match=r"22 neighbours.*2 / p"):
