@@ -41,7 +41,7 @@ class GraphJumps(GibbsStep):
     Parameters
     ----------
     rounds : int, optional
-        Of one draw; by default one for each hundred columns, and at least one.
+        Of one draw; by default one for each 250 columns, and at least one.
     swaps : float, default 5
         Proposals in a round to move an end of an edge, for each edge.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphSampler"]
 
-_COLUMNS = 100  # for each of which a draw takes another round
+_COLUMNS = 250  # for each of which a draw takes another round
 
 
 class GraphSampler:
