@@ -94,6 +94,7 @@ from .structure import mixture_predictions as mixture_predictions
 from .structure import node_table as node_table
 from .structure import one_group as one_group
 from .structure import path_probabilities as path_probabilities
+from .structure import precision_draws as precision_draws
 from .structure import precision_matrix as precision_matrix
 from .structure import predictive_correlations as predictive_correlations
 from .structure import predictive_item_rest as predictive_item_rest

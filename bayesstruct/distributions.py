@@ -49,6 +49,7 @@ from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.fused import GraphicalFusedLasso
 from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
+from bayesstruct.precision.priors.graphs import NeighbourRegressions, RandomGraph
 from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
 from bayesstruct.precision.priors.group_lasso import (
     GraphicalGroupLasso,
@@ -163,6 +164,7 @@ __all__ = [
     "MissingStates",
     "MissingStudentValues",
     "MissingValues",
+    "NeighbourRegressions",
     "NetworkCovariance",
     "NodeInclusion",
     "NodeSpikeSlab",
@@ -172,6 +174,7 @@ __all__ = [
     "OrderedRows",
     "PairwiseMRF",
     "ProbabilityTables",
+    "RandomGraph",
     "RegularizedHorseshoe",
     "Relations",
     "SparseGroupLaplace",

@@ -15,6 +15,7 @@ from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.g_wishart import GraphGibbs  # noqa: F401  registers the updates
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
+from bayesstruct.precision.steps.graph_jumps import GraphJumps
 from bayesstruct.precision.steps.groups import GroupedPrecisionGibbs, RelationsGibbs
 from bayesstruct.precision.steps.node_inclusion import NodeInclusionGibbs
 from bayesstruct.series.steps import SwitchingSeriesMCMC
@@ -26,6 +27,7 @@ __all__ = [
     "DirichletMixtureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",
+    "GraphJumps",
     "GroupSpikeSlabRegression",
     "GroupedPrecisionGibbs",
     "HiddenCauseGibbs",

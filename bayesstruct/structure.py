@@ -47,6 +47,7 @@ from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
 from bayesstruct.networks.reading import do
 from bayesstruct.precision.reading.nodes import node_table
+from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations
 from bayesstruct.series.reading import state_probabilities
 from bayesstruct.sparse.reading import support_table
@@ -96,6 +97,7 @@ __all__ = [
     "one_group",
     "partial_correlations",
     "path_probabilities",
+    "precision_draws",
     "precision_matrix",
     "predictive_correlations",
     "predictive_item_rest",

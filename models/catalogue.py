@@ -38,7 +38,7 @@ _RECORDS = (
         "gaussian_graphical",
         "continuous columns: which depend on each other, given all others",
         "precision",
-        ("spike_slab", "laplace", "horseshoe", "g_wishart"),
+        ("spike_slab", "laplace", "horseshoe", "g_wishart", "pseudo_likelihood"),
         learn=True,
     ),
     ModelRecord(

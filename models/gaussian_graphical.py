@@ -9,6 +9,8 @@ or edge       ~ Bernoulli, K | edge ~ G-Wishart         exactly zero without an 
 
 Other marginals: rows have a t distribution, or z is latent and x gives the order of its columns alone.
 weight        = partial correlations of K
+
+or, for many columns, the graph alone: edge ~ RandomGraph, correlations of x | edge ~ NeighbourRegressions
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
+from bayesstruct.core.recognition import claim
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tables.missing_codes import record_codes
@@ -38,18 +42,22 @@ from bayesstruct.precision.model_parts import (
     column_means,
     independent_edge_prior,
     negligible_edges,
+    observe_correlations,
     observe_covariance,
     observe_order,
     observe_rows,
     observe_student,
     record_edges,
+    refuse_for_graphs,
     warn_latent,
+    warn_of_many_edges,
     warn_size,
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
+from bayesstruct.precision.priors.graphs import STEP, RandomGraph
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoe, half_cauchy_width
 from bayesstruct.precision.priors.implied import (
     implied_edge_probability,
@@ -105,12 +113,14 @@ def gaussian_graphical(
         means of the columns, which are not known.
     n : int, optional
         Number of rows that `cov` was computed from.
-    prior : {"spike_slab", "laplace", "horseshoe", "g_wishart"}
+    prior : {"spike_slab", "laplace", "horseshoe", "g_wishart", "pseudo_likelihood"}
         ``"spike_slab"`` (Wang 2015) gives each edge a probability; ``"g_wishart"`` gives each edge a
         probability and the matrix exact zeros: given the graph it is G-Wishart, and the graph is drawn without approximate
         constants (van den Boom, Beskos and De Iorio 2022). ``"laplace"`` (Wang 2012) and ``"horseshoe"``
         (Li, Craig and Bhadra 2019) only shrink, and an edge is then a partial correlation beyond ``negligible``. The
         horseshoe shrinks small elements more and large ones less, and learns how much; it has no mode.
+        ``"pseudo_likelihood"`` is for hundreds or thousands of columns: the graph alone is drawn, all parameters being integrated
+        out (see Notes).
     edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
         forbids and 1 requires an edge; a beta distribution is learned from the table
@@ -168,7 +178,8 @@ def gaussian_graphical(
         With ``marginals="student"`` also ``degrees``; ``precision`` is then the inverse of the scale matrix.
         With ``"rank"`` and ``"mixed"``, ``latent`` are the normal values behind the columns, and missing ones, and
         ``precision`` is theirs. With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance matrices, and the log
-        likelihood is that of all rows together.
+        likelihood is that of all rows together. With ``prior="pseudo_likelihood"`` there is only ``edge`` (and
+        ``edge_probability`` if it is learned), given the observed ``correlation``.
 
     Notes
     -----
@@ -186,6 +197,18 @@ def gaussian_graphical(
         If the table cannot be used; the message names the column and the remedy.
     TypeError, ValueError
         For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
+
+    Under ``prior="pseudo_likelihood"`` the posterior of the graph G is
+
+    .. math:: p(G \mid x) \propto p(G) \prod_i p(x_i \mid x_{\mathrm{ne}(i)}),
+
+    each factor the exact marginal density of a column given its neighbours in G, as if all columns had a Wishart(3, I) precision matrix
+    (:class:`bayesstruct.distributions.NeighbourRegressions`). This product is an approximation of the likelihood, which has no closed form: edge
+    probabilities come out somewhat too near 0 and 1. The sampler (:class:`bayesstruct.steps.GraphJumps`) is exact for this posterior.
+    A draw is many updates of the whole graph, so that few are needed at p = 1,000:
+    ``pm.sample(100, compute_convergence_checks=False)``, and then ``bs.check``. Edges have no weights; :func:`bayesstruct.precision_draws` draws
+    precision matrices given some of the graphs. The table must be complete, and ``edge_probability``
+    near the share of edges that is expected, such as 2 / p.
 
     References
     ----------
@@ -265,6 +288,14 @@ def gaussian_graphical(
         }
         refuse_options_of_rows(**of_rows, standardize=None if standardize else False)
         table = CovarianceTable.read(cov, n)
+    if prior == "pseudo_likelihood":
+        if marginals != "gaussian":
+            raise ValueError(
+                f'marginals="{marginals}" does not go with prior="pseudo_likelihood", which knows the table by its correlations; '
+                'take prior="spike_slab" or "g_wishart"'
+            )
+        refuse_for_graphs(table, covariates=covariates, standardize=standardize)
+        return _graph_alone(table, missing_codes, edge_probability, required, forbidden)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
@@ -392,6 +423,28 @@ def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom)
     return precision
 
 
+def _graph_alone(table, missing_codes, edge_probability, required, forbidden) -> pm.Model:
+    """Model of the graph, with all parameters of the regressions on neighbours integrated out."""
+    pairs = table.edge_index
+    with pm.Model(coords=table.coords) as model:
+        record_codes(missing_codes)
+        shapes = _beta_shapes(edge_probability)
+        if shapes is None:
+            matrix = edge_probability_matrix(table.names, edge_probability, required, forbidden)
+            probability = prior = matrix[pairs]
+        else:
+            fixed = fixed_edges(table.names, required, forbidden)
+            share, free = register("edge_probability", edge_probability), fixed.free[pairs]
+            probability = pt.switch(free, share, fixed.fill(0.0)[pairs])
+            prior = fixed.fill(shapes[0] / sum(shapes))[pairs]
+            claim(share, STEP)  # also if pm.sample is outside of the context
+        edge = RandomGraph("edge", probability, dims="pair")
+        observe_correlations(table, edge)
+        record_edges(table, prior)
+    warn_of_many_edges(table.p, prior)
+    return model
+
+
 def _start(table, mode):
     """Start of each chain: the mode of another table than the one that was observed."""
     if not isinstance(table, CovarianceTable):
@@ -403,15 +456,17 @@ _MARGINALS = ("gaussian", "student", "rank", "mixed")
 _PRIORS: dict[str, Callable[..., Any]] = {
     "spike_slab": _spike_slab,
     "laplace": _laplace,
-    "g_wishart": _g_wishart,
     "horseshoe": _horseshoe,
+    "g_wishart": _g_wishart,
+    "pseudo_likelihood": _graph_alone,
 }
 _EDGE_OPTIONS = ("edge_probability", "required", "forbidden")
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "spike_slab": (*_EDGE_OPTIONS, "spike_scale", "slab_scale", "diagonal_rate"),
     "laplace": ("rate", "diagonal_rate", "negligible"),
-    "g_wishart": (*_EDGE_OPTIONS, "degrees_of_freedom"),
     "horseshoe": ("global_scale", "diagonal_rate", "negligible"),
+    "g_wishart": (*_EDGE_OPTIONS, "degrees_of_freedom"),
+    "pseudo_likelihood": _EDGE_OPTIONS,
 }
 
 

@@ -23,7 +23,14 @@ ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "Cl
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 #: Models that `learn` runs, and the priors that they have.
 LEARNED = {name: model for name, model in MODELS.items() if model.learn}
-PRIORS = tuple(dict.fromkeys(prior for model in LEARNED.values() for prior in model.priors))
+PRIORS = tuple(
+    dict.fromkeys(
+        prior
+        for model in LEARNED.values()
+        for prior in model.priors
+        if prior != "pseudo_likelihood"  # its graphs have no weights, of which reports are made
+    )
+)
 #: Options that may be given with ``--resume``: they do not change the draws.
 WITH_RESUME = {"resume", "cores", "progress"}
 
@@ -310,8 +317,9 @@ def _wrong_options(options: dict) -> str | None:
             f"`bayesstruct learn` does not run the model {model!r}: use bs.models.{model} in Python, "
             f"or one of {', '.join(LEARNED)}"
         )
-    if prior not in MODELS[model].priors:
-        return nearest("prior", prior, MODELS[model].priors)
+    known = [name for name in MODELS[model].priors if name in PRIORS]
+    if prior not in known:
+        return nearest("prior", prior, known)
     return _wrong_number(
         "--edge-probability", options["edge_probability"], 1, ("spike_slab", "g_wishart"), prior
     ) or (_wrong_number("--rate", options["rate"], math.inf, ("laplace",), prior))

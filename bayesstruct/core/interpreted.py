@@ -124,8 +124,8 @@ class RowDensities(Op):
 
     Parameters
     ----------
-    composite : bool
-        Whether they are those of a composite likelihood, which is no density of the rows.
+    composite : bool or str
+        Whether they are those of a composite likelihood, which is no density of the rows; or the text of the warning.
     refused : str
         Why they are no densities of rows at all, and the remedy.
     returned : bool
@@ -134,7 +134,7 @@ class RowDensities(Op):
 
     __props__ = ("composite", "refused", "returned")
 
-    def __init__(self, composite: bool = False, refused: str = "", returned: bool = False):
+    def __init__(self, composite: bool | str = False, refused: str = "", returned: bool = False):
         self.composite, self.refused, self.returned = composite, refused, returned
 
     def make_node(self, densities):
@@ -161,12 +161,12 @@ class RowDensities(Op):
 
 
 def row_densities(
-    densities: "TensorVariable", *, composite: bool = False, refused: str = ""
+    densities: "TensorVariable", *, composite: bool | str = False, refused: str = ""
 ) -> "TensorVariable":
     """Mark a tensor as log densities of rows: a function that returns just these is run by Python.
 
-    If they are those of a composite likelihood, such a function warns when it is made. If the likelihood is no product over
-    rows, `refused` says why, and such a function raises when it is called.
+    If they are those of a composite likelihood, such a function warns when it is made, with the text `composite` if it is one. If
+    the likelihood is no product over rows, `refused` says why, and such a function raises when it is called.
     """
     return RowDensities(composite, refused).make_node(densities).outputs[0]
 
@@ -197,8 +197,9 @@ class _WarnOfComposite(GraphRewriter):
                 raising = RowDensities(refused=node.op.refused, returned=True)
                 new = raising.make_node(node.inputs[0]).outputs[0]
                 fgraph.replace(node.outputs[0], new, reason="refuse", import_missing=True)
-        if any(node.op.composite for node in marked):
-            warnings.warn(COMPOSITE, UserWarning, stacklevel=2, skip_file_prefixes=_SKIPPED)
+        for composite in dict.fromkeys(node.op.composite for node in marked if node.op.composite):
+            text = COMPOSITE if composite is True else composite
+            warnings.warn(text, UserWarning, stacklevel=2, skip_file_prefixes=_SKIPPED)
 
 
 class _RunByPythonMark(Feature):

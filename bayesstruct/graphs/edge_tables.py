@@ -8,6 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
+from bayesstruct.graphs.records import is_nodewise
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
 if TYPE_CHECKING:
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["credible_edges", "edge_table"]
+__all__ = ["NODEWISE_NOTE", "credible_edges", "edge_table"]
+
+#: What is approximate in a posterior of graphs alone.
+NODEWISE_NOTE = (
+    "The likelihood is a pseudo-likelihood, the product of the marginal densities of each column given its neighbours: probabilities are "
+    "somewhat too near 0 and 1. The draws of the graph are exact for this posterior, once the chains have converged (bs.check)."
+)
 
 
 def edge_table(
@@ -43,7 +50,7 @@ def edge_table(
             Names of the two variables.
         probability
             Posterior probability that the edge is in the graph (`inclusion_probabilities`); of a Markov
-            random field it is more precise than the share of draws with the edge where the group
+            random field and of graphs alone it is more precise than the share of draws with the edge where the group
             `sample_stats` came along.
         bayes_factor
             Posterior odds over prior odds (`bayes_factors`): above 1 for the edge, below 1 against.
@@ -52,7 +59,8 @@ def edge_table(
             and the limit is reported as a bound.
         mean, hdi_low, hdi_high
             Of the weight (a partial correlation, or the coupling of a Markov random field), over
-            all draws, those without the edge included.
+            all draws, those without the edge included. Not in results of graphs alone
+            (``prior="pseudo_likelihood"``).
         ess, r_hat
             Of the 0/1 indicator. An indicator that never changed has ess NaN and r_hat 1; one that
             is stuck at different values in different chains has r_hat infinity. Where
@@ -77,7 +85,6 @@ def edge_table(
     posterior = read_edges(idata, group)
     ess = posterior.estimator.ess()
     factor, bound = posterior.bayes_factors(ess)
-    mean, low, high = _weight_summary(posterior, ci_prob)
     source, target = posterior.ends()
     table = pd.DataFrame(
         {
@@ -85,9 +92,7 @@ def edge_table(
             "target": target,
             "probability": posterior.probability,
             "bayes_factor": factor,
-            "mean": mean,
-            "hdi_low": low,
-            "hdi_high": high,
+            **_weight_summary(posterior, ci_prob),
             "ess": ess,
             "r_hat": posterior.indicator_rhat(),
         }
@@ -102,17 +107,20 @@ def edge_table(
     return table
 
 
-def _weight_summary(posterior: EdgePosterior, ci_prob: float):
+def _weight_summary(posterior: EdgePosterior, ci_prob: float) -> dict[str, np.ndarray]:
     import arviz as az
+
+    if posterior.graph_alone:
+        return {}
 
     # as an array: labels of edges need not be unique ("a -- b" with "c", "a" with "b -- c")
     weights = posterior.weights.values.reshape(posterior.n_draws, -1).astype(float)
     interval = az.hdi(weights.T, prob=ci_prob)
-    return weights.mean(axis=0), interval[:, 0], interval[:, 1]
+    return {"mean": weights.mean(axis=0), "hdi_low": interval[:, 0], "hdi_high": interval[:, 1]}
 
 
 def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
-    notes = []
+    notes = [NODEWISE_NOTE] if is_nodewise(posterior.constants) else []
     if posterior.n_chains == 1:
         notes.append("r_hat is undefined: it compares chains, and this result has one.")
     if posterior.n_draws < 4 * posterior.n_chains:
@@ -163,7 +171,21 @@ def _has_edges(idata) -> bool:
     return "edge" in variables(idata)
 
 
+def _has_graphs_alone(idata) -> bool:
+    return _has_edges(idata) and "weight" not in variables(idata) and is_nodewise(idata)
+
+
+_WEIGHT_READERS = ("plot_edges", "plot_matrix")
+_ALONE = tuple(name for name in EDGE_READERS if name not in _WEIGHT_READERS)
+
 register_summary("undirected graphs", _has_edges, edge_table, EDGE_READERS)
+register_summary(
+    "undirected graphs alone",
+    _has_graphs_alone,
+    edge_table,
+    (*_ALONE, "precision_draws"),
+    before="undirected graphs",
+)
 
 
 def credible_edges(idata: "xr.DataTree | GraphPosterior", fdr: float = 0.05) -> "pd.DataFrame":

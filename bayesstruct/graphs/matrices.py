@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.edges import EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
 
@@ -88,7 +89,7 @@ def partial_correlations(
     >>> partial_correlations(idata).loc["praf", "pmek"]  # doctest: +SKIP
     """
     posterior = read_edges(idata, group)
-    mean = posterior.mean_weights(np.arange(posterior.n_lines))
+    mean = posterior.weights.mean(SAMPLE_DIMS).values
     return frame(mean, posterior, diagonal=1.0)
 
 

@@ -3,6 +3,9 @@
 import numpy as np
 
 MIN_DRAWS = 4  # below this ArviZ has nothing to split
+_TOGETHER = (
+    4_000_000  # numbers of which ArviZ gets copies at once, so that they fit into the memory
+)
 
 
 def indicator_ess(indicators: np.ndarray) -> np.ndarray:
@@ -42,8 +45,15 @@ def series_ess(series: np.ndarray) -> np.ndarray:
     ess = np.full(series.shape[-1], np.nan)
     moved = series.min(axis=(0, 1)) < series.max(axis=(0, 1))
     if moved.any() and series.shape[1] >= MIN_DRAWS:
-        ess[moved] = az.ess(series[..., moved].astype(float), method="mean")
+        for at in _pieces(series, np.flatnonzero(moved)):
+            ess[at] = az.ess(series[..., at].astype(float), method="mean")
     return ess
+
+
+def _pieces(series: np.ndarray, lines: np.ndarray) -> list[np.ndarray]:
+    """Cut positions of lines into pieces whose draws fit."""
+    size = max(1, _TOGETHER // (series.shape[0] * series.shape[1]))
+    return [lines[k : k + size] for k in range(0, len(lines), size)]
 
 
 def indicator_rhat(indicators: np.ndarray) -> np.ndarray:
@@ -73,8 +83,8 @@ def indicator_rhat(indicators: np.ndarray) -> np.ndarray:
     rhat = np.ones(n_edges)
     stuck = _constant_in_each_half(indicators)
     rhat[stuck & ~_constant(indicators)] = np.inf
-    if not stuck.all():
-        rhat[~stuck] = az.rhat(indicators[..., ~stuck].astype(float), method="split")
+    for at in _pieces(indicators, np.flatnonzero(~stuck)):
+        rhat[at] = az.rhat(indicators[..., at].astype(float), method="split")
     return rhat
 
 

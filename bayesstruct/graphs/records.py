@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 __all__ = [
+    "NODEWISE",
     "Acyclic",
     "ArcEnds",
     "ArcPrior",
@@ -25,8 +26,12 @@ __all__ = [
     "RelationScales",
     "RowGroups",
     "Visited",
+    "is_nodewise",
     "with_fixed",
 ]
+
+#: Composite likelihood of regressions of columns on their neighbours, with all parameters integrated out.
+NODEWISE = 2
 
 
 @dataclass(frozen=True)
@@ -292,10 +297,15 @@ class CompositeLikelihood(Recorded):
     Attributes
     ----------
     composite : int, optional
-        1 if it is; absent otherwise.
+        1 if it is, `NODEWISE` if it is one of graphs alone, whose edges have no weights; absent otherwise.
     """
 
     composite: int | None = constant("composite_likelihood", optional=True)
+
+
+def is_nodewise(constants) -> bool:
+    """Whether a result (or its constants) is of regressions of columns on their neighbours, without weights of edges."""
+    return CompositeLikelihood.read(constants).composite == NODEWISE
 
 
 def with_fixed(

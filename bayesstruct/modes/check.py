@@ -7,12 +7,13 @@ import numpy as np
 
 from bayesstruct.core.families import import_chapters
 from bayesstruct.core.readers import followed_of, variables
+from bayesstruct.graphs.edge_tables import NODEWISE_NOTE
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import MIN_DRAWS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.edges import INDICATOR
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import CompositeLikelihood
+from bayesstruct.graphs.records import NODEWISE, CompositeLikelihood
 from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:
@@ -246,8 +247,11 @@ def _refuse_matrix(name: str, values: "xr.DataArray") -> None:
 
 def _notes(posterior) -> list[str]:
     """Remark on a composite likelihood: draws that have converged are still too sure."""
-    if not CompositeLikelihood.read(posterior.constants).composite:
+    composite = CompositeLikelihood.read(posterior.constants).composite
+    if not composite:
         return []
+    if composite == NODEWISE:
+        return [f"{NODEWISE_NOTE} az.loo of rows does not hold."]
     return [
         "The likelihood is a composite one (a pseudo-likelihood): draws that have converged are still too sure, intervals "
         'too narrow and edge probabilities too extreme; likelihood="exact" has neither fault, bs.sandwich widens the '

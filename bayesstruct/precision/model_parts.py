@@ -18,8 +18,9 @@ from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.core.tensors import constant_value, random_ancestors
 from bayesstruct.data.coding import NumberCoding, coding_of
+from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.covariates import read_covariates, standardized_covariates
-from bayesstruct.data.errors import warn
+from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
@@ -30,10 +31,18 @@ from bayesstruct.graphs.own_models import (
     prior_mean,
     refuse_negligible,
 )
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior, EdgeScales, OrderedColumns
+from bayesstruct.graphs.records import (
+    NODEWISE,
+    CompositeLikelihood,
+    EdgeEnds,
+    EdgePrior,
+    EdgeScales,
+    OrderedColumns,
+)
 from bayesstruct.precision.priors.edges import Edges, partial_correlations, upper
 from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV, implied_fused_probability
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
+from bayesstruct.precision.priors.graphs import NeighbourRegressions
 from bayesstruct.precision.priors.group_lasso import (
     GraphicalGroupLassoRV,
     implied_group_probability,
@@ -68,7 +77,6 @@ from bayesstruct.precision.priors.student_rows import (
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-    from bayesstruct.data.covariance import CovarianceTable
     from bayesstruct.data.ranks import RankTable
 
 __all__ = [
@@ -77,14 +85,17 @@ __all__ = [
     "independent_edge_prior",
     "missing_labels",
     "negligible_edges",
+    "observe_correlations",
     "observe_covariance",
     "observe_order",
     "observe_rows",
     "observe_student",
     "read_rows",
     "record_edges",
+    "refuse_for_graphs",
     "regression",
     "warn_latent",
+    "warn_of_many_edges",
     "warn_size",
 ]
 
@@ -222,6 +233,78 @@ def missing_labels(table: "Table") -> list[str]:
     return [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
 
 
+def observe_correlations(table: "Table | CovarianceTable", edge) -> None:
+    """Add the correlations of the columns as ``correlation``, given the graph.
+
+    Parameters
+    ----------
+    table : Table or CovarianceTable
+        Without missing values, standardised.
+    edge : TensorVariable
+        (pairs,) indicators.
+    """
+    pm.Data("location", table.location, dims="node")
+    pm.Data("scale", table.scale, dims="node")
+    n = pm.Data("rows", float(table.n))
+    if isinstance(table, CovarianceTable):
+        correlation = table.scatter / (table.n - 1)
+    else:
+        correlation = table.standardized.T @ table.standardized / (table.n - 1)
+    np.fill_diagonal(correlation, 1.0)
+    NeighbourRegressions("correlation", edge, n, observed=correlation, dims=_MATRIX)
+    CompositeLikelihood(NODEWISE).record()
+
+
+def refuse_for_graphs(table: "Table | CovarianceTable", *, covariates, standardize: bool) -> None:
+    """Raise for what regressions of standardised, complete columns on their neighbours do not know, and warn of large results.
+
+    Raises
+    ------
+    TableError
+        If values are missing.
+    ValueError
+        For covariates, or columns in their own units.
+    """
+    others = 'or take prior="spike_slab"'
+    if covariates is not None:
+        raise ValueError(
+            f'`covariates` do not go with prior="pseudo_likelihood": give the residuals of regressions on them, {others}'
+        )
+    if not standardize:
+        raise ValueError(
+            'prior="pseudo_likelihood" is one of correlations, that is of standardised columns: leave out `standardize`, '
+            f"{others}"
+        )
+    missing = getattr(table, "missing", np.zeros(0, bool))
+    if missing.any():
+        columns = [table.names[j] for j in np.flatnonzero(missing.any(axis=0))]
+        raise TableError(
+            f'{column_list(columns)}: {int(missing.sum())} values are missing, and prior="pseudo_likelihood" needs a complete '
+            f"table; leave out these rows or columns, {others}, which imputes them"
+        )
+    _warn_of_graphs(table.p)
+
+
+def _warn_of_graphs(p: int, draws: int = 4000) -> None:
+    """Warn if a usual number of draws, of five bytes for each pair, exceeds half of the memory."""
+    size, memory = 5 * draws * p * (p - 1) // 2, _memory()
+    if memory is not None and size > memory / 2:
+        warn(
+            f"{draws:,} draws of the graph of {p} columns take {size / 2**30:.0f} GiB of memory; each of them is many updates, "
+            "so that few are enough: pm.sample(100, compute_convergence_checks=False), and then bs.check(idata)"
+        )
+
+
+def warn_of_many_edges(p: int, prior: np.ndarray, most: float = 20.0) -> None:
+    """Warn of prior probabilities of edges under which a column has more neighbours than `most`."""
+    expected = 2.0 * float(np.sum(prior)) / p
+    if expected > most:
+        warn(
+            f"the prior expects {expected:.0f} neighbours of each of the {p} columns: give `edge_probability` a number near "
+            f"the expected share of edges, such as 2 / p = {2 / p:.2g}, or pm.Beta.dist(1, {p // 2})"
+        )
+
+
 def _filled(table):
     return np.where(table.missing, table.location, table.values)
 
@@ -289,17 +372,21 @@ def warn_size(table: "Table", draws: int = 4000) -> None:
 
     A draw holds the matrix, its unconstrained vector, and two numbers for each pair.
     """
-    bytes_ = 8 * draws * 5 * table.p**2 // 2
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # unknown on this system
-        return
-    if bytes_ > memory / 2:
+    bytes_, memory = 8 * draws * 5 * table.p**2 // 2, _memory()
+    if memory is not None and bytes_ > memory / 2:
         warn(
             f"{draws:,} draws of {table.p} columns take {bytes_ / 2**30:.0f} GiB of memory; ask for "
             'fewer draws, keep them on disk with bs.sample(checkpoint="run"), or keep only the '
             'graph with pm.sample(var_names=["edge", "weight"])'
         )
+
+
+def _memory() -> int | None:
+    """Size of the memory in bytes, where the system tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def regression(table: "Table", covariates, intercept) -> "TensorVariable":

@@ -404,6 +404,8 @@ FAULTS = [
         "weight = np.log(n) + 4.0 * gamma * np.log(p)",
         "weight = np.log(n) + 2.0 * gamma * np.log(p)",
         "modes/test_tune.py",
+    ),
+    Fault(
         "contrasts: the shared part of the elements is their sum instead of their mean",
         "bayesstruct/precision/kernels/groups.py",
         "return 0.5 * (quadratic - logs - math.log(ratio / (groups * s / t)))",
@@ -423,6 +425,27 @@ FAULTS = [
         "self.places.append(np.flatnonzero(owner == g))",
         "self.places.append(np.sort(np.flatnonzero(owner == g))[::-1])",
         "precision/steps/test_groups.py",
+    ),
+    Fault(
+        "jump-rate: a rate that breaks detailed balance",
+        "bayesstruct/precision/kernels/graph_jumps.py",
+        "pair[_RATE] = 1.0 / (1.0 + math.exp(odds if edge else -odds))",
+        "pair[_RATE] = 1.0 / (1.0 + math.exp(0.5 * odds if edge else -odds))",
+        "precision/kernels/test_nodewise.py precision/steps/test_graph_jumps.py",
+    ),
+    Fault(
+        "stale-gains: the gains of the other end are those before the flip",
+        "bayesstruct/precision/kernels/nodewise.py",
+        "    node_gains(j, graph, target, gains[j], work)",
+        "    node_gains(i, graph, target, gains[i], work)",
+        "precision/kernels/test_nodewise.py precision/steps/test_graph_jumps.py",
+    ),
+    Fault(
+        "moved-end: the unequal chances of proposals are left out",
+        "bayesstruct/precision/kernels/graph_jumps.py",
+        "ratio += math.log(partners[j, p - 1] / partners[k, p - 1])",
+        "ratio += 0.0 * math.log(partners[j, p - 1] / partners[k, p - 1])",
+        "precision/kernels/test_nodewise.py",
     ),
     Fault(
         "g-wishart: one degree of freedom less",

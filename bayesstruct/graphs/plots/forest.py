@@ -63,8 +63,8 @@ def plot_edges(
     table = summarise(posterior, ci_prob=ci_prob).head(n)
     if "mean" not in table:
         raise ValueError(
-            "arcs between discrete columns have no coefficients to draw; bs.arc_table(idata) has their "
-            "probabilities"
+            "arcs between discrete columns, and edges of graphs alone, have no coefficients to draw; bs.arc_table(idata) or "
+            "bs.edge_table(idata) has their probabilities"
         )
     labels = _labels(table, sign)
     ax = axes(ax, (5 + 0.075 * max(map(len, labels)), 1.1 + 0.26 * len(table)))

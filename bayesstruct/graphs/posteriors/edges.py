@@ -16,7 +16,7 @@ from bayesstruct.graphs.posteriors.estimators import (
     RaoBlackwell,
 )
 from bayesstruct.graphs.posteriors.refusals import refuse_absent
-from bayesstruct.graphs.records import EdgePrior, Visited
+from bayesstruct.graphs.records import EdgePrior, Visited, is_nodewise
 from bayesstruct.graphs.truth import adjacency
 
 if TYPE_CHECKING:
@@ -79,8 +79,18 @@ class EdgePosterior(GraphPosterior):
         return indicator_rhat(self.indicators)
 
     @property
+    def graph_alone(self) -> bool:
+        """Whether the model has no weights of the edges."""
+        return "weight" not in self.draws and is_nodewise(self.constants)
+
+    @property
     def weights(self) -> "xr.DataArray":
         """Partial correlations (or couplings), over chain, draw and edge; of several groups their average."""
+        if self.graph_alone:
+            raise ValueError(
+                "This result has graphs alone, without weights of their edges, which the model integrates out: "
+                "bs.precision_draws(idata) draws precision matrices given some of the graphs, and its result has weights."
+            )
         refuse_absent(["weight"], self.draws, self.constants)
         weight = self.draws["weight"]
         if GROUP in weight.dims:
@@ -101,8 +111,10 @@ class EdgePosterior(GraphPosterior):
         coords = {name: self.draws[name] for name in (*SAMPLE_DIMS, self.dim)}
         return xr.DataArray(out, coords, (*SAMPLE_DIMS, self.dim))
 
-    def mean_weights(self, lines: np.ndarray) -> np.ndarray:
-        """Posterior mean of the weights of some edges."""
+    def mean_weights(self, lines: np.ndarray) -> np.ndarray | None:
+        """Posterior mean of the weights of some edges; None if the model has none."""
+        if self.graph_alone:
+            return None
         return self.weights.mean(SAMPLE_DIMS).values[lines]
 
     @cached_property

@@ -1,0 +1,109 @@
+"""Recognise a graph whose only data are the correlations of a table, by regressions of columns on neighbours."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytensor.graph.basic import Constant
+from pytensor.scalar.basic import Switch
+
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    children_of,
+    is_elemwise,
+    is_op,
+    parameters,
+    unpad,
+)
+from bayesstruct.core.tensors import is_beta, random_ancestors
+from bayesstruct.precision.priors.graphs import NeighbourRegressionsRV, RandomGraphRV
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = ["GraphPart", "graph_part", "graph_parts"]
+
+
+@dataclass(frozen=True)
+class GraphPart:
+    """A random graph and what its draws depend on.
+
+    Attributes
+    ----------
+    edge : TensorVariable
+        Indicators.
+    probability : TensorVariable
+        Of each edge.
+    correlation : TensorVariable
+        The observed correlations.
+    n : TensorVariable
+        Number of rows.
+    share : TensorVariable, optional
+        The common probability of the edges that are not certain, if it has a beta distribution and nothing else depends on it.
+    free : (pairs,) ndarray of bool, optional
+        Edges that are not certain, if `share` is their probability; None for all.
+    """
+
+    edge: "TensorVariable"
+    probability: "TensorVariable"
+    correlation: "TensorVariable"
+    n: "TensorVariable"
+    share: "TensorVariable | None" = None
+    free: "np.ndarray | None" = None
+
+
+def graph_part(model: "pm.Model", edge: "TensorVariable") -> GraphPart:
+    """Collect what the draws of a graph depend on.
+
+    Raises
+    ------
+    NotRecognized
+        Says which variable stands in the way.
+    """
+    children = children_of(model, edge)
+    tables = [child for child in children if is_op(child, NeighbourRegressionsRV)]
+    others = [str(child.name) for child in children if child not in tables]
+    if others:
+        raise NotRecognized(f"{', '.join(others)} depends on it")
+    if len(tables) != 1 or tables[0] not in model.observed_RVs:
+        raise NotRecognized("it has no observed table, or several")
+    indicator, n = parameters(tables[0])
+    if unpad(indicator) is not edge:
+        raise NotRecognized(f"{tables[0].name!r} depends on a function of it")
+    if random_ancestors(n):
+        raise NotRecognized("the number of rows is random")
+    [probability] = parameters(edge)
+    share, free = _share(model, edge, probability)
+    return GraphPart(edge, probability, tables[0], n, share, free)
+
+
+def _share(model, edge, probability):
+    """Return the beta variable that all uncertain probabilities are equal to, and which these are; or twice None."""
+    share, free = unpad(probability), None
+    if is_elemwise(share, Switch):
+        condition, first, second = (unpad(v) for v in share.owner.inputs)
+        if not (isinstance(condition, Constant) and isinstance(second, Constant)):
+            return None, None
+        free, share = np.asarray(condition.data, bool), first
+        if not np.isin(second.data[~free], (0, 1)).all():
+            return None, None
+    alone = share in model.free_RVs and is_beta(share) and children_of(model, share) == [edge]
+    known = alone and share.type.ndim == 0 and not random_ancestors(*parameters(share))
+    return (share, free) if known else (None, None)
+
+
+def graph_parts(model: "pm.Model") -> dict["TensorVariable", GraphPart | NotRecognized]:
+    """Map each random graph of a model that has a table to its part, or to the reason why it has none."""
+    out: dict[TensorVariable, GraphPart | NotRecognized] = {}
+    for rv in model.free_RVs:
+        if is_op(rv, RandomGraphRV) and any(
+            is_op(child, NeighbourRegressionsRV) for child in children_of(model, rv)
+        ):
+            try:
+                out[rv] = graph_part(model, rv)
+            except NotRecognized as reason:
+                out[rv] = reason
+    return out
