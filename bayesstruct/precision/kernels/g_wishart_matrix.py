@@ -58,10 +58,10 @@ def matrix_sweep(rng, precision, covariance, adjacency, scale, b, near, work):
     work : (p + 3, p) float64
         Work space.
 
-    Raises
-    ------
-    ValueError
-        If the matrix is no longer positive definite, by rounding.
+    Returns
+    -------
+    bool
+        Whether the matrix stayed positive definite; rounding may end that.
     """
     p = precision.shape[0]
     column, product, linear, system = work[0], work[1], work[2], work[3:]
@@ -82,7 +82,7 @@ def matrix_sweep(rng, precision, covariance, adjacency, scale, b, near, work):
                 w = near[k]
                 system[i, k] = a * (covariance[u, w] - column[u] * column[w] / pivot)
         if not _draw_normal(rng, system, linear, size):
-            raise ValueError("the precision matrix is not positive definite any more")
+            return False
         along = 0.0
         for i in range(size):
             u = near[i]
@@ -95,3 +95,4 @@ def matrix_sweep(rng, precision, covariance, adjacency, scale, b, near, work):
             product[k] -= along * column[k]
         v = rng.standard_gamma(0.5 * b) * 2.0 / a
         close_column(precision, covariance, j, v, column, product, pivot)
+    return True

@@ -14,8 +14,8 @@ _TRIES = 20_000
 class GraphGibbs(PartGibbs):
     """Updates of means, missing values, a random graph and its G-Wishart matrix.
 
-    The graph is moved by :func:`bayesstruct.precision.kernels.g_wishart_graph.graph_sweep`, and the matrix then drawn given it, node by
-    node. Both leave the posterior invariant as long as the auxiliary draws are exact: where one takes more than 20,000
+    The matrix is drawn given the graph, node by node, and the graph then moved by
+    :func:`bayesstruct.precision.kernels.g_wishart_graph.graph_sweep`. Both leave the posterior invariant as long as the auxiliary draws are exact: where one takes more than 20,000
     rows (random graphs with four edges a node or more), :func:`bayesstruct.precision.kernels.rough_draws.rough_pair`
     stands in for it.
     """
@@ -57,13 +57,18 @@ class GraphGibbs(PartGibbs):
         from bayesstruct.precision.kernels.g_wishart_matrix import matrix_sweep
 
         b, posterior = values.degrees_of_freedom, values.scale + scatter
+        # The matrix first: a chain may start far from where its table is.
+        given = (values.adjacency, posterior, b + n)
+        if not matrix_sweep(rng, precision, covariance, *given, self.whole[0], self.work):
+            raise ValueError(
+                "the precision matrix is not positive definite any more, by rounding: are some columns nearly linear functions of "
+                "others?"
+            )
         if "edge" in self.drawn:
             count_common(values.adjacency, self.common)
             state = (precision, covariance, values.adjacency, self.common)
             space = (self.whole, self.codes, self.filled, self.work, self.rough)
             graph_sweep(rng, *state, posterior, _prior_odds(values), b, _TRIES, *space)
-        given = (values.adjacency, posterior, b + n)
-        matrix_sweep(rng, precision, covariance, *given, self.whole[0], self.work)
 
     def _draw_share(self, rng, values: GWishartValues, shapes: tuple[float, float]) -> np.ndarray:
         """Draw the log odds of the common edge probability given the graph."""
