@@ -30,6 +30,8 @@ _PAPERS = {
     "graphical models. *Bayesian Analysis* 10(2), 351-377.",
     "laplace": "Wang, H. (2012). Bayesian graphical lasso models and efficient posterior "
     "computation. *Bayesian Analysis* 7(4), 867-886.",
+    "horseshoe": "Li, Y., Craig, B. A. and Bhadra, A. (2019). The graphical horseshoe estimator for inverse "
+    "covariance matrices. *Journal of Computational and Graphical Statistics* 28(3), 747-757.",
 }
 _SACHS = (
     "Sachs, K., Perez, O., Pe'er, D., Lauffenburger, D. A. and Nolan, G. P. (2005). Causal "
