@@ -168,7 +168,7 @@ def run(data, seconds, seed=0):
     upper, point = np.triu_indices(p, 1), model.initial_point(random_seed=seed)
     step.setup_chain(np.random.default_rng(seed), 0, 0)
     start, total, count = time.process_time(), np.zeros(len(upper[0])), 0
-    while (elapsed := time.process_time() - start) < seconds:
+    while (elapsed := time.process_time() - start) < seconds or not count:
         point, _ = step.step(point)
         if elapsed > 0.1 * seconds:
             K, _ = unpack_cholesky(point["precision_cholesky-cov__"], p)

@@ -32,6 +32,8 @@ _PAPERS = {
     "computation. *Bayesian Analysis* 7(4), 867-886.",
     "g_wishart": "van den Boom, W., Beskos, A. and De Iorio, M. (2022). The G-Wishart weighted proposal algorithm: efficient "
     "posterior computation for Gaussian graphical models. *Journal of Computational and Graphical Statistics* 31, 1215-1224.",
+    "horseshoe": "Li, Y., Craig, B. A. and Bhadra, A. (2019). The graphical horseshoe estimator for inverse "
+    "covariance matrices. *Journal of Computational and Graphical Statistics* 28(3), 747-757.",
 }
 _SACHS = (
     "Sachs, K., Perez, O., Pe'er, D., Lauffenburger, D. A. and Nolan, G. P. (2005). Causal "

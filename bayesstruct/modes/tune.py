@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.core.families import import_chapters
-from bayesstruct.core.tuning import Tuner, tuner_of
+from bayesstruct.core.solution import Tuner, tuner_of
 from bayesstruct.data.arguments import choice, generator, number, whole_number
 from bayesstruct.data.errors import warn
 

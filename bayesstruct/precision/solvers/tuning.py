@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesstruct.core.solution import ConvergenceWarning
-from bayesstruct.core.tuning import Fit, Tuner, register_tuner
+from bayesstruct.core.solution import ConvergenceWarning, Fit, Tuner, register_tuner
 from bayesstruct.data.arguments import number
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError
@@ -18,7 +17,7 @@ from bayesstruct.precision.solvers.graphical_spike_slab import graphical_spike_s
 __all__ = ["GaussianGraphicalTuner"]
 
 #: Numbers that are tuned, and their values where they are not, for each prior with a mode.
-_DEFAULTS: dict[str, dict[str, float | None]] = {
+_DEFAULTS: dict[str, dict[str, Any]] = {
     "laplace": {"rate": 1.0, "diagonal_rate": None},
     "spike_slab": {"spike_scale": 0.02, "slab_scale": 1.0, "diagonal_rate": 0.5},
 }
