@@ -11,10 +11,10 @@ import bayesstruct as bs
 
 from bayesstruct.distributions import (
     GroupEdges,
-    GroupIndicatorSpikeSlab,
     GroupedMissingValues,
     GroupedNormal,
     GroupedSpikeSlab,
+    GroupIndicatorSpikeSlab,
     IncompleteGroupedNormal,
     Relations,
     implied_group_edge_probability,
@@ -137,7 +137,9 @@ def test_draws_have_the_distribution_of_rejection(kind, groups):
     assert edge[0] == pytest.approx((relations > 0).mean(), abs=0.03)
     assert difference[0] == pytest.approx((relations == 2).mean(), abs=0.03)
     if kind is IndicatorPrior:
-        logs = prior.log_patterns(np.moveaxis(exact[:, :, PAIRS[0], PAIRS[1]], 1, 2).reshape(-1, groups))
+        logs = prior.log_patterns(
+            np.moveaxis(exact[:, :, PAIRS[0], PAIRS[1]], 1, 2).reshape(-1, groups)
+        )
         chances = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
         own = implied_group_edge_probability(groups, P, *nominal, **options(prior))
         assert own[0] == pytest.approx((chances @ prior.patterns[0]).mean(), abs=0.03)
