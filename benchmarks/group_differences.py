@@ -197,7 +197,7 @@ def main():
     elif args.scales:
         scales(50, 100, args.tables or 5)
     else:
-        compare(50, 100, args.tables or 5, draws=500, tune=100)
+        compare(50, 100, args.tables or 5, draws=700, tune=100)
 
 
 if __name__ == "__main__":
