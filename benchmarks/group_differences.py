@@ -54,11 +54,12 @@ def rows_of(rng, matrices, n):
     ).add_prefix("x")
 
 
-def sampled(model, draws, tune, chains=4, seed=1):
-    """Result of a model and CPU seconds of its draws, compilation excluded."""
+def sampled(model, draws, tune, chains=4, seed=1, *, warm=True):
+    """Result of a model and CPU seconds of its draws, compilation excluded if it is warmed up."""
     quiet = {"progressbar": False, "cores": 1, "compute_convergence_checks": False}
     with model:
-        pm.sample(2, tune=2, chains=1, random_seed=0, **quiet)
+        if warm:
+            pm.sample(2, tune=2, chains=1, random_seed=0, **quiet)
         start = time.process_time()
         idata = pm.sample(draws, tune=tune, chains=chains, random_seed=seed, **quiet)
     return idata, time.process_time() - start
@@ -131,7 +132,7 @@ def reliability(p, n, tables):
         model = bs.models.grouped_gaussian_graphical(
             {"a": rows[:n], "b": rows[n:]}, standardize=False
         )
-        idata, _ = sampled(model, 300, 100, chains=1)
+        idata, _ = sampled(model, 300, 100, chains=1, warm=False)
         given.append(in_order(bs.difference_table(idata), idata, "probability"))
         true.append(drawn == 2)
     given, true = np.concatenate(given), np.concatenate(true)
@@ -170,7 +171,7 @@ def scales(p, n, tables):
             model = bs.models.grouped_gaussian_graphical(
                 {"a": rows[:n], "b": rows[n:]}, equal_scale=equal, difference_scale=large
             )
-            idata, _ = sampled(model, 400, 150, chains=1)
+            idata, _ = sampled(model, 400, 150, chains=1, warm=False)
             chance = in_order(bs.difference_table(idata), idata, "probability")
             score = -np.log(np.where(differs, chance, 1 - chance).clip(1e-4)).sum()
             auc = roc_auc_score(differs, chance)
@@ -196,7 +197,7 @@ def main():
     elif args.scales:
         scales(50, 100, args.tables or 5)
     else:
-        compare(50, 100, args.tables or 5, draws=500, tune=100)
+        compare(50, 100, args.tables or 5, draws=700, tune=100)
 
 
 if __name__ == "__main__":

@@ -162,22 +162,23 @@ def grouped_gaussian_graphical(
     if differences not in _DESIGNS:
         raise ValueError(nearest("differences", differences, _DESIGNS))
     _refuse_distributions(edge_probability, difference_probability)
-    contrasts = _contrast_scales(differences, equal_scale, difference_scale)
     table = grouped_table(_without_codes(data, missing_codes), group, standardize=standardize)
-    rows = table.table
+    rows, groups = table.table, len(table.labels)
     warn_size(rows)
     edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden)
     difference = edge_probability_matrix(
         rows.names, difference_probability, option="difference_probability"
     )
-    scales = {"spike_scale": spike_scale, "slab_scale": slab_scale}
-    of_one = {**scales, "diagonal_rate": diagonal_rate}
+    contrasts = _contrast_scales(differences, equal_scale, difference_scale)
+    scales: dict[str, Any] = {"spike_scale": spike_scale, "slab_scale": slab_scale}
+    of_one: dict[str, Any] = {**scales, "diagonal_rate": diagonal_rate}
+    prior: Any = _DESIGNS[differences]
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
         mean = ColumnMeans("mean", 0.0, 1.0, dims=("group", "node"))
-        precision = _DESIGNS[differences](
+        precision = prior(
             "precision",
-            len(table.labels),
+            groups,
             rows.p,
             edge,
             difference,
@@ -186,22 +187,20 @@ def grouped_gaussian_graphical(
             dims=_MATRICES,
             start=partial(_start, table, log_odds(edge), of_one),
         )
-        add = _add_relations if differences == "contrasts" else _add_indicators
-        add(precision, len(table.labels))
-        weight = [partial_correlations(precision[g]) for g in range(len(table.labels))]
+        weight = [partial_correlations(precision[g]) for g in range(groups)]
         pm.Deterministic("weight", pt.stack(weight), dims=("group", "pair"))
-        own = {"equal_scale": None, "difference_scale": None, **contrasts}
-        implied = implied_relation_probabilities(
-            len(table.labels), rows.p, edge, difference, **of_one, **own
-        )
-        _record(rows, implied)
-        if contrasts:
-            _record_scales(rows, (edge, difference), {**scales, **contrasts})
+        EdgeEnds.in_model(*rows.edge_index).record()
+        nominal: dict[str, Any] = {"edge_probability": edge, "difference_probability": difference}
+        known: dict[str, Any] = {"groups": groups, "p": rows.p, **nominal, **of_one}
+        if differences == "contrasts":
+            _add_relations(precision)
+            _record(implied_relation_probabilities(**known | contrasts))
+            of_pairs = {"edge": edge[rows.edge_index], "difference": difference[rows.edge_index]}
+            RelationScales(**of_pairs, **scales | contrasts).record()
         else:
-            size = len(table.labels), rows.p
-            GroupEdgePrior(
-                implied_group_edge_probability(*size, edge, difference, **of_one)
-            ).record()
+            _add_indicators(precision, groups)
+            _record(implied_relation_probabilities(**known | dict.fromkeys(_CONTRASTS)))
+            GroupEdgePrior(implied_group_edge_probability(**known)).record()
         _observe(table, mean, precision)
     return model
 
@@ -209,18 +208,20 @@ def grouped_gaussian_graphical(
 _DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
 
 
-def _contrast_scales(differences, equal_scale, difference_scale) -> dict[str, float]:
+_CONTRASTS = {"equal_scale": 0.02, "difference_scale": 1.0}
+
+
+def _contrast_scales(differences, *given) -> dict[str, Any]:
     """Scales of contrasts, of which indicators have none."""
-    given = {"equal_scale": equal_scale, "difference_scale": difference_scale}
+    chosen = {n: v for n, v in zip(_CONTRASTS, given, strict=True) if v is not None}
     if differences == "contrasts":
-        defaults = {"equal_scale": 0.02, "difference_scale": 1.0}
-        return defaults | {name: value for name, value in given.items() if value is not None}
-    if used := [name for name, value in given.items() if value is not None]:
-        raise ValueError(f'`{used[0]}` applies to differences="contrasts" only')
+        return _CONTRASTS | chosen
+    if chosen:
+        raise ValueError(f'`{next(iter(chosen))}` applies to differences="contrasts" only')
     return {}
 
 
-def _add_relations(precision, groups):
+def _add_relations(precision):
     """Add the relation of each pair, its edge and its difference."""
     relation = Relations("relation", precision, dims="pair")
     pm.Deterministic("edge", pt.ge(relation, 1).astype("int64"), dims="pair")
@@ -258,18 +259,11 @@ def _start(table: GroupedTable, odds, scales: dict[str, Any]):
     return pt.stack([BootstrapStart(table.standardized(g), mode)() for g in groups])
 
 
-def _record(table, implied):
-    """Record the ends of the edges and the prior probabilities of edges and differences."""
-    EdgeEnds.in_model(*table.edge_index).record()
+def _record(implied):
+    """Record the prior probabilities of edges and differences."""
     edge, difference = implied
     EdgePrior(edge).record()
     RelationPrior(difference).record()
-
-
-def _record_scales(table, nominal, scales):
-    """Record what probabilities of relations given the matrices are computed from."""
-    of_pairs = (matrix[table.edge_index] for matrix in nominal)
-    RelationScales(*of_pairs, **{name: float(v) for name, v in scales.items()}).record()
 
 
 def _observe(table: GroupedTable, mean, precision):

@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from tools.calibration import assert_calibrated
-from tools.group_integration import GroupPrior, groups_prior
+from tools.group_integration import GroupPrior, IndicatorPrior, groups_prior
 
 import bayesstruct as bs
 
@@ -158,6 +158,43 @@ def test_equal_groups_hardly_differ():
     assert bs.difference_table(idata)["probability"].max() < 0.25
 
 
+@pytest.mark.chain
+def test_edges_of_each_group():
+    rows = frame(n=450)
+    second = rows["site"] == "b"
+    rng = np.random.default_rng(0)
+    rows.loc[second, "energy"] = 1e3 + 50.0 * rng.normal(
+        size=second.sum()
+    )  # no edge to worry there
+    with grouped_gaussian_graphical(rows, group="site", differences="indicators"):
+        idata = pm.sample(200, tune=50, random_seed=1, **QUIET)
+        pm.sample_prior_predictive(2, random_seed=1)
+    posterior = idata["posterior"]
+    assert posterior["group_edge"].dims[2:] == ("group", "pair")
+    count = posterior["group_edge"].sum("group")
+    np.testing.assert_array_equal(posterior["edge"], count > 0)
+    np.testing.assert_array_equal(posterior["difference"], (count > 0) & (count < 2))
+    first = bs.difference_table(idata).iloc[0]
+    assert (first["source"], first["target"], first["verdict"]) == ("worry", "energy", "differs")
+    for label, present in (("a", True), ("b", False)):
+        own = bs.one_group(idata, label)
+        table = bs.edge_table(own).query("source == 'worry' and target == 'energy'").iloc[0]
+        assert table["probability"] == pytest.approx(
+            posterior["group_edge"].sel(group=label, pair="worry -- energy").mean().item()
+        )
+        assert (table["probability"] > 0.9) == present
+    assert (
+        own["constant_data"]["edge_prior"].values[0]
+        < idata["constant_data"]["edge_prior"].values[0]
+    )
+    assert bs.summary(idata).reader == "difference_table"
+    assert bs.check(own).rows
+    with pytest.raises(ValueError, match="`equal_scale` applies to"):
+        grouped_gaussian_graphical(rows, group="site", differences="indicators", equal_scale=0.1)
+    with pytest.raises(ValueError, match="indicators"):
+        grouped_gaussian_graphical(rows, group="site", differences="indicator")
+
+
 def test_required_and_forbidden_pairs():
     model = grouped_gaussian_graphical(
         frame(),
@@ -183,24 +220,26 @@ def test_required_and_forbidden_pairs():
 # Calibration: five columns, two groups of unequal sizes, missing values.
 P, SIZES = 5, (12, 18)
 GROUP = np.repeat([0, 1], SIZES)
-PRIOR = GroupPrior(2, edge=0.3, difference=0.4, spike=0.1, slab=0.8, small=0.1, large=0.6)
+SETTINGS = {"edge": 0.3, "difference": 0.4, "spike": 0.1, "slab": 0.8, "small": 0.1, "large": 0.6}
+CONTRASTS, INDICATORS = GroupPrior(2, **SETTINGS), IndicatorPrior(2, **SETTINGS)
 PAIRS = np.triu_indices(P, 1)
 MISSING = np.zeros((30, P), bool)
 MISSING[0, 1] = MISSING[3, 2] = MISSING[23, 4] = MISSING[23, 0] = True
 
 
-def build(rows):
-    spike, slab, small, large = PRIOR.scales
+def build(prior, rows):
+    own = {"equal_scale": prior.small, "difference_scale": prior.large}
+    if prior is INDICATORS:
+        own = {"differences": "indicators"}
     return grouped_gaussian_graphical(
         rows,
         group=GROUP,
-        edge_probability=PRIOR.edge,
-        difference_probability=PRIOR.difference,
-        spike_scale=spike,
-        slab_scale=slab,
-        equal_scale=small,
-        difference_scale=large,
+        edge_probability=prior.edge,
+        difference_probability=prior.difference,
+        spike_scale=prior.spike,
+        slab_scale=prior.slab,
         standardize=False,
+        **own,
     )
 
 
@@ -223,12 +262,12 @@ def quantities(K, relation, mean, imputed):
 class Prior:
     """Draws from the prior by plain rejection, so that it is not the package's own."""
 
-    def __init__(self):
-        self.pool = []
+    def __init__(self, prior):
+        self.prior, self.pool = prior, []
 
     def __call__(self, rng):
         if not self.pool:
-            self.pool.extend(zip(*groups_prior(rng, 100, P, PRIOR), strict=True))
+            self.pool.extend(zip(*groups_prior(rng, 100, P, self.prior), strict=True))
         K, relation = self.pool.pop()
         mean = rng.normal(size=(2, P))
         rows = [rng.multivariate_normal(m, np.linalg.inv(k), size=n) for m, k, n in zip(mean, K, SIZES, strict=True)]  # fmt: skip
@@ -238,23 +277,35 @@ class Prior:
         return truth, rows
 
 
-def fit(rows, rng, tune=50, draws=200):
-    model = build(rows)
-    with model:
-        step = GroupedPrecisionGibbs(model.free_RVs)
-    step.setup_chain(rng, tune, draws)
-    point, kept = model.initial_point(int(rng.integers(2**31))), []
-    for t in range(tune + draws):
-        point, _ = step.step(point)
-        if t >= tune:
-            kept.append(point)
-    vectors = [q["precision_cholesky-cov__"] for q in kept]
-    K = np.array([[unpack_cholesky(v, P)[0] for v in both] for both in vectors])
-    names = ("relation", "mean", "x_missing")
-    return quantities(K, *(np.array([q[name] for q in kept]) for name in names))
+def fitter(prior, tune=50, draws=200):
+    """The step alone, on the very model that users get (built anew: its table is a constant)."""
+
+    def fit(rows, rng):
+        model = build(prior, rows)
+        with model:
+            step = GroupedPrecisionGibbs(model.free_RVs)
+        step.setup_chain(rng, tune, draws)
+        point, kept = model.initial_point(int(rng.integers(2**31))), []
+        for t in range(tune + draws):
+            point, _ = step.step(point)
+            if t >= tune:
+                kept.append(point)
+        vectors = [q["precision_cholesky-cov__"] for q in kept]
+        K = np.array([[unpack_cholesky(v, P)[0] for v in both] for both in vectors])
+        if prior is INDICATORS:
+            count = np.array([q["group_edge"].sum(axis=0) for q in kept])
+            relation = np.select([count == 0, count == 2], [0, 1], 2)
+        else:
+            relation = np.array([q["relation"] for q in kept])
+        return quantities(
+            K, relation, *(np.array([q[v] for q in kept]) for v in ("mean", "x_missing"))
+        )
+
+    return fit
 
 
 @pytest.mark.calibration
 @pytest.mark.filterwarnings("ignore::bayesstruct.TableWarning")
-def test_the_model_is_calibrated(full):
-    assert_calibrated(Prior(), fit, simulations=500 if full else 10, seed=1)
+@pytest.mark.parametrize("prior", [CONTRASTS, INDICATORS])
+def test_the_model_is_calibrated(prior, full):
+    assert_calibrated(Prior(prior), fitter(prior), simulations=500 if full else 10, seed=1)

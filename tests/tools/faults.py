@@ -413,6 +413,13 @@ FAULTS = [
         "precision/kernels/test_groups.py precision/steps/test_groups.py",
     ),
     Fault(
+        "group-patterns: a pattern of edges over groups may be the same in all of them",
+        "bayesstruct/precision/kernels/groups.py",
+        "mixed += all_absent * one + all_present * none",
+        "mixed += all_absent + all_present * none",
+        "precision/kernels/test_groups.py precision/steps/test_groups.py",
+    ),
+    Fault(
         "group-rows: each group has as many rows as the first",
         "bayesstruct/precision/kernels/groups.py",
         "v = rng.standard_gamma(0.5 * n[g] + 1.0) * 2.0 / slope[g]",

@@ -122,6 +122,18 @@ def test_broken_sweeps_are_noticed(wrong):
         assert_moments_agree(matrices, weighted)
 
 
+@pytest.mark.statistical
+def test_a_wrong_prior_of_patterns_is_noticed():
+    rows, prior = tables((4, 5, 6)), IndicatorPrior(3)
+    _, exact, errors, _ = groups_posterior(rows, prior, draws=100_000, seed=1)
+    # a difference counts for each of its six patterns, instead of for all of them together
+    equal, different = 1 - prior.difference, 6 * prior.difference
+    wrong = IndicatorPrior(3, difference=different / (equal + different))
+    codes, *_ = run(rows, wrong, 20_000)
+    with pytest.raises(AssertionError):
+        assert_matches_enumeration(codes, exact, errors=errors)
+
+
 @numba.njit
 def log_marginal(b, h, shared, contrast):
     return kernel.group_log_marginal(b, h, shared, contrast)

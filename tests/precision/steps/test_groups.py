@@ -7,15 +7,17 @@ import pytest
 from tools.batches import mean_and_error
 from tools.enumeration import assert_matches_enumeration
 from tools.geweke import assert_geweke
-from tools.group_integration import GroupPrior, groups_posterior, groups_prior
+from tools.group_integration import GroupPrior, IndicatorPrior, groups_posterior, groups_prior
 
 import bayesstruct as bs
 
 from bayesstruct.distributions import (
     ColumnMeans,
+    GroupEdges,
     GroupedMissingValues,
     GroupedNormal,
     GroupedSpikeSlab,
+    GroupIndicatorSpikeSlab,
     IncompleteGroupedNormal,
     Relations,
 )
@@ -45,15 +47,38 @@ def matrices_of(point, name="K_cholesky-cov__"):
     return np.stack([unpack_cholesky(vector, P)[0] for vector in point[name]])
 
 
+EDGES = IndicatorPrior(GROUPS)
+
+
+def add_matrices(prior):
+    """Add the matrices and their indicators to the model in context."""
+    probabilities = prior.edge, prior.difference
+    if isinstance(prior, IndicatorPrior):
+        own = {name: OPTIONS[name] for name in ("spike_scale", "slab_scale", "diagonal_rate")}
+        K = GroupIndicatorSpikeSlab("K", GROUPS, P, *probabilities, **own)
+        GroupEdges("group_edge", K)
+        return K
+    K = GroupedSpikeSlab("K", GROUPS, P, *probabilities, **OPTIONS)
+    Relations("relation", K)
+    return K
+
+
+def relations_of(point):
+    """Relations of pairs at a point of either model."""
+    if "relation" in point:
+        return point["relation"]
+    count = point["group_edge"].sum(axis=-2)
+    return np.where(count == 0, 0, np.where(count == GROUPS, 1, 2))
+
+
 class Joint:
     """Both simulators of one model, with or without missing values."""
 
-    def __init__(self, *, gaps=False, seed=0):
-        self.gaps = gaps
+    def __init__(self, prior=PRIOR, *, gaps=False, seed=0):
+        self.prior, self.gaps = prior, gaps
         with pm.Model() as self.model:
             self.rows = pm.Data("rows", np.zeros((N, P)))
-            K = GroupedSpikeSlab("K", GROUPS, P, PRIOR.edge, PRIOR.difference, **OPTIONS)
-            Relations("relation", K)
+            K = add_matrices(prior)
             mean = ColumnMeans("mean", 0.5, 0.8, shape=(GROUPS, P))
             args = (GROUP, mean, K, LOCATION, SCALE)
             if gaps:
@@ -69,14 +94,24 @@ class Joint:
         try:
             K, relation = next(self.pool)
         except StopIteration:
-            self.pool = iter(zip(*groups_prior(rng, 4_000, P, PRIOR), strict=True))
+            self.pool = iter(zip(*groups_prior(rng, 4_000, P, self.prior), strict=True))
             K, relation = next(self.pool)
         point = {
             "mean": 0.5 + 0.8 * rng.normal(size=(GROUPS, P)),
             "K_cholesky-cov__": np.stack([pack_cholesky(k) for k in K]),
-            "relation": relation,
+            **self.indicators(K, relation),
         }
         return self.with_rows(rng, point)
+
+    def indicators(self, K, relation):
+        """Indicators of a draw from the prior; of the mixed patterns of two groups one is taken."""
+        if self.prior is PRIOR:
+            return {"relation": relation}
+        first, second = np.abs(K[:, PAIRS[0], PAIRS[1]])
+        own = np.array([relation == 1, relation == 1]) | (
+            (relation == 2) & [first > second, first <= second]
+        )
+        return {"group_edge": own.astype(int)}
 
     def with_rows(self, rng, point):
         K = matrices_of(point)
@@ -102,7 +137,7 @@ class Joint:
         point, rows, K = state
         z = np.tanh(0.3 * (rows - LOCATION[GROUP]) / SCALE[GROUP])
         u = K[:, PAIRS[0], PAIRS[1]]
-        relation = point["relation"]
+        relation = relations_of(point)
         out = {}
         for g in range(GROUPS):
             own = z[g == GROUP]
@@ -133,9 +168,9 @@ class Joint:
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("gaps", [False, True])
-def test_parameters_and_tables_have_their_joint_distribution(gaps, full):
-    z = Joint(gaps=gaps).check(60_000 if full else 1_600)
+@pytest.mark.parametrize(("prior", "gaps"), [(PRIOR, True), (EDGES, False)])
+def test_parameters_and_tables_have_their_joint_distribution(prior, gaps, full):
+    z = Joint(prior, gaps=gaps).check(60_000 if full else 1_600)
     assert len(z) > 30
 
 
@@ -160,17 +195,17 @@ def test_a_wrong_sweep_is_noticed(wrong, full, monkeypatch):
 
 
 @pytest.mark.statistical
-def test_relations_and_imputations_against_importance_sampling():
+@pytest.mark.parametrize("prior", [PRIOR, EDGES])
+def test_relations_and_imputations_against_importance_sampling(prior):
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(N, P))
     rows[:, 1] += 0.8 * rows[:, 0] * np.where(GROUP == 0, 1, -1)
     rows[MISSING] = np.nan
     tables = [rows[g == GROUP] for g in range(GROUPS)]
-    states, exact, errors, weighted = groups_posterior(tables, PRIOR, draws=60_000, seed=1)
+    states, exact, errors, weighted = groups_posterior(tables, prior, draws=60_000, seed=1)
     values = np.where(MISSING, 0.0, LOCATION[GROUP] + SCALE[GROUP] * rows)
     with pm.Model() as model:
-        K = GroupedSpikeSlab("K", GROUPS, P, PRIOR.edge, PRIOR.difference, **OPTIONS)
-        Relations("relation", K)
+        K = add_matrices(prior)
         mean = ColumnMeans("mean", 0.0, 1e-6, shape=(GROUPS, P))
         args = (GROUP, mean, K, LOCATION, SCALE)
         GroupedMissingValues("x_missing", *args, table=values, missing=MISSING)
@@ -180,7 +215,7 @@ def test_relations_and_imputations_against_importance_sampling():
     for t in range(-200, 4_000):
         point, _ = step.step(point)
         if t >= 0:
-            kept.append((point["relation"], point["x_missing"][0]))
+            kept.append((relations_of(point), point["x_missing"][0]))
     assert_matches_enumeration(np.array([r for r, _ in kept]), exact, states=states, errors=errors)
     # The missing value of row 0: posterior mean of its conditional mean -(K_10 x_0 + K_12 x_2) / K_11.
     g, k = GROUP[0], weighted.precision[:, GROUP[0]]
