@@ -22,6 +22,9 @@ from bayesstruct.modes.summary import Summary
 #: Data set of each model, and the kind and the table of its results.
 RESULTS = {
     "gaussian": ("Gaussian graphical models", "edge_table"),
+    "gaussian_chain": ("Gaussian graphical models", "edge_table"),
+    "gaussian_nodes": ("Gaussian graphical models", "edge_table"),
+    "gaussian_blocks": ("Gaussian graphical models", "edge_table"),
     "neighbourhoods": ("dependency networks", "arc_table"),
     "ising_neighbourhoods": ("dependency networks", "arc_table"),
     "ising": ("Markov random fields", "edge_table"),
