@@ -87,9 +87,11 @@ def node_table(idata: "xr.DataTree", *, group: str = "posterior") -> "pd.DataFra
     draws, ends = group_dataset(idata, group), EdgeEnds.read(idata)
     included = draws["included"].transpose(*SAMPLE_DIMS, "node")
     on, edges = included.values.astype(bool), draws["edge"].transpose(*SAMPLE_DIMS, ...).values
-    degree = np.zeros(on.shape)
-    for end in ends.source, ends.target:
-        np.add.at(degree, (slice(None), slice(None), end), edges)
+    ends_of = np.zeros((edges.shape[-1], on.shape[-1]))
+    ends_of[np.arange(len(ends_of)), ends.source] = ends_of[
+        np.arange(len(ends_of)), ends.target
+    ] = 1
+    degree = edges @ ends_of
     present, ess = on.mean(axis=(0, 1)), indicator_ess(on)
     floor = 1 / (typical_ess(ess, on.shape[0] * on.shape[1]) + 1)
     factor, bound = bayes_factors_of(present, 1 - present, NodePrior.read(idata).prior, floor)

@@ -11,13 +11,13 @@ class FusedSweep:
     """Sweep under the graphical fused lasso."""
 
     def __init__(self, p: int):
-        self.columns, self.near = np.empty((2, p)), None
+        self.columns, self.near = np.empty((2, p)), np.empty((0, 0), np.int64)
 
     def __call__(self, rng, precision, covariance, scatter, n, values: FusedValues) -> None:
         """Update the matrix and its inverse in place."""
         from bayesstruct.precision.kernels.fused import fused_sweep, neighbour_list
 
-        if self.near is None:  # the neighbours are constants
+        if not self.near.size:  # the neighbours are constants
             self.near = neighbour_list(values.differences)
             self.knots = np.empty((3, 2 * self.near.shape[1] + 2))
         prior = (values.rates, self.near, values.differences, values.diagonal_rate)
