@@ -2,7 +2,7 @@
 
 import bayesstruct.steps  # noqa: F401  registers the step methods of these distributions
 
-from bayesstruct.core.missing_states import MissingStates
+from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.features.priors.aspect_choices import aspect_probabilities
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
 from bayesstruct.features.priors.feature_links import FeatureLinks

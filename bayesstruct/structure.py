@@ -17,16 +17,13 @@ from bayesstruct.fields.reading.predictive import (
     predictive_pair_tables,
     predictive_sum_scores,
 )
-from bayesstruct.graphs.arc_tables import arc_table
 from bayesstruct.graphs.comparison import Comparison, calibration_table, compare, expected_shd
 from bayesstruct.graphs.dag_comparison import ArcComparison
-from bayesstruct.graphs.differences import difference_table, one_group
 from bayesstruct.graphs.directed import arc_probabilities, blanket_probabilities, path_probabilities
 from bayesstruct.graphs.distances import (
     structural_hamming_distance,
     structural_intervention_distance,
 )
-from bayesstruct.graphs.edge_tables import credible_edges, edge_table
 from bayesstruct.graphs.equivalence import cpdag, essential_graph_probabilities
 from bayesstruct.graphs.export import write_dot, write_edge_list, write_graphml
 from bayesstruct.graphs.graphs import (
@@ -40,6 +37,9 @@ from bayesstruct.graphs.groups import submodel
 from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
+from bayesstruct.graphs.tables.arcs import arc_table
+from bayesstruct.graphs.tables.differences import difference_table, one_group
+from bayesstruct.graphs.tables.edges import credible_edges, edge_table
 from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.graphs.units import coefficients, covariance, precision_matrix
 from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering

@@ -22,9 +22,9 @@ from spike_slab_gibbs import DENSITY, auc, bdgraph, table
 
 import bayesstruct as bs
 
-from bayesstruct.precision.kernels.constant_ratios import draw_pair
-from bayesstruct.precision.kernels.elimination import plan_elimination
-from bayesstruct.precision.kernels.rough_draws import rough_pair
+from bayesstruct.precision.kernels.g_wishart.constant_ratios import draw_pair
+from bayesstruct.precision.kernels.g_wishart.elimination import plan_elimination
+from bayesstruct.precision.kernels.g_wishart.rough_draws import rough_pair
 from bayesstruct.steps import PrecisionGibbs
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.missing import show_missing
-from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.tables.missing_codes import record_codes
+from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.covariance import (

@@ -13,66 +13,42 @@ weight        = partial correlations of K
 or, for many columns, the graph alone: edge ~ RandomGraph, correlations of x | edge ~ NeighbourRegressions
 """
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 
-from bayesstruct.core.recognition import claim
-from bayesstruct.core.recorded import register
-from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.covariance import (
     CovarianceTable,
     given_rows_or_covariance,
     refuse_options_of_rows,
 )
-from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
 from bayesstruct.data.ranks import RankTable
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
-from bayesstruct.precision.model_parts import (
-    check_negligible,
+from bayesstruct.precision.model_parts.edges import check_negligible
+from bayesstruct.precision.model_parts.graphs import graph_alone, refuse_for_graphs
+from bayesstruct.precision.model_parts.matrices import MATRICES, OPTIONS
+from bayesstruct.precision.model_parts.rows import (
     column_means,
-    independent_edge_prior,
-    negligible_edges,
-    observe_correlations,
     observe_covariance,
     observe_order,
     observe_rows,
     observe_student,
-    record_edges,
-    refuse_for_graphs,
     warn_latent,
-    warn_of_many_edges,
     warn_size,
 )
-from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
-from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
-from bayesstruct.precision.priors.edges import Edges, partial_correlations
-from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
-from bayesstruct.precision.priors.graphs import STEP, RandomGraph
-from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoe, half_cauchy_width
-from bayesstruct.precision.priors.implied import (
-    implied_edge_probability,
-    implied_horseshoe_probability,
-    implied_nonnegligible_probability,
-)
-from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
 
 __all__ = ["gaussian_graphical"]
 
-_MATRIX = ("node", "node_")
-_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
+_MARGINALS = ("gaussian", "student", "rank", "mixed")
 
 
 def gaussian_graphical(
@@ -252,8 +228,8 @@ def gaussian_graphical(
         with bs.models.gaussian_graphical(cov=correlations, n=88):
             idata = pm.sample()
     """
-    if prior not in _PRIORS:
-        raise ValueError(nearest("prior", prior, _PRIORS))
+    if prior not in OPTIONS:
+        raise ValueError(nearest("prior", prior, OPTIONS))
     options = {
         "edge_probability": edge_probability,
         "required": required,
@@ -266,7 +242,7 @@ def gaussian_graphical(
         "degrees_of_freedom": degrees_of_freedom,
         "negligible": negligible,
     }
-    refuse_other_options(gaussian_graphical, prior, _OPTIONS, options)
+    refuse_other_options(gaussian_graphical, prior, OPTIONS, options)
     check_negligible(negligible)
     if marginals not in _MARGINALS:
         raise ValueError(nearest("marginals", marginals, _MARGINALS))
@@ -295,14 +271,14 @@ def gaussian_graphical(
                 'take prior="spike_slab" or "g_wishart"'
             )
         refuse_for_graphs(table, covariates=covariates, standardize=standardize)
-        return _graph_alone(table, missing_codes, edge_probability, required, forbidden)
+        return graph_alone(table, missing_codes, edge_probability, required, forbidden)
     warn_size(table)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
         mean: Any = np.zeros(table.p)
         if marginals != "rank":
             mean = column_means(table, data, covariates)
-        precision = _PRIORS[prior](table, **{name: options[name] for name in _OPTIONS[prior]})
+        precision = MATRICES[prior](table, **{name: options[name] for name in OPTIONS[prior]})
         _observe(table, mean, precision, marginals, degrees)
     return model
 
@@ -343,143 +319,3 @@ def _observe(table, mean, precision, marginals, degrees):
         observe_student(table, mean, precision, degrees)
     else:
         observe_rows(table, mean, precision)
-
-
-def _spike_slab(table, edge_probability, required, forbidden, **scales):
-    """Precision matrix and indicators under the spike-and-slab prior."""
-    if scales["diagonal_rate"] is None:
-        scales["diagonal_rate"] = 0.5
-    beta = _beta_shapes(edge_probability)
-    if beta is None:
-        nominal = edge_probability_matrix(table.names, edge_probability, required, forbidden)
-        arguments = {"edge_probability": nominal}
-    else:
-        nominal = fixed_edges(table.names, required, forbidden).fill(0.5)
-        arguments = {"edge_probability": edge_probability, "fixed": nominal}
-    mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **_ROUGH)
-    precision = GraphicalSpikeSlab(
-        "precision", table.p, **arguments, **scales, dims=_MATRIX, start=_start(table, mode)
-    )
-    Edges("edge", precision, dims="pair")
-    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
-    implied = implied_edge_probability(table.p, nominal, beta=beta, **scales)
-    record_edges(table, implied, nominal, scales)
-    return precision
-
-
-def _laplace(table, rate, diagonal_rate, negligible):
-    """Precision matrix under the graphical-lasso prior; an edge is a partial correlation."""
-    learned = hasattr(rate, "owner")
-    first = 1.0 if learned else rate
-    mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
-    start = _start(table, mode)
-    rate = register("rate", rate) if learned else rate
-    precision = GraphicalLasso(
-        "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, start=start
-    )
-    implied = implied_nonnegligible_probability(
-        table.p, negligible, first, diagonal_rate=diagonal_rate
-    )
-    negligible_edges(table, precision, negligible, implied)
-    return precision
-
-
-def _horseshoe(table, global_scale, diagonal_rate, negligible):
-    """Precision matrix under the graphical horseshoe; an edge is a partial correlation."""
-    diagonal_rate = 0.5 if diagonal_rate is None else diagonal_rate
-    width = half_cauchy_width(global_scale)
-    if width is None and np.ndim(global_scale) != 0:
-        raise ValueError("`global_scale` must be one number; bs.GraphicalHorseshoe takes a matrix")
-    mode = partial(graphical_lasso_mode, rate=1.0, diagonal_rate=None, tol=1e-4)
-    precision = GraphicalHorseshoe(
-        "precision",
-        table.p,
-        global_scale,
-        diagonal_rate=diagonal_rate,
-        dims=_MATRIX,
-        start=_start(table, mode),
-    )
-    scale = {"global_scale": global_scale} if width is None else {"width": width}
-    implied = implied_horseshoe_probability(
-        table.p, negligible, **scale, diagonal_rate=diagonal_rate
-    )
-    negligible_edges(table, precision, negligible, implied)
-    return precision
-
-
-def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom):
-    """Graph with independent edges, and a precision matrix with its zeros."""
-    if _beta_shapes(edge_probability) is None:
-        edge_probability = edge_probability_matrix(
-            table.names, edge_probability, required, forbidden
-        )
-        edge = IndependentEdges("edge", table.p, edge_probability, dims="pair")
-    else:
-        fixed = fixed_edges(table.names, required, forbidden).fill(0.5)
-        edge = IndependentEdges("edge", table.p, edge_probability, fixed=fixed, dims="pair")
-    precision = GWishart("precision", edge, degrees_of_freedom, dims=_MATRIX)
-    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
-    record_edges(table, independent_edge_prior(edge))
-    return precision
-
-
-def _graph_alone(table, missing_codes, edge_probability, required, forbidden) -> pm.Model:
-    """Model of the graph, with all parameters of the regressions on neighbours integrated out."""
-    pairs = table.edge_index
-    with pm.Model(coords=table.coords) as model:
-        record_codes(missing_codes)
-        shapes = _beta_shapes(edge_probability)
-        if shapes is None:
-            matrix = edge_probability_matrix(table.names, edge_probability, required, forbidden)
-            probability = prior = matrix[pairs]
-        else:
-            fixed = fixed_edges(table.names, required, forbidden)
-            share, free = register("edge_probability", edge_probability), fixed.free[pairs]
-            probability = pt.switch(free, share, fixed.fill(0.0)[pairs])
-            prior = fixed.fill(shapes[0] / sum(shapes))[pairs]
-            claim(share, STEP)  # also if pm.sample is outside of the context
-        edge = RandomGraph("edge", probability, dims="pair")
-        observe_correlations(table, edge)
-        record_edges(table, prior)
-    warn_of_many_edges(table.p, prior)
-    return model
-
-
-def _start(table, mode):
-    """Start of each chain: the mode of another table than the one that was observed."""
-    if not isinstance(table, CovarianceTable):
-        return BootstrapStart(table.standardized, mode)
-    return SampleCovarianceStart(table.scatter, table.n, mode)
-
-
-_MARGINALS = ("gaussian", "student", "rank", "mixed")
-_PRIORS: dict[str, Callable[..., Any]] = {
-    "spike_slab": _spike_slab,
-    "laplace": _laplace,
-    "horseshoe": _horseshoe,
-    "g_wishart": _g_wishart,
-    "pseudo_likelihood": _graph_alone,
-}
-_EDGE_OPTIONS = ("edge_probability", "required", "forbidden")
-_OPTIONS: dict[str, tuple[str, ...]] = {
-    "spike_slab": (*_EDGE_OPTIONS, "spike_scale", "slab_scale", "diagonal_rate"),
-    "laplace": ("rate", "diagonal_rate", "negligible"),
-    "horseshoe": ("global_scale", "diagonal_rate", "negligible"),
-    "g_wishart": (*_EDGE_OPTIONS, "degrees_of_freedom"),
-    "pseudo_likelihood": _EDGE_OPTIONS,
-}
-
-
-def _beta_shapes(probability):
-    """Shapes of an unregistered beta distribution, or None for numbers."""
-    if not hasattr(probability, "owner"):
-        return None
-    if not is_beta(probability):
-        kind = getattr(getattr(probability.owner, "op", None), "name", None) or "tensor"
-        raise ValueError(
-            "`edge_probability` can be a number, a matrix of numbers or a beta distribution such as "
-            f"pm.Beta.dist(1, 1), not a {kind}; in a model of your own it is any expression: "
-            'bs.GraphicalSpikeSlab(..., condition="joint")'
-        )
-    shapes = probability.owner.op.dist_params(probability.owner)
-    return tuple(float(np.asarray(s.eval()).item()) for s in shapes)

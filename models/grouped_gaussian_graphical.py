@@ -34,7 +34,7 @@ from bayesstruct.graphs.records import (
     RelationScales,
     RowGroups,
 )
-from bayesstruct.precision.model_parts import missing_labels, warn_size
+from bayesstruct.precision.model_parts.rows import missing_labels, warn_size
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import partial_correlations
 from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab

@@ -16,13 +16,8 @@ from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.neighbours import neighbour_matrix
-from bayesstruct.precision.model_parts import (
-    check_negligible,
-    column_means,
-    negligible_edges,
-    observe_rows,
-    read_rows,
-)
+from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges
+from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.priors.fused import GraphicalFusedLasso, implied_fused_probability
 

@@ -23,14 +23,8 @@ from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
-from bayesstruct.precision.model_parts import (
-    check_negligible,
-    column_means,
-    negligible_edges,
-    observe_rows,
-    read_rows,
-    record_edges,
-)
+from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges, record_edges
+from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import Edges, partial_correlations

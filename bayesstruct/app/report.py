@@ -116,8 +116,8 @@ def console_table(summary: Summary) -> "rich.table.Table":
 
 
 def _summarise(job, idata) -> Summary:
-    from bayesstruct.graphs.edge_tables import edge_table
     from bayesstruct.graphs.records import EdgePrior
+    from bayesstruct.graphs.tables.edges import edge_table
     from bayesstruct.modes.check import check
 
     edges = edge_table(idata)

@@ -12,10 +12,10 @@ import pytensor.tensor as pt
 from pytensor.tensor.random.op import RandomVariable
 
 from bayesstruct.core.missing import MissingMask, show_missing
-from bayesstruct.core.missing_states import MissingStates
 from bayesstruct.core.recognition import claim, is_op, parameters, unpadded_parameters
 from bayesstruct.core.recorded import Recorded
 from bayesstruct.core.tables.codings import record_levels, refuse_gaps
+from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.core.tensors import is_beta, random_ancestors
 from bayesstruct.data.arguments import is_number, number

@@ -7,13 +7,13 @@ import numpy as np
 
 from bayesstruct.core.families import import_chapters
 from bayesstruct.core.readers import followed_of, variables
-from bayesstruct.graphs.edge_tables import NODEWISE_NOTE
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import MIN_DRAWS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.edges import INDICATOR
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.records import NODEWISE, CompositeLikelihood
+from bayesstruct.graphs.tables.edges import NODEWISE_NOTE
 from bayesstruct.graphs.traces import graph_distance, n_edges
 
 if TYPE_CHECKING:

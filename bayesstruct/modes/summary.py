@@ -5,8 +5,8 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import bayesstruct.graphs.arc_tables
-import bayesstruct.graphs.edge_tables  # noqa: F401  the tables of graphs, from any family
+import bayesstruct.graphs.tables.arcs
+import bayesstruct.graphs.tables.edges  # noqa: F401  the tables of graphs, from any family
 
 from bayesstruct.core.families import import_chapters
 from bayesstruct.core.readers import reader_of, readers, variables

@@ -10,10 +10,10 @@ from bayesstruct.core.tables.predictions import NormalRows, StateRows, register_
 from bayesstruct.data.arguments import generator
 from bayesstruct.data.coding import state_position
 from bayesstruct.data.names import nearest
-from bayesstruct.graphs.arc_tables import DAG_READERS, arc_table
 from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
+from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
 from bayesstruct.networks.priors.records import NetworkStates
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.random_graphs import hide_values, make_graph
-from bayesstruct.precision.kernels.g_wishart import g_wishart
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 
 if TYPE_CHECKING:
     import networkx
@@ -105,7 +105,7 @@ def gaussian_graphical(
     -----
     K has density proportional to ``|K|^((b - 2) / 2) exp(-tr(K) / 2)`` on the matrices with the
     zeros of the graph. It is drawn exactly if the graph is decomposable and by a short Markov chain
-    otherwise, see `bayesstruct.precision.kernels.g_wishart`; BDgraph, with which [1]_ simulate, has an
+    otherwise, see `bayesstruct.precision.kernels.g_wishart.draws`; BDgraph, with which [1]_ simulate, has an
     approximation instead.
 
     References

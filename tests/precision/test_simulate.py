@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from bayesstruct.data import Table
-from bayesstruct.precision.kernels.g_wishart import g_wishart
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 from bayesstruct.simulate import gaussian_graphical
 
 GRAPHS = ["random", "cluster", "scale-free", "hub", "band", "grid"]

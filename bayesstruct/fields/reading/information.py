@@ -8,12 +8,12 @@ from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.records import FieldPotentials
-from bayesstruct.graphs.edge_tables import EDGE_READERS, edge_table
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.edges import EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import EdgePrior
 from bayesstruct.graphs.summaries import interval_probability
+from bayesstruct.graphs.tables.edges import EDGE_READERS, edge_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.arc_tables import arc_table
-from bayesstruct.graphs.edge_tables import edge_table
 from bayesstruct.graphs.plots.style import NEUTRAL, axes, shorten, sign_colour
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.summaries import interval_probability
+from bayesstruct.graphs.tables.arcs import arc_table
+from bayesstruct.graphs.tables.edges import edge_table
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,8 +16,8 @@ from scipy.special import gammaln, logsumexp, multigammaln
 
 from bayesstruct.data.arguments import generator, number, whole_number
 from bayesstruct.data.matrices import without_labels
-from bayesstruct.precision.kernels.completion import complete_factors, few_determined
-from bayesstruct.precision.kernels.prime_components import is_complete, prime_components
+from bayesstruct.precision.kernels.g_wishart.completion import complete_factors, few_determined
+from bayesstruct.precision.kernels.g_wishart.prime_components import is_complete, prime_components
 
 __all__ = [
     "LogConstant",

@@ -26,7 +26,7 @@ from bayesstruct.precision.exact.constants import (
     core_log_constant,
     scale_matrix,
 )
-from bayesstruct.precision.kernels.prime_components import is_complete, prime_components
+from bayesstruct.precision.kernels.g_wishart.prime_components import is_complete, prime_components
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike

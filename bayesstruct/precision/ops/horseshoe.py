@@ -25,7 +25,7 @@ class LogScaledExpIntegral(KernelOp):
 
     def kernel(self):
         """Return the kernel."""
-        from bayesstruct.precision.kernels.horseshoe_density import log_scaled_exp_integrals
+        from bayesstruct.precision.kernels.horseshoe.density import log_scaled_exp_integrals
 
         return log_scaled_exp_integrals
 

@@ -28,7 +28,7 @@ from bayesstruct.precision.exact.constants import (
     g_wishart_log_constant,
     scale_matrix,
 )
-from bayesstruct.precision.kernels.prime_components import is_complete, prime_components
+from bayesstruct.precision.kernels.g_wishart.prime_components import is_complete, prime_components
 from bayesstruct.precision.priors.edges import upper
 from bayesstruct.precision.priors.precision import PrecisionRV, inside_cone, safe_log
 
@@ -211,7 +211,7 @@ class GWishartRV(PrecisionRV):
 
 def draw_g_wishart(rng, degrees_of_freedom, scale, edge) -> np.ndarray:
     """Draw one matrix given the indicators of the edges, row by row of the upper triangle."""
-    from bayesstruct.precision.kernels.g_wishart import g_wishart
+    from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 
     return g_wishart(rng, float(degrees_of_freedom), scale, edge_matrix(edge, len(scale)))
 
@@ -254,14 +254,14 @@ class GWishart(Continuous):
     -----
     *Draws* are exact on decomposable graphs, and by rejection on others; where rejection gives up (dense graphs of some fifty nodes, or a
     scale that contradicts the graph), they are the end of 50 Gibbs sweeps. See
-    :func:`bayesstruct.precision.kernels.g_wishart.g_wishart`.
+    :func:`bayesstruct.precision.kernels.g_wishart.draws.g_wishart`.
 
     *logp* of a known graph contains the constant :math:`I_G`: exactly if the graph is decomposable, otherwise by Monte Carlo, with the
     standard error that :func:`bayesstruct.exact.g_wishart_log_constant` says; degrees of freedom and scale are then numbers. With a random
     graph *logp* leaves the constant out: it depends on the graph alone, and no sampler of other variables needs it.
 
     *Posterior draws* with tables of normal rows are by their own step, unasked: the matrix by Gibbs sweeps, a random graph by exact exchange
-    (:mod:`bayesstruct.precision.kernels.g_wishart_graph`). The matrix has exact zeros, so that no other sampler can draw it:
+    (:mod:`bayesstruct.precision.kernels.g_wishart.graph_sweep`). The matrix has exact zeros, so that no other sampler can draw it:
     models with other likelihoods are refused; give rows of latent normal variables to them.
 
     References

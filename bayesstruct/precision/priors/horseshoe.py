@@ -49,7 +49,7 @@ class GraphicalHorseshoeRV(PrecisionRV):
     @classmethod
     def rng_fn(cls, rng, scales, diagonal_rate, size):
         """Draw by rejection or by Gibbs sweeps without data."""
-        from bayesstruct.precision.kernels.horseshoe_prior import draw_horseshoe
+        from bayesstruct.precision.kernels.horseshoe.prior import draw_horseshoe
 
         return draw_batch(
             draw_horseshoe, rng, (2, 0), (scales, diagonal_rate), size, scales.shape[-2:]
@@ -57,7 +57,7 @@ class GraphicalHorseshoeRV(PrecisionRV):
 
     def numba_draw(self):
         """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.horseshoe_prior import draw_horseshoe
+        from bayesstruct.precision.kernels.horseshoe.prior import draw_horseshoe
 
         def draw(rng, scales, diagonal_rate):
             return draw_horseshoe(rng, scales.copy(), diagonal_rate.item())
@@ -73,7 +73,7 @@ class GlobalScaleRV(KernelRV):
     @classmethod
     def rng_fn(cls, rng, width, columns, diagonal_rate, size):
         """Draw by rejection or by Gibbs sweeps over the joint prior."""
-        from bayesstruct.precision.kernels.horseshoe_prior import draw_implied_scale
+        from bayesstruct.precision.kernels.horseshoe.prior import draw_implied_scale
 
         def core(rng, width, columns, diagonal_rate):
             return draw_implied_scale(rng, int(columns), width, diagonal_rate)
@@ -82,7 +82,7 @@ class GlobalScaleRV(KernelRV):
 
     def numba_draw(self):
         """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.horseshoe_prior import draw_implied_scale
+        from bayesstruct.precision.kernels.horseshoe.prior import draw_implied_scale
 
         def draw(rng, width, columns, diagonal_rate):
             return draw_implied_scale(rng, int(columns.item()), width.item(), diagonal_rate.item())

@@ -195,7 +195,7 @@ def implied_horseshoe_probability(
 
 @lru_cache(maxsize=64)
 def _horseshoe(p, negligible, scale, learned, diagonal_rate):
-    from bayesstruct.precision.kernels.horseshoe_prior import horseshoe_exceedance
+    from bayesstruct.precision.kernels.horseshoe.prior import horseshoe_exceedance
 
     sweeps = int(np.clip(10 * _DRAWS // p**2, 40, _SWEEPS))
     rng = np.random.default_rng(_SEED)

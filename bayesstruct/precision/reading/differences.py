@@ -3,9 +3,9 @@
 import bayesstruct.precision.reading.predictive  # noqa: F401 (registers what is asked after this)
 
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.graphs.differences import DIFFERENCE, difference_table
-from bayesstruct.graphs.edge_tables import EDGE_READERS
 from bayesstruct.graphs.records import RelationPrior
+from bayesstruct.graphs.tables.differences import DIFFERENCE, difference_table
+from bayesstruct.graphs.tables.edges import EDGE_READERS
 
 __all__: list[str] = []
 

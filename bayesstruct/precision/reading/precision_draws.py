@@ -8,7 +8,7 @@ from bayesstruct.data.arguments import generator, whole_number
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import is_nodewise
-from bayesstruct.precision.kernels.g_wishart import g_wishart
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +58,7 @@ def precision_draws(
     Notes
     -----
     Graphs that are not decomposable are drawn from by a short Markov chain, see
-    `bayesstruct.precision.kernels.g_wishart`. The graphs are those of the pseudo-likelihood; the matrices given them are those of
+    `bayesstruct.precision.kernels.g_wishart.draws`. The graphs are those of the pseudo-likelihood; the matrices given them are those of
     the likelihood.
 
     References

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.graphs.edge_tables import EDGE_READERS, edge_table
 from bayesstruct.graphs.groups import CONSTANTS
 from bayesstruct.graphs.posteriors.reading import is_acyclic
 from bayesstruct.graphs.records import ArcEnds
@@ -15,6 +14,7 @@ from bayesstruct.graphs.replicates import (
     replicated_covariances,
     replicated_tables,
 )
+from bayesstruct.graphs.tables.edges import EDGE_READERS, edge_table
 
 if TYPE_CHECKING:
     import pandas as pd

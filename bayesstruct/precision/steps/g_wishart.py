@@ -15,8 +15,8 @@ class GraphGibbs(PartGibbs):
     """Updates of means, missing values, a random graph and its G-Wishart matrix.
 
     The matrix is drawn given the graph, node by node, and the graph then moved by
-    :func:`bayesstruct.precision.kernels.g_wishart_graph.graph_sweep`. Both leave the posterior invariant as long as the auxiliary draws are exact: where one takes more than 20,000
-    rows (random graphs with four edges a node or more), :func:`bayesstruct.precision.kernels.rough_draws.rough_pair`
+    :func:`bayesstruct.precision.kernels.g_wishart.graph_sweep.graph_sweep`. Both leave the posterior invariant as long as the auxiliary draws are exact: where one takes more than 20,000
+    rows (random graphs with four edges a node or more), :func:`bayesstruct.precision.kernels.g_wishart.rough_draws.rough_pair`
     stands in for it.
     """
 
@@ -53,8 +53,8 @@ class GraphGibbs(PartGibbs):
 
     def _draw_matrix(self, rng, precision, covariance, scatter, n, values: GWishartValues) -> None:
         """Move the graph if it is random, and draw the matrix; both in place."""
-        from bayesstruct.precision.kernels.g_wishart_graph import count_common, graph_sweep
-        from bayesstruct.precision.kernels.g_wishart_matrix import matrix_sweep
+        from bayesstruct.precision.kernels.g_wishart.graph_sweep import count_common, graph_sweep
+        from bayesstruct.precision.kernels.g_wishart.matrix_sweep import matrix_sweep
 
         b, posterior = values.degrees_of_freedom, values.scale + scatter
         # The matrix first: a chain may start far from where its table is.

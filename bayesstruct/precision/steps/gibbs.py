@@ -96,14 +96,14 @@ class HorseshoeSweep:
 
     def __call__(self, rng, precision, covariance, scatter, n, values: HorseshoeValues) -> None:
         """Update the matrix and its inverse in place."""
-        from bayesstruct.precision.kernels.horseshoe import horseshoe_sweep
+        from bayesstruct.precision.kernels.horseshoe.sweep import horseshoe_sweep
 
         prior = (values.scales, values.diagonal_rate)
         horseshoe_sweep(rng, precision, covariance, scatter, n, *prior, self.work)
 
     def draw_scale(self, rng, precision, scatter, n, values: HorseshoeValues) -> np.ndarray:
         """Draw the global scale, with the matrix in place if its scatter matrix is given; return its logarithm."""
-        from bayesstruct.precision.kernels.horseshoe import draw_global_scale, rescale
+        from bayesstruct.precision.kernels.horseshoe.sweep import draw_global_scale, rescale
 
         scale = draw_global_scale(rng, precision, values.global_scale, values.width)
         if scatter is not None:

@@ -9,8 +9,8 @@ from scipy.special import gammaln
 import bayesstruct as bs
 
 from bayesstruct.precision.exact.constants import core_log_constant
-from bayesstruct.precision.kernels.g_wishart import g_wishart
-from bayesstruct.precision.kernels.prime_components import is_complete, prime_components
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
+from bayesstruct.precision.kernels.g_wishart.prime_components import is_complete, prime_components
 
 log_constant = bs.exact.g_wishart_log_constant
 CYCLE = nx.to_numpy_array(nx.cycle_graph(4)) > 0

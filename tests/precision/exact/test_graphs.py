@@ -12,7 +12,7 @@ import bayesstruct as bs
 
 from bayesstruct.data import TableError
 from bayesstruct.precision.exact.graphs import graph_posterior
-from bayesstruct.precision.kernels.g_wishart import g_wishart
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 
 TABLE = bs.simulate.gaussian_graphical(
     30, graph=nx.cycle_graph(["a", "b", "c", "d"]), random_seed=4

@@ -10,8 +10,8 @@ from scipy import stats
 import bayesstruct as bs
 
 from bayesstruct.distributions import IndependentEdges
-from bayesstruct.precision.kernels.g_wishart import g_wishart
-from bayesstruct.precision.kernels.g_wishart_matrix import matrix_sweep
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
+from bayesstruct.precision.kernels.g_wishart.matrix_sweep import matrix_sweep
 
 CYCLE, STAR = nx.cycle_graph(4), nx.star_graph(3)
 SCALE = np.array(

@@ -21,7 +21,7 @@ from bayesstruct.distributions import (
 )
 from bayesstruct.precision.exact.graphs import graph_posterior
 from bayesstruct.precision.kernels import g_wishart_graph, g_wishart_matrix
-from bayesstruct.precision.kernels.g_wishart import g_wishart
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 from bayesstruct.precision.priors.g_wishart import edge_matrix
 from bayesstruct.steps import PrecisionGibbs
 

@@ -3,8 +3,8 @@
 import math
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.precision.kernels.elimination import FIRST, LATER, ORDER
-from bayesstruct.precision.kernels.g_wishart_matrix import matrix_sweep
+from bayesstruct.precision.kernels.g_wishart.elimination import FIRST, LATER, ORDER
+from bayesstruct.precision.kernels.g_wishart.matrix_sweep import matrix_sweep
 
 __all__ = ["SWEEPS", "rough_pair"]
 
@@ -109,7 +109,7 @@ def _read_graph(edge, m, codes, graph, precision):
 
 @kernel
 def rough_pair(rng, b, edge, m, codes, whole, graph, rough):
-    """Draw what :func:`bayesstruct.precision.kernels.constant_ratios.draw_pair` draws, approximately.
+    """Draw what :func:`bayesstruct.precision.kernels.g_wishart.constant_ratios.draw_pair` draws, approximately.
 
     ``graph`` is (p, p) int8 and ``rough`` (4, p + 3, p) float64 of work space; the other parameters are those of `draw_pair`.
     """

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import kernel
-from bayesstruct.precision.kernels.horseshoe import horseshoe_sweep
+from bayesstruct.precision.kernels.horseshoe.sweep import horseshoe_sweep
 from bayesstruct.precision.kernels.prior import (
     REJECTION_SIZE,
     REJECTION_TRIES,

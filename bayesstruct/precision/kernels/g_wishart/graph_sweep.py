@@ -28,9 +28,9 @@ passed only. Both leave the posterior invariant: it contains no approximate cons
 import math
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.precision.kernels.constant_ratios import draw_pair, log_constant_ratio
-from bayesstruct.precision.kernels.elimination import closed_separator, plan_elimination
-from bayesstruct.precision.kernels.rough_draws import rough_pair
+from bayesstruct.precision.kernels.g_wishart.constant_ratios import draw_pair, log_constant_ratio
+from bayesstruct.precision.kernels.g_wishart.elimination import closed_separator, plan_elimination
+from bayesstruct.precision.kernels.g_wishart.rough_draws import rough_pair
 
 __all__ = ["count_common", "graph_sweep"]
 

@@ -6,7 +6,7 @@ The density, on positive definite K with ``K_ij = 0`` for every pair that is no 
 
 import numpy as np
 
-from bayesstruct.precision.kernels.completion import complete_factors, few_determined
+from bayesstruct.precision.kernels.g_wishart.completion import complete_factors, few_determined
 
 __all__ = ["g_wishart"]
 
@@ -121,7 +121,7 @@ def _reject(rng, degrees_of_freedom, scale, adjacency, tries) -> np.ndarray | No
 
 def _reject_rows(rng, degrees_of_freedom, adjacency, tries):
     """Draw with the identity as scale, row by row; return the matrix, or None, and the order of its nodes."""
-    from bayesstruct.precision.kernels.constant_ratios import draw_rows
+    from bayesstruct.precision.kernels.g_wishart.constant_ratios import draw_rows
 
     order, codes, whole = _plan(adjacency)
     rows = np.zeros(adjacency.shape)

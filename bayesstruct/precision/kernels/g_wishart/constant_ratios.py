@@ -13,7 +13,7 @@ graph determine. Rejection is therefore exact. It is done row by row: a row that
 import math
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.precision.kernels.elimination import FIRST, LATER
+from bayesstruct.precision.kernels.g_wishart.elimination import FIRST, LATER
 
 __all__ = ["draw_pair", "draw_rows", "log_constant_ratio"]
 
@@ -76,7 +76,7 @@ def draw_pair(rng, b, edge, m, rows, codes, whole, tries):
         Whether the graph has the edge between i and j.
     m : int
     codes, whole : ndarray
-        Of :func:`bayesstruct.precision.kernels.elimination.plan_elimination`.
+        Of :func:`bayesstruct.precision.kernels.g_wishart.elimination.plan_elimination`.
     rows : (p, p) float64
         Work space.
     tries : int

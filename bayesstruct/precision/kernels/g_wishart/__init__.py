@@ -1,0 +1,1 @@
+"""The G-Wishart distribution: draws, constants, and sweeps over its graph and matrix."""

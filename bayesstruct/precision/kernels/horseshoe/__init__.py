@@ -1,0 +1,1 @@
+"""The graphical horseshoe: density, sweeps and draws from the prior."""

@@ -1,0 +1,80 @@
+"""Edges that models record for readers, and their prior probabilities."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.recognition import parameters
+from bayesstruct.data.table import Table
+from bayesstruct.graphs.own_models import prior_mean
+from bayesstruct.graphs.records import (
+    EdgeEnds,
+    EdgePrior,
+    EdgeScales,
+)
+from bayesstruct.precision.priors.edges import partial_correlations, upper
+from bayesstruct.precision.priors.g_wishart import beta_share
+
+if TYPE_CHECKING:
+    from pytensor.tensor.variable import TensorVariable
+
+__all__ = [
+    "check_negligible",
+    "exceeding",
+    "independent_edge_prior",
+    "negligible_edges",
+    "record_edges",
+]
+
+
+def record_edges(table: "Table", implied, nominal=None, scales: dict | None = None) -> None:
+    """Record the ends of the edges and their prior.
+
+    Parameters
+    ----------
+    table : Table
+    implied : (pairs,) array_like
+        Prior probability of each edge that the model implies.
+    nominal : (p, p) array_like, optional
+        Probability of each edge before the matrix is restricted to be positive definite.
+    scales : dict, optional
+        ``spike_scale``, ``slab_scale`` and ``diagonal_rate``.
+    """
+    source, target = table.edge_index
+    EdgeEnds.in_model(source, target).record()
+    EdgePrior(np.asarray(implied)).record()
+    if scales is not None:
+        scales = {name: float(value) for name, value in scales.items()}
+        EdgeScales(**scales, nominal=nominal[source, target]).record()
+
+
+def negligible_edges(table: "Table", precision, negligible: float, implied) -> None:
+    """Add weights, and edges where they are beyond ``negligible``; record their prior probabilities."""
+    weight = pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    pm.Deterministic("edge", exceeding(weight, negligible), dims="pair")
+    record_edges(table, implied)
+
+
+def check_negligible(negligible: float) -> None:
+    """Raise unless a bound of partial correlations is between 0 and 1."""
+    if not 0 < negligible < 1:
+        raise ValueError(f"`negligible` must be between 0 and 1, it is {negligible}")
+
+
+def exceeding(weight, negligible) -> "TensorVariable":
+    """Return indicators of the partial correlations that are not negligible."""
+    return pt.gt(pt.abs(weight), negligible).astype("int64")
+
+
+def independent_edge_prior(edge) -> np.ndarray:
+    """Prior probability of each edge of a random graph with independent edges, (pairs,)."""
+    size = parameters(edge)[0].type.shape[-1]
+    found = beta_share(edge)
+    if found is None:
+        prior = prior_mean(upper(parameters(edge)[0]))
+    else:
+        share, pattern = found[0], found[1][np.triu_indices(size, 1)]
+        prior = np.where((pattern > 0) & (pattern < 1), prior_mean(share), pattern)
+    return np.array(np.broadcast_to(prior, size * (size - 1) // 2), float)

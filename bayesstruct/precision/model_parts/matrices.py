@@ -1,0 +1,151 @@
+"""Precision matrices of `gaussian_graphical` under each of its priors, with edges and weights."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from bayesstruct.core.recorded import register
+from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
+from bayesstruct.core.tensors import is_beta
+from bayesstruct.data.covariance import CovarianceTable
+from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
+from bayesstruct.precision.model_parts.edges import (
+    independent_edge_prior,
+    negligible_edges,
+    record_edges,
+)
+from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
+from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
+from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoe, half_cauchy_width
+from bayesstruct.precision.priors.implied import (
+    implied_edge_probability,
+    implied_horseshoe_probability,
+    implied_nonnegligible_probability,
+)
+from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
+
+__all__ = ["MATRICES", "OPTIONS", "beta_shapes"]
+
+_MATRIX = ("node", "node_")
+_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
+
+
+def _spike_slab(table, edge_probability, required, forbidden, **scales):
+    """Precision matrix and indicators under the spike-and-slab prior."""
+    if scales["diagonal_rate"] is None:
+        scales["diagonal_rate"] = 0.5
+    beta = beta_shapes(edge_probability)
+    if beta is None:
+        nominal = edge_probability_matrix(table.names, edge_probability, required, forbidden)
+        arguments = {"edge_probability": nominal}
+    else:
+        nominal = fixed_edges(table.names, required, forbidden).fill(0.5)
+        arguments = {"edge_probability": edge_probability, "fixed": nominal}
+    mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **_ROUGH)
+    precision = GraphicalSpikeSlab(
+        "precision", table.p, **arguments, **scales, dims=_MATRIX, start=_start(table, mode)
+    )
+    Edges("edge", precision, dims="pair")
+    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    implied = implied_edge_probability(table.p, nominal, beta=beta, **scales)
+    record_edges(table, implied, nominal, scales)
+    return precision
+
+
+def _laplace(table, rate, diagonal_rate, negligible):
+    """Precision matrix under the graphical-lasso prior; an edge is a partial correlation."""
+    learned = hasattr(rate, "owner")
+    first = 1.0 if learned else rate
+    mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
+    start = _start(table, mode)
+    rate = register("rate", rate) if learned else rate
+    precision = GraphicalLasso(
+        "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, start=start
+    )
+    implied = implied_nonnegligible_probability(
+        table.p, negligible, first, diagonal_rate=diagonal_rate
+    )
+    negligible_edges(table, precision, negligible, implied)
+    return precision
+
+
+def _horseshoe(table, global_scale, diagonal_rate, negligible):
+    """Precision matrix under the graphical horseshoe; an edge is a partial correlation."""
+    diagonal_rate = 0.5 if diagonal_rate is None else diagonal_rate
+    width = half_cauchy_width(global_scale)
+    if width is None and np.ndim(global_scale) != 0:
+        raise ValueError("`global_scale` must be one number; bs.GraphicalHorseshoe takes a matrix")
+    mode = partial(graphical_lasso_mode, rate=1.0, diagonal_rate=None, tol=1e-4)
+    precision = GraphicalHorseshoe(
+        "precision",
+        table.p,
+        global_scale,
+        diagonal_rate=diagonal_rate,
+        dims=_MATRIX,
+        start=_start(table, mode),
+    )
+    scale = {"global_scale": global_scale} if width is None else {"width": width}
+    implied = implied_horseshoe_probability(
+        table.p, negligible, **scale, diagonal_rate=diagonal_rate
+    )
+    negligible_edges(table, precision, negligible, implied)
+    return precision
+
+
+def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom):
+    """Graph with independent edges, and a precision matrix with its zeros."""
+    if beta_shapes(edge_probability) is None:
+        edge_probability = edge_probability_matrix(
+            table.names, edge_probability, required, forbidden
+        )
+        edge = IndependentEdges("edge", table.p, edge_probability, dims="pair")
+    else:
+        fixed = fixed_edges(table.names, required, forbidden).fill(0.5)
+        edge = IndependentEdges("edge", table.p, edge_probability, fixed=fixed, dims="pair")
+    precision = GWishart("precision", edge, degrees_of_freedom, dims=_MATRIX)
+    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    record_edges(table, independent_edge_prior(edge))
+    return precision
+
+
+def _start(table, mode):
+    """Start of each chain: the mode of another table than the one that was observed."""
+    if not isinstance(table, CovarianceTable):
+        return BootstrapStart(table.standardized, mode)
+    return SampleCovarianceStart(table.scatter, table.n, mode)
+
+
+def beta_shapes(probability):
+    """Shapes of an unregistered beta distribution, or None for numbers."""
+    if not hasattr(probability, "owner"):
+        return None
+    if not is_beta(probability):
+        kind = getattr(getattr(probability.owner, "op", None), "name", None) or "tensor"
+        raise ValueError(
+            "`edge_probability` can be a number, a matrix of numbers or a beta distribution such as "
+            f"pm.Beta.dist(1, 1), not a {kind}; in a model of your own it is any expression: "
+            'bs.GraphicalSpikeSlab(..., condition="joint")'
+        )
+    shapes = probability.owner.op.dist_params(probability.owner)
+    return tuple(float(np.asarray(s.eval()).item()) for s in shapes)
+
+
+MATRICES: dict[str, Callable[..., Any]] = {
+    "spike_slab": _spike_slab,
+    "laplace": _laplace,
+    "horseshoe": _horseshoe,
+    "g_wishart": _g_wishart,
+}
+_EDGE_OPTIONS = ("edge_probability", "required", "forbidden")
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "spike_slab": (*_EDGE_OPTIONS, "spike_scale", "slab_scale", "diagonal_rate"),
+    "laplace": ("rate", "diagonal_rate", "negligible"),
+    "horseshoe": ("global_scale", "diagonal_rate", "negligible"),
+    "g_wishart": (*_EDGE_OPTIONS, "degrees_of_freedom"),
+    "pseudo_likelihood": _EDGE_OPTIONS,
+}
