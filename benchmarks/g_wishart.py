@@ -43,13 +43,13 @@ def chain(data, density, seconds, seed):
 
 
 def accuracy(p, n, tables, seconds, peer):
-    """Mean AUC and probabilities over tables, after some seconds and after eight times as many."""
+    """Mean AUC and probabilities over tables, after some seconds and after four times as many."""
     rows, peers = [], []
     chain(table(p, n, 0)[0], DENSITY[p], 0.2, 0)  # compiles
     for seed in range(tables):
         data, truth = table(p, n, seed)
         short, kept = chain(data, DENSITY[p], seconds, 0)
-        long, _ = chain(data, DENSITY[p], 8 * seconds, 1)
+        long, _ = chain(data, DENSITY[p], 4 * seconds, 1)
         worst = np.abs(short - long).max()
         rows.append(
             [
@@ -75,7 +75,7 @@ def accuracy(p, n, tables, seconds, peer):
             )
     m = np.mean(rows, axis=0)
     print(
-        f"p = {p:3d}, n = {n}, {tables} tables: AUC {m[0]:.3f} after {seconds} CPU s, {m[1]:.3f} after {8 * seconds}; "
+        f"p = {p:3d}, n = {n}, {tables} tables: AUC {m[0]:.3f} after {seconds} CPU s, {m[1]:.3f} after {4 * seconds}; "
         f"P+ {m[2]:.3f}, P- {m[3]:.3f}; {m[4]:.0f} draws; largest difference of a probability {m[5]:.3f}",
         flush=True,
     )

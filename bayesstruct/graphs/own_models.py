@@ -76,7 +76,7 @@ def edge_parts(op: Any, graph: "TensorVariable", negligible: float | None) -> Ed
     """
     raise TypeError(
         f"{graph.name!r} is no undirected graph: give the precision matrix with the prior bs.GraphicalSpikeSlab, "
-        "bs.GraphicalLasso or bs.GraphicalHorseshoe, or the rows of a bs.Ising or bs.PairwiseMRF. Directed graphs (bs.DAG) go to bs.arcs, "
+        "bs.GraphicalLasso, bs.GraphicalHorseshoe or bs.GWishart, or the rows of a bs.Ising or bs.PairwiseMRF. Directed graphs (bs.DAG) go to bs.arcs, "
         "coefficients with a spike-and-slab prior to bs.support."
     )
 
@@ -96,7 +96,7 @@ def edges(
     ----------
     graph : TensorVariable
         A precision matrix with the prior :class:`bayesstruct.GraphicalSpikeSlab`, :class:`bayesstruct.GraphicalLasso` or
-        :class:`bayesstruct.GraphicalHorseshoe`, or the rows of a :class:`bayesstruct.Ising` or :class:`bayesstruct.PairwiseMRF`, as a variable of the model in context.
+        :class:`bayesstruct.GraphicalHorseshoe`, :class:`bayesstruct.GWishart`, or the rows of a :class:`bayesstruct.Ising` or :class:`bayesstruct.PairwiseMRF`, as a variable of the model in context.
     columns : iterable, optional
         Names of the columns; by default the coordinate ``node`` of the model, else that of the first dimension of
         `graph`, else x0, x1, ...

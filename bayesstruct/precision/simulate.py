@@ -104,9 +104,9 @@ def gaussian_graphical(
     Notes
     -----
     K has density proportional to ``|K|^((b - 2) / 2) exp(-tr(K) / 2)`` on the matrices with the
-    zeros of the graph. It is drawn exactly if the graph is decomposable and by a short Markov chain
-    otherwise, see `bayesstruct.precision.kernels.g_wishart.draws`; BDgraph, with which [1]_ simulate, has an
-    approximation instead.
+    zeros of the graph. It is drawn exactly, or, on large dense graphs, by a short Markov chain, see
+    `bayesstruct.precision.kernels.g_wishart.draws`; BDgraph, with which [1]_ simulate, has an approximation
+    instead.
 
     References
     ----------

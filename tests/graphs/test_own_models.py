@@ -53,6 +53,28 @@ def test_the_prior_of_an_edge_accounts_for_positive_definiteness():
     np.testing.assert_allclose(constants(model)["edge_prior"], [expected], atol=0.005)
 
 
+@pytest.mark.parametrize("kind", ["random", "known"])
+def test_a_graph_with_a_g_wishart_matrix(kind):
+    with pm.Model() as model:
+        graph = nx.path_graph(3)
+        if kind == "random":
+            graph = bs.distributions.IndependentEdges("graph", 3, pm.Beta.dist(1, 3))
+        precision = bs.GWishart("precision", graph)
+        edge = bs.edges(precision, columns=NAMES)
+        pm.MvNormal("x", np.zeros(3), tau=precision, observed=ROWS)
+        idata = pm.sample_prior_predictive(50, random_seed=1)
+    expected = [0.25, 0.25, 0.25] if kind == "random" else [1, 0, 1]
+    np.testing.assert_allclose(idata["constant_data"]["edge_prior"], expected)
+    if kind == "random":
+        np.testing.assert_array_equal(idata["prior"]["edge"], idata["prior"]["graph"])
+    assert edge is model["edge"]
+    idata["posterior"] = idata["prior"]
+    table = bs.edge_table(idata)
+    assert len(table) == 3
+    zero = idata["prior"]["edge"].values == 0
+    assert (idata["prior"]["weight"].values[zero] == 0).all()
+
+
 def test_the_record_is_that_of_the_model_of_tables():
     ours, theirs = (
         constants(model)

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 from tools.calibration import assert_calibrated
-from tools.priors import horseshoe_prior, laplace_prior, spike_slab_prior
+from tools.priors import g_wishart_prior, horseshoe_prior, laplace_prior, spike_slab_prior
 
 from bayesstruct.models import gaussian_graphical
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
@@ -31,8 +31,20 @@ def build(kind, rows):
     if kind == "horseshoe":
         scale = pm.HalfCauchy.dist(0.5)
         return gaussian_graphical(rows, prior=kind, global_scale=scale, standardize=False)
-    probability = pm.Beta.dist(*BETA) if kind == "beta" else 0.3
+    probability = 0.3 if kind == "spike_slab" else pm.Beta.dist(*BETA)
+    if kind == "g_wishart":
+        options = {"prior": kind, "edge_probability": probability}
+        return gaussian_graphical(rows, **options, standardize=False)
     return gaussian_graphical(rows, edge_probability=probability, standardize=False, **SCALES)
+
+
+def graph_and_matrix(rng):
+    """Matrix, edges and their probability under the G-Wishart prior."""
+    share = rng.beta(*BETA)
+    edge = rng.random(len(PAIRS[0])) < share
+    adjacency = np.zeros((P, P), bool)
+    adjacency[PAIRS] = edge
+    return g_wishart_prior(rng, adjacency | adjacency.T), edge, share
 
 
 def simulator(kind):
@@ -46,6 +58,8 @@ def simulator(kind):
             elif kind == "horseshoe":
                 draws = horseshoe_prior(rng, 500, P, width=0.5)
                 pool.extend((k, None, scale) for k, scale in zip(*draws, strict=True))
+            elif kind == "g_wishart":
+                pool.extend(graph_and_matrix(rng) for _ in range(50))
             else:
                 draws = spike_slab_prior(
                     rng,
@@ -64,7 +78,7 @@ def simulator(kind):
         truth = {"weight": weights(K), "mean": mean, "log_det": np.linalg.slogdet(K)[1]}
         if edge is not None:
             truth |= {"edges": edge.sum(), "edge": edge.astype(int)}
-        if kind == "beta":
+        if kind in ("beta", "g_wishart"):
             truth["edge_probability"] = share
         if kind == "horseshoe":
             truth["global_scale"] = share
@@ -89,7 +103,10 @@ def fitter(kind, tune=50, draws=200):
             point, _ = step.step(point)
             if t >= tune:
                 kept.append(point)
-        K = np.array([unpack_cholesky(q["precision_cholesky-cov__"], P)[0] for q in kept])
+        if kind == "g_wishart":
+            K = np.array([q["precision"] for q in kept])
+        else:
+            K = np.array([unpack_cholesky(q["precision_cholesky-cov__"], P)[0] for q in kept])
         out = {"weight": weights(K), "mean": np.array([q["mean"] for q in kept])}
         out["log_det"] = np.linalg.slogdet(K)[1]
         if "edge" in kept[0]:
@@ -97,7 +114,7 @@ def fitter(kind, tune=50, draws=200):
             out["edges"] = out["edge"].sum(axis=1)
         if "x_missing" in kept[0]:
             out["imputed"] = np.array([q["x_missing"][:2] for q in kept])
-        if kind == "beta":
+        if kind in ("beta", "g_wishart"):
             out["edge_probability"] = np.array(
                 [1 / (1 + np.exp(-q["edge_probability_logodds__"])) for q in kept]
             )
@@ -109,7 +126,7 @@ def fitter(kind, tune=50, draws=200):
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("kind", ["spike_slab", "beta", "laplace", "horseshoe"])
+@pytest.mark.parametrize("kind", ["spike_slab", "beta", "laplace", "horseshoe", "g_wishart"])
 def test_the_model_is_calibrated(kind, full):
     simulations = 500 if full else 10
     assert_calibrated(simulator(kind), fitter(kind), simulations=simulations, seed=1)

@@ -68,3 +68,20 @@ def penalised_prior(rng, size, p, penalty, *, rate=1.0, diagonal_rate=None):
         kept.append(accepted)
         found += len(accepted)
     return np.concatenate(kept)[:size]
+
+
+def g_wishart_prior(rng, adjacency):
+    """Draw a G-Wishart(3, I) matrix by rejection of whole Cholesky factors, rows in the order of the nodes."""
+    p = len(adjacency)
+    later = np.triu(adjacency, 1).sum(axis=1)
+    while True:
+        factor = np.diag(np.sqrt(rng.chisquare(3.0 + later)))
+        squares = 0.0
+        for i, j in zip(*np.triu_indices(p, 1), strict=True):
+            if adjacency[i, j]:
+                factor[i, j] = rng.standard_normal()
+            else:
+                factor[i, j] = -(factor[:i, i] @ factor[:i, j]) / factor[i, i]
+                squares += factor[i, j] ** 2
+        if rng.random() < np.exp(-0.5 * squares):
+            return factor.T @ factor

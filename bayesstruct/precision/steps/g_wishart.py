@@ -9,12 +9,15 @@ __all__ = ["GraphGibbs"]
 
 #: Rows of Cholesky factors that an exact auxiliary draw may take; a draw for a sparse graph takes some fifty.
 _TRIES = 20_000
+#: Sweeps over matrix and graph in one call: edges that exclude each other take turns slowly.
+_SWEEPS = 3
+_SINGULAR = "the precision matrix is not positive definite any more, by rounding: are some columns nearly linear functions of others?"
 
 
 class GraphGibbs(PartGibbs):
     """Updates of means, missing values, a random graph and its G-Wishart matrix.
 
-    The matrix is drawn given the graph, node by node, and the graph then moved by
+    Three times in a call the matrix is drawn given the graph, node by node, and the graph then moved by
     :func:`bayesstruct.precision.kernels.g_wishart.graph_sweep.graph_sweep`. Both leave the posterior invariant as long as the auxiliary draws are exact: where one takes more than 20,000
     rows (random graphs with four edges a node or more), :func:`bayesstruct.precision.kernels.g_wishart.rough_draws.rough_pair`
     stands in for it.
@@ -57,18 +60,19 @@ class GraphGibbs(PartGibbs):
         from bayesstruct.precision.kernels.g_wishart.matrix_sweep import matrix_sweep
 
         b, posterior = values.degrees_of_freedom, values.scale + scatter
-        # The matrix first: a chain may start far from where its table is.
         given = (values.adjacency, posterior, b + n)
-        if not matrix_sweep(rng, precision, covariance, *given, self.whole[0], self.work):
-            raise ValueError(
-                "the precision matrix is not positive definite any more, by rounding: are some columns nearly linear functions of "
-                "others?"
-            )
-        if "edge" in self.drawn:
+        state = (precision, covariance, values.adjacency, self.common)
+        space = (self.whole, self.codes, self.filled, self.work, self.rough)
+        graph = "edge" in self.drawn
+        if graph:
+            odds = _prior_odds(values)
             count_common(values.adjacency, self.common)
-            state = (precision, covariance, values.adjacency, self.common)
-            space = (self.whole, self.codes, self.filled, self.work, self.rough)
-            graph_sweep(rng, *state, posterior, _prior_odds(values), b, _TRIES, *space)
+        for _ in range(_SWEEPS if graph else 1):
+            # The matrix first: a chain may start far from where its table is.
+            if not matrix_sweep(rng, precision, covariance, *given, self.whole[0], self.work):
+                raise ValueError(_SINGULAR)
+            if graph:
+                graph_sweep(rng, *state, posterior, odds, b, _TRIES, *space)
 
     def _draw_share(self, rng, values: GWishartValues, shapes: tuple[float, float]) -> np.ndarray:
         """Draw the log odds of the common edge probability given the graph."""

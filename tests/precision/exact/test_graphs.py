@@ -66,6 +66,7 @@ def test_the_frame_holds_all_graphs_and_adds_up():
     assert found.graphs["probability"].is_monotonic_decreasing
 
 
+@pytest.mark.statistical
 def test_reported_errors_cover_the_differences_between_seeds():
     many = [bs.exact.gaussian_graphs(TABLE, draws=500, random_seed=s) for s in range(60)]
     upper = np.triu_indices(4, 1)

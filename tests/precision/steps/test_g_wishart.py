@@ -151,6 +151,7 @@ def test_rough_auxiliary_draws_change_little(monkeypatch):
     assert_matches_enumeration(edges, probability, states=states, errors=errors)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("graph", [nx.cycle_graph(4), nx.star_graph(3)], ids=["cycle", "star"])
 def test_a_known_graph(graph):
     with pm.Model() as model:
