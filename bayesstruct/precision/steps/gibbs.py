@@ -14,7 +14,7 @@ from bayesstruct.core.recognition import NotRecognized, check_childless, is_op, 
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
-from bayesstruct.precision.priors.horseshoe import GlobalScaleRV
+from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.recognition.parts import PRECISION_RVS, PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
@@ -231,12 +231,14 @@ class PrecisionGibbs(GibbsStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for the variables of a recognised part."""
+        """Ideal for the variables of a recognised part, and for all horseshoes."""
         if not is_op(var, _CANDIDATES):
             return Competence.INCOMPATIBLE
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.basic_RVs:
             return Competence.IDEAL  # the constructor looks at the model
+        if is_op(var, (GraphicalHorseshoeRV, GlobalScaleRV)):
+            return Competence.IDEAL  # NUTS gets stuck at the poles of its density
         parts = [p for p in parts_of(model).values() if not isinstance(p, NotRecognized)]
         if any(var is v for part in parts for v in part.variables):
             return Competence.IDEAL
@@ -251,6 +253,11 @@ def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
             own = left & set(part.variables)
             left -= own
             parts += [part] if own else []
+        elif precision in drawn and is_op(precision, GraphicalHorseshoeRV):
+            raise ValueError(
+                f"PrecisionGibbs cannot draw {precision.name!r} exactly: {part}. NUTS would get stuck where an element is near "
+                "zero, at which the horseshoe density is infinite: use bs.GraphicalSpikeSlab or bs.GraphicalLasso in this model"
+            )
         elif precision in drawn:
             raise ValueError(
                 f"PrecisionGibbs cannot draw {precision.name!r} exactly: {part}. Call pm.sample "
