@@ -303,3 +303,16 @@ def test_an_observed_variable_is_not_drawn(name):
         assert "precision" in steps["NUTS"]
     else:
         assert steps == {"PrecisionGibbs": ["edge", "precision"]}
+
+
+@pytest.mark.parametrize("child", ["potential", "scale"])
+def test_a_horseshoe_that_cannot_be_drawn_exactly_is_not_left_to_nuts(child):
+    with pm.Model() as model:
+        K = bs.GraphicalHorseshoe("K", 3)
+        pm.MvNormal("x", np.zeros(3), tau=K, observed=np.ones((4, 3)))
+        if child == "potential":
+            pm.Potential("more", K[0, 1])
+        else:
+            pm.Normal("y", model["global_scale"], observed=1.0)
+        with pytest.raises(ValueError, match=r"cannot draw 'K' exactly.*NUTS would get stuck"):
+            pm.sample(10, tune=10, progressbar=False)

@@ -146,7 +146,8 @@ class GraphicalHorseshoe(Continuous):
     scales (see :class:`bayesstruct.distributions.GlobalScale`), and no constant depends on :math:`\tau`. The article
     gives the diagonal a constant density, here it is exponential, as under the other priors of a precision matrix.
 
-    The density is infinite where an element is zero, so that it has no mode.
+    The density is infinite where an element is zero, so that it has no mode, and NUTS gets stuck there: the matrix is
+    drawn by its own step, which needs that only tables of normal rows with this precision matrix, and `bs.edges`, depend on it.
 
     ========  ==========================================
     Support   symmetric positive definite (p, p)

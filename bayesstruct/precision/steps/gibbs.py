@@ -22,7 +22,7 @@ from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV
-from bayesstruct.precision.priors.horseshoe import GlobalScaleRV
+from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
 from bayesstruct.precision.priors.latent_rows import LatentValuesRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
 from bayesstruct.precision.priors.student_rows import DegreesOfFreedomRV, MissingStudentCellsRV
@@ -313,12 +313,14 @@ class PrecisionGibbs(GibbsStep):
 
     @staticmethod
     def competence(var, has_grad):
-        """Ideal for the variables of a recognised part."""
+        """Ideal for the variables of a recognised part, and for all horseshoes."""
         if not is_op(var, _CANDIDATES) and not is_claimed(var, PrecisionGibbs.name):
             return Competence.INCOMPATIBLE
         model = pm.Model.get_context(error_if_none=False)
         if model is None or var not in model.basic_RVs:
             return Competence.IDEAL  # the constructor looks at the model
+        if is_op(var, (GraphicalHorseshoeRV, GlobalScaleRV)):
+            return Competence.IDEAL  # NUTS gets stuck at the poles of its density
         parts = [p for p in parts_of(model).values() if not isinstance(p, NotRecognized)]
         if any(var is v for part in parts for v in part.variables):
             return Competence.IDEAL
@@ -336,6 +338,11 @@ def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
             parts += [part] if own else []
         elif precision in drawn and is_op(precision, GWishartRV):
             raise ValueError(f"{precision.name!r} cannot be drawn exactly: {part}. {_SUPPORTED}.")
+        elif precision in drawn and is_op(precision, GraphicalHorseshoeRV):
+            raise ValueError(
+                f"PrecisionGibbs cannot draw {precision.name!r} exactly: {part}. NUTS would get stuck where an element is near "
+                "zero, at which the horseshoe density is infinite: use bs.GraphicalSpikeSlab or bs.GraphicalLasso in this model"
+            )
         elif precision in drawn:
             raise ValueError(
                 f"PrecisionGibbs cannot draw {precision.name!r} exactly: {part}. Call pm.sample "

@@ -170,7 +170,6 @@ class Joint:
         ("laplace", False, True),
         ("horseshoe", False, True),
         ("horseshoe", True, True),
-        ("horseshoe", False, False),
     ],
 )
 def test_parameters_and_tables_have_their_joint_distribution(kind, gaps, random, full):

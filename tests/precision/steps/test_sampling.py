@@ -111,7 +111,7 @@ def horseshoe_with_local_scales(rows, width, rate):
 @pytest.mark.compiled
 @pytest.mark.calibration
 def test_gibbs_and_nuts_agree_under_the_horseshoe(full):
-    rows, draws = table(n=8), 10_000 if full else 1_500
+    rows, draws = table(n=8), 10_000 if full else 1_000
     with pm.Model() as own:
         K = bs.GraphicalHorseshoe("K", 3, pm.HalfCauchy.dist(0.7))
         pm.MvNormal("x", np.zeros(3), tau=K, observed=rows)
