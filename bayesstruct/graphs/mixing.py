@@ -3,9 +3,23 @@
 import numpy as np
 
 MIN_DRAWS = 4  # below this ArviZ has nothing to split
-_TOGETHER = (
-    4_000_000  # numbers of which ArviZ gets copies at once, so that they fit into the memory
-)
+#: Number of edges or arcs beyond which the slow diagnostics are left out for those that are hardly visited.
+MANY = 20_000
+VISITED = 0.01
+_TOGETHER = 4_000_000  # numbers of which ArviZ makes copies at once: all would not fit
+
+
+def looked_at(frequency: np.ndarray) -> np.ndarray:
+    """Positions of the lines to diagnose: all, or of very many those that are neither hardly visited nor hardly left.
+
+    Parameters
+    ----------
+    frequency : ndarray, shape (line,)
+        Share of the draws with each line.
+    """
+    if len(frequency) <= MANY:
+        return np.arange(len(frequency))
+    return np.flatnonzero(np.minimum(frequency, 1 - frequency) >= VISITED)
 
 
 def indicator_ess(indicators: np.ndarray) -> np.ndarray:

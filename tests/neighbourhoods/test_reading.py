@@ -7,6 +7,7 @@ import xarray as xr
 
 import bayesstruct as bs
 
+from bayesstruct.graphs import mixing
 from bayesstruct.graphs.posteriors import arcs
 from bayesstruct.graphs.traces import graph_distance
 
@@ -128,7 +129,7 @@ def test_averages_do_not_outlive_the_draws_that_they_are_of():
 
 def test_many_arcs_leave_slow_diagnostics_to_those_that_are_visited(monkeypatch):
     full = bs.arc_table(result())
-    monkeypatch.setattr(arcs, "MANY", 3)
+    monkeypatch.setattr(mixing, "MANY", 3)
     monkeypatch.setattr(arcs, "BLOCK", 2)
     table = bs.arc_table(result())
     moved = (full["probability"] > 0.01) & (full["probability"] < 0.99)

@@ -13,7 +13,7 @@ import numpy as np
 from bayesstruct.graphs.digraphs import from_off_diagonal, off_diagonal, without_cycles
 from bayesstruct.graphs.distances import joined_differently
 from bayesstruct.graphs.groups import SAMPLE_DIMS
-from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
+from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, looked_at, typical_ess
 from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.estimators import Frequency, RecordedAverage, bayes_factors_of
 from bayesstruct.graphs.records import ArcPrior, Visited, with_fixed
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["ArcPosterior", "DagPosterior", "blocks"]
 
 DIM = "ordered_pair"
-#: Number of arcs beyond which the slow diagnostics are left out for those that are hardly visited.
-MANY = 20_000
-VISITED = 0.01
 BLOCK = 4096
 
 
@@ -77,12 +74,8 @@ class ArcPosterior(GraphPosterior):
 
     def _in_blocks(self, diagnose: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Diagnose indicators in blocks: floats of all would not fit."""
-        looked = np.arange(self.n_lines)
-        if self.n_lines > MANY:
-            share = np.minimum(self.frequency, 1 - self.frequency)
-            looked = np.flatnonzero(share >= VISITED)
         out = np.full(self.n_lines, np.nan)
-        for at in blocks(looked):
+        for at in blocks(looked_at(self.frequency)):
             out[at] = diagnose(self.indicators[..., at].astype(bool))
         return out
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.odds import slab_log_odds
-from bayesstruct.graphs.mixing import series_ess, typical_ess
+from bayesstruct.graphs.mixing import looked_at, series_ess, typical_ess
 from bayesstruct.graphs.records import EdgeProducts, EdgeScales
 
 if TYPE_CHECKING:
@@ -79,8 +79,11 @@ class ControlVariate(Frequency):
         return present, 1 - present
 
     def ess(self) -> np.ndarray:
-        """Effective sample size of the numbers that the step reported."""
-        return series_ess(self.inclusion)
+        """Effective sample size of the numbers that the step reported; NaN for the hardly visited of very many edges."""
+        looked = looked_at(self.posterior.frequency)
+        ess = np.full(self.posterior.n_lines, np.nan)
+        ess[looked] = series_ess(self.inclusion[..., looked])
+        return ess
 
     def floor(self, ess: np.ndarray | None = None) -> np.ndarray:
         """Monte Carlo standard error of each probability, at least 1e-6."""

@@ -15,6 +15,7 @@ import bayesstruct as bs
 
 from bayesstruct.core.recognition import NotRecognized
 from bayesstruct.distributions import NeighbourRegressions, RandomGraph
+from bayesstruct.graphs import mixing
 from bayesstruct.models import gaussian_graphical
 from bayesstruct.precision.kernels.nodewise import pseudo_likelihood
 from bayesstruct.precision.modes import GraphMode
@@ -237,6 +238,20 @@ def test_the_log_likelihood_is_not_one_of_rows():
             pm.compute_log_likelihood(idata, progressbar=False)
         with pytest.raises(NotImplementedError, match="no predictive draws"):
             pm.sample_posterior_predictive(idata, progressbar=False)
+
+
+@pytest.mark.chain
+def test_many_edges_leave_effective_sizes_to_those_that_are_visited(monkeypatch):
+    with model(edge_probability=0.1):
+        idata = pm.sample(60, chains=2, cores=1, random_seed=1, **QUIET)
+    full = bs.edge_table(idata)
+    monkeypatch.setattr(mixing, "MANY", 3)
+    monkeypatch.setattr(mixing, "VISITED", 0.2)
+    frequency = idata["posterior"]["edge"].values.mean((0, 1))
+    some = bs.edge_table(idata)
+    assert some["ess"].isna().sum() == (np.minimum(frequency, 1 - frequency) < 0.2).sum() > 0
+    kept = some["ess"].notna()
+    np.testing.assert_allclose(some["ess"][kept], full["ess"][kept])
 
 
 def test_a_prior_of_very_many_edges_is_remarked_upon():
