@@ -53,7 +53,9 @@ def table(seed, n=500, p=20):
 
 def numbers(data):
     """Codes of categories and booleans as numbers."""
-    return data.apply(lambda c: c.cat.codes if isinstance(c.dtype, pd.CategoricalDtype) else c).astype(float)
+    return data.apply(
+        lambda c: c.cat.codes if isinstance(c.dtype, pd.CategoricalDtype) else c
+    ).astype(float)
 
 
 def fitted(data, draws, **options):

@@ -25,6 +25,7 @@ from bayesstruct.precision.steps.student import StudentGibbs
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs"]
 
+_MAX_SWEEPS = 8
 _CANDIDATES = (
     *PRECISION_RVS,
     EdgesRV,
@@ -126,7 +127,8 @@ class PartGibbs:
             covariance *= values.scale
             self._draw_units(rng, precision, covariance, means, values, point)
             scatter, n = part.scatter(means)
-            self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
+            for _ in range(self._sweeps()):
+                self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
             point[names["precision"]] = pack_cholesky(precision * values.scale)
         if isinstance(values, SpikeSlabValues):
             return self._draw_edges(rng, precision, values, point)
@@ -147,6 +149,12 @@ class PartGibbs:
         if not self._moves_latent() or not isinstance(table, LatentRows):
             return mean
         return table.move_means(rng, mean, *self.values.mean_prior(point))
+
+    def _sweeps(self) -> int:
+        """Sweeps of the matrix in one update: several where latent values, O(n p^2), take most of its time."""
+        if not self.latent:
+            return 1
+        return max(1, min(_MAX_SWEEPS, self.values.tables[0].n // self.values.p))
 
     def _moves_latent(self) -> bool:
         """Whether the only table has latent values that are drawn."""
