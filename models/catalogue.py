@@ -36,7 +36,7 @@ class ModelRecord:
 _RECORDS = (
     ModelRecord(
         "gaussian_graphical",
-        "continuous columns: which depend on each other, given all others",
+        "continuous or (`marginals=`) mixed columns: which depend on each other, given all others",
         "precision",
         ("spike_slab", "laplace", "horseshoe", "g_wishart", "pseudo_likelihood"),
         learn=True,

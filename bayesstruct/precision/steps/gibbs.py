@@ -43,6 +43,7 @@ from bayesstruct.precision.steps.student import StudentGibbs
 __all__ = ["EdgesGibbs", "PrecisionGibbs", "normal_draw"]
 
 _SUPPORTED = "PrecisionGibbs draws matrices whose children are tables of normal rows; give other likelihoods latent normal rows in between"
+_MAX_SWEEPS = 8
 _CANDIDATES = (
     *PRECISION_RVS,
     EdgesRV,
@@ -201,7 +202,8 @@ class PartGibbs:
             covariance *= values.scale
             self._draw_units(rng, precision, covariance, means, values, point)
             scatter, n = self.values.scatter(means)
-            self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
+            for _ in range(self._sweeps()):
+                self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
             if "global_scale" in self.drawn:
                 point[names["global_scale"]] = self.sweep.draw_scale(
                     rng, precision, scatter, n, values
@@ -223,6 +225,12 @@ class PartGibbs:
         if not self._moves_latent() or not isinstance(table, LatentRows):
             return mean
         return table.move_means(rng, mean, *self.values.mean_prior(point))
+
+    def _sweeps(self) -> int:
+        """Sweeps of the matrix in one update: several where latent values, O(n p^2), take most of its time."""
+        if not self.latent:
+            return 1
+        return max(1, min(_MAX_SWEEPS, self.values.tables[0].n // self.values.p))
 
     def _moves_latent(self) -> bool:
         """Whether the only table has latent values that are drawn."""

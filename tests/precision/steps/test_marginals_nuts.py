@@ -55,6 +55,7 @@ def assert_agree(gibbs, nuts):
 
 @pytest.mark.chain
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_t_rows_with_missing_values():
     x, missing = table(), np.zeros((N, P), bool)
     missing[0, 1] = missing[4, 2] = missing[4, 0] = True
@@ -72,6 +73,7 @@ def test_t_rows_with_missing_values():
 
 @pytest.mark.chain
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_columns_by_order():
     x = table()
     codes = np.argsort(np.argsort(x, axis=0), axis=0)
