@@ -20,7 +20,6 @@ from bayesstruct.fields.reading.predictive import (
 from bayesstruct.graphs.arc_tables import arc_table
 from bayesstruct.graphs.comparison import Comparison, calibration_table, compare, expected_shd
 from bayesstruct.graphs.dag_comparison import ArcComparison
-from bayesstruct.graphs.differences import difference_table, one_group
 from bayesstruct.graphs.directed import arc_probabilities, blanket_probabilities, path_probabilities
 from bayesstruct.graphs.distances import (
     structural_hamming_distance,
@@ -46,6 +45,7 @@ from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
 from bayesstruct.networks.reading import do
+from bayesstruct.precision.reading.differences import difference_table, one_group
 from bayesstruct.precision.reading.predictive import predictive_correlations
 from bayesstruct.series.reading import state_probabilities
 from bayesstruct.sparse.reading import support_table

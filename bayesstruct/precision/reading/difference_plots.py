@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bayesstruct.graphs.differences import difference_table
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.plots.network import draw_edges, legend_below, weight_handles
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
 from bayesstruct.graphs.plots.positions import resolve
 from bayesstruct.graphs.plots.style import FAINT, axes
 from bayesstruct.graphs.posteriors.reading import read_edges
+from bayesstruct.precision.reading.differences import difference_table
 
 if TYPE_CHECKING:
     import xarray as xr
