@@ -105,7 +105,7 @@ def grouped_gaussian_graphical(
         scale.
     equal_scale, difference_scale : float, optional
         Standard deviations of each contrast of an element, without and with a difference; .02 and 1 unless given. Elements of two groups differ by
-        sqrt(2) times a contrast. The defaults were compared on tables of 20 and 50 columns (``benchmarks/group_differences.py``).
+        sqrt(2) times a contrast. The defaults were compared on tables of 50 columns (``benchmarks/group_differences.py``).
     diagonal_rate : float, default 0.5
         Exponential rate of the diagonal elements, which are free in each group.
     differences : {"contrasts", "indicators"}
