@@ -144,7 +144,7 @@ CASES = {
         "gaussian_graphical", None, {"cov": numbers().cov(), "n": 40}, _edges, True,
     ),
     "grouped": (
-        "grouped_gaussian_graphical", numbers(missing=4), {"group": [*"ab"] * 20}, _differences, False,
+        "grouped_gaussian_graphical", numbers(missing=4), {"group": [*"ab"] * 20}, _differences, True,
     ),
     "group_regression": (group_regression, None, {}, _supports, False),
     "neighbourhoods": ("gaussian_neighbourhoods", numbers(), {}, _symmetrized, False),
