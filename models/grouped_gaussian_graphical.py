@@ -59,6 +59,8 @@ __all__ = ["grouped_gaussian_graphical"]
 
 _MATRICES = ("group", "node", "node_")
 _ROWS = ("observation", "node")
+_DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
+_CONTRASTS = {"equal_scale": 0.02, "difference_scale": 1.0}
 _ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
 
 
@@ -203,12 +205,6 @@ def grouped_gaussian_graphical(
             GroupEdgePrior(implied_group_edge_probability(**known)).record()
         _observe(table, mean, precision)
     return model
-
-
-_DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
-
-
-_CONTRASTS = {"equal_scale": 0.02, "difference_scale": 1.0}
 
 
 def _contrast_scales(differences, *given) -> dict[str, Any]:
