@@ -10,6 +10,7 @@ at p = 30 (see the figures that its authors give).
 """
 
 import argparse
+import itertools
 import logging
 import time
 import warnings
@@ -22,7 +23,12 @@ from sklearn.metrics import roc_auc_score
 
 import bayesstruct as bs
 
-from bayesstruct.precision.kernels.group_prior import draw_relations, log_relations
+from bayesstruct.precision.kernels.group_prior import (
+    draw_relations,
+    log_relations,
+    sweep_groups_prior,
+)
+from bayesstruct.precision.kernels.groups import CONTRASTS, groups_sweep
 
 DENSITY, SHARE = 0.05, 0.3
 
@@ -119,38 +125,34 @@ def compare(p, n, tables, draws, tune):
 
 
 def reliability(p, n, tables):
-    """Share of true differences among pairs, by the probability that they were given; tables from the prior."""
-    prior = bs.distributions.GroupedSpikeSlab.dist(2, p)
-    half = np.full((p, p), 0.5)
-    known = log_relations(half, half), (0.02, 1.0, 0.02, 1.0)
-    given, true = [], []
+    """Share of edges and differences that are true, by the probability that they were given; tables from the prior."""
+    half, scales, rates = np.full((p, p), 0.5), (0.02, 1.0, 0.02, 1.0), np.full(2, 0.5)
+    prior = log_relations(half, half), scales, rates
+    upper, found = np.triu_indices(p, 1), []
+    work = np.empty((2, 2, p)), np.empty((11, 4)), CONTRASTS
     for seed in range(tables):
         rng = np.random.default_rng(seed)
-        matrices = pm.draw(prior, random_seed=rng)
-        drawn = draw_relations(rng, matrices, *known)
-        rows = rows_of(rng, matrices, n)
-        model = bs.models.grouped_gaussian_graphical(
-            {"a": rows[:n], "b": rows[n:]}, standardize=False
-        )
-        idata, _ = sampled(model, 300, 100, chains=1, warm=False)
-        given.append(in_order(bs.difference_table(idata), idata, "probability"))
-        true.append(drawn == 2)
-    given, true = np.concatenate(given), np.concatenate(true)
-    print("probability   pairs   mean given   share true")
-    for low, high in (
-        (0, 0.02),
-        (0.02, 0.1),
-        (0.1, 0.3),
-        (0.3, 0.5),
-        (0.5, 0.7),
-        (0.7, 0.9),
-        (0.9, 1.01),
-    ):
-        own = (given >= low) & (given < high)
-        if own.any():
-            print(
-                f"{low:.2f}-{min(high, 1):.2f} {own.sum():9} {given[own].mean():11.3f} {true[own].mean():12.3f}"
-            )
+        matrices, _ = sweep_groups_prior(rng, *prior, CONTRASTS, 60)
+        relation = draw_relations(rng, matrices, *prior[:2])
+        rows = rows_of(rng, matrices, n).to_numpy().reshape(2, n, p)
+        scatter, sizes = rows.mT @ rows, np.full(2, float(n))
+        K = np.stack([np.eye(p)] * 2)
+        W, chances = K.copy(), np.zeros((4, p, p))
+        for sweep in range(1100):
+            if sweep == 100:
+                chances[:] = 0.0
+            groups_sweep(rng, K, W, chances, scatter, sizes, *prior, *work)
+        own = ((chances + chances.swapaxes(1, 2)) / 2000)[:, *upper]
+        found.append((1 - own[0], relation > 0, own[2], relation > 1))
+    edge, has_edge, chance, differs = map(np.concatenate, zip(*found, strict=True))
+    for name, given, true in (("edge", edge, has_edge), ("difference", chance, differs)):
+        print(f"{name:11} pairs   mean probability   share that is true")
+        for low, high in itertools.pairwise((0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.001)):
+            own = (given >= low) & (given < high)
+            if own.any():
+                print(
+                    f"{low:4.2f}-{high:4.2f} {own.sum():7} {given[own].mean():18.3f} {true[own].mean():20.3f}"
+                )
 
 
 def scales(p, n, tables):
@@ -197,7 +199,7 @@ def main():
     elif args.scales:
         scales(50, 100, args.tables or 5)
     else:
-        compare(50, 100, args.tables or 5, draws=700, tune=100)
+        compare(50, 100, args.tables or 5, draws=1000, tune=200)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ __all__ = ["grouped_gaussian_graphical"]
 
 _MATRICES = ("group", "node", "node_")
 _ROWS = ("observation", "node")
+_DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
+_CONTRASTS = {"equal_scale": 0.02, "difference_scale": 1.0}
 _ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
 
 
@@ -105,7 +107,7 @@ def grouped_gaussian_graphical(
         scale.
     equal_scale, difference_scale : float, optional
         Standard deviations of each contrast of an element, without and with a difference; .02 and 1 unless given. Elements of two groups differ by
-        sqrt(2) times a contrast. The defaults were compared on tables of 20 and 50 columns (``benchmarks/group_differences.py``).
+        sqrt(2) times a contrast. The defaults were compared on tables of 50 columns (``benchmarks/group_differences.py``).
     diagonal_rate : float, default 0.5
         Exponential rate of the diagonal elements, which are free in each group.
     differences : {"contrasts", "indicators"}
@@ -203,12 +205,6 @@ def grouped_gaussian_graphical(
             GroupEdgePrior(implied_group_edge_probability(**known)).record()
         _observe(table, mean, precision)
     return model
-
-
-_DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
-
-
-_CONTRASTS = {"equal_scale": 0.02, "difference_scale": 1.0}
 
 
 def _contrast_scales(differences, *given) -> dict[str, Any]:

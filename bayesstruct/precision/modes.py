@@ -10,9 +10,11 @@ import numpy as np
 from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.priors.group_edges import GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV
 from bayesstruct.precision.recognition.graphs import graph_parts
+from bayesstruct.precision.recognition.groups import GroupPart, GroupTables, group_parts_of
 from bayesstruct.precision.recognition.node_inclusion import IncludedNodes
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
@@ -24,7 +26,7 @@ from bayesstruct.precision.recognition.values import (
     values_type,
 )
 
-__all__ = ["GraphMode", "PartMode", "PrecisionMode"]
+__all__ = ["GraphMode", "GroupedPrecisionMode", "PartMode", "PrecisionMode"]
 
 _NO_MODE = (
     "find_MAP does not maximise over matrices with a G-Wishart prior: the densities of graphs with different numbers of edges "
@@ -286,3 +288,99 @@ def _other_variables(model, parts) -> list:
             ", ".join(map(repr, fixed)),
         )
     return [v for v in others if v.name not in fixed]
+
+
+@register_mode
+class GroupedPrecisionMode(ModeSolver):
+    r"""Mode of the precision matrices of several groups of rows and of their means.
+
+    .. math:: p(K_1, \dots, K_G, \mu \mid x_{\mathrm{obs}})
+
+    on the natural scale, relations and missing values summed out, for ``differences="contrasts"``: conditional maximisation of the
+    elements of one pair in all groups at a time, inside an EM loop over the missing values. ``relation`` is the most probable one of each pair
+    given the mode. There may be several modes; this is the one reached from unit matrices.
+    """
+
+    def recognise(self, model):
+        """Return the part around the precision matrices of groups, or None without such matrices."""
+        parts = group_parts_of(model)
+        if not parts:
+            return None
+        [(precision, part), *more] = parts.items()
+        if isinstance(part, NotRecognized):
+            raise NotRecognized(
+                f"the solver for {precision.name!r} does not fit this model, because {part}"
+            )
+        if more or {*model.free_RVs} != {*part.roles.values()} or part.rows is None:
+            raise NotRecognized(
+                f"the solver for {precision.name!r} fits models that have rows, and no other variables"
+            )
+        if is_op(precision, GroupIndicatorSpikeSlabRV):
+            raise NotRecognized(
+                f'the solver for {precision.name!r} fits differences="contrasts", and not an edge indicator in each group'
+            )
+        return part
+
+    def solve(self, model, part, tol, max_rounds) -> Mode:
+        """Climb the means and matrices in turn, with expected missing values."""
+        point = model.initial_point(0)
+        mode, change, rounds = GroupMode(model, part), np.inf, 0
+        while change > tol and rounds < max_rounds:
+            before = {name: np.array(value) for name, value in point.items()}
+            mode.update(point, tol)
+            change = max(relative_change(before[name], point[name]) for name in point)
+            rounds += 1
+        return Mode(point, change <= tol, rounds, change)
+
+
+class GroupMode:
+    """Mode of the matrices of several groups: a round of expectation and maximisation at a time."""
+
+    def __init__(self, model, part: GroupPart):
+        self.values = GroupTables(model, part)
+        p, groups = self.values.p, self.values.groups
+        self.precision = np.stack([np.eye(p)] * groups)
+        self.work = np.empty((2, groups, p)), np.empty((7, max(groups, 3)))
+
+    def update(self, point: dict, tol: float, sweeps: int = 1000) -> None:
+        """Raise the posterior density once, in place in the point."""
+        from bayesstruct.precision.kernels.groups_mode import groups_mode_sweep, likely_relations
+
+        part, names = self.values, self.values.names
+        part.load(point)
+        spread = self._expect_missing(point)
+        scatter = np.empty_like(self.precision)
+        for g, table in enumerate(part.tables):
+            weight = part.deviation[g] ** -2.0
+            system = table.n * self.precision[g] + np.diag(weight)
+            target = self.precision[g] @ table.sum() + part.centre[g] * weight
+            point[names["mean"]][g] = np.linalg.solve(system, target)
+            scatter[g] = table.scatter(point[names["mean"]][g]) + spread[g]
+        n = np.array([float(table.n) for table in part.tables])
+        known = scatter, n, part.log_prior, part.scales, part.rates
+        for _ in range(sweeps):
+            covariance = np.linalg.inv(self.precision)
+            if groups_mode_sweep(self.precision, covariance, *known, *self.work) <= tol:
+                break
+        point[names["precision"]] = np.stack([pack_cholesky(matrix) for matrix in self.precision])
+        if "relation" in names:
+            found = likely_relations(self.precision, part.log_prior, part.scales)
+            point[names["relation"]] = found
+
+    def _expect_missing(self, point: dict) -> np.ndarray:
+        """Fill in the expected missing values; return the sums of their conditional covariances."""
+        from bayesstruct.precision.kernels.missing_values import expect_missing
+
+        part, spread = self.values, np.zeros_like(self.precision)
+        if "missing" not in part.names:
+            return spread
+        missing = np.array(point[part.names["missing"]])
+        for g, table in enumerate(part.tables):
+            mean = point[part.names["mean"]][g]
+            table.fill(missing[part.places[g]])
+            residuals = table.residuals(mean)
+            expect_missing(self.precision[g], residuals, table.mask, spread[g])
+            table.set_residuals(residuals, mean)
+            missing[part.places[g]] = table.missing_values()
+        point[part.names["missing"]] = missing
+        return spread

@@ -160,7 +160,7 @@ CASES = {
         "gaussian_graphical", None, {"cov": numbers().cov(), "n": 40}, _edges, True,
     ),
     "grouped": (
-        "grouped_gaussian_graphical", numbers(missing=4), {"group": [*"ab"] * 20}, _differences, False,
+        "grouped_gaussian_graphical", numbers(missing=4), {"group": [*"ab"] * 20}, _differences, True,
     ),
     "gaussian_chain": ("locally_constant_gaussian_graphical", numbers(missing=3), {}, _edges, True),
     "gaussian_nodes": ("node_selection_gaussian_graphical", numbers(missing=3), {}, _edges, True),

@@ -124,8 +124,8 @@ def groups_posterior(tables, prior: GroupPrior, *, draws, seed):
     for rows in tables:
         mixture = np.full((p, p), 0.5), *own
         alone = likelihood_draws(rows, prior.rate, draws, rng, mixture=mixture)
-        kept = rng.choice(draws, draws, p=np.exp(alone.log_weight - logsumexp(alone.log_weight)))
-        matrices.append(alone.precision[kept])  # resampled, so that groups pair up at random
+        matrices.append(alone.precision)  # independent draws, so that groups pair up at random
+        log_weight += alone.log_weight
         u = matrices[-1][:, pairs[0], pairs[1]]
         log_weight -= np.logaddexp(*(norm.logpdf(u, 0, s) for s in own)).sum(axis=1)
     K = np.stack(matrices, axis=1)

@@ -138,8 +138,9 @@ class GroupedPrecisionGibbs(GibbsStep):
     """Gibbs sweeps over the precision matrices of several groups, their relations, column means and missing values.
 
     Assigned by ``pm.sample`` to matrices with the prior :class:`bayesstruct.distributions.GroupedSpikeSlab` or
-    :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab` that belong to one table of normal rows. One call is one sweep; see :mod:`bayesstruct.precision.kernels.groups` for the algorithm. The state of a
-    chain is its point and its generator.
+    :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab` that belong to one table of normal rows. One call is one
+    sweep; see :mod:`bayesstruct.precision.kernels.groups` for the algorithm. The state of a chain is its point and its
+    generator.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
 from bayesstruct.graphs.plots.positions import resolve
 from bayesstruct.graphs.plots.style import FAINT, axes
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.tables.differences import difference_table
+from bayesstruct.precision.reading.differences import difference_table
 
 if TYPE_CHECKING:
     import xarray as xr
