@@ -10,7 +10,7 @@ import numpy as np
 from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
-from bayesstruct.precision.priors.blocks import BlockLabelsRV
+from bayesstruct.precision.priors.blocks import BlockEdgeProbabilitiesRV, BlockLabelsRV
 from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV
 from bayesstruct.precision.recognition.labels import labels_of
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
@@ -25,7 +25,7 @@ from bayesstruct.precision.recognition.values import (
 __all__ = ["PartMode", "PrecisionMode"]
 
 _log = logging.getLogger("bayesstruct")
-_LABELS = (NodeInclusionRV, BlockLabelsRV)
+_LABELS = (NodeInclusionRV, BlockLabelsRV, BlockEdgeProbabilitiesRV)
 
 
 @register_mode(last=True)
@@ -39,6 +39,8 @@ class PrecisionMode(ModeSolver):
     ``edge`` is the more probable value of each indicator given the mode, and ``x_missing`` the
     expected values. Other continuous variables, such as regression coefficients or a random rate, are
     climbed in alternation with the matrix by SciPy's L-BFGS.
+
+    Nodes that are included and unknown blocks of columns climb in turn with the matrix, one node at a time.
 
     The spike-and-slab posterior has several modes; this is the one reached from the identity matrix,
     each coordinate taking the better of its spike and slab maxima on the way.

@@ -147,6 +147,7 @@ CASES = {
     "gaussian_blocks": (
         "blockwise_gaussian_graphical", numbers(), {"blocks": [*"xxyy"]}, _edges, True,
     ),
+    "gaussian_unknown_blocks": ("blockwise_gaussian_graphical", numbers(missing=3), {}, _edges, True),
     "group_regression": (group_regression, None, {}, _supports, False),
     "neighbourhoods": ("gaussian_neighbourhoods", numbers(), {}, _symmetrized, False),
     "neighbourhoods_laplace": (

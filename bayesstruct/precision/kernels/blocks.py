@@ -89,20 +89,80 @@ def draw_labels(rng, precision, labels, shares, most, concentration, spike, slab
     renumber(labels, most)
 
 
-@kernel
-def climb_labels(precision, labels, shares, most, concentration, spike, slab):
-    """Give each column its most probable block, until nothing changes; in place."""
-    weights = np.empty(most)
+@inner
+def _climb(precision, labels, shares, most, concentration, spike, slab):
+    """Give each column its most probable block as a partition, until nothing changes; in place."""
+    weights, counts = np.empty(most), np.empty(most)
     for _ in range(100):
         changed = False
         for i in range(len(labels)):
             _label_weights(precision, labels, i, shares, most, concentration, spike, slab, weights)
+            counts[:] = 0.0
+            for j in range(len(labels)):
+                if j != i:
+                    counts[labels[j]] += 1.0
+            empty = (counts == 0.0).sum()
+            for b in range(most):
+                if counts[b] == 0.0:  # all empty blocks are one new block of the partition
+                    weights[b] += math.log(empty)
             best = np.argmax(weights)
             if weights[best] > weights[labels[i]] + 1e-12:
                 labels[i], changed = best, True
         if not changed:
             break
     renumber(labels, most)
+
+
+@inner
+def _score(precision, labels, shares, most, concentration, spike, slab):
+    """Log probability of a partition given the matrix, up to a constant."""
+    sizes, total, used = np.zeros(most), math.lgamma(most + 1.0), 0
+    for i in range(len(labels)):
+        sizes[labels[i]] += 1.0
+        for j in range(i):
+            odds = _log_odds(shares[0] if labels[i] == labels[j] else shares[1])
+            total += possible_gain(precision[i, j], odds, spike, slab)
+    each = concentration / most
+    for b in range(most):
+        if sizes[b] > 0.0:
+            used += 1
+            total += math.lgamma(sizes[b] + each) - math.lgamma(each)
+    return total - math.lgamma(most - used + 1.0)
+
+
+@kernel
+def best_labels(rng, precision, labels, shares, most, concentration, spike, slab, starts):
+    """Improve a partition by moves of single columns, from itself and from random ones; in place.
+
+    Parameters are those of `draw_labels`; ``starts`` is the number of random partitions.
+    """
+    prior = (shares, most, concentration, spike, slab)
+    _climb(precision, labels, *prior)
+    best, other = _score(precision, labels, *prior), np.empty_like(labels)
+    for _ in range(starts):
+        for i in range(len(labels)):
+            other[i] = rng.integers(0, most)
+        _climb(precision, other, *prior)
+        score = _score(precision, other, *prior)
+        if score > best + 1e-9:
+            best = score
+            labels[:] = other
+
+
+@kernel
+def best_shares(precision, labels, shares, alpha, beta, spike, slab):
+    """Maximise the expected log density of the probabilities of edges, given those of the edges at the present ones; in place."""
+    present, total = np.zeros(2), np.zeros(2)
+    for i in range(len(labels)):
+        for j in range(i):
+            kind = 0 if labels[i] == labels[j] else 1
+            odds = edge_log_odds(precision[i, j], _log_odds(shares[kind]), spike, slab)
+            present[kind] += 1.0 / (1.0 + math.exp(-odds))
+            total[kind] += 1.0
+    for kind in range(2):
+        above = max(alpha[kind] - 1.0 + present[kind], 0.0)
+        whole = alpha[kind] + beta[kind] - 2.0 + total[kind]
+        shares[kind] = min(max(above / max(whole, 1e-12), 1e-6), 1.0 - 1e-6)
 
 
 @kernel

@@ -225,7 +225,8 @@ class BlockLabels(Discrete):
         owner = getattr(probabilities, "owner", None)
         if owner is None or not isinstance(owner.op, BlockEdgeProbabilitiesRV):
             raise ValueError("`probabilities` must be a variable drawn from BlockEdgeProbabilities")
-        _, _, p, *rest = owner.op.dist_params(owner)
+        params: list[Any] = list(owner.op.dist_params(owner))
+        _, _, p, *rest = params
         columns = as_float(np.ones(int(p.data)))
         return super().dist([probabilities, columns, *rest], **kwargs)
 
@@ -289,7 +290,8 @@ class BlockSpikeSlab(Continuous):
         owner = getattr(labels, "owner", None)
         if owner is None or not isinstance(owner.op, BlockLabelsRV):
             raise ValueError("`labels` must be a variable drawn from BlockLabels")
-        shares, _, _, _, spike, slab, rate = owner.op.dist_params(owner)
+        params: list[Any] = list(owner.op.dist_params(owner))
+        shares, _, _, _, spike, slab, rate = params
         probability = same_block(labels) * (shares[0] - shares[1]) + shares[1]
         return super().dist([probability, spike, slab, rate, as_float(1.0)], **kwargs)
 

@@ -22,6 +22,9 @@ from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV, NodeSpi
 __all__ = ["IncludedNodes", "Partition", "labels_of"]
 
 
+_STARTS = 20  # random partitions that a climb begins from
+
+
 class _Labels:
     """Labels of nodes of a model, with the matrix and the edges whose prior depends on them.
 
@@ -136,12 +139,15 @@ class Partition(_Labels):
         return np.array(shares, float), int(most), *scales
 
     def climb(self, point: dict) -> None:
-        """Give each column its most probable block."""
-        from bayesstruct.precision.kernels.blocks import climb_labels
+        """Improve the partition by moves of single columns, then the probabilities of edges."""
+        from bayesstruct.precision.kernels.blocks import best_labels, best_shares
 
-        labels = np.array(point[self.name], dtype=np.int64)
-        climb_labels(self.matrix(point), labels, *self.prior(point))
+        labels, K = np.array(point[self.name], dtype=np.int64), self.matrix(point)
+        shares, *rest = self.prior(point)
+        best_labels(np.random.default_rng(1), K, labels, shares, *rest, _STARTS)
+        best_shares(K, labels, shares, *self.shapes(point), *rest[2:])
         point[self.name] = labels
+        point[self.shares] = np.log(shares) - np.log1p(-shares)
 
 
 def labels_of(model) -> list[_Labels]:
