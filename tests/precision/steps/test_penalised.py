@@ -117,7 +117,7 @@ def test_posterior(kind):
     # Reference: draws of the prior, weighted by the likelihood.
     rows = np.random.default_rng(2).normal(size=(3, P))
     rows[:, 1] += 0.8 * rows[:, 0]
-    K = penalised_prior(np.random.default_rng(1), 20_000, P, kind.penalty, rate=RATE)
+    K = penalised_prior(np.random.default_rng(1), 10_000, P, kind.penalty, rate=RATE)
     log = 1.5 * np.linalg.slogdet(K)[1] - 0.5 * np.einsum("ni,kij,nj->k", rows, K, rows)
     weight = np.exp(log - log.max())
     weight /= weight.sum()
