@@ -45,6 +45,11 @@ from bayesstruct.networks.priors.incomplete_networks import (
     MissingNetworkValues,
 )
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
+from bayesstruct.precision.priors.blocks import (
+    BlockEdgeProbabilities,
+    BlockLabels,
+    BlockSpikeSlab,
+)
 from bayesstruct.precision.priors.edge_probability import EdgeProbability
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
 from bayesstruct.precision.priors.fused import GraphicalFusedLasso
@@ -107,6 +112,9 @@ __all__ = [
     "ArcWeights",
     "BehaviourScales",
     "BehaviourTransitions",
+    "BlockEdgeProbabilities",
+    "BlockLabels",
+    "BlockSpikeSlab",
     "CauchySpikeAndSlab",
     "CauseActivations",
     "ChineseRestaurant",

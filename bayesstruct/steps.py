@@ -13,6 +13,7 @@ from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
+from bayesstruct.precision.steps.blocks import BlocksGibbs
 from bayesstruct.precision.steps.g_wishart import GraphGibbs  # noqa: F401  registers the updates
 from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
 from bayesstruct.precision.steps.graph_jumps import GraphJumps
@@ -24,6 +25,7 @@ from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
 
 __all__ = [
     "AspectFeatureGibbs",
+    "BlocksGibbs",
     "DirichletMixtureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",

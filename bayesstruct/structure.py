@@ -38,7 +38,6 @@ from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.tables.arcs import arc_table
-from bayesstruct.graphs.tables.differences import difference_table, one_group
 from bayesstruct.graphs.tables.edges import credible_edges, edge_table
 from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.graphs.units import coefficients, covariance, precision_matrix

@@ -48,7 +48,7 @@ _RECORDS = (
     ),
     ModelRecord(
         "blockwise_gaussian_graphical",
-        "continuous columns of several kinds: which kinds depend on each other, and which columns",
+        "continuous columns of several kinds, known or not: which kinds depend on each other, and which columns",
         "precision",
     ),
     ModelRecord(

@@ -10,12 +10,13 @@ import numpy as np
 from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.priors.blocks import BlockEdgeProbabilitiesRV, BlockLabelsRV
 from bayesstruct.precision.priors.group_edges import GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV
 from bayesstruct.precision.recognition.graphs import graph_parts
 from bayesstruct.precision.recognition.groups import GroupPart, GroupTables, group_parts_of
-from bayesstruct.precision.recognition.node_inclusion import IncludedNodes
+from bayesstruct.precision.recognition.labels import labels_of
 from bayesstruct.precision.recognition.parts import PrecisionPart, parts_of
 from bayesstruct.precision.recognition.values import (
     FusedValues,
@@ -34,6 +35,7 @@ _NO_MODE = (
 )
 _log = logging.getLogger("bayesstruct")
 _SEED, _RESTARTS = 20150201, 5  # fixed: equal models have equal modes
+_LABELS = (NodeInclusionRV, BlockLabelsRV, BlockEdgeProbabilitiesRV)
 
 
 @register_mode(last=True)
@@ -47,6 +49,8 @@ class PrecisionMode(ModeSolver):
     ``edge`` is the more probable value of each indicator given the mode, and ``x_missing`` the
     expected values. Other continuous variables, such as regression coefficients or a random rate, are
     climbed in alternation with the matrix by SciPy's L-BFGS.
+
+    Nodes that are included and unknown blocks of columns climb in turn with the matrix, one node at a time.
 
     The spike-and-slab posterior has several modes; this is the one reached from the identity matrix,
     each coordinate taking the better of its spike and slab maxima on the way. The graphical horseshoe has no mode.
@@ -86,7 +90,7 @@ class PrecisionMode(ModeSolver):
         point = model.initial_point()
         modes = [PartMode(model, one, point) for one in part]
         others = _other_variables(model, part)
-        nodes = [IncludedNodes(model, v) for v in model.free_RVs if is_op(v, NodeInclusionRV)]
+        labels = labels_of(model)
         climb = _climb(model, part, others) if others else None
         change, rounds = np.inf, 0
         while change > tol and rounds < max_rounds:
@@ -95,11 +99,11 @@ class PrecisionMode(ModeSolver):
                 mode.update(point, tol)
             if climb is not None:
                 climb.update(point)
-            for included in nodes:
-                _climb_nodes(included, point)
+            for nodes in labels:
+                nodes.climb(point)
             change = max(relative_change(before[name], point[name]) for name in point)
             rounds += 1
-            if climb is None and not nodes and not any(mode.alternates for mode in modes):
+            if climb is None and not labels and not any(mode.alternates for mode in modes):
                 break
         return Mode(point, change <= tol or rounds < max_rounds, rounds, change)
 
@@ -261,15 +265,6 @@ def _best_share(inclusion: np.ndarray, fixed: np.ndarray, alpha: float, beta: fl
     return np.asarray(np.log(share) - np.log1p(-share))
 
 
-def _climb_nodes(nodes: IncludedNodes, point: dict) -> None:
-    """Include each node where that is the more probable given the matrix, in place in the point."""
-    from bayesstruct.precision.kernels.node_inclusion import climb_included
-
-    included = np.array(point[nodes.name], dtype=np.int64)
-    climb_included(nodes.matrix(point), included, *nodes.prior(point))
-    point[nodes.name] = included
-
-
 def _climb(model, parts, others) -> Climb:
     """Maximisation over the variables outside the parts, the indicators and missing values summed out."""
     summed = {v for part in parts for v in (part.edge, *(t.missing_rv for t in part.tables))}
@@ -280,7 +275,7 @@ def _climb(model, parts, others) -> Climb:
 def _other_variables(model, parts) -> list:
     """Continuous free variables outside the parts; discrete ones stay where they start."""
     known = {v for part in parts for v in part.variables}
-    others = [v for v in model.free_RVs if v not in known and not is_op(v, NodeInclusionRV)]
+    others = [v for v in model.free_RVs if v not in known and not is_op(v, _LABELS)]
     fixed = [v.name for v in others if v.dtype.startswith(("int", "bool", "uint"))]
     if fixed:
         _log.warning(

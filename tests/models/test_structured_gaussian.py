@@ -21,7 +21,7 @@ from bayesstruct.models import (
     node_selection_gaussian_graphical,
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
-from bayesstruct.steps import NodeInclusionGibbs, PrecisionGibbs
+from bayesstruct.steps import BlocksGibbs, NodeInclusionGibbs, PrecisionGibbs
 
 NAMES = ["nine", "ten", "noon", "one", "two"]
 P = len(NAMES)
@@ -48,11 +48,18 @@ MODELS = {
     ),
     "blocks, l2": lambda x: blockwise_gaussian_graphical(x, BLOCKS, rate=2.0),
     "blocks, linf": lambda x: blockwise_gaussian_graphical(x, BLOCKS, norm="linf"),
+    "unknown blocks": blockwise_gaussian_graphical,
 }
-models = pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
+ALIKE = "nodes, linf", "blocks, l2", "blocks, linf"  # differ from "nodes, l2" in a rate only
 
 
-@models
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(build, id=name, marks=[pytest.mark.slow] if name in ALIKE else [])
+        for name, build in MODELS.items()
+    ],
+)
 @pytest.mark.chain
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter")  # of few draws
 def test_draws_predictions_and_readers(build):
@@ -74,7 +81,7 @@ def test_draws_predictions_and_readers(build):
     assert len(table) == P * (P - 1) // 2 and table["probability"].between(0, 1).all()
     assert table["bayes_factor"].notna().all()
     steps = set(pm.sampling.mcmc.assign_step_methods(model)[1])
-    assert steps <= {PrecisionGibbs, NodeInclusionGibbs}
+    assert steps <= {PrecisionGibbs, NodeInclusionGibbs, BlocksGibbs}
 
 
 def standardised(x):
@@ -98,7 +105,9 @@ def modes(name, S, n):
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "nodes"])
+@pytest.mark.parametrize(
+    "name", [name for name in MODELS if name not in ("nodes", "unknown blocks")]
+)
 def test_mode_is_that_of_the_solver(name):
     x = frame()
     with MODELS[name](x):
@@ -228,6 +237,37 @@ def test_wrong_options_are_refused_at_once(options, message):
         node_selection_gaussian_graphical(frame(), **options)
 
 
+@pytest.mark.parametrize(
+    ("blocks", "options", "message"),
+    [
+        (None, {"rate": 2.0}, "`rate` goes with known blocks, give them as `blocks`"),
+        (BLOCKS, {"max_blocks": 3}, "`max_blocks` goes with unknown blocks, without `blocks`"),
+        (BLOCKS, {"block_rate": 0.0}, "block_rate"),
+        (BLOCKS, {"norm": "nuclear"}, "unknown norm"),
+        (None, {"max_blocks": 0}, "max_blocks"),
+        (None, {"between": (0.0, 1.0)}, "within"),
+    ],
+)
+def test_wrong_options_of_blocks(blocks, options, message):
+    with pytest.raises(ValueError, match=message):
+        blockwise_gaussian_graphical(frame(), blocks, **options)
+
+
+@pytest.mark.chain
+def test_unknown_blocks_are_found():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 6))
+    x[:, :3] += rng.normal(size=(200, 1))
+    x[:, 3:] += rng.normal(size=(200, 1))
+    with blockwise_gaussian_graphical(x, slab_scale=0.5):
+        idata = pm.sample(200, tune=200, **QUIET)
+        mode = bs.find_MAP(tol=1e-6)
+    together = bs.co_clustering(idata, var_name="block").to_numpy()
+    wanted = np.kron(np.eye(2), np.ones((3, 3)))
+    np.testing.assert_allclose(together, wanted, atol=0.2)
+    assert mode["block"].tolist() == [0, 0, 0, 1, 1, 1]
+
+
 @pytest.mark.chain
 def test_node_table():
     x = frame()
@@ -291,10 +331,10 @@ def test_calibration(name, full):
         rows = rng.multivariate_normal(mean, np.linalg.inv(K), size=20)
         return {"weight": weights(K), "mean": mean, "log_det": np.linalg.slogdet(K)[1]}, rows
 
-    assert_calibrated(simulate, fitter(build), simulations=300 if full else 10, seed=1)
+    assert_calibrated(simulate, fitter(build), simulations=300 if full else 6, seed=1)
 
 
-def fitter(build, tune=50, draws=200):
+def fitter(build, tune=40, draws=120):
     """The steps alone, on the very model that users get."""
 
     def fit(rows, rng):
@@ -349,4 +389,4 @@ def test_calibration_of_included_nodes(full):
             x, spike_scale=0.1, slab_scale=0.8, standardize=False
         )
 
-    assert_calibrated(simulate, fitter(build), simulations=300 if full else 10, seed=1)
+    assert_calibrated(simulate, fitter(build), simulations=300 if full else 6, seed=1)

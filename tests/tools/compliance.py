@@ -163,13 +163,14 @@ CASES = {
         "grouped_gaussian_graphical", numbers(missing=4), {"group": [*"ab"] * 20}, _differences, True,
     ),
     "gaussian_chain": ("locally_constant_gaussian_graphical", numbers(missing=3), {}, _edges, True),
-    "gaussian_nodes": ("node_selection_gaussian_graphical", numbers(missing=3), {}, _edges, True),
+    "gaussian_nodes": ("node_selection_gaussian_graphical", numbers(), {}, _edges, True),
     "gaussian_nodes_laplace": (
         "node_selection_gaussian_graphical", numbers(), {"prior": "laplace", "norm": "linf"}, _edges, True,
     ),
     "gaussian_blocks": (
         "blockwise_gaussian_graphical", numbers(), {"blocks": [*"xxyy"]}, _edges, True,
     ),
+    "gaussian_unknown_blocks": ("blockwise_gaussian_graphical", numbers(), {}, _edges, True),
     "group_regression": (group_regression, None, {}, _supports, False),
     "neighbourhoods": ("gaussian_neighbourhoods", numbers(), {}, _symmetrized, False),
     "neighbourhoods_laplace": (

@@ -483,6 +483,13 @@ FAULTS = [
         "precision/steps/test_node_inclusion.py",
     ),
     Fault(
+        "block-sizes: large blocks are as probable as small ones",
+        "bayesstruct/precision/kernels/blocks.py",
+        "weights[labels[j]] += 1.0",
+        "weights[labels[j]] += 0.0",
+        "precision/steps/test_blocks.py",
+    ),
+    Fault(
         "diagonal-multiplier: the printed curvature under a penalty of the diagonal",
         "bayesstruct/precision/kernels/multi_task.py",
         "q[k] = T[k] / v[k] * h",

@@ -29,7 +29,7 @@ def _softplus(x):
 
 
 @inner
-def _gain(value, odds, spike, slab):
+def possible_gain(value, odds, spike, slab):
     """Log ratio of the densities of an element whose edge is possible and of one whose edge is not."""
     if odds == -math.inf:
         return 0.0
@@ -43,7 +43,7 @@ def node_odds(precision, included, i, node_log_odds, log_odds, spike, slab):
     odds = node_log_odds[i]
     for j in range(precision.shape[0]):
         if j != i and included[j]:
-            odds += _gain(precision[i, j], log_odds[i, j], spike, slab)
+            odds += possible_gain(precision[i, j], log_odds[i, j], spike, slab)
     return odds
 
 

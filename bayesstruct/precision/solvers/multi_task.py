@@ -134,11 +134,11 @@ def multi_task_graphical_lasso(
     >>> one = np.array([[1.0, 0.5], [0.5, 1.0]])
     >>> other = np.array([[1.0, -0.3], [-0.3, 1.0]])
     >>> multi_task_graphical_lasso([one, other], 100, 20.0).precision.round(3)
-    array([[[ 1.161, -0.432],
-            [-0.432,  1.161]],
+    array([[[ 1.119, -0.365],
+            [-0.365,  1.119]],
     <BLANKLINE>
-           [[ 1.043,  0.211],
-            [ 0.211,  1.043]]])
+           [[ 1.042,  0.209],
+            [ 0.209,  1.042]]])
     """
     S = np.stack([as_covariance(one) for one in S])
     tasks, p, _ = S.shape

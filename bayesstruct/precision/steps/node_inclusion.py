@@ -7,7 +7,7 @@ from pymc.step_methods.compound import Competence
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV
-from bayesstruct.precision.recognition.node_inclusion import IncludedNodes
+from bayesstruct.precision.recognition.labels import IncludedNodes
 from bayesstruct.precision.steps.gibbs import PrecisionGibbs
 
 __all__ = ["NodeInclusionGibbs"]

@@ -67,7 +67,7 @@ def graph_given_subset(states):
 def test_posterior_of_graphs_and_nodes():
     rows = table()
     states, exact, errors, _ = spike_slab_posterior(
-        rows, probability=0.5, **REFERENCE, draws=40_000, seed=1
+        rows, probability=0.5, **REFERENCE, draws=20_000, seed=1
     )
     joint = graph_given_subset(states) * subset_weights()
     weight = exact * joint.sum(axis=1)
@@ -76,7 +76,7 @@ def test_posterior_of_graphs_and_nodes():
     weight /= weight.sum()
     model = build(rows)
     steps, point, kept = steps_of(model), model.initial_point(), []
-    for t in range(8_200):
+    for t in range(4_200):
         for step in steps:
             point, _ = step.step(point)
         if t >= 200:
@@ -114,7 +114,7 @@ def test_prior_draws_and_implied_probabilities():
         included = NodeInclusion("included", P, NODES, EDGES, **SCALES)
         K = NodeSpikeSlab("K", included)
         edge = Edges("edge", K)
-    z, k, e = pm.draw([included, K, edge], 4_000, random_seed=1, mode="FAST_COMPILE")
+    z, k, e = pm.draw([included, K, edge], 2_000, random_seed=1, mode="FAST_COMPILE")
     np.testing.assert_allclose(z.mean(0), nodes, atol=0.035)
     np.testing.assert_allclose(e.mean(0), edges, atol=0.035)
     wanted = np.mean([np.log(np.diag(d[2])) for d in draws], axis=0)
@@ -180,7 +180,7 @@ class Joint:
 
 @pytest.mark.calibration
 def test_parameters_and_tables_have_their_joint_distribution(full):
-    assert len(Joint().check(60_000 if full else 2_000)) > 15
+    assert len(Joint().check(60_000 if full else 1_200)) > 15
 
 
 @pytest.mark.calibration
@@ -193,7 +193,7 @@ def test_nodes_drawn_by_their_prior_alone_are_noticed(full, monkeypatch):
 
     monkeypatch.setattr(node_inclusion, "draw_included", broken)
     with pytest.raises(AssertionError, match="worst z"):
-        Joint().check(30_000 if full else 2_000)
+        Joint().check(30_000 if full else 1_200)
 
 
 def test_something_else_that_depends_on_the_nodes():

@@ -66,6 +66,14 @@ KINDS = {
     "blocks, linf": Grouped("blocks", "linf", 2.0),
 }
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+# Blocks have the sweeps of nodes.
+some_kinds = pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, id=name, marks=[pytest.mark.slow] if "blocks" in name else [])
+        for name, kind in KINDS.items()
+    ],
+)
 
 
 def log_prior(kind, K):
@@ -91,25 +99,25 @@ def moments(K):
     return np.hstack([u, u**2, np.log(d), near, np.linalg.slogdet(K)[1][:, None]])
 
 
-@kinds
+@some_kinds
 @pytest.mark.statistical
 def test_prior_draws(kind):
     wanted = moments(penalised_prior(np.random.default_rng(0), 4_000, P, kind.penalty, rate=RATE))
     with pm.Model():
         K = kind.add("K")
-    found = moments(pm.draw(K, 2_000, random_seed=1, mode="FAST_COMPILE"))
+    found = moments(pm.draw(K, 800, random_seed=1, mode="FAST_COMPILE"))
     error = np.hypot(wanted.std(0) / np.sqrt(len(wanted)), found.std(0) / np.sqrt(len(found)))
     z = (wanted.mean(0) - found.mean(0)) / error
     assert np.abs(z).max() < 4.5, z
 
 
-@kinds
+@some_kinds
 @pytest.mark.statistical
 def test_posterior(kind):
     # Reference: draws of the prior, weighted by the likelihood.
     rows = np.random.default_rng(2).normal(size=(3, P))
     rows[:, 1] += 0.8 * rows[:, 0]
-    K = penalised_prior(np.random.default_rng(1), 20_000, P, kind.penalty, rate=RATE)
+    K = penalised_prior(np.random.default_rng(1), 10_000, P, kind.penalty, rate=RATE)
     log = 1.5 * np.linalg.slogdet(K)[1] - 0.5 * np.einsum("ni,kij,nj->k", rows, K, rows)
     weight = np.exp(log - log.max())
     weight /= weight.sum()
@@ -119,9 +127,9 @@ def test_posterior(kind):
         matrix = kind.add("K")
         pm.MvNormal("x", np.zeros(P), tau=matrix, observed=rows)
         step = PrecisionGibbs(model.free_RVs)
-    step.setup_chain(np.random.default_rng(3), 0, 4_000)
+    step.setup_chain(np.random.default_rng(3), 0, 2_500)
     point, draws = model.initial_point(), []
-    for _ in range(4_200):
+    for _ in range(2_700):
         point, _ = step.step(point)
         draws.append(unpack_cholesky(point["K_cholesky-cov__"], P)[0])
     mean, error, _ = mean_and_error(moments(np.array(draws[200:])), 60)
@@ -204,13 +212,13 @@ class Joint:
         ("fused", True),
         ("nodes, l2", False),
         ("nodes, linf", False),
-        ("blocks, l2", False),
+        pytest.param("blocks, l2", False, marks=pytest.mark.slow),
         ("blocks, linf", False),
     ],
 )
 def test_parameters_and_tables_have_their_joint_distribution(kind, random, full):
     kind = KINDS[kind]
-    few = 600 if random else 1_500
+    few = 600 if random else 1_000
     assert len(Joint(kind, random=random).check(60_000 if full else few)) > 20
 
 
@@ -224,7 +232,7 @@ def test_a_sweep_without_the_neighbours_of_a_row_is_noticed(full, monkeypatch):
 
     monkeypatch.setattr(fused, "fused_sweep", broken)
     with pytest.raises(AssertionError, match="worst z"):
-        Joint(KINDS["fused"]).check(30_000 if full else 3_000)
+        Joint(KINDS["fused"]).check(30_000 if full else 1_500)
 
 
 @pytest.mark.calibration
@@ -239,4 +247,4 @@ def test_a_sweep_with_other_rates_of_groups_is_noticed(norm, full, monkeypatch):
 
     monkeypatch.setattr(group_lasso, "group_lasso_sweep", broken)
     with pytest.raises(AssertionError, match="worst z"):
-        Joint(KINDS[f"nodes, {norm}"]).check(30_000 if full else 3_000)
+        Joint(KINDS[f"nodes, {norm}"]).check(30_000 if full else 1_500)
