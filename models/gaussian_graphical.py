@@ -25,12 +25,13 @@ from bayesstruct.data.covariance import (
     given_rows_or_covariance,
     refuse_options_of_rows,
 )
-from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
+from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
 from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
+from bayesstruct.graphs.blocks import block_edge_probability
 from bayesstruct.precision.model_parts import (
     independent_edge_prior,
     observe_covariance,
@@ -99,12 +100,13 @@ def gaussian_graphical(
         shrinks, and an edge is then a partial correlation beyond ``negligible``. ``"g_wishart"`` gives each edge a
         probability and the matrix exact zeros: given the graph it is G-Wishart, and the graph is drawn without approximate
         constants (van den Boom, Beskos and De Iorio 2022).
-    edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
+    edge_probability : float, (p, p) array_like, ``pm.Beta.dist`` or :class:`bayesstruct.StochasticBlock`, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
         forbids and 1 requires an edge; a beta distribution is learned from the table
         (under the spike and slab positive definite matrices favour few edges, so that the implied distribution of the
         edge probability lies below the beta that is given; Bayes factors take account of it. Under the
-        G-Wishart prior it is the one that is given).
+        G-Wishart prior it is the one that is given). ``bs.StochasticBlock()`` learns blocks of columns whose edges are equally
+        probable, ``block`` (``prior="g_wishart"`` only).
     required, forbidden : iterable of pairs of column names
         Edges known to be present or absent: pure slab or pure spike, or an element that is free or zero.
     spike_scale, slab_scale : float
@@ -264,17 +266,24 @@ def _laplace(table, rate, diagonal_rate, negligible):
 
 def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom):
     """Graph with independent edges, and a precision matrix with its zeros."""
-    if _beta_shapes(edge_probability) is None:
-        edge_probability = edge_probability_matrix(
-            table.names, edge_probability, required, forbidden
-        )
-        edge = IndependentEdges("edge", table.p, edge_probability, dims="pair")
+    fixed = fixed_edges(table.names, required, forbidden)
+    if isinstance(edge_probability, StochasticBlock):
+        ends = np.arange(table.p)
+        blocks = block_edge_probability(edge_probability, ends[:, None], ends[None, :])
+        probability = pt.switch(fixed.free, blocks, fixed.fill(0.5))
+        edge = IndependentEdges("edge", table.p, probability, dims="pair")
+        implied = fixed.fill(edge_probability.mean)[table.edge_index]
+    elif _beta_shapes(edge_probability) is None:
+        nominal = edge_probability_matrix(table.names, edge_probability, required, forbidden)
+        edge = IndependentEdges("edge", table.p, nominal, dims="pair")
+        implied = nominal[table.edge_index]
     else:
-        fixed = fixed_edges(table.names, required, forbidden).fill(0.5)
-        edge = IndependentEdges("edge", table.p, edge_probability, fixed=fixed, dims="pair")
+        pattern = fixed.fill(0.5)
+        edge = IndependentEdges("edge", table.p, edge_probability, fixed=pattern, dims="pair")
+        implied = independent_edge_prior(edge)
     precision = GWishart("precision", edge, degrees_of_freedom, dims=_MATRIX)
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
-    record_edges(table, independent_edge_prior(edge))
+    record_edges(table, implied)
     return precision
 
 
