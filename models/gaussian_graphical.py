@@ -31,7 +31,7 @@ from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
-from bayesstruct.graphs.blocks import block_edge_probability
+from bayesstruct.graphs.priors.blocks import block_edge_probability
 from bayesstruct.precision.model_parts import (
     independent_edge_prior,
     observe_covariance,

@@ -31,8 +31,8 @@ from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.interactions import interaction_strengths
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF, PairwiseRV
 from bayesstruct.fields.priors.records import FieldPotentials
-from bayesstruct.graphs.blocks import block_edge_probability
 from bayesstruct.graphs.own_models import EdgeParts, edge_parts, prior_mean, refuse_negligible
+from bayesstruct.graphs.priors.blocks import block_edge_probability
 from bayesstruct.graphs.records import CompositeLikelihood, EdgeEnds, EdgePrior
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
