@@ -97,12 +97,13 @@ def gaussian_graphical(
         horseshoe shrinks small elements more and large ones less, and learns how much; it has no mode.
         ``"pseudo_likelihood"`` is for hundreds or thousands of columns: the graph alone is drawn, all parameters being integrated
         out (see Notes).
-    edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
+    edge_probability : float, (p, p) array_like, ``pm.Beta.dist`` or :class:`bayesstruct.StochasticBlock`, default 0.5
         Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
         forbids and 1 requires an edge; a beta distribution is learned from the table
         (under the spike and slab positive definite matrices favour few edges, so that the implied distribution of the
         edge probability lies below the beta that is given; Bayes factors take account of it. Under the
-        G-Wishart prior it is the one that is given).
+        G-Wishart prior it is the one that is given). ``bs.StochasticBlock()`` learns blocks of columns whose edges are equally
+        probable, ``block`` (``prior="g_wishart"`` only).
     required, forbidden : iterable of pairs of column names
         Edges known to be present or absent: pure slab or pure spike, or an element that is free or zero.
     spike_scale, slab_scale : float

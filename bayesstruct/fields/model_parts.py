@@ -32,6 +32,7 @@ from bayesstruct.fields.priors.interactions import interaction_strengths
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF, PairwiseRV
 from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.own_models import EdgeParts, edge_parts, prior_mean, refuse_negligible
+from bayesstruct.graphs.priors.blocks import block_edge_probability
 from bayesstruct.graphs.records import CompositeLikelihood, EdgeEnds, EdgePrior
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlabRV
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlabRV
@@ -167,8 +168,10 @@ def edge_inclusion(
         share, mean = _beta(probability)
         return _where_free(known, share, source, target), known.fill(mean)[source, target]
     if isinstance(probability, StochasticBlock):
-        share, mean = _blocks(potentials, probability), probability.mean
-        return _where_free(known, share, source, target), known.fill(mean)[source, target]
+        share = block_edge_probability(probability, *potentials.ends)
+        return _where_free(known, share, source, target), known.fill(probability.mean)[
+            source, target
+        ]
     if hasattr(probability, "owner"):
         raise ValueError(
             "`edge_probability` can be a number, a matrix of numbers, a beta distribution such as "
@@ -212,29 +215,6 @@ def _beta(distribution):
         )
     alpha, beta = (float(np.asarray(v.eval(mode="FAST_COMPILE")).item()) for v in shapes)
     return pm.Beta("edge_probability", alpha, beta), alpha / (alpha + beta)
-
-
-def _blocks(potentials, spec):
-    """Probability of each edge by the hidden blocks of its ends."""
-    model = pm.modelcontext(None)
-    pairs = np.triu_indices(spec.blocks)
-    names = [f"block {a} -- block {b}" for a, b in zip(*pairs, strict=True)]
-    model.add_coords({"block_label": list(range(spec.blocks)), "block_pair": names})
-    share = pm.Dirichlet(
-        "block_share", np.full(spec.blocks, spec.concentration), dims="block_label"
-    )
-    block = pm.Categorical("block", share, dims="node")
-    within = pairs[0] == pairs[1]
-    alpha, beta = (
-        np.where(within, inside, across)
-        for inside, across in zip(spec.within, spec.between, strict=True)
-    )
-    probability = pm.Beta("block_probability", alpha, beta, dims="block_pair")
-    at = np.zeros((spec.blocks, spec.blocks), int)
-    at[pairs] = np.arange(len(names))
-    at = pt.as_tensor_variable(np.maximum(at, at.T))
-    source, target = (pt.as_tensor_variable(end) for end in potentials.ends)
-    return probability[at[block[source], block[target]]]
 
 
 def observe_states(

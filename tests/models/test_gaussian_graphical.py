@@ -300,6 +300,34 @@ def test_g_wishart_has_exact_zeros_and_an_edge_prior_of_its_own():
 
 
 @pytest.mark.chain
+def test_blocks_of_a_g_wishart_graph():
+    spec = bs.StochasticBlock(2, within=(3.0, 1.0), between=(1.0, 4.0))
+    model = gaussian_graphical(
+        frame(), prior="g_wishart", edge_probability=spec, required=[("mood", "worry")]
+    )
+    chances = np.array([0.9, 0.2, 0.8])  # within the first, between, within the second
+    point = {
+        "block": np.array([0, 0, 1, 1]),
+        "block_probability_logodds__": np.log(chances / (1 - chances)),
+        "edge": np.array([1, 1, 0, 0, 1, 0]),
+    }
+    density = model.compile_fn(
+        model.logp(vars=[model["edge"]], sum=False)[0],
+        inputs=model.value_vars,
+        mode="FAST_COMPILE",
+        on_unused_input="ignore",
+    )
+    found = density(model.initial_point(1) | point)
+    assert found == pytest.approx(np.log(0.9 * 1.0 * 0.8 * 0.8 * 0.2 * 0.2))
+    prior = model["edge_prior"].data
+    np.testing.assert_allclose(prior, np.where(np.arange(6) == 1, 1.0, spec.mean))
+    with model:
+        draws = pm.sample_prior_predictive(100, random_seed=1)["prior"]
+    assert (draws["edge"].sel(pair="mood -- worry") == 1).all()
+    assert draws["block"].dims == ("chain", "draw", "node")
+
+
+@pytest.mark.chain
 def test_g_wishart_with_covariates():
     table, design = frame(), pd.DataFrame({"age": np.linspace(20, 60, 30)})
     table["mood"] += 2.0 * (design["age"] - 40)

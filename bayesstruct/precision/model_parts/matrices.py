@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.covariance import CovarianceTable
-from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
+from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
+from bayesstruct.graphs.priors.blocks import block_edge_probability
 from bayesstruct.precision.model_parts.edges import (
     independent_edge_prior,
     negligible_edges,
@@ -99,17 +101,24 @@ def _horseshoe(table, global_scale, diagonal_rate, negligible):
 
 def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom):
     """Graph with independent edges, and a precision matrix with its zeros."""
-    if beta_shapes(edge_probability) is None:
-        edge_probability = edge_probability_matrix(
-            table.names, edge_probability, required, forbidden
-        )
-        edge = IndependentEdges("edge", table.p, edge_probability, dims="pair")
+    fixed = fixed_edges(table.names, required, forbidden)
+    if isinstance(edge_probability, StochasticBlock):
+        ends = np.arange(table.p)
+        blocks = block_edge_probability(edge_probability, ends[:, None], ends[None, :])
+        probability = pt.switch(fixed.free, blocks, fixed.fill(0.5))
+        edge = IndependentEdges("edge", table.p, probability, dims="pair")
+        implied = fixed.fill(edge_probability.mean)[table.edge_index]
+    elif beta_shapes(edge_probability) is None:
+        nominal = edge_probability_matrix(table.names, edge_probability, required, forbidden)
+        edge = IndependentEdges("edge", table.p, nominal, dims="pair")
+        implied = nominal[table.edge_index]
     else:
-        fixed = fixed_edges(table.names, required, forbidden).fill(0.5)
-        edge = IndependentEdges("edge", table.p, edge_probability, fixed=fixed, dims="pair")
+        pattern = fixed.fill(0.5)
+        edge = IndependentEdges("edge", table.p, edge_probability, fixed=pattern, dims="pair")
+        implied = independent_edge_prior(edge)
     precision = GWishart("precision", edge, degrees_of_freedom, dims=_MATRIX)
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
-    record_edges(table, independent_edge_prior(edge))
+    record_edges(table, implied)
     return precision
 
 

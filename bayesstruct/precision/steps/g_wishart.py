@@ -19,7 +19,7 @@ class GraphGibbs(PartGibbs):
 
     Three times in a call the matrix is drawn given the graph, node by node, and the graph then moved by
     :func:`bayesstruct.precision.kernels.g_wishart.graph_sweep.graph_sweep`. Both leave the posterior invariant as long as the auxiliary draws are exact: where one takes more than 20,000
-    rows (random graphs with four edges a node or more), :func:`bayesstruct.precision.kernels.g_wishart.rough_draws.rough_pair`
+    rows (random graphs of fifty nodes with four neighbours each or more), :func:`bayesstruct.precision.kernels.g_wishart.rough_draws.rough_pair`
     stands in for it.
     """
 

@@ -1,0 +1,1 @@
+"""Priors of edges that models of several families share."""
