@@ -12,7 +12,7 @@ in the precision of ``u``, the density of :math:`t` on (0, 1) is
 
 which is drawn by rejection, and then ``u`` given ``t`` is normal with mean :math:`t^2 b / h` and variance
 :math:`t^2 / h`. The local scale is thus summed out of every update, and no chain has to remember one. Draws of a whole column given its local
-scales (Li, Craig and Bhadra 2019) cost a factorisation each and mix no better a sweep, ``benchmarks/horseshoe.py``.
+scales (Li, Craig and Bhadra 2019) cost a factorisation each and mixed no better a sweep in ``benchmarks/horseshoe.py``.
 """
 
 import math
