@@ -54,6 +54,7 @@ def draws_of(model, draws=8_000, burn=100, seed=1, **options):
     return out
 
 
+@pytest.mark.chain
 def test_the_density_is_prior_and_pseudo_likelihood():
     m = model(edge_probability=0.3)
     logp = m.compile_logp()
@@ -205,6 +206,7 @@ def test_models_of_which_the_graph_cannot_be_drawn_are_refused():
         GraphJumps([edge], model=m)
 
 
+@pytest.mark.chain
 def test_no_draws_of_tables():
     with model(), pytest.raises(NotImplementedError, match="no predictive draws"):
         pm.sample_prior_predictive(2)
@@ -260,6 +262,7 @@ def test_a_prior_of_very_many_edges_is_remarked_upon():
         gaussian_graphical(x, prior="pseudo_likelihood")
 
 
+@pytest.mark.chain
 def test_a_correlation_matrix_is_enough():
     x = table()
     whole, alone = model(), gaussian_graphical(cov=x.cov(), n=len(x), prior="pseudo_likelihood")
