@@ -320,7 +320,7 @@ def implied_block_probability(
     Returns
     -------
     (pairs,) ndarray
-        Equal values, from Gibbs draws of the prior, with a Monte Carlo error near .01.
+        Equal values, from Gibbs draws of the prior.
     """
     scales = float(spike_scale), float(slab_scale), float(diagonal_rate)
     shapes = tuple(map(float, within)), tuple(map(float, between))

@@ -219,7 +219,7 @@ def implied_node_probabilities(
     edges : (pairs,) ndarray
         Upper triangle row by row.
     nodes : (p,) ndarray
-        From Gibbs draws of the prior, with a Monte Carlo error near .01; averages where all nodes and pairs have equal priors.
+        From Gibbs draws of the prior, with a Monte Carlo error near .03 for ten nodes; averages where all nodes and pairs have equal priors.
     """
     nodes = np.ascontiguousarray(node_probability, dtype="float64")
     matrix = np.ascontiguousarray(edge_probability, dtype="float64")
