@@ -24,8 +24,8 @@ from spike_slab_gibbs import auc, table
 
 import bayesstruct as bs
 
-from bayesstruct.precision.kernels import horseshoe as kernel
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
+from bayesstruct.precision.kernels.horseshoe.sweep import sweep as kernel
 from bayesstruct.steps import PrecisionGibbs
 
 

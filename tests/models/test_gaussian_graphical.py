@@ -11,6 +11,7 @@ from scipy import stats
 import bayesstruct as bs
 
 from bayesstruct.distributions import implied_edge_probability
+from bayesstruct.data.edge_priors import StochasticBlock
 from bayesstruct.models import gaussian_graphical
 
 NAMES = ["mood", "sleep", "worry", "energy"]
@@ -432,6 +433,7 @@ def test_do_and_observe():
         ({"prior": "g_wishart", "degrees_of_freedom": 2.0}, "`degrees_of_freedom`"),
         ({"degrees_of_freedom": 4.0}, '`degrees_of_freedom` goes with prior="g_wishart"'),
         ({"negligible": 0.2}, "`negligible` goes with"),
+        ({"edge_probability": StochasticBlock()}, 'StochasticBlock goes with prior="g_wishart"'),
         ({"prior": "horseshoe", "required": [("x0", "x1")]}, "`required` goes with"),
         ({"prior": "horseshoe", "global_scale": 0.0}, "`global_scale` must be positive"),
         ({"prior": "horseshoe", "global_scale": np.ones((3, 3))}, "must be one number"),

@@ -131,6 +131,11 @@ def _start(table, mode):
 
 def beta_shapes(probability):
     """Shapes of an unregistered beta distribution, or None for numbers."""
+    if isinstance(probability, StochasticBlock):
+        raise ValueError(
+            'bs.StochasticBlock goes with prior="g_wishart"; blocks of columns under the spike and slab are learned by '
+            "bs.models.blockwise_gaussian_graphical"
+        )
     if not hasattr(probability, "owner"):
         return None
     if not is_beta(probability):

@@ -20,8 +20,7 @@ from bayesstruct.distributions import (
     MissingValues,
 )
 from bayesstruct.precision.exact.graphs import graph_posterior
-from bayesstruct.precision.kernels import g_wishart_graph, g_wishart_matrix
-from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart, graph_sweep, matrix_sweep
 from bayesstruct.precision.priors.g_wishart import edge_matrix
 from bayesstruct.steps import PrecisionGibbs
 
@@ -259,7 +258,7 @@ def test_parameters_and_tables_have_their_joint_distribution(gaps, random, full)
 
 
 def without_the_constant(args):
-    args[6] = args[6] + g_wishart_graph.log_constant_ratio(3.0, 0)
+    args[6] = args[6] + graph_sweep.log_constant_ratio(3.0, 0)
 
 
 def without_the_data(args):
@@ -274,9 +273,9 @@ def without_degrees(args):
 @pytest.mark.parametrize(
     ("kernels", "name", "damage"),
     [
-        (g_wishart_graph, "graph_sweep", without_the_constant),
-        (g_wishart_graph, "graph_sweep", without_the_data),
-        (g_wishart_matrix, "matrix_sweep", without_degrees),
+        (graph_sweep, "graph_sweep", without_the_constant),
+        (graph_sweep, "graph_sweep", without_the_data),
+        (matrix_sweep, "matrix_sweep", without_degrees),
     ],
 )
 def test_wrong_sweeps_are_noticed(kernels, name, damage, full, monkeypatch):
