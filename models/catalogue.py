@@ -43,7 +43,7 @@ _RECORDS = (
     ),
     ModelRecord(
         "locally_constant_gaussian_graphical",
-        "continuous columns that are places or times: neighbours depend on the others alike",
+        "continuous columns that are places or times: neighbours have similar dependences",
         "precision",
     ),
     ModelRecord(

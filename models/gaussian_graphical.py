@@ -98,14 +98,14 @@ def gaussian_graphical(
         ``"pseudo_likelihood"`` is for hundreds or thousands of columns: the graph alone is drawn, all parameters being integrated
         out (see Notes).
     edge_probability : float, (p, p) array_like, ``pm.Beta.dist`` or :class:`bayesstruct.StochasticBlock`, default 0.5
-        Nominal prior probability of an edge (spike and slab); a matrix gives one to each pair, 0
-        forbids and 1 requires an edge; a beta distribution is learned from the table
-        (under the spike and slab positive definite matrices favour few edges, so that the implied distribution of the
-        edge probability lies below the beta that is given; Bayes factors take account of it. Under the
-        G-Wishart prior it is the one that is given). ``bs.StochasticBlock()`` learns blocks of columns whose edges are equally
-        probable, ``block`` (``prior="g_wishart"`` only).
+        Prior probability of an edge under ``"spike_slab"`` (nominal), ``"g_wishart"`` and ``"pseudo_likelihood"``. A matrix gives one to
+        each pair, 0 forbids and 1 requires an edge; a beta distribution is learned from the table.
+        Under the spike and slab positive definite matrices favour few edges, so that the implied distribution of the
+        edge probability lies below the beta that is given; Bayes factors take account of it. Under the other two
+        it is the one that is given. ``bs.StochasticBlock()`` learns blocks of columns whose edges are equally
+        probable, ``block`` (``"g_wishart"`` only).
     required, forbidden : iterable of pairs of column names
-        Edges known to be present or absent: pure slab or pure spike, or an element that is free or zero.
+        Edges known to be present or absent, under the same priors: pure slab or pure spike, or an element that is free or zero.
     spike_scale, slab_scale : float
         Standard deviations of an off-diagonal precision element without and with an edge, on the
         standardised scale. The defaults find the graph over p = 10 to 100 and n = p to 10 p
@@ -168,13 +168,6 @@ def gaussian_graphical(
     There are as many latent values as the table has values; a result without them is smaller, and PyMC's checks are faster:
     ``pm.sample(var_names=["edge", "weight", "precision"])``.
 
-    Raises
-    ------
-    TableError
-        If the table cannot be used; the message names the column and the remedy.
-    TypeError, ValueError
-        For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
-
     Under ``prior="pseudo_likelihood"`` the posterior of the graph G is
 
     .. math:: p(G \mid x) \propto p(G) \prod_i p(x_i \mid x_{\mathrm{ne}(i)}),
@@ -186,6 +179,13 @@ def gaussian_graphical(
     ``pm.sample(100, compute_convergence_checks=False)``, and then ``bs.check``. Edges have no weights; :func:`bayesstruct.precision_draws` draws
     precision matrices given some of the graphs. The table must be complete, and ``edge_probability``
     near the share of edges that is expected, such as 2 / p.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    TypeError, ValueError
+        For an unknown prior, an option out of range, or one that does not go with the prior, the marginals or `cov`.
 
     References
     ----------

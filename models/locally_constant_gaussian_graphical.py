@@ -1,4 +1,4 @@
-"""Gaussian graphical model in space or time: neighbouring columns depend on the others alike.
+"""Gaussian graphical model in space or time: neighbouring columns have similar dependences on the others.
 
 x = location + scale * z                    the table in its units, and standardised
 z_i | mean, K ~ Normal(mean, K^-1)          one row of the table

@@ -8,7 +8,7 @@ from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import OrderedColumns
+from bayesstruct.graphs.records import OrderedColumns, is_nodewise
 from bayesstruct.graphs.replicates import is_covariance, refuse_covariance
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def covariance(
     >>> covariance(idata).mean(("chain", "draw")).to_pandas()  # doctest: +SKIP
     """
     posterior = read(idata, group)
+    _, scale = _units(posterior)
     if _is_network(posterior):
         matrix, variance = _network(posterior)
         inverse = np.linalg.inv(np.eye(matrix.shape[-1]) - matrix)
@@ -70,7 +71,6 @@ def covariance(
     else:
         standard = np.linalg.inv(_precision(posterior))
         standard = standard * _student_factor(posterior)
-    _, scale = ColumnUnits.read(posterior.constants).known()
     return _over_columns(posterior, standard * np.outer(scale, scale), "covariance")
 
 
@@ -101,13 +101,13 @@ def precision_matrix(
     >>> precision_matrix(idata).mean(("chain", "draw")).to_pandas()  # doctest: +SKIP
     """
     posterior = read(idata, group)
+    _, scale = _units(posterior)
     if _is_network(posterior):
         matrix, variance = _network(posterior)
         away = np.eye(matrix.shape[-1]) - matrix
         standard = (away.mT / variance[..., None, :]) @ away
     else:
         standard = _precision(posterior) / _student_factor(posterior)
-    _, scale = ColumnUnits.read(posterior.constants).known()
     return _over_columns(posterior, standard / np.outer(scale, scale), "precision")
 
 
@@ -188,6 +188,11 @@ def _draws(posterior, name: str, *dims: str) -> np.ndarray:
 
 
 def _refusal(posterior, what: str) -> str:
+    if is_nodewise(posterior.constants):
+        return (
+            f"this result has no {what}: it has graphs alone. Read the result of bs.precision_draws(idata), which draws precision "
+            "matrices given some of the graphs"
+        )
     reason = "its columns are states"
     if _is_regression(posterior):
         reason = "it is a set of regressions and not a joint distribution of the columns; see bs.coefficients"
@@ -197,10 +202,17 @@ def _refusal(posterior, what: str) -> str:
     )
 
 
+def _units(posterior) -> tuple[np.ndarray, np.ndarray]:
+    """Location and scale of the columns of a result that has a covariance matrix; raises if it has none."""
+    if not _is_network(posterior):
+        what = "this result has no covariance matrix of the table"
+        OrderedColumns.refuse(posterior.constants, what)
+        if "precision" not in posterior.draws:
+            raise ValueError(_refusal(posterior, "covariance matrix"))
+    return ColumnUnits.read(posterior.constants).known()
+
+
 def _precision(posterior) -> np.ndarray:
-    OrderedColumns.refuse(posterior.constants, "this result has no covariance matrix of the table")
-    if "precision" not in posterior.draws:
-        raise ValueError(_refusal(posterior, "covariance matrix"))
     return _draws(posterior, "precision", *_MATRIX)
 
 

@@ -117,8 +117,9 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
         assert abs(means.sel(node="mood") - group_mean) < 10 / np.sqrt(50)
         assert bs.covariance(own).sizes["node"] == 4
     assert any("averages over the groups" in note for note in bs.edge_table(idata).attrs["notes"])
-    with pytest.raises(ValueError, match=r"other units in each group.*one_group"):
-        bs.coefficients(idata)
+    for read in (bs.coefficients, bs.covariance, bs.precision_matrix):
+        with pytest.raises(ValueError, match=r"other units in each group.*one_group"):
+            read(idata)
     with pytest.raises(ValueError, match="groups of this result are 'a', 'b', not 'c'"):
         bs.one_group(idata, "c")
     with pytest.raises(ValueError, match="no groups of rows"):

@@ -1,1 +1,1 @@
-"""Tables of edges, of arcs, and of differences between groups."""
+"""Tables of edges and of arcs."""

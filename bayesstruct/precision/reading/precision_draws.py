@@ -57,8 +57,8 @@ def precision_draws(
 
     Notes
     -----
-    Graphs that are not decomposable are drawn from by a short Markov chain, see
-    `bayesstruct.precision.kernels.g_wishart.draws`. The graphs are those of the pseudo-likelihood; the matrices given them are those of
+    Draws of a matrix given its graph are exact if the graph is decomposable, and as a rule otherwise; where rejection gives up they are
+    ends of a short Markov chain, see `bayesstruct.precision.kernels.g_wishart.draws`. The graphs are those of the pseudo-likelihood; the matrices given them are those of
     the likelihood.
 
     References

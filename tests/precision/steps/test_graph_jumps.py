@@ -121,7 +121,13 @@ def test_the_model_is_sampled_and_read():
     assert any("pseudo-likelihood" in note for note in bs.check(idata).notes)
     graph = bs.median_graph(idata, threshold=0.01)
     assert all("weight" not in about for *_, about in graph.edges(data=True))
-    for read in (bs.structure.partial_correlations, bs.plot_matrix):
+    for read in (
+        bs.structure.partial_correlations,
+        bs.plot_matrix,
+        bs.covariance,
+        bs.precision_matrix,
+        bs.coefficients,
+    ):
         with pytest.raises(ValueError, match="precision_draws"):
             read(idata)
     with pytest.raises(ValueError, match="no coefficients"):
