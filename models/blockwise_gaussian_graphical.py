@@ -23,6 +23,7 @@ import pymc as pm
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
+from bayesstruct.data.arguments import number
 from bayesstruct.data.blocks import blocks_of_columns
 from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges, record_edges
 from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
@@ -213,8 +214,7 @@ def _refuse_other_options(unknown, options):
 
 def _known(table, blocks, rate, block_rate, norm, negligible, diagonal_rate):
     """Precision matrix with a norm of the elements between two known blocks."""
-    if not block_rate > 0:
-        raise ValueError(f"`block_rate` must be positive, it is {block_rate}")
+    number("block_rate", block_rate, above=0)
     labels = blocks_of_columns(table.names, blocks)
     members = block_members(labels)
     sizes = np.array([len(places) for places in members])
@@ -250,6 +250,13 @@ def _known(table, blocks, rate, block_rate, norm, negligible, diagonal_rate):
 def _unknown(table, max_blocks, within, between, concentration, diagonal_rate, **scales):
     """Blocks, precision matrix and indicators of edges under the spike-and-slab prior."""
     scales["diagonal_rate"] = 0.5 if diagonal_rate is None else diagonal_rate
+    for name, pair in (("within", within), ("between", between)):
+        if np.shape(pair) != (2,):
+            raise ValueError(
+                f"`{name}` must be the two shapes of a beta distribution such as (2, 2), not {pair!r}"
+            )
+        for shape in pair:
+            number(name, shape, above=0)
     prior = {"max_blocks": max_blocks, "concentration": concentration, **scales}
     probabilities = BlockEdgeProbabilities(
         "block_edge_probability", table.p, within, between, **prior

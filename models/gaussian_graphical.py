@@ -296,7 +296,9 @@ def _check_marginals(marginals, degrees, covariates, standardize):
             "put the covariates into the table as columns"
         )
     if not standardize:
-        raise ValueError(f'`standardize` does not apply to marginals="{marginals}"')
+        raise ValueError(
+            f'`standardize` does not apply to marginals="{marginals}": leave it out, the latent values have no other units'
+        )
 
 
 def _table(data, marginals, standardize, counted):

@@ -163,13 +163,12 @@ def grouped_gaussian_graphical(
     """
     if differences not in _DESIGNS:
         raise ValueError(nearest("differences", differences, _DESIGNS))
-    _refuse_distributions(edge_probability, difference_probability)
     table = grouped_table(_without_codes(data, missing_codes), group, standardize=standardize)
     rows, groups = table.table, len(table.labels)
     warn_size(rows)
-    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden)
+    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden, learned=False)
     difference = edge_probability_matrix(
-        rows.names, difference_probability, option="difference_probability"
+        rows.names, difference_probability, option="difference_probability", learned=False
     )
     contrasts = _contrast_scales(differences, equal_scale, difference_scale)
     scales: dict[str, Any] = {"spike_scale": spike_scale, "slab_scale": slab_scale}
@@ -231,14 +230,6 @@ def _add_indicators(precision, groups):
     pm.Deterministic("edge", pt.ge(count, 1).astype("int64"), dims="pair")
     some = pt.and_(pt.ge(count, 1), pt.lt(count, groups))
     pm.Deterministic("difference", some.astype("int64"), dims="pair")
-
-
-def _refuse_distributions(*probabilities):
-    if any(hasattr(value, "owner") for value in probabilities):
-        raise ValueError(
-            "`edge_probability` and `difference_probability` must be a number or a matrix of numbers; this model does not learn "
-            "them from the table"
-        )
 
 
 def _without_codes(data, codes):

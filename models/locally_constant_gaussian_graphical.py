@@ -15,6 +15,7 @@ import pymc as pm
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
+from bayesstruct.data.arguments import number
 from bayesstruct.data.neighbours import neighbour_matrix
 from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges
 from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
@@ -107,8 +108,7 @@ def locally_constant_gaussian_graphical(
         bs.edge_table(idata)
     """
     check_negligible(negligible)
-    if not smoothness >= 0:
-        raise ValueError(f"`smoothness` must not be negative, it is {smoothness}")
+    number("smoothness", smoothness, least=0)
     table, data, covariates = read_rows(
         data,
         covariates,

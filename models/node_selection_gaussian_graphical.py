@@ -20,7 +20,9 @@ import pymc as pm
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
+from bayesstruct.data.arguments import number
 from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.errors import TableError
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
 from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges, record_edges
@@ -175,8 +177,8 @@ def _spike_slab(table, node_probability, edge_probability, **scales):
     """Nodes, precision matrix and indicators of edges under the spike-and-slab prior."""
     if scales["diagonal_rate"] is None:
         scales["diagonal_rate"] = 0.5
-    nodes = np.broadcast_to(np.asarray(node_probability, dtype="float64"), (table.p,))
-    nominal = edge_probability_matrix(table.names, edge_probability, (), ())
+    nodes = _node_probabilities(table, node_probability)
+    nominal = edge_probability_matrix(table.names, edge_probability, learned=False)
     included = NodeInclusion("included", table.p, nodes, nominal, **scales, dims="node")
     rough = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
     mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **rough)
@@ -193,10 +195,22 @@ def _spike_slab(table, node_probability, edge_probability, **scales):
     return precision
 
 
+def _node_probabilities(table, given) -> np.ndarray:
+    """Nominal probability of each node, (p,)."""
+    try:
+        nodes = np.asarray(given, dtype="float64")
+    except (TypeError, ValueError):
+        nodes = np.empty((0, 0))
+    if nodes.shape not in ((), (table.p,)):
+        raise TableError(
+            f"`node_probability` must be a number between 0 and 1, or one for each of the {table.p} columns, not {given!r:.60}"
+        )
+    return np.broadcast_to(nodes, (table.p,))
+
+
 def _laplace(table, rate, node_rate, norm, diagonal_rate, negligible):
     """Precision matrix with norms of the rows of nodes; an edge is a partial correlation."""
-    if not node_rate >= 0:
-        raise ValueError(f"`node_rate` must not be negative, it is {node_rate}")
+    number("node_rate", node_rate, least=0)
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
     members = node_members(table.p)

@@ -138,7 +138,13 @@ def _ends(names, pair, label):
 
 
 def edge_probability_matrix(
-    names, probability, required=(), forbidden=(), *, option="edge_probability"
+    names,
+    probability,
+    required=(),
+    forbidden=(),
+    *,
+    option: str = "edge_probability",
+    learned: bool = True,
 ) -> np.ndarray:
     """Nominal probability of each edge as a symmetric matrix.
 
@@ -150,6 +156,8 @@ def edge_probability_matrix(
     required, forbidden : iterable of pairs of str
     option : str
         Name of the option, for messages.
+    learned : bool
+        Whether the model takes a beta distribution as well, for messages.
 
     Returns
     -------
@@ -169,10 +177,12 @@ def edge_probability_matrix(
             raise TypeError
         values = np.asarray(probability, dtype="float64")
     except (TypeError, ValueError):
-        raise TableError(
-            f"{option} is no number ({probability!r:.60}); give a number between 0 and 1, a "
-            f"{p} x {p} matrix, or pm.Beta.dist(1, 1) to have it learned"
-        ) from None
+        remedy = f"give a number between 0 and 1, or a {p} x {p} matrix"
+        if learned:
+            remedy = remedy.replace(", or a", ", a") + ", or pm.Beta.dist(1, 1) to have it learned"
+        else:
+            remedy += "; this model does not learn it from the table"
+        raise TableError(f"{option} is no number ({probability!r:.60}); {remedy}") from None
     if values.shape not in ((), (p, p)):
         raise TableError(f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix")
     matrix = np.broadcast_to(values, (p, p)).copy()

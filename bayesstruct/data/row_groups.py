@@ -109,7 +109,7 @@ def grouped_table(data: Any, group: Any = None, *, standardize: bool | str = Tru
     table = Table.continuous(data, standardize=False)
     if len(index) != table.n:
         raise TableError(
-            f"`group` has {count(len(index), 'entry').replace('entrys', 'entries')}, and the table {count(table.n, 'row')}"
+            f"`group` has {count(len(index), 'label')}, and the table {count(table.n, 'row')}: give one for each row"
         )
     _check_groups(labels, index, name)
     location, spread = _moments(table, labels, index)

@@ -102,7 +102,8 @@ def tune(
     random_seed : int or numpy.random.Generator, optional
         For halves and folds.
     **options
-        Other options of the model, which stay as they are, such as ``prior="laplace"``.
+        Options of the model that stay as they are: of the Gaussian graphical model `prior`, `standardize`, the numbers that are not in
+        `grid`, and under the spike and slab `edge_probability`, `required` and `forbidden`.
 
     Returns
     -------

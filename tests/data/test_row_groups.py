@@ -79,7 +79,7 @@ def changed(**columns):
         (changed(sex=[1, "1"] * 20), "sex", "different values that are written '1'"),
         (table(), table()["sex"], "column 'sex' is the group of the rows and one of the variables"),
         (table()[[*"abc"]], table()["sex"][::-1], "labelled differently"),
-        (table()[[*"abc"]], ["f", "m"], "`group` has 2 entries, and the table 40 rows"),
+        (table()[[*"abc"]], ["f", "m"], "`group` has 2 labels, and the table 40 rows"),
         (table()[[*"abc"]], np.zeros((N, 2)), "one label for each row"),
         (
             changed(a=lambda t: np.where(t["sex"] == "f", 1.0, t["a"])),

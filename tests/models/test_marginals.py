@@ -46,7 +46,7 @@ def sample(model, draws=60, **options):
     [
         ({"marginals": "ranks"}, "rank"),
         ({"degrees": 4.0}, "student"),
-        ({"marginals": "student", "degrees": -1.0}, "positive"),
+        ({"marginals": "student", "degrees": -1.0}, "`degrees` must be above 0"),
         ({"marginals": "rank", "covariates": numbers()[["mood"]] * 2}, "put the covariates into"),
         ({"marginals": "mixed", "standardize": False}, "standardize"),
     ],

@@ -166,7 +166,7 @@ def test_neighbours():
         (nx.Graph([(0, 1)]), "neighbours: unknown columns"),
         (nx.DiGraph([("nine", "ten")]), "neighbours is directed"),
         ([("nine", "nine")], "joined with itself"),
-        ([], "neighbours has no edges"),
+        ([], "neighbours has no edges; give the pairs of columns that are next to each other"),
     ],
 )
 def test_neighbours_that_are_not(neighbours, message):
@@ -227,6 +227,9 @@ def test_strength_of_blocks(python_mode):
             '`node_probability` goes with prior="spike',
         ),
         ({"node_probability": 1.5}, "node_probability"),
+        ({"node_probability": [0.2, 0.3]}, "one for each of the 5 columns"),
+        ({"node_probability": pm.Beta.dist(1, 1)}, "`node_probability` must be a number"),
+        ({"edge_probability": pm.Beta.dist(1, 1)}, "matrix; this model does not learn it"),
         ({"prior": "laplace", "norm": "l3"}, "unknown norm"),
         ({"prior": "laplace", "negligible": 2.0}, "negligible"),
         ({"prior": "laplace", "node_rate": -1.0}, "node_rate"),
@@ -245,7 +248,8 @@ def test_wrong_options_are_refused_at_once(options, message):
         (BLOCKS, {"block_rate": 0.0}, "block_rate"),
         (BLOCKS, {"norm": "nuclear"}, "unknown norm"),
         (None, {"max_blocks": 0}, "max_blocks"),
-        (None, {"between": (0.0, 1.0)}, "within"),
+        (None, {"between": (0.0, 1.0)}, "`between` must be above 0"),
+        (None, {"within": (1.0,)}, "`within` must be the two shapes"),
     ],
 )
 def test_wrong_options_of_blocks(blocks, options, message):

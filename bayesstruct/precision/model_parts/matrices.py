@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tensors import is_beta
+from bayesstruct.data.arguments import number
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
 from bayesstruct.graphs.priors.blocks import block_edge_probability
@@ -82,6 +83,8 @@ def _horseshoe(table, global_scale, diagonal_rate, negligible):
     width = half_cauchy_width(global_scale)
     if width is None and np.ndim(global_scale) != 0:
         raise ValueError("`global_scale` must be one number; bs.GraphicalHorseshoe takes a matrix")
+    if width is None and not hasattr(global_scale, "owner"):
+        number("global_scale", global_scale, above=0)
     mode = partial(graphical_lasso_mode, rate=1.0, diagonal_rate=None, tol=1e-4)
     precision = GraphicalHorseshoe(
         "precision",
@@ -143,7 +146,7 @@ def beta_shapes(probability):
         raise ValueError(
             "`edge_probability` can be a number, a matrix of numbers or a beta distribution such as "
             f"pm.Beta.dist(1, 1), not a {kind}; in a model of your own it is any expression: "
-            'bs.GraphicalSpikeSlab(..., condition="joint")'
+            'bs.GraphicalSpikeSlab(..., condition="joint"), or bs.distributions.IndependentEdges with bs.GWishart'
         )
     shapes = probability.owner.op.dist_params(probability.owner)
     return tuple(float(np.asarray(s.eval()).item()) for s in shapes)

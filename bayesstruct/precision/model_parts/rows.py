@@ -11,6 +11,7 @@ from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.recorded import record, register
 from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.rows import remember_rows
+from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import NumberCoding, coding_of
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.covariates import read_covariates, standardized_covariates
@@ -92,10 +93,8 @@ def observe_student(table: "Table", mean, precision, degrees=None) -> None:
     elif hasattr(degrees, "owner"):
         degrees = register("degrees", degrees)
     else:
-        if not (np.isfinite(degrees) and degrees > 0):
-            raise ValueError(f"`degrees` must be positive and finite, it is {degrees}")
-        record("degrees", float(degrees))
-        degrees = float(degrees)
+        degrees = number("degrees", degrees, above=0)
+        record("degrees", degrees)
     _observe(table, (mean, precision, location, scale, degrees), _STUDENT)
 
 

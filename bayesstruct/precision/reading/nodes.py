@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.readers import variables
+from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.graphs.groups import SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
 from bayesstruct.graphs.posteriors.estimators import bayes_factors_of
 from bayesstruct.graphs.posteriors.refusals import wrong_type
 from bayesstruct.graphs.summaries import bound_note, most_probable_first
+from bayesstruct.graphs.tables.edges import edge_table
+from bayesstruct.precision.reading.predictive import NORMAL_READERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,3 +109,16 @@ def node_table(idata: "xr.DataTree", *, group: str = "posterior") -> "pd.DataFra
     table, bounds = most_probable_first(pd.DataFrame(columns), bound)
     table.attrs = {"bayes_factor_bounds": bounds, "notes": bound_note(bounds)}
     return table
+
+
+def _has_nodes(idata) -> bool:
+    return {"edge", "precision", "included"} <= variables(idata)
+
+
+register_summary(
+    "Gaussian graphical models of selected nodes",
+    _has_nodes,
+    edge_table,
+    ("node_table", *NORMAL_READERS),
+    before="Gaussian graphical models",
+)

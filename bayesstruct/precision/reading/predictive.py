@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["correlations", "predictive_correlations"]
+__all__ = ["NORMAL_READERS", "correlations", "predictive_correlations"]
 
 
 def predictive_correlations(
@@ -155,20 +155,23 @@ def _is_graphical_normal(idata) -> bool:
     return {"edge", "precision"} <= variables(idata)
 
 
+#: Readers of Gaussian graphical models with normal rows, beside the table of edges.
+NORMAL_READERS = (
+    *EDGE_READERS,
+    "covariance",
+    "precision_matrix",
+    "coefficients",
+    "predict",
+    "pointwise",
+    "predictive_correlations",
+    "plot_correlations",
+)
+
 register_summary(
     "Gaussian graphical models",
     _is_graphical_normal,
     edge_table,
-    (
-        *EDGE_READERS,
-        "covariance",
-        "precision_matrix",
-        "coefficients",
-        "predict",
-        "pointwise",
-        "predictive_correlations",
-        "plot_correlations",
-    ),
+    NORMAL_READERS,
     before="undirected graphs",
 )
 

@@ -225,9 +225,9 @@ def test_no_draws_of_tables():
     ("change", "options", "message"),
     [
         ({}, {"covariates": pd.DataFrame({"z": np.arange(12.0)})}, "`covariates` do not go with"),
-        ({}, {"standardize": False}, "one of correlations"),
+        ({}, {"standardize": False}, "uses the correlations"),
         ({}, {"spike_scale": 0.1}, '`spike_scale` goes with prior="spike_slab"'),
-        ({("a", 3): np.nan}, {}, r"'a'.*1 values are missing.*imputes them"),
+        ({("a", 3): np.nan}, {}, r"'a'.*1 missing value,.*imputes them"),
     ],
 )
 def test_what_it_does_not_know_is_refused(change, options, message):
