@@ -152,7 +152,7 @@ def main():
     accuracy(100, 200, 3, 5.0, False)
     convergence(10, 100)
     convergence(50, 100)
-    for edges in (60, 90):
+    for edges in (60, 75, 90):
         auxiliary(50, edges)
 
 

@@ -9,6 +9,10 @@ sign. A published sampler of spike-and-slab graphs of two groups takes 7.5 s for
 at p = 30 (see the figures that its authors give).
 """
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import argparse
 import itertools
 import logging

@@ -157,7 +157,7 @@ def edge_probability_matrix(
     option : str
         Name of the option, for messages.
     learned : bool
-        Whether the model takes a beta distribution as well, for messages.
+        Whether a beta distribution is accepted as well, for messages.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def edge_probability_matrix(
         if learned:
             remedy = remedy.replace(", or a", ", a") + ", or pm.Beta.dist(1, 1) to have it learned"
         else:
-            remedy += "; this model does not learn it from the table"
+            remedy += "; it is not learned from the table here"
         raise TableError(f"{option} is no number ({probability!r:.60}); {remedy}") from None
     if values.shape not in ((), (p, p)):
         raise TableError(f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix")

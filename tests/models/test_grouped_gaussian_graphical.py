@@ -214,7 +214,7 @@ def test_required_and_forbidden_pairs():
     assert (np.array(seen) < 2).all()
     with pytest.raises(bs.TableError, match="difference_probability has values"):
         grouped_gaussian_graphical(frame(), group="site", difference_probability=2.0)
-    with pytest.raises(ValueError, match=r"edge_probability is no number.*does not learn it"):
+    with pytest.raises(ValueError, match=r"edge_probability is no number.*it is not learned"):
         grouped_gaussian_graphical(frame(), group="site", edge_probability=pm.Beta.dist(1, 1))
 
 

@@ -229,7 +229,7 @@ def test_strength_of_blocks(python_mode):
         ({"node_probability": 1.5}, "node_probability"),
         ({"node_probability": [0.2, 0.3]}, "one for each of the 5 columns"),
         ({"node_probability": pm.Beta.dist(1, 1)}, "`node_probability` must be a number"),
-        ({"edge_probability": pm.Beta.dist(1, 1)}, "matrix; this model does not learn it"),
+        ({"edge_probability": pm.Beta.dist(1, 1)}, "matrix; it is not learned"),
         ({"prior": "laplace", "norm": "l3"}, "unknown norm"),
         ({"prior": "laplace", "negligible": 2.0}, "negligible"),
         ({"prior": "laplace", "node_rate": -1.0}, "node_rate"),

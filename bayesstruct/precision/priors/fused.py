@@ -60,7 +60,7 @@ class GraphicalFusedLassoRV(PrecisionRV):
 
 
 class GraphicalFusedLasso(Continuous):
-    r"""Prior of a precision matrix in which neighbouring columns depend on the others alike.
+    r"""Prior of a precision matrix in which neighbouring columns have similar elements with every other column.
 
     .. math::
 

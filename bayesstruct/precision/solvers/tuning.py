@@ -59,7 +59,9 @@ class GaussianGraphicalTuner(Tuner):
             raise ValueError(
                 "`edge_probability`, `required` and `forbidden` go with prior='spike_slab'"
             )
-        probability = edge_probability_matrix(table.names, edge_probability, required, forbidden)
+        probability = edge_probability_matrix(
+            table.names, edge_probability, required, forbidden, learned=False
+        )
         with np.errstate(divide="ignore"):
             self._log_odds = np.log(probability) - np.log1p(-probability)
         self.rows = np.array(table.standardized)
