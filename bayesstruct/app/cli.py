@@ -104,11 +104,15 @@ def models() -> None:
     from rich.table import Column, Table
 
     table = Table(
-        Column("model", no_wrap=True), "for", "priors", "learn", title="Models of bayesstruct"
+        Column("model, and if `learn` runs it", no_wrap=True),
+        "for",
+        title="Models of bayesstruct",
+        show_lines=True,
     )
     for name, model in MODELS.items():
         learned = "yes" if model.learn else "Python only"
-        table.add_row(name, model.purpose, ", ".join(model.priors), learned)
+        priors = f"\npriors: {', '.join(model.priors)}" if model.priors else ""
+        table.add_row(f"{name}\n{learned}", f"{model.purpose}{priors}")
     Console().print(table)
 
 
@@ -318,6 +322,11 @@ def _wrong_options(options: dict) -> str | None:
             f"or one of {', '.join(LEARNED)}"
         )
     known = [name for name in MODELS[model].priors if name in PRIORS]
+    if prior not in known and prior in MODELS[model].priors:
+        return (
+            f"--prior {prior} draws graphs without weights, which the reports of `bayesstruct learn` need: use bs.models.{model} "
+            f"in Python, or one of {', '.join(known)}"
+        )
     if prior not in known:
         return nearest("prior", prior, known)
     return _wrong_number(

@@ -505,6 +505,7 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
             ["--model", "gaussian_neighbourhoods"],
             ["bs.models.gaussian_neighbourhoods in Python", "one of gaussian_graphical"],
         ),
+        (["--prior", "pseudo_likelihood"], ["without weights", "in Python"]),
         (["--prior", "spikeslab"], ["unknown prior 'spikeslab'", "did you mean 'spike_slab'?"]),
         (["--draws", "0"], ["--draws", "20"]),
         (["--draws", "many"], ["--draws", "integer"]),
