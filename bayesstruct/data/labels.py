@@ -139,7 +139,7 @@ def by_label(option: str, values: Any, names: Sequence[str]) -> Any:
     TableError
         If some labels are columns and others are not, or a column has none or two.
     """
-    index = getattr(values, "index", None)
+    index: Any = getattr(values, "index", None)
     if not hasattr(index, "equals") or np.ndim(values) != 1:
         return values
     labels = [label_text(label) for label in index]
