@@ -27,7 +27,7 @@ from bayesstruct.data.covariance import (
 )
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
-from bayesstruct.data.ranks import RankTable
+from bayesstruct.data.ranks import AS_ORDERED, RankTable
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts.edges import check_negligible
@@ -168,13 +168,6 @@ def gaussian_graphical(
     There are as many latent values as the table has values; a result without them is smaller, and PyMC's checks are faster:
     ``pm.sample(var_names=["edge", "weight", "precision"])``.
 
-    Raises
-    ------
-    TableError
-        If the table cannot be used; the message names the column and the remedy.
-    TypeError, ValueError
-        For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
-
     Under ``prior="pseudo_likelihood"`` the posterior of the graph G is
 
     .. math:: p(G \mid x) \propto p(G) \prod_i p(x_i \mid x_{\mathrm{ne}(i)}),
@@ -186,6 +179,13 @@ def gaussian_graphical(
     ``pm.sample(100, compute_convergence_checks=False)``, and then ``bs.check``. Edges have no weights; :func:`bayesstruct.precision_draws` draws
     precision matrices given some of the graphs. The table must be complete, and ``edge_probability``
     near the share of edges that is expected, such as 2 / p.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    TypeError, ValueError
+        For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
 
     References
     ----------
@@ -307,6 +307,8 @@ def _table(data, marginals, standardize, counted):
             warn_latent(table)
             return table
     discrete = 'marginals="mixed", or a model for discrete variables'
+    if marginals == "mixed":
+        discrete = f"{AS_ORDERED}, or a model for discrete variables"
     return Table.continuous(data, standardize=standardize, discrete=discrete, counted=counted)
 
 

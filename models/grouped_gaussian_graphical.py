@@ -167,9 +167,9 @@ def grouped_gaussian_graphical(
     table = grouped_table(_without_codes(data, missing_codes), group, standardize=standardize)
     rows, groups = table.table, len(table.labels)
     warn_size(rows)
-    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden)
+    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden, learned=False)
     difference = edge_probability_matrix(
-        rows.names, difference_probability, option="difference_probability"
+        rows.names, difference_probability, option="difference_probability", learned=False
     )
     contrasts = _contrast_scales(differences, equal_scale, difference_scale)
     scales: dict[str, Any] = {"spike_scale": spike_scale, "slab_scale": slab_scale}

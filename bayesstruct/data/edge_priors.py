@@ -138,7 +138,7 @@ def _ends(names, pair, label):
 
 
 def edge_probability_matrix(
-    names, probability, required=(), forbidden=(), *, option="edge_probability"
+    names, probability, required=(), forbidden=(), *, option="edge_probability", learned=True
 ) -> np.ndarray:
     """Nominal probability of each edge as a symmetric matrix.
 
@@ -150,6 +150,8 @@ def edge_probability_matrix(
     required, forbidden : iterable of pairs of str
     option : str
         Name of the option, for messages.
+    learned : bool
+        Whether it could also be a distribution, for messages.
 
     Returns
     -------
@@ -169,9 +171,14 @@ def edge_probability_matrix(
             raise TypeError
         values = np.asarray(probability, dtype="float64")
     except (TypeError, ValueError):
+        beta = ", or pm.Beta.dist(1, 1) to have it learned" if learned else ""
+        what = (
+            "a distribution"
+            if hasattr(probability, "owner")
+            else f"no number ({probability!r:.60})"
+        )
         raise TableError(
-            f"{option} is no number ({probability!r:.60}); give a number between 0 and 1, a "
-            f"{p} x {p} matrix, or pm.Beta.dist(1, 1) to have it learned"
+            f"{option} is {what}; give a number between 0 and 1{', a' if learned else ' or a'} {p} x {p} matrix{beta}"
         ) from None
     if values.shape not in ((), (p, p)):
         raise TableError(f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix")

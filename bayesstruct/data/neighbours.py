@@ -63,8 +63,9 @@ def _pairs(names, neighbours):
     try:
         return graph_pairs(names, neighbours)
     except TableError as error:
-        message = str(error)
-        raise TableError(message.replace("graph", "neighbours", 1)) from None
+        message = str(error).replace("graph", "neighbours", 1)
+        message = message.replace("may depend on each other", "are next to each other")
+        raise TableError(message) from None
 
 
 def _is_shape(neighbours) -> bool:

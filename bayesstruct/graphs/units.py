@@ -7,8 +7,9 @@ import numpy as np
 from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
+from bayesstruct.graphs.posteriors.edges import GROUP
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import OrderedColumns
+from bayesstruct.graphs.records import OrderedColumns, is_nodewise
 from bayesstruct.graphs.replicates import is_covariance, refuse_covariance
 
 if TYPE_CHECKING:
@@ -200,7 +201,16 @@ def _refusal(posterior, what: str) -> str:
 def _precision(posterior) -> np.ndarray:
     OrderedColumns.refuse(posterior.constants, "this result has no covariance matrix of the table")
     if "precision" not in posterior.draws:
+        if is_nodewise(posterior.constants):
+            raise ValueError(
+                "this result has graphs alone, without precision matrices, which the model integrates out: "
+                "bs.precision_draws(idata) draws them given some of the graphs, and its result can be read here"
+            )
         raise ValueError(_refusal(posterior, "covariance matrix"))
+    if GROUP in posterior.draws["precision"].dims:
+        raise ValueError(
+            "this result has a matrix for each group of rows: read one group, bs.one_group(idata, label)"
+        )
     return _draws(posterior, "precision", *_MATRIX)
 
 

@@ -110,6 +110,8 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
         table = bs.edge_table(own).query("source == 'mood' and target == 'sleep'")
         weight = idata["posterior"]["weight"].sel(group=label, pair="mood -- sleep").mean().item()
         assert table.iloc[0]["mean"] == pytest.approx(weight)
+        (note,) = [n for n in bs.edge_table(own).attrs["notes"] if "connected in some group" in n]
+        assert "not always in this one" in note
         assert own["observed_data"].sizes["observation"] == (rows["site"] == label).sum()
         means = bs.coefficients(own)["intercept"].mean(("chain", "draw"))
         # the prior pulls by less than a standard error of a mean of 50 rows

@@ -163,7 +163,9 @@ def gaussian_graphs(
             f"all graphs of {table.p} columns are too many, at most {MAX_COLUMNS} columns are possible; "
             'bs.models.gaussian_graphical(data, prior="g_wishart") samples graphs'
         )
-    prior = edge_probability_matrix(table.names, edge_probability, required, forbidden)
+    prior = edge_probability_matrix(
+        table.names, edge_probability, required, forbidden, learned=False
+    )
     freedom = number("degrees_of_freedom", degrees_of_freedom, above=2)
     draws = whole_number("draws", draws, 2)
     constants = (freedom, scale_matrix(scale, table.p), draws, random_seed)

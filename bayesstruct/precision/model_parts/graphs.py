@@ -9,7 +9,7 @@ from bayesstruct.core.recorded import register
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
-from bayesstruct.data.errors import TableError, column_list, warn
+from bayesstruct.data.errors import TableError, column_list, count, warn
 from bayesstruct.data.table import Table
 from bayesstruct.graphs.records import NODEWISE, CompositeLikelihood
 from bayesstruct.precision.model_parts.edges import record_edges
@@ -87,10 +87,10 @@ def refuse_for_graphs(table: "Table | CovarianceTable", *, covariates, standardi
             f"{others}"
         )
     missing = getattr(table, "missing", np.zeros(0, bool))
-    if missing.any():
+    if lost := int(missing.sum()):
         columns = [table.names[j] for j in np.flatnonzero(missing.any(axis=0))]
         raise TableError(
-            f'{column_list(columns)}: {int(missing.sum())} values are missing, and prior="pseudo_likelihood" needs a complete '
+            f'{column_list(columns)}: {count(lost, "value")} {"is" if lost == 1 else "are"} missing, and prior="pseudo_likelihood" needs a complete '
             f"table; leave out these rows or columns, {others}, which imputes them"
         )
     _warn_of_graphs(table.p)
