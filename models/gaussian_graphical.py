@@ -27,7 +27,7 @@ from bayesstruct.data.covariance import (
 )
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
-from bayesstruct.data.ranks import RankTable
+from bayesstruct.data.ranks import AS_ORDERED, RankTable
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts.edges import check_negligible
@@ -309,6 +309,8 @@ def _table(data, marginals, standardize, counted):
             warn_latent(table)
             return table
     discrete = 'marginals="mixed", or a model for discrete variables'
+    if marginals == "mixed":
+        discrete = f"{AS_ORDERED}, or a model for discrete variables"
     return Table.continuous(data, standardize=standardize, discrete=discrete, counted=counted)
 
 

@@ -10,12 +10,13 @@ weight        = partial correlations of K
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pymc as pm
 
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.arguments import number
+from bayesstruct.data.arguments import is_number
 from bayesstruct.data.neighbours import neighbour_matrix
 from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges
 from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
@@ -108,7 +109,8 @@ def locally_constant_gaussian_graphical(
         bs.edge_table(idata)
     """
     check_negligible(negligible)
-    number("smoothness", smoothness, least=0)
+    if not (is_number(smoothness) and 0 <= smoothness < np.inf):
+        raise ValueError(f"`smoothness` must be a number from 0 up, it is {smoothness!r}")
     table, data, covariates = read_rows(
         data,
         covariates,

@@ -20,9 +20,9 @@ import pymc as pm
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.arguments import number
+from bayesstruct.data.arguments import is_number
 from bayesstruct.data.edge_priors import edge_probability_matrix
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.labels import by_label
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
 from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges, record_edges
@@ -81,7 +81,8 @@ def node_selection_gaussian_graphical(
         ``"spike_slab"`` has an indicator for each node and for each edge between included nodes; ``"laplace"`` only shrinks, elements
         one by one and the row of each node together.
     node_probability : float or (p,) array_like, default 0.5
-        Nominal prior probability that a node is included (spike and slab).
+        Nominal prior probability that a node is included (spike and slab), neither 0 nor 1; a Series is read by its labels if
+        they are columns.
     edge_probability : float or (p, p) array_like, default 0.5
         Nominal prior probability of an edge between two included nodes (spike and slab); 0 forbids it.
     spike_scale, slab_scale : float
@@ -177,7 +178,7 @@ def _spike_slab(table, node_probability, edge_probability, **scales):
     """Nodes, precision matrix and indicators of edges under the spike-and-slab prior."""
     if scales["diagonal_rate"] is None:
         scales["diagonal_rate"] = 0.5
-    nodes = _node_probabilities(table, node_probability)
+    nodes = _node_probabilities(table.names, node_probability)
     nominal = edge_probability_matrix(table.names, edge_probability, learned=False)
     included = NodeInclusion("included", table.p, nodes, nominal, **scales, dims="node")
     rough = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
@@ -195,22 +196,25 @@ def _spike_slab(table, node_probability, edge_probability, **scales):
     return precision
 
 
-def _node_probabilities(table, given) -> np.ndarray:
-    """Nominal probability of each node, (p,)."""
+def _node_probabilities(names, probability) -> np.ndarray:
+    """Nominal probability of each node, by its name where it has one."""
+    given = by_label("node_probability", probability, names)
     try:
-        nodes = np.asarray(given, dtype="float64")
+        values = np.asarray(given, dtype="float64")
     except (TypeError, ValueError):
-        nodes = np.empty((0, 0))
-    if nodes.shape not in ((), (table.p,)):
-        raise TableError(
-            f"`node_probability` must be a number between 0 and 1, or one for each of the {table.p} columns, not {given!r:.60}"
+        values = np.full(1, np.nan)
+    if values.shape not in ((), (len(names),)) or not ((values > 0) & (values < 1)).all():
+        raise ValueError(
+            f"`node_probability` must be a number between 0 and 1, or {len(names)} of them, one for each column, and neither 0 "
+            "nor 1: leave out a column that has no edges, and take a number near 1 for one that has"
         )
-    return np.broadcast_to(nodes, (table.p,))
+    return np.broadcast_to(values, (len(names),))
 
 
 def _laplace(table, rate, node_rate, norm, diagonal_rate, negligible):
     """Precision matrix with norms of the rows of nodes; an edge is a partial correlation."""
-    number("node_rate", node_rate, least=0)
+    if not (is_number(node_rate) and 0 <= node_rate < np.inf):
+        raise ValueError(f"`node_rate` must be a number from 0 up, it is {node_rate!r}")
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
     members = node_members(table.p)

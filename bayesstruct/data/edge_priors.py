@@ -138,13 +138,7 @@ def _ends(names, pair, label):
 
 
 def edge_probability_matrix(
-    names,
-    probability,
-    required=(),
-    forbidden=(),
-    *,
-    option: str = "edge_probability",
-    learned: bool = True,
+    names, probability, required=(), forbidden=(), *, option="edge_probability", learned=True
 ) -> np.ndarray:
     """Nominal probability of each edge as a symmetric matrix.
 
@@ -157,7 +151,7 @@ def edge_probability_matrix(
     option : str
         Name of the option, for messages.
     learned : bool
-        Whether a beta distribution is accepted as well, for messages.
+        Whether it could also be a distribution, for messages.
 
     Returns
     -------
@@ -177,12 +171,15 @@ def edge_probability_matrix(
             raise TypeError
         values = np.asarray(probability, dtype="float64")
     except (TypeError, ValueError):
-        remedy = f"give a number between 0 and 1, or a {p} x {p} matrix"
-        if learned:
-            remedy = remedy.replace(", or a", ", a") + ", or pm.Beta.dist(1, 1) to have it learned"
-        else:
-            remedy += "; it is not learned from the table here"
-        raise TableError(f"{option} is no number ({probability!r:.60}); {remedy}") from None
+        beta = ", or pm.Beta.dist(1, 1) to have it learned" if learned else ""
+        what = (
+            "a distribution"
+            if hasattr(probability, "owner")
+            else f"no number ({probability!r:.60})"
+        )
+        raise TableError(
+            f"{option} is {what}; give a number between 0 and 1{', a' if learned else ' or a'} {p} x {p} matrix{beta}"
+        ) from None
     if values.shape not in ((), (p, p)):
         raise TableError(f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix")
     matrix = np.broadcast_to(values, (p, p)).copy()

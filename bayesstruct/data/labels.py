@@ -12,6 +12,7 @@ from bayesstruct.data.names import label_text
 __all__ = [
     "aligned",
     "as_frame",
+    "by_label",
     "check_same_rows",
     "is_labelled_array",
     "refuse_zero_weights",
@@ -119,6 +120,40 @@ def aligned(option: str, matrix: Any, names: Sequence[str]) -> Any:
         raise TableError(f"`{option}` has more than one row or column for {column_list(twice)}")
     places = [[axis.index(name) for name in names] for axis in (rows, columns)]
     return values[np.ix_(*places)]
+
+
+def by_label(option: str, values: Any, names: Sequence[str]) -> Any:
+    """Return a Series whose labels are columns as an array in the order of the columns; anything else as it is.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, for the message.
+    values : Series or other
+        One value for each column. Labels are compared as text.
+    names : sequence of str
+        Columns of the table.
+
+    Raises
+    ------
+    TableError
+        If some labels are columns and others are not, or a column has none or two.
+    """
+    index: Any = getattr(values, "index", None)
+    if not hasattr(index, "equals") or np.ndim(values) != 1:
+        return values
+    labels = [label_text(label) for label in index]
+    if not {*labels} & {*names}:
+        return values
+    if lost := [name for name in names if name not in labels]:
+        raise TableError(f"`{option}` has no value for {column_list(lost)}")
+    if other := [label for label in labels if label not in names]:
+        raise TableError(
+            f"`{option}` has values for {column_list(other)}, which the table does not have"
+        )
+    if twice := [name for name in names if labels.count(name) > 1]:
+        raise TableError(f"`{option}` has more than one value for {column_list(twice)}")
+    return np.asarray(values)[[labels.index(name) for name in names]]
 
 
 def warn_about_triangle(option: str, matrix: np.ndarray, otherwise: str) -> None:

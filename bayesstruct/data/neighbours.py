@@ -64,7 +64,7 @@ def _pairs(names, neighbours):
         return graph_pairs(names, neighbours)
     except TableError as error:
         message = str(error).replace("graph", "neighbours", 1)
-        message = message.replace("that may depend on each other", "that are next to each other")
+        message = message.replace("may depend on each other", "are next to each other")
         raise TableError(message.replace(", or its moral graph", "")) from None
 
 

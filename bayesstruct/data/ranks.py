@@ -20,7 +20,12 @@ from bayesstruct.data.remarks import copied_rows
 from bayesstruct.data.states import MAX_LEVELS, read_states
 from bayesstruct.data.table import NamedColumns, column_moments
 
-__all__ = ["FREE", "KNOWN", "RankTable"]
+__all__ = ["AS_ORDERED", "FREE", "KNOWN", "RankTable"]
+
+#: How a column of numbers is made one that counts by its order.
+AS_ORDERED = (
+    "an ordered category (in pandas data[column].astype(pandas.CategoricalDtype(ordered=True)))"
+)
 
 #: Codes of values that have no level: not observed, or known as a number.
 FREE, KNOWN = -1, -2
@@ -96,9 +101,10 @@ class RankTable(NamedColumns):
         by_order = categorical | (sizes == 2) if numbers else np.ones(p, bool)
         few = sizes <= MAX_LEVELS
         _refuse_copies(intake.names, values, by_order, few)
-        remarks = [*transposed_remarks(data), *([] if counted else copied_rows(values))]
-        for remark in [*remarks, *_whole_numbers(intake.names, values, few & ~by_order)]:
-            warn(remark)
+        if by_order.any():  # others are read again, as a table of numbers, which remarks upon them
+            remarks = [*transposed_remarks(data), *([] if counted else copied_rows(values))]
+            for remark in [*remarks, *_whole_numbers(intake.names, values, few & ~by_order)]:
+                warn(remark)
         location, scale = column_moments(values)
         location, scale = np.where(by_order, 0.0, location), np.where(by_order, 1.0, scale)
         for array in (values, by_order, location, scale):
@@ -195,7 +201,7 @@ def _whole_numbers(names, values, few):
         return []
     return [
         f"{column_list(found)}: few whole numbers, which are taken as normal; for a column that counts by its order alone "
-        "make it an ordered category (in pandas data[column].astype(pandas.CategoricalDtype(ordered=True)))"
+        f"make it {AS_ORDERED}"
     ]
 
 

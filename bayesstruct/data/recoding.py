@@ -483,6 +483,10 @@ def column_apart(option: str, data: Any, name: str, instead: str) -> tuple:
     labels = {label_text(label): label for label in data.columns}
     if name not in labels:
         raise TableError(f"`{option}`: {nearest('column', name, labels)}")
+    if [label_text(label) for label in data.columns].count(name) > 1:
+        raise TableError(
+            f"`{option}`: the name of column {name!r} occurs more than once: rename all but one"
+        )
     column = data[labels[name]]
     if hasattr(data, "iloc"):
         return data.drop(columns=labels[name]), column

@@ -134,8 +134,8 @@ def _joined(tables, group):
     for label, own in intakes.items():
         if different := sorted({*own.names} ^ {*names}):
             raise TableError(
-                f"groups {first!r} and {label!r} have different columns, {column_list(different)} are in one of them "
-                "only: keep the columns that all groups have"
+                f"groups {first!r} and {label!r} have different columns, {column_list(different)} "
+                f"{'are' if len(different) > 1 else 'is'} in one of them only: keep the columns that all groups have"
             )
         raise_problems(value_kinds(own))
     frames = [pd.DataFrame(own.values, columns=own.names)[names] for own in intakes.values()]

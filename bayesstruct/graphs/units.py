@@ -7,6 +7,7 @@ import numpy as np
 from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
+from bayesstruct.graphs.posteriors.edges import GROUP
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.records import OrderedColumns, is_nodewise
 from bayesstruct.graphs.replicates import is_covariance, refuse_covariance
@@ -209,6 +210,10 @@ def _units(posterior) -> tuple[np.ndarray, np.ndarray]:
         OrderedColumns.refuse(posterior.constants, what)
         if "precision" not in posterior.draws:
             raise ValueError(_refusal(posterior, "covariance matrix"))
+        if GROUP in posterior.draws["precision"].dims:
+            raise ValueError(
+                "this result has a matrix for each group of rows: read one group, bs.one_group(idata, label)"
+            )
     return ColumnUnits.read(posterior.constants).known()
 
 

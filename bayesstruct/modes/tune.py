@@ -157,6 +157,10 @@ def tune(
     if folds is not None:
         whole_number("folds", folds, 2, len(tuner.rows))
     settings = _settings(tuner, grid)
+    if twice := sorted({*settings[0]} & {*options}):
+        raise ValueError(
+            f"`{twice[0]}` is given as an option, which stays as it is, and is tuned: leave it out, or give a `grid` of other options"
+        )
     given = {
         "gamma": gamma,
         "resamples": resamples,

@@ -1,11 +1,12 @@
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 
 from bayesstruct.data import TableError, TableWarning
 from bayesstruct.data.covariates import standardized_covariates
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
-from bayesstruct.data.labels import check_same_rows
+from bayesstruct.data.labels import by_label, check_same_rows
 from bayesstruct.data.names import nearest
 
 NAMES = ("a", "b", "c")
@@ -53,6 +54,23 @@ def test_probabilities_are_aligned_by_name():
     assert matrix[0, 2] == matrix[2, 0] == 0.7
     assert matrix[0, 1] == 1.0
     assert matrix[1, 2] == 0.2
+
+
+def test_a_distribution_is_not_recommended_where_none_is_learned():
+    with pytest.raises(TableError, match=r"is a distribution; give a number .* 3 x 3 matrix$"):
+        edge_probability_matrix(NAMES, pm.Beta.dist(1, 1), learned=False)
+
+
+def test_values_of_columns_are_read_by_label():
+    by_name = pd.Series([0.3, 0.1, 0.2], index=[*"cab"])
+    assert by_label("node_probability", by_name, NAMES).tolist() == [0.1, 0.2, 0.3]
+    numbered = pd.Series([0.3, 0.1, 0.2])
+    assert by_label("node_probability", numbered, NAMES) is numbered
+    for index, message in (("abd", "no value for column 'c'"), ("abcd", "column 'd', which")):
+        with pytest.raises(TableError, match=message):
+            by_label("node_probability", pd.Series(0.5, index=[*index]), NAMES)
+    with pytest.raises(TableError, match="more than one value for column 'a'"):
+        by_label("node_probability", pd.Series(0.5, index=[*"aabc"]), NAMES)
 
 
 @pytest.mark.parametrize(

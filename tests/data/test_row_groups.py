@@ -91,6 +91,16 @@ def changed(**columns):
             None,
             "groups 'x' and 'y' have different columns, column 'c'",
         ),
+        (
+            {"x": table()[[*"abc"]], "y": table()[[*"ab"]]},
+            None,
+            "column 'c' is in one of them only",
+        ),
+        (
+            pd.concat([table(), table()[["sex"]]], axis=1),
+            "sex",
+            "column 'sex' occurs more than once",
+        ),
         ({}, None, "empty dict"),
         ({"x": table(), "y": table()}, None, "olumn 'sex' holds text"),
     ],

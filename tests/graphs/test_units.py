@@ -9,6 +9,8 @@ from tools.posteriors import bernoulli_posterior, posterior
 
 import bayesstruct as bs
 
+from bayesstruct.graphs.records import NODEWISE
+
 LOCATION = np.array([5.0, 50.0, -200.0])
 SCALE = np.array([1.0, 10.0, 100.0])
 
@@ -126,6 +128,25 @@ def test_coefficients_of_a_network_are_regressions_in_the_units_of_the_table(net
 def test_a_table_of_arcs_says_of_which_unit_it_is(network):
     notes = bs.arc_table(network).attrs["notes"]
     assert any("bs.coefficients(idata) has them in the units of the table" in n for n in notes)
+
+
+def test_graphs_alone_and_groups_are_refused_with_the_remedy(rng):
+    alone = bernoulli_posterior([0.5, 0.5, 0.5])
+    constants = alone["constant_data"].to_dataset()
+    with_record = constants.assign(composite_likelihood=NODEWISE)
+    tree = xr.DataTree.from_dict({"posterior": alone["posterior"].ds, "constant_data": with_record})
+    grouped = in_units(
+        alone,
+        precision=(
+            ("chain", "draw", "group", "node", "node_"),
+            np.ones((*alone["posterior"]["edge"].shape[:2], 2, 3, 3)),
+        ),
+    )
+    for reader in (bs.covariance, bs.precision_matrix):
+        with pytest.raises(ValueError, match=r"graphs alone.*bs.precision_draws"):
+            reader(tree)
+        with pytest.raises(ValueError, match=r"each group of rows.*bs.one_group"):
+            reader(grouped)
 
 
 def test_results_without_such_parameters_are_refused(network):

@@ -435,7 +435,7 @@ def test_do_and_observe():
         ({"negligible": 0.2}, "`negligible` goes with"),
         ({"edge_probability": StochasticBlock()}, 'StochasticBlock goes with prior="g_wishart"'),
         ({"prior": "horseshoe", "required": [("x0", "x1")]}, "`required` goes with"),
-        ({"prior": "horseshoe", "global_scale": 0.0}, "`global_scale` must be above 0"),
+        ({"prior": "horseshoe", "global_scale": -1.5}, "`global_scale` .* it is -1.5$"),
         ({"prior": "horseshoe", "global_scale": np.ones((3, 3))}, "must be one number"),
         ({"prior": "horseshoe", "global_scale": pm.Gamma.dist(1, 1)}, "half-Cauchy distribution"),
         ({"global_scale": 0.2}, '`global_scale` goes with prior="horseshoe"'),

@@ -10,7 +10,7 @@ from scipy import stats
 
 import bayesstruct as bs
 
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.errors import TableError, TableWarning
 from bayesstruct.models import gaussian_graphical
 
 QUIET = {"progressbar": False, "chains": 2, "cores": 1, "compute_convergence_checks": False}
@@ -96,6 +96,16 @@ def test_which_columns_count_by_their_order():
 def test_a_mixed_table_of_numbers_is_the_normal_model():
     model = gaussian_graphical(numbers(), marginals="mixed")
     assert [v.name for v in model.free_RVs] == ["mean", "precision", "edge"]
+
+
+def test_a_mixed_table_of_numbers_is_remarked_upon_once():
+    counts = numbers().assign(answer=np.arange(40) % 4)
+    with pytest.warns(TableWarning) as found:
+        gaussian_graphical(counts, marginals="mixed")
+    (remark,) = [str(one.message) for one in found]
+    assert "'answer': 0, 1, 2 and 3" in remark
+    assert "consider an ordered category" in remark
+    assert "marginals" not in remark
 
 
 @pytest.mark.filterwarnings("ignore::bayesstruct.data.errors.TableWarning")

@@ -187,6 +187,8 @@ def test_too_few_columns():
         ({"morning": NAMES, "noon": ["noon"]}, "'noon' is in two blocks"),
         (["a", "b"], "2 entries, but the table has 5 columns"),
         (["a"] * 5, "single block"),
+        (["a", "a", "b", "b", None], "the block of column 'two' is missing"),
+        (pd.Series("a", index=NAMES[:4]), "no value for column 'two'"),
         (3, "of the type int"),
     ],
 )
@@ -195,15 +197,17 @@ def test_blocks_that_are_not(blocks, message):
         blockwise_gaussian_graphical(frame(), blocks)
 
 
-def test_blocks_in_three_forms(python_mode):
+def test_blocks_in_four_forms(python_mode):
     by_column = {name: block for block, names in BLOCKS.items() for name in names}
     in_order = [by_column[name] for name in NAMES]
-    built = [blockwise_gaussian_graphical(frame(), b) for b in (BLOCKS, by_column, in_order)]
+    by_label = pd.Series(by_column)[NAMES[::-1]]
+    forms = (BLOCKS, by_column, in_order, by_label)
+    built = [blockwise_gaussian_graphical(frame(), b) for b in forms]
     assert all(m.coords["block"] == ("afternoon", "morning") for m in built)
     packed = np.random.default_rng(0).normal(size=15)
     point = {"precision_cholesky-cov__": packed, "mean": np.zeros(P)}
     values = [float(m.compile_logp(vars=[m["precision"]])(point)) for m in built]
-    assert values[0] == values[1] == values[2]
+    assert values == values[:1] * len(forms)
 
 
 def test_strength_of_blocks(python_mode):
@@ -227,9 +231,11 @@ def test_strength_of_blocks(python_mode):
             '`node_probability` goes with prior="spike',
         ),
         ({"node_probability": 1.5}, "node_probability"),
-        ({"node_probability": [0.2, 0.3]}, "one for each of the 5 columns"),
+        ({"node_probability": 0.0}, "neither 0 nor 1: leave out a column"),
+        ({"node_probability": [0.5, 0.5]}, "5 of them, one for each column"),
         ({"node_probability": pm.Beta.dist(1, 1)}, "`node_probability` must be a number"),
-        ({"edge_probability": pm.Beta.dist(1, 1)}, "matrix; it is not learned"),
+        ({"edge_probability": pm.Beta.dist(1, 1)}, "is a distribution; give a number"),
+        ({"prior": "laplace", "node_rate": np.inf}, "`node_rate` must be a number from 0 up"),
         ({"prior": "laplace", "norm": "l3"}, "unknown norm"),
         ({"prior": "laplace", "negligible": 2.0}, "negligible"),
         ({"prior": "laplace", "node_rate": -1.0}, "node_rate"),
@@ -238,6 +244,19 @@ def test_strength_of_blocks(python_mode):
 def test_wrong_options_are_refused_at_once(options, message):
     with pytest.raises(ValueError, match=message):
         node_selection_gaussian_graphical(frame(), **options)
+
+
+def test_probabilities_of_nodes_are_read_by_label(python_mode):
+    chances = pd.Series([0.1, 0.2, 0.3, 0.4, 0.6], index=NAMES[::-1])
+    model = node_selection_gaussian_graphical(frame(), node_probability=chances)
+    nodes = model["included"].owner.op.dist_params(model["included"].owner)[0]
+    np.testing.assert_array_equal(nodes.data, [0.6, 0.4, 0.3, 0.2, 0.1])
+
+
+@pytest.mark.parametrize("smoothness", [-1.0, np.nan, np.inf, "smooth"])
+def test_smoothness_is_a_number_from_zero_up(smoothness):
+    with pytest.raises(ValueError, match="`smoothness` must be a number from 0 up"):
+        locally_constant_gaussian_graphical(frame(), smoothness=smoothness)
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,8 @@ def test_fewer_rows_than_columns():
         ({"prior": "laplace", "required": [("a", "b")]}, "go with prior='spike_slab'"),
         ({"rate": 2.0}, '`rate` goes with prior="laplace"'),
         ({"grid": {"rate": [1.0]}}, "`rate` is not tuned here; these are: spike_scale"),
+        ({"spike_scale": 0.1}, "`spike_scale` is given as an option, which stays .* and is tuned"),
+        ({"prior": "laplace", "marginals": "rank"}, "`marginals` does not apply here"),
         ({"grid": {"spike_scale": []}}, "no value of `spike_scale`"),
         ({"grid": {"spike_scale": [0.1, -1.0]}}, "`spike_scale` must be"),
         ({"grid": {"spike_scale": 2.0}}, "spike_scale < slab_scale"),

@@ -76,8 +76,8 @@ def rows_of(idata: "xr.DataTree", **options) -> Any:
             return rows(idata, **options)
     kinds = ", ".join(_KNOWN)
     raise ValueError(
-        f"predictions of empty values are known for {kinds}; in this result rows have variables of their own, or it is "
-        "not of bs.models. Values that are missing in the "
+        f"predictions of empty values are known for {kinds}; in this result rows have variables of their own, "
+        "or graphs stand alone (bs.precision_draws(idata) adds matrices to them), or it is not of bs.models. Values that are missing in the "
         "table of a model are in its posterior, as `x_missing`"
     )
 

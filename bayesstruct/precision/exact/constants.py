@@ -62,7 +62,8 @@ def g_wishart_log_constant(
     Parameters
     ----------
     graph : networkx.Graph or (p, p) array_like
-        Undirected; a matrix is symmetric, and its elements that are not zero are edges.
+        Undirected; a matrix is symmetric, and its elements that are not zero are edges. Nodes 0, ..., p - 1 are in the order of their
+        numbers, others in that of ``graph.nodes``.
     degrees_of_freedom : float, default 3
         :math:`b`, more than 2.
     scale : float or (p, p) array_like, default 1
@@ -155,6 +156,9 @@ def core_log_constant(
 def adjacency_matrix(graph: Any) -> np.ndarray:
     """Adjacency matrix, (p, p) bool, of a networkx graph or a symmetric matrix.
 
+    Nodes 0, ..., p - 1 of a graph are rows of these numbers, in whatever order its edges were given; others are in the order of
+    ``graph.nodes``.
+
     Raises
     ------
     TypeError, ValueError
@@ -165,7 +169,8 @@ def adjacency_matrix(graph: Any) -> np.ndarray:
 
         if graph.is_directed():
             raise ValueError("`graph` is directed; a G-Wishart distribution has an undirected one")
-        values = nx.to_numpy_array(graph, weight=None)
+        counted = set(graph.nodes) == set(range(len(graph)))
+        values = nx.to_numpy_array(graph, range(len(graph)) if counted else None, weight=None)
     else:
         values = np.asarray(without_labels(graph))
         if (

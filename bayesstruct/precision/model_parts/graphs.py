@@ -87,10 +87,10 @@ def refuse_for_graphs(table: "Table | CovarianceTable", *, covariates, standardi
             f"{others}"
         )
     missing = getattr(table, "missing", np.zeros(0, bool))
-    if missing.any():
+    if lost := int(missing.sum()):
         columns = [table.names[j] for j in np.flatnonzero(missing.any(axis=0))]
         raise TableError(
-            f'{column_list(columns)}: {count(int(missing.sum()), "missing value")}, and prior="pseudo_likelihood" needs a complete '
+            f'{column_list(columns)}: {count(lost, "value")} {"is" if lost == 1 else "are"} missing, and prior="pseudo_likelihood" needs a complete '
             f"table; leave out these rows or columns, {others}, which imputes them"
         )
     _warn_of_graphs(table.p)

@@ -26,7 +26,8 @@ def refuse_wrong(**named) -> None:
     """Raise for constants out of range at once: a Gibbs sampler never evaluates the density."""
     for name, value in named.items():
         if isinstance(value, Constant) and not (np.isfinite(value.data) & (value.data > 0)).all():
-            raise ValueError(f"`{name}` must be positive and finite, it is {value.data}")
+            wrong = value.data[~(np.isfinite(value.data) & (value.data > 0))]
+            raise ValueError(f"`{name}` must be positive and finite, it is {wrong.flat[0]}")
     spike, slab = named.get("spike_scale"), named.get("slab_scale")
     if isinstance(spike, Constant) and isinstance(slab, Constant) and spike.data >= slab.data:
         raise ValueError(

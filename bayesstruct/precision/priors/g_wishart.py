@@ -125,6 +125,11 @@ class IndependentEdges(Discrete):
     @classmethod
     def dist(cls, p, edge_probability=0.5, **kwargs):
         """Create the distribution without a model."""
+        if not hasattr(edge_probability, "owner") and np.shape(edge_probability) not in (
+            (),
+            (p, p),
+        ):
+            raise ValueError(f"`edge_probability` must be a number or a symmetric {p} x {p} matrix")
         probability = as_square(edge_probability, p)
         if isinstance(probability, Constant):
             values = probability.data
@@ -238,7 +243,9 @@ class GWishart(Continuous):
     Parameters
     ----------
     graph : networkx.Graph, (p, p) array_like or :class:`bayesstruct.distributions.IndependentEdges`
-        A known graph, whose matrix is symmetric and has its edges where it is not zero, or a random one.
+        A known graph, whose matrix is symmetric and has its edges where it is not zero, or a random one. Nodes 0, ..., p - 1 of a
+        networkx graph are in the order of their numbers, others in that of ``graph.nodes``, not in that of the columns of a table:
+        ``nx.to_numpy_array(graph, names)`` is the matrix in the order of `names`.
     degrees_of_freedom : tensor_like of float, default 3
         :math:`b`, more than 2.
     scale : float or (p, p) tensor_like, default 1

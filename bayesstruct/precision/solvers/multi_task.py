@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesstruct.core.solution import Solution
+from bayesstruct.data.errors import listing
 from bayesstruct.data.names import nearest
 from bayesstruct.precision.solvers.graphical_lasso import as_covariance, as_symmetric
 
@@ -140,7 +141,10 @@ def multi_task_graphical_lasso(
            [[ 1.042,  0.209],
             [ 0.209,  1.042]]])
     """
-    S = np.stack([as_covariance(one) for one in S])
+    given = [as_covariance(one) for one in S]
+    if len(shapes := {one.shape for one in given}) > 1:
+        raise ValueError(f"the matrices of S have different shapes, {listing(sorted(shapes))}.")
+    S = np.stack(given)
     tasks, p, _ = S.shape
     weights = as_weights(n, tasks)
     rates = _rates(rate, diagonal_rate, p)
@@ -148,7 +152,11 @@ def multi_task_graphical_lasso(
         raise ValueError(nearest("norm", norm, NORMS))
     _check_bounded(S, rates)
     start = None if init is None else _start(init, S.shape)
-    solution = solve_tasks(S, weights, rates, norm, start, tol, max_iter)
+    try:
+        solution = solve_tasks(S, weights, rates, norm, start, tol, max_iter)
+    except np.linalg.LinAlgError:
+        _refuse_indefinite(S)
+        raise
     solution.warn_unless_converged("multi_task_graphical_lasso", "Raise max_iter or rate.")
     return solution
 
@@ -263,6 +271,14 @@ def _start(init, shape) -> np.ndarray:
     if np.linalg.eigvalsh(precision).min() <= 0:
         raise ValueError("init must be positive definite.")
     return precision
+
+
+def _refuse_indefinite(S):
+    least = np.linalg.eigvalsh(S)[:, 0]
+    if least.min() < 0:
+        raise ValueError(
+            f"matrix {least.argmin()} of S is no covariance matrix, it has the eigenvalue {least.min():.2g}: give that of complete rows."
+        ) from None
 
 
 def _check_bounded(S, rates):

@@ -427,9 +427,14 @@ def _norm(norm, known):
 
 
 def _neighbours(neighbours, p) -> np.ndarray:
-    pairs = np.array([(min(pair), max(pair)) for pair in neighbours], dtype=int).reshape(-1, 2)
-    if len(pairs) == 0:
+    pairs = np.array(neighbours if isinstance(neighbours, str) else list(neighbours))
+    if pairs.size == 0:
         raise ValueError("neighbours is empty: without neighbours use graphical_lasso.")
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise ValueError(
+            f"neighbours must be pairs of columns, given by their numbers from 0 to {p - 1}."
+        )
+    pairs = np.sort(pairs, axis=1)
     if pairs.min() < 0 or pairs.max() >= p or (pairs[:, 0] == pairs[:, 1]).any():
         raise ValueError(f"neighbours must be pairs of two different columns from 0 to {p - 1}.")
     return np.unique(pairs, axis=0)

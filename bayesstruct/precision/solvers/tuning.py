@@ -70,10 +70,8 @@ class GaussianGraphicalTuner(Tuner):
     def _refuse_unknown(self, name):
         if name not in self.names:
             owners = [f'prior="{prior}"' for prior, names in _DEFAULTS.items() if name in names]
-            goes = f"goes with {' or '.join(owners)}" if owners else "is no option of bs.tune"
-            raise ValueError(
-                f"`{name}` {goes}; prior={self.prior!r} has {', '.join(self.names)}, and `standardize`"
-            )
+            goes = f"goes with {' or '.join(owners)}" if owners else "does not apply here"
+            raise ValueError(f"`{name}` {goes}; prior={self.prior!r} has {', '.join(self.names)}")
 
     def grid(self) -> dict[str, np.ndarray]:
         """Return rates from that of the empty graph down to a hundredth of it, or widths of the spike."""

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 import bayesstruct as bs
 
-from bayesstruct.precision.exact.constants import core_log_constant
+from bayesstruct.precision.exact.constants import adjacency_matrix, core_log_constant
 from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 from bayesstruct.precision.kernels.g_wishart.prime_components import is_complete, prime_components
 
@@ -122,6 +122,14 @@ def has_complete_separator(adjacency):
         for clique in cliques
         if (rest := set(graph) - set(clique))
     )
+
+
+def test_numbered_nodes_are_rows_in_the_order_of_their_numbers():
+    graph = nx.Graph([(2, 3), (1, 2)])
+    graph.add_node(0)
+    assert np.argwhere(np.triu(adjacency_matrix(graph))).tolist() == [[1, 2], [2, 3]]
+    named = nx.Graph([("b", "c"), ("c", "a")])
+    assert np.argwhere(np.triu(adjacency_matrix(named))).tolist() == [[0, 1], [1, 2]]
 
 
 @pytest.mark.parametrize(

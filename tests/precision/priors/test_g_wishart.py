@@ -160,6 +160,11 @@ def test_wrong_parameters_are_refused(arguments, message):
         bs.GWishart.dist(*arguments)
 
 
+def test_probabilities_of_another_size_are_refused():
+    with pytest.raises(ValueError, match="a number or a symmetric 5 x 5 matrix"):
+        bs.distributions.IndependentEdges.dist(5, np.full((3, 3), 0.5))
+
+
 def test_random_graphs_are_refused_where_the_sampler_cannot_draw_them():
     with pytest.raises(TypeError, match="IndependentEdges"):
         bs.GWishart.dist(pm.Bernoulli.dist(0.5, shape=3))

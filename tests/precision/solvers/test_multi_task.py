@@ -290,6 +290,18 @@ def test_malformed_arguments(change, message):
         multi_task_graphical_lasso(**arguments)
 
 
+def test_matrices_that_do_not_fit():
+    S, n = problem()
+    with pytest.raises(ValueError, match=r"different shapes, \(2, 2\) and \(6, 6\)"):
+        multi_task_graphical_lasso([S[0], S[1][:2, :2], S[2]], n, 1.0)
+    C = np.eye(3)
+    C[0, 1] = C[1, 0] = 1.5
+    with pytest.raises(
+        ValueError, match=r"matrix 1 of S is no covariance matrix.* eigenvalue -0.5"
+    ):
+        multi_task_graphical_lasso([np.eye(3), C], 20, 0.5)
+
+
 def test_unbounded():
     S, n = problem()
     S[1, 2] = S[1, :, 2] = 0.0

@@ -433,6 +433,11 @@ def test_printed_descent_of_nodes_stops_early():
         (lambda S: locally_constant_graphical_lasso(S, N, [], 1.0, 1.0), "neighbours is empty"),
         (lambda S: locally_constant_graphical_lasso(S, N, [(0, 6)], 1.0, 1.0), "from 0 to 5"),
         (lambda S: locally_constant_graphical_lasso(S, N, [(1, 1)], 1.0, 1.0), "different columns"),
+        (lambda S: locally_constant_graphical_lasso(S, N, "chain", 1.0, 1.0), "by their numbers"),
+        (
+            lambda S: locally_constant_graphical_lasso(S, N, [(0, 1.5)], 1.0, 1.0),
+            "by their numbers",
+        ),
         (lambda S: locally_constant_graphical_lasso(0 * S, N, CHAIN, 0.0, 1.0), "zero on the diag"),
         (
             lambda S: locally_constant_graphical_lasso(

@@ -227,7 +227,7 @@ def test_no_draws_of_tables():
         ({}, {"covariates": pd.DataFrame({"z": np.arange(12.0)})}, "`covariates` do not go with"),
         ({}, {"standardize": False}, "uses the correlations"),
         ({}, {"spike_scale": 0.1}, '`spike_scale` goes with prior="spike_slab"'),
-        ({("a", 3): np.nan}, {}, r"'a'.*1 missing value,.*imputes them"),
+        ({("a", 3): np.nan}, {}, r"'a'.*1 value is missing.*imputes them"),
     ],
 )
 def test_what_it_does_not_know_is_refused(change, options, message):
