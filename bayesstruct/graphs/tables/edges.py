@@ -131,7 +131,7 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             f"which are less precise: {posterior.unread}. Read the whole result before it is cut or sorted."
         )
     notes += bound_note(bounds)
-    if GROUP in posterior.draws["weight"].dims:
+    if not posterior.graph_alone and GROUP in posterior.draws["weight"].dims:
         notes.append(
             "Edges are pairs that are connected in some group, and weights are averages over the groups; "
             "bs.edge_table(bs.one_group(idata, label)) has those of one group, bs.difference_table(idata) compares groups."
