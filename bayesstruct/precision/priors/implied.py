@@ -22,7 +22,9 @@ _DRAWS = 400_000  # indicator draws that an exchangeable prior is averaged over
 _JOINT_MATRICES = 1_000_000  # that rejection tries
 _LEAST = 1e-6  # the last digit
 _SWEEPS = 4_000  # sweeps when every edge has its own probability
-_OF_FEW = 200_000  # elements that few columns are swept for, which have few elements to average over
+_OF_FEW = (
+    200_000  # elements that few columns are swept for, which have few elements to average over
+)
 
 
 def prior_sweeps(p: int, numbers: int, least: int, most: int) -> int:
