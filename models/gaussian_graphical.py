@@ -158,6 +158,13 @@ def gaussian_graphical(
         likelihood is that of all rows together. With ``prior="pseudo_likelihood"`` there is only ``edge`` (and
         ``edge_probability`` if it is learned), given the observed ``correlation``.
 
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    TypeError, ValueError
+        For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
+
     Notes
     -----
     With ``marginals="rank"`` and ``"mixed"`` the order of a column says nothing about the unit and the location of its latent
@@ -167,13 +174,6 @@ def gaussian_graphical(
     distribution. Positions 0, 1, ... stand for ordered categories. Rows have no log likelihood. `covariates` cannot be given.
     There are as many latent values as the table has values; a result without them is smaller, and PyMC's checks are faster:
     ``pm.sample(var_names=["edge", "weight", "precision"])``.
-
-    Raises
-    ------
-    TableError
-        If the table cannot be used; the message names the column and the remedy.
-    TypeError, ValueError
-        For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
 
     Under ``prior="pseudo_likelihood"`` the posterior of the graph G is
 
