@@ -158,6 +158,13 @@ def gaussian_graphical(
         likelihood is that of all rows together. With ``prior="pseudo_likelihood"`` there is only ``edge`` (and
         ``edge_probability`` if it is learned), given the observed ``correlation``.
 
+    Raises
+    ------
+    TableError
+        If the table cannot be used; the message names the column and the remedy.
+    TypeError, ValueError
+        For an unknown prior, an option out of range, or one that belongs to the other prior or to rows.
+
     Notes
     -----
     With ``marginals="rank"`` and ``"mixed"`` the order of a column says nothing about the unit and the location of its latent

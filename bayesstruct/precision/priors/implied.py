@@ -14,6 +14,7 @@ __all__ = [
     "implied_joint_probability",
     "implied_nonnegligible_probability",
     "implied_relation_probabilities",
+    "prior_sweeps",
 ]
 
 _SEED = 20150201  # fixed: equal settings give equal Bayes factors
@@ -21,6 +22,24 @@ _DRAWS = 400_000  # indicator draws that an exchangeable prior is averaged over
 _JOINT_MATRICES = 1_000_000  # that rejection tries
 _LEAST = 1e-6  # the last digit
 _SWEEPS = 4_000  # sweeps when every edge has its own probability
+_OF_FEW = (
+    200_000  # elements that few columns are swept for, which have few elements to average over
+)
+
+
+def prior_sweeps(p: int, numbers: int, least: int, most: int) -> int:
+    """Return the number of Gibbs sweeps over a prior from which a share of matrices is estimated.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    numbers : int
+        Elements that are drawn in all.
+    least, most : int
+        Bounds of the number of sweeps; fewer than ten columns have more than `most`.
+    """
+    return max(int(np.clip(numbers // p**2, least, most)), _OF_FEW // p**2)
 
 
 def implied_edge_probability(
@@ -197,7 +216,7 @@ def implied_horseshoe_probability(
 def _horseshoe(p, negligible, scale, learned, diagonal_rate):
     from bayesstruct.precision.kernels.horseshoe.prior import horseshoe_exceedance
 
-    sweeps = int(np.clip(10 * _DRAWS // p**2, 40, _SWEEPS))
+    sweeps = prior_sweeps(p, 10 * _DRAWS, 40, _SWEEPS)
     rng = np.random.default_rng(_SEED)
     share = horseshoe_exceedance(rng, p, negligible, scale, learned, diagonal_rate, sweeps)
     return max(round(share, 6), _LEAST)
