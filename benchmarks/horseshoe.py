@@ -25,7 +25,7 @@ from spike_slab_gibbs import auc, table
 import bayesstruct as bs
 
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
-from bayesstruct.precision.kernels.horseshoe.sweep import sweep as kernel
+from bayesstruct.precision.kernels.horseshoe import sweep as kernel
 from bayesstruct.steps import PrecisionGibbs
 
 

@@ -10,8 +10,8 @@ from scipy import stats
 
 import bayesstruct as bs
 
-from bayesstruct.distributions import implied_edge_probability
 from bayesstruct.data.edge_priors import StochasticBlock
+from bayesstruct.distributions import implied_edge_probability
 from bayesstruct.models import gaussian_graphical
 
 NAMES = ["mood", "sleep", "worry", "energy"]

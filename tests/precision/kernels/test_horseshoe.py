@@ -10,8 +10,8 @@ from tools.integration import horseshoe_posterior, moments
 from tools.priors import horseshoe_prior
 
 from bayesstruct.core.special import log_scaled_exp_integral
-from bayesstruct.precision.kernels.horseshoe.sweep import prior
-from bayesstruct.precision.kernels.horseshoe.sweep import sweep as kernel
+from bayesstruct.precision.kernels.horseshoe import prior
+from bayesstruct.precision.kernels.horseshoe import sweep as kernel
 
 RATE = 0.5
 

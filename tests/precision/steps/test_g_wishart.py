@@ -20,7 +20,8 @@ from bayesstruct.distributions import (
     MissingValues,
 )
 from bayesstruct.precision.exact.graphs import graph_posterior
-from bayesstruct.precision.kernels.g_wishart.draws import g_wishart, graph_sweep, matrix_sweep
+from bayesstruct.precision.kernels.g_wishart import graph_sweep, matrix_sweep
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 from bayesstruct.precision.priors.g_wishart import edge_matrix
 from bayesstruct.steps import PrecisionGibbs
 
