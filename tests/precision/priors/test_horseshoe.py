@@ -116,7 +116,7 @@ def test_prior_draws_of_matrix_and_scale_against_rejection():
 @pytest.mark.statistical
 def test_draws_with_many_columns_against_rejection():
     # Sweeps without data, as beyond eight columns, against independent elements that are accepted.
-    from bayesstruct.precision.kernels import horseshoe_prior as kernel
+    from bayesstruct.precision.kernels.horseshoe import prior as kernel
 
     rng, scales = np.random.default_rng(0), np.full((9, 9), 0.02)
     found = np.array([kernel.draw_horseshoe(rng, scales, 0.5) for _ in range(2_000)])
