@@ -29,9 +29,9 @@ class LatentRows(TableRows):
 
     def __init__(self, values, location, scale, codes):
         super().__init__(values, location, scale, codes > KNOWN)
-        codes = codes[self.gaps]
         self.columns = np.flatnonzero((codes > KNOWN).any(axis=0))
         self.is_free = (codes[:, self.columns] > KNOWN).all(axis=0)
+        codes = codes[self.gaps]
         self.free = self.columns[self.is_free]
         n, q = len(codes), len(self.columns)
         self.order, self.bounds = np.full((q, n), -1), np.full((q, n + 1), -1)

@@ -37,6 +37,16 @@ def _table(codes, z):
     return table
 
 
+def test_a_column_that_complete_rows_know_is_not_free():
+    # All incomplete rows miss the second column, and only these: its mean and unit are those of numbers.
+    codes = np.full((6, 3), KNOWN)
+    codes[:2, 1] = FREE
+    table = _table(codes, np.random.default_rng(0).normal(size=(6, 3)))
+    assert table.columns.tolist() == [1]
+    assert not table.is_free.any()
+    assert table.free.size == 0
+
+
 def test_the_order_stays_and_known_values_too():
     rng = np.random.default_rng(2)
     z = rng.normal(size=(30, 3))
