@@ -13,6 +13,7 @@ from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import (
     NotRecognized,
     check_childless,
+    children_of,
     is_claimed,
     is_op,
     parameters,
@@ -21,7 +22,7 @@ from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesk
 from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
-from bayesstruct.precision.priors.g_wishart import GWishartRV
+from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV
 from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
 from bayesstruct.precision.priors.latent_rows import LatentValuesRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
@@ -332,8 +333,15 @@ class PrecisionGibbs(GibbsStep):
         parts = [p for p in parts_of(model).values() if not isinstance(p, NotRecognized)]
         if any(var is v for part in parts for v in part.variables):
             return Competence.IDEAL
-        # No other step keeps the zeros of a matrix; this one says why it cannot draw it.
-        return Competence.IDEAL if is_op(var, GWishartRV) else Competence.INCOMPATIBLE
+        # No other step keeps the zeros of a matrix; this one says why it cannot draw it, or the graph of an observed one.
+        alone = is_op(var, GWishartRV) or _has_matrix(model, var)
+        return Competence.IDEAL if alone else Competence.INCOMPATIBLE
+
+
+def _has_matrix(model, var) -> bool:
+    """Whether a variable is the random graph of a G-Wishart matrix."""
+    graph = is_op(var, IndependentEdgesRV)
+    return graph and any(is_op(child, GWishartRV) for child in children_of(model, var))
 
 
 def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
@@ -356,6 +364,11 @@ def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
                 f"PrecisionGibbs cannot draw {precision.name!r} exactly: {part}. Call pm.sample "
                 f"inside `with model:`, where NUTS is assigned instead, or pass "
                 f"step=pm.NUTS([{precision.name}])."
+            )
+    for graph in left:
+        if _has_matrix(model, graph):
+            raise ValueError(
+                f"{graph.name!r} cannot be drawn: its precision matrix is observed, and the graph is where that is not zero"
             )
     if left:
         names = ", ".join(repr(v.name) for v in left)

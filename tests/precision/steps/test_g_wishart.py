@@ -354,3 +354,7 @@ def test_what_cannot_be_drawn_is_refused():
         pm.Normal("y", K[0, 0], observed=0.0)
     with model, pytest.raises(ValueError, match=r"cannot be drawn exactly.*latent normal rows"):
         pm.sample(draws=1, tune=0, chains=1, progressbar=False)
+    with pm.Model() as model:
+        bs.GWishart("K", IndependentEdges("graph", 3))
+    with pm.observe(model, {"K": np.eye(3)}), pytest.raises(ValueError, match="matrix is observed"):
+        pm.sample(draws=1, tune=0, chains=1, progressbar=False)
