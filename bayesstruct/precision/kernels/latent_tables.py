@@ -65,10 +65,10 @@ class LatentRows(TableRows):
         self.incomplete += new - mean
         return new
 
-    def rescale(self, rng, precision, covariance, mean, variances, rate) -> None:
+    def rescale(self, rng, precision, covariance, mean, shapes, variances, rates) -> None:
         """Draw the units of free columns, changing the values, the precision matrix and its inverse in place."""
         from bayesstruct.precision.kernels.ranks import rescale_columns
 
-        residuals = self.residuals(mean)
-        rescale_columns(rng, precision, covariance, residuals, self.free, variances, rate)
+        residuals, prior = self.residuals(mean), (shapes, variances, rates)
+        rescale_columns(rng, precision, covariance, residuals, self.free, *prior)
         self.set_residuals(residuals, mean)

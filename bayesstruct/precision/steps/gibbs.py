@@ -201,7 +201,7 @@ class PartGibbs:
         precision /= values.scale
         if "precision" in self.drawn:
             covariance *= values.scale
-            self._draw_units(rng, precision, covariance, means, values, point)
+            self.draw_units(rng, precision, covariance, means, values, point)
             scatter, n = self.values.scatter(means)
             for _ in range(self._sweeps()):
                 self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
@@ -237,14 +237,24 @@ class PartGibbs:
         """Whether the only table has latent values that are drawn."""
         return self.latent == [0] and len(self.values.tables) == 1
 
-    def _draw_units(self, rng, precision, covariance, means: list, values, point: dict) -> None:
+    def draw_units(self, rng, precision, covariance, means: list, values, point: dict) -> None:
         """Draw the units of columns of latent values, and row and column of the matrix with them."""
-        variances, table = ELEMENT_VARIANCES.get(type(values)), self.values.tables[0]
-        if not self._moves_latent() or variances is None or not isinstance(table, LatentRows):
+        if not self._moves_latent():
             return
-        prior = variances(rng, precision, values), values.diagonal_rate
+        table, prior = self.values.tables[0], self.unit_prior(rng, precision, values)
+        if prior is None or not isinstance(table, LatentRows):
+            return
         table.rescale(rng, precision, covariance, means[0], *prior)
         point[self.values.missing[0]] = table.missing_values()
+
+    def unit_prior(self, rng, precision: np.ndarray, values) -> tuple | None:
+        """Shapes, variances and rates for `rescale_columns`, or None if the prior allows no such move."""
+        draw = ELEMENT_VARIANCES.get(type(values))
+        if draw is None:
+            return None
+        p = len(precision)
+        shapes, rates = np.full(p, 0.5 * (p + 1)), np.full(p, values.diagonal_rate)
+        return shapes, draw(rng, precision, values), rates
 
     def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw the missing values of each table given its observed ones."""
