@@ -47,7 +47,7 @@ def _symmetric(values: np.ndarray, p: int) -> np.ndarray:
     return out
 
 
-# By the type of the hyperparameters; priors that are not here have no moves of the units of latent columns.
+# By the type of the hyperparameters; other priors have moves of the units of latent columns of their own, or none.
 ELEMENT_VARIANCES: dict[type, Callable[..., np.ndarray]] = {
     SpikeSlabValues: _spike_slab,
     LaplaceValues: _laplace,
