@@ -10,8 +10,15 @@ from tools.calibration import assigned_step
 
 import bayesstruct as bs
 
-from bayesstruct.distributions import ColumnMeans, GraphicalNormal
+from bayesstruct.distributions import (
+    ColumnMeans,
+    DegreesOfFreedom,
+    GraphicalNormal,
+    GraphicalStudent,
+)
 from bayesstruct.models import gaussian_graphical
+from bayesstruct.precision.recognition.graphs import graph_part
+from bayesstruct.precision.recognition.parts import recognize
 from bayesstruct.steps import EdgesGibbs, PrecisionGibbs
 
 ROWS = np.random.default_rng(0).normal(size=(6, 3))
@@ -316,3 +323,17 @@ def test_a_horseshoe_that_cannot_be_drawn_exactly_is_not_left_to_nuts(child):
             pm.Normal("y", model["global_scale"], observed=1.0)
         with pytest.raises(ValueError, match=r"cannot draw 'K' exactly.*NUTS would get stuck"):
             pm.sample(10, tune=10, progressbar=False)
+
+
+def test_values_on_another_scale_are_left_to_other_samplers():
+    rows = np.random.default_rng(0).normal(size=(10, 3))
+    with pm.Model() as model:
+        share = pm.Beta("share", 1.0, 1.0, default_transform=None)
+        graph = bs.distributions.RandomGraph("graph", share, shape=3)
+        bs.distributions.NeighbourRegressions("x", graph, 10, observed=np.corrcoef(rows.T))
+    assert graph_part(model, graph).share is None
+    with pm.Model() as model:
+        precision = bs.GraphicalLasso("precision", 3)
+        degrees = DegreesOfFreedom("degrees", 2.0, 0.1, default_transform=None)
+        GraphicalStudent("x", 0.0, precision, 0.0, 1.0, degrees, observed=rows)
+    assert recognize(model, precision).degrees is None

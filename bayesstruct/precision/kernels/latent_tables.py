@@ -29,9 +29,9 @@ class LatentRows(TableRows):
 
     def __init__(self, values, location, scale, codes):
         super().__init__(values, location, scale, codes > KNOWN)
-        codes = codes[self.gaps]
         self.columns = np.flatnonzero((codes > KNOWN).any(axis=0))
         self.is_free = (codes[:, self.columns] > KNOWN).all(axis=0)
+        codes = codes[self.gaps]
         self.free = self.columns[self.is_free]
         n, q = len(codes), len(self.columns)
         self.order, self.bounds = np.full((q, n), -1), np.full((q, n + 1), -1)
@@ -65,10 +65,10 @@ class LatentRows(TableRows):
         self.incomplete += new - mean
         return new
 
-    def rescale(self, rng, precision, covariance, mean, variances, rate) -> None:
+    def rescale(self, rng, precision, covariance, mean, shapes, variances, rates) -> None:
         """Draw the units of free columns, changing the values, the precision matrix and its inverse in place."""
         from bayesstruct.precision.kernels.ranks import rescale_columns
 
-        residuals = self.residuals(mean)
-        rescale_columns(rng, precision, covariance, residuals, self.free, variances, rate)
+        residuals, prior = self.residuals(mean), (shapes, variances, rates)
+        rescale_columns(rng, precision, covariance, residuals, self.free, *prior)
         self.set_residuals(residuals, mean)

@@ -125,13 +125,14 @@ def draw_ordered(rng, precision, values, columns, order, bounds, free, centre):
 
 
 @kernel
-def rescale_columns(rng, precision, covariance, values, columns, variances, rate):
+def rescale_columns(rng, precision, covariance, values, columns, shapes, variances, rates):
     """Draw the units of some columns of latent values given everything that does not depend on them, in place.
 
     The order of a column says nothing about its unit: division of column j by s and multiplication of row and column j
     of the precision matrix by it leave the likelihood as it is. With off-diagonal elements that are normal with these variances and
     an exponential diagonal, the conditional distribution of :math:`s^2` along these transformations is gamma with shape
-    (p + 1) / 2 (Liu and Sabatti 2000).
+    (p + 1) / 2 (Liu and Sabatti 2000). A G-Wishart matrix with b degrees of freedom and a diagonal scale D has the shape
+    (b + number of edges of node j) / 2, infinite variances and the rate :math:`D_{jj} / 2`.
 
     Parameters
     ----------
@@ -142,18 +143,20 @@ def rescale_columns(rng, precision, covariance, values, columns, variances, rate
         Latent values less the means of their columns.
     columns : (q,) int64
         Columns of which no value is known.
+    shapes : (p,) float64
+        Of the gamma distributions.
     variances : (p, p) float64
         Of the off-diagonal elements.
-    rate : float
+    rates : (p,) float64
         Of the diagonal elements.
     """
     p = precision.shape[0]
     for j in columns:
-        total = rate * precision[j, j]
+        total = rates[j] * precision[j, j]
         for k in range(p):
             if k != j:
                 total += 0.5 * precision[j, k] * precision[j, k] / variances[j, k]
-        s = math.sqrt(rng.standard_gamma(0.5 * (p + 1.0)) / total)
+        s = math.sqrt(rng.standard_gamma(shapes[j]) / total)
         for k in range(p):
             precision[j, k] *= s
             covariance[j, k] /= s

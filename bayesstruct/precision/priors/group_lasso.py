@@ -149,7 +149,7 @@ class GraphicalGroupLasso(Continuous):
         """Create the distribution without a model."""
         if norm not in NORMS:
             raise ValueError(nearest("norm", norm, NORMS))
-        places, rate = _padded(p, members), as_float(rate)
+        places, rate = _padded(p, members, norm), as_float(rate)
         entries = np.broadcast_to(np.asarray(entry_rates, dtype="float64"), (p, p)) * 1.0
         groups = np.broadcast_to(np.asarray(group_rates, dtype="float64"), (len(places),)) * 1.0
         for name, value in ("entry_rates", entries), ("group_rates", groups):
@@ -241,7 +241,7 @@ def implied_group_probability(
         Vector of length p(p-1)/2, upper triangle row by row, from Gibbs draws of the prior: its Monte Carlo error is near .005 for
         3 to 6 columns, .01 for 10 to 50 and .015 for 100.
     """
-    places = _padded(p, members).astype(np.int64)
+    places = _padded(p, members, norm).astype(np.int64)
     entries = np.broadcast_to(np.asarray(entry_rates, dtype="float64"), (p, p)) * 1.0
     groups = np.broadcast_to(np.asarray(group_rates, dtype="float64"), (len(places),)) * 1.0
     key = entries.tobytes(), places.tobytes(), groups.tobytes()
@@ -261,7 +261,7 @@ def _implied(p, entries, places, groups, linf, diagonal_rate, negligible):
     return np.round(sweep_group_prior(rng, *prior, negligible, sweeps)[1], 6)
 
 
-def _padded(p, members) -> np.ndarray:
+def _padded(p, members, norm) -> np.ndarray:
     """Places of all groups, one group a row, filled up with -1."""
     arrays = [np.asarray(places, dtype=int).ravel() for places in members]
     if not arrays or min(map(len, arrays)) == 0:
@@ -271,6 +271,11 @@ def _padded(p, members) -> np.ndarray:
         raise ValueError(f"`members` must be places i * {p} + j of elements off the diagonal")
     if len(np.unique(everything)) < len(everything):
         raise ValueError("`members` has a place in two groups")
+    if norm == "linf":
+        # An element whose two orders are in one group is in its maximum once, but in its Euclidean norm twice.
+        arrays = [
+            own[(own // p < own % p) | ~np.isin(own % p * p + own // p, own)] for own in arrays
+        ]
     out = np.full((len(arrays), max(map(len, arrays))), -1.0)
     for row, places in zip(out, arrays, strict=True):
         row[: len(places)] = places

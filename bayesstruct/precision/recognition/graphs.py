@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pymc.logprob.transforms import LogOddsTransform
 from pytensor.graph.basic import Constant
 from pytensor.scalar.basic import Switch
 
@@ -18,6 +19,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import is_beta, random_ancestors
 from bayesstruct.precision.priors.graphs import NeighbourRegressionsRV, RandomGraphRV
+from bayesstruct.precision.recognition.parts import has_transform
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -91,6 +93,7 @@ def _share(model, edge, probability):
         if not np.isin(second.data[~free], (0, 1)).all():
             return None, None
     alone = share in model.free_RVs and is_beta(share) and children_of(model, share) == [edge]
+    alone = alone and has_transform(model, share, LogOddsTransform)
     known = alone and share.type.ndim == 0 and not random_ancestors(*parameters(share))
     return (share, free) if known else (None, None)
 

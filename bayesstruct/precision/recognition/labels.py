@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pymc.logprob.transforms import LogOddsTransform
+
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.recognition import (
     NotRecognized,
@@ -18,6 +20,7 @@ from bayesstruct.precision.priors.blocks import (
 )
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV, NodeSpikeSlabRV
+from bayesstruct.precision.recognition.parts import has_transform
 
 __all__ = ["IncludedNodes", "Partition", "labels_of"]
 
@@ -119,6 +122,9 @@ class Partition(_Labels):
             raise NotRecognized(
                 f"the probabilities of edges of {labels.name!r} are not of this prior"
             )
+        free = self.shares_rv in model.free_RVs
+        if free and not has_transform(model, self.shares_rv, LogOddsTransform):
+            raise NotRecognized(f"{self.shares_rv.name!r} does not have its default transform")
         users = {labels.name, *(v for v in (self.precision, self.edge) if v)}
         for child in children_of(model, self.shares_rv):
             value = model.rvs_to_values[child].name if child in model.rvs_to_values else child.name

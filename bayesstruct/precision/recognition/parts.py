@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pymc.distributions.transforms import CholeskyCovTransform
+from pymc.logprob.transforms import LogOddsTransform, LogTransform
 from pytensor.tensor.random.basic import MvNormalRV
 
 from bayesstruct.core.recognition import (
@@ -53,7 +54,14 @@ if TYPE_CHECKING:
 
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["PRECISION_RVS", "PrecisionPart", "TablePart", "parts_of", "recognize"]
+__all__ = [
+    "PRECISION_RVS",
+    "PrecisionPart",
+    "TablePart",
+    "has_transform",
+    "parts_of",
+    "recognize",
+]
 
 PRECISION_RVS = (
     GraphicalLassoRV,
@@ -209,6 +217,11 @@ def _check_transform(model, precision):
         raise NotRecognized(f"{precision.name!r} does not have its default transform")
 
 
+def has_transform(model: "pm.Model", variable: "TensorVariable", transform: type) -> bool:
+    """Whether the values of a variable at a point are on the scale of this transform, its default."""
+    return isinstance(model.rvs_to_transforms.get(variable), transform)
+
+
 def _check_edges(precision, edge):
     if is_op(precision, GraphicalSpikeSlabRV):
         probability, spike, slab, _, scale = parameters(precision)
@@ -289,7 +302,8 @@ def _attach_graph(model, part):
         raise NotRecognized(f"{names} depends on {graph.name!r}")
     part.edge = graph
     share, _ = beta_share(graph) or (None, None)
-    if share in model.free_RVs and children_of(model, share) == [graph]:
+    alone = share in model.free_RVs and children_of(model, share) == [graph]
+    if alone and has_transform(model, share, LogOddsTransform):
         part.share = share
 
 
@@ -337,6 +351,7 @@ def _degrees(model, part):
         return None
     one = degrees.pop()
     known = one is not None and is_op(one, DegreesOfFreedomRV)
+    known = known and has_transform(model, one, LogTransform)
     return one if known and _is_drawn_with(model, part, one) else None
 
 

@@ -246,10 +246,8 @@ class PartValues:
     Attributes
     ----------
     names : dict
-        Names of the value variables of ``precision``, ``edge``, ``share``, ``global_scale`` and ``mean``,
-        as far as the part has them.
-        Names of the value variables of ``precision``, ``edge``, ``share``, ``mean`` and ``degrees``, as far
-        as the part has them.
+        Names of the value variables of ``precision``, ``edge``, ``share``, ``global_scale``, ``mean`` and
+        ``degrees``, as far as the part has them.
     missing : list of str or None
         Name of the missing values of each table that has some.
     p : int

@@ -44,6 +44,7 @@ class GraphGibbs(PartGibbs):
         """Draw the matrix, its graph and the common edge probability; return the number of edges."""
         names = self.values.names
         if "precision" in self.drawn:
+            self.draw_units(rng, precision, covariance, means, values, point)
             scatter, n = self.values.scatter(means)
             self._draw_matrix(rng, precision, covariance, scatter, n, values)
             point[names["precision"]] = precision
@@ -53,6 +54,14 @@ class GraphGibbs(PartGibbs):
         if "share" in self.drawn and values.shapes is not None:
             point[names["share"]] = self._draw_share(rng, values, values.shapes)
         return int(edges.sum())
+
+    def unit_prior(self, rng, precision: np.ndarray, values: GWishartValues) -> tuple | None:
+        """Shapes, variances and rates for `rescale_columns` if the scale is diagonal."""
+        diagonal = np.diag(values.scale)
+        if (values.scale != np.diag(diagonal)).any():
+            return None
+        shapes = 0.5 * (values.degrees_of_freedom + values.adjacency.sum(axis=1))
+        return shapes, np.full(precision.shape, np.inf), 0.5 * diagonal
 
     def _draw_matrix(self, rng, precision, covariance, scatter, n, values: GWishartValues) -> None:
         """Move the graph if it is random, and draw the matrix; both in place."""

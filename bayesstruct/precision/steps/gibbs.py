@@ -13,6 +13,7 @@ from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import (
     NotRecognized,
     check_childless,
+    children_of,
     is_claimed,
     is_op,
     parameters,
@@ -21,7 +22,7 @@ from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesk
 from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
-from bayesstruct.precision.priors.g_wishart import GWishartRV
+from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV
 from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
 from bayesstruct.precision.priors.latent_rows import LatentValuesRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV, MissingCellsRV
@@ -200,7 +201,7 @@ class PartGibbs:
         precision /= values.scale
         if "precision" in self.drawn:
             covariance *= values.scale
-            self._draw_units(rng, precision, covariance, means, values, point)
+            self.draw_units(rng, precision, covariance, means, values, point)
             scatter, n = self.values.scatter(means)
             for _ in range(self._sweeps()):
                 self.sweep(rng, precision, covariance, scatter * values.scale, n, values)
@@ -236,14 +237,24 @@ class PartGibbs:
         """Whether the only table has latent values that are drawn."""
         return self.latent == [0] and len(self.values.tables) == 1
 
-    def _draw_units(self, rng, precision, covariance, means: list, values, point: dict) -> None:
+    def draw_units(self, rng, precision, covariance, means: list, values, point: dict) -> None:
         """Draw the units of columns of latent values, and row and column of the matrix with them."""
-        variances, table = ELEMENT_VARIANCES.get(type(values)), self.values.tables[0]
-        if not self._moves_latent() or variances is None or not isinstance(table, LatentRows):
+        if not self._moves_latent():
             return
-        prior = variances(rng, precision, values), values.diagonal_rate
+        table, prior = self.values.tables[0], self.unit_prior(rng, precision, values)
+        if prior is None or not isinstance(table, LatentRows):
+            return
         table.rescale(rng, precision, covariance, means[0], *prior)
         point[self.values.missing[0]] = table.missing_values()
+
+    def unit_prior(self, rng, precision: np.ndarray, values) -> tuple | None:
+        """Shapes, variances and rates for `rescale_columns`, or None if the prior allows no such move."""
+        draw = ELEMENT_VARIANCES.get(type(values))
+        if draw is None:
+            return None
+        p = len(precision)
+        shapes, rates = np.full(p, 0.5 * (p + 1)), np.full(p, values.diagonal_rate)
+        return shapes, draw(rng, precision, values), rates
 
     def _draw_missing(self, rng, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw the missing values of each table given its observed ones."""
@@ -332,8 +343,15 @@ class PrecisionGibbs(GibbsStep):
         parts = [p for p in parts_of(model).values() if not isinstance(p, NotRecognized)]
         if any(var is v for part in parts for v in part.variables):
             return Competence.IDEAL
-        # No other step keeps the zeros of a matrix; this one says why it cannot draw it.
-        return Competence.IDEAL if is_op(var, GWishartRV) else Competence.INCOMPATIBLE
+        # No other step keeps the zeros of a matrix; this one says why it cannot draw it, or the graph of an observed one.
+        alone = is_op(var, GWishartRV) or _has_matrix(model, var)
+        return Competence.IDEAL if alone else Competence.INCOMPATIBLE
+
+
+def _has_matrix(model, var) -> bool:
+    """Whether a variable is the random graph of a G-Wishart matrix."""
+    graph = is_op(var, IndependentEdgesRV)
+    return graph and any(is_op(child, GWishartRV) for child in children_of(model, var))
 
 
 def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
@@ -356,6 +374,11 @@ def _parts_to_draw(model, drawn: set) -> list[PrecisionPart]:
                 f"PrecisionGibbs cannot draw {precision.name!r} exactly: {part}. Call pm.sample "
                 f"inside `with model:`, where NUTS is assigned instead, or pass "
                 f"step=pm.NUTS([{precision.name}])."
+            )
+    for graph in left:
+        if _has_matrix(model, graph):
+            raise ValueError(
+                f"{graph.name!r} cannot be drawn: its precision matrix is observed, and the graph is where that is not zero"
             )
     if left:
         names = ", ".join(repr(v.name) for v in left)

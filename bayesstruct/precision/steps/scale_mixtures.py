@@ -4,7 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bayesstruct.precision.recognition.values import LaplaceValues, SpikeSlabValues
+from bayesstruct.precision.recognition.values import (
+    HorseshoeValues,
+    LaplaceValues,
+    SpikeSlabValues,
+)
 
 __all__ = ["ELEMENT_VARIANCES"]
 
@@ -28,6 +32,13 @@ def _laplace(rng, precision: np.ndarray, values: LaplaceValues) -> np.ndarray:
     return _symmetric(1.0 / np.where(first, smaller, mean * (mean / smaller)), len(precision))
 
 
+def _horseshoe(rng, precision: np.ndarray, values: HorseshoeValues) -> np.ndarray:
+    """Draw the local scale of each element."""
+    from bayesstruct.precision.kernels.horseshoe.sweep import element_variances
+
+    return element_variances(rng, precision, values.scales)
+
+
 def _symmetric(values: np.ndarray, p: int) -> np.ndarray:
     out = np.ones((p, p))
     upper = np.triu_indices(p, 1)
@@ -36,8 +47,9 @@ def _symmetric(values: np.ndarray, p: int) -> np.ndarray:
     return out
 
 
-# By the type of the hyperparameters; priors that are not here have no moves of the units of latent columns.
+# By the type of the hyperparameters; other priors have moves of the units of latent columns of their own, or none.
 ELEMENT_VARIANCES: dict[type, Callable[..., np.ndarray]] = {
     SpikeSlabValues: _spike_slab,
     LaplaceValues: _laplace,
+    HorseshoeValues: _horseshoe,
 }

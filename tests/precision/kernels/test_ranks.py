@@ -1,14 +1,18 @@
 """Draws of latent values given their order, and of degrees of freedom, against their distributions."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from scipy import integrate, stats
+from tools.priors import horseshoe_prior
 
 from bayesstruct.data.ranks import FREE, KNOWN
 from bayesstruct.precision.kernels.degrees import draw_degrees
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
+from bayesstruct.precision.kernels.horseshoe.sweep import element_variances
 from bayesstruct.precision.kernels.latent_tables import LatentRows
-from bayesstruct.precision.kernels.ranks import normal_between
+from bayesstruct.precision.kernels.ranks import normal_between, rescale_columns
 
 INF = np.inf
 
@@ -35,6 +39,16 @@ def _table(codes, z):
     table = LatentRows(np.where(codes > KNOWN, 0.0, z), np.zeros(p), np.ones(p), codes)
     table.fill(z[codes > KNOWN])
     return table
+
+
+def test_a_column_that_complete_rows_know_is_not_free():
+    # All incomplete rows miss the second column, and only these: its mean and unit are those of numbers.
+    codes = np.full((6, 3), KNOWN)
+    codes[:2, 1] = FREE
+    table = _table(codes, np.random.default_rng(0).normal(size=(6, 3)))
+    assert table.columns.tolist() == [1]
+    assert not table.is_free.any()
+    assert table.free.size == 0
 
 
 def test_the_order_stays_and_known_values_too():
@@ -94,3 +108,42 @@ def test_degrees_of_freedom_against_integration():
         draws.append(nu)
     kept = np.interp(draws[::6], grid, cdf / cdf[-1])
     assert stats.kstest(kept, "uniform").pvalue > 1e-4
+
+
+PATH = nx.to_numpy_array(nx.path_graph(3)) > 0
+
+
+def _moved(rng, K, kind, more):
+    """Matrices after a move of all units without rows, with this much more shape."""
+    out = []
+    for matrix in K:
+        k, prior = matrix.copy(), (np.full((3, 3), INF), np.array([0.5, 1.0, 2.0]))
+        shapes = 0.5 * (4.0 + PATH.sum(axis=1))
+        if kind == "horseshoe":
+            prior = element_variances(rng, k, np.full((3, 3), 0.3)), np.full(3, 0.5)
+            shapes = np.full(3, 2.0)
+        inverse = np.linalg.inv(k)
+        rescale_columns(
+            rng, k, inverse, np.empty((0, 3)), np.arange(3), shapes + more, prior[0], prior[1]
+        )
+        np.testing.assert_allclose(inverse @ k, np.eye(3), atol=1e-6)
+        out.append(k)
+    return np.array(out)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", ["g_wishart", "horseshoe"])
+def test_moves_of_units_leave_the_prior_as_it_is(kind):
+    rng = np.random.default_rng(0)
+    if kind == "horseshoe":
+        K, _ = horseshoe_prior(rng, 6_000, 3, scale=0.3)
+    else:
+        scale = np.diag([1.0, 2.0, 4.0])
+        K = np.array([g_wishart(rng, 4.0, scale, PATH) for _ in range(6_000)])
+    others = _moved(rng, K[:3_000], kind, 0.0), _moved(rng, K[:3_000], kind, 0.5)
+    right, wrong = (
+        [stats.ks_2samp(m[:, i, j], K[3_000:, i, j]).pvalue for i, j in [(0, 0), (1, 1), (0, 1)]]
+        for m in others
+    )
+    assert min(right) > 1e-3, right
+    assert min(wrong) < 1e-6, wrong

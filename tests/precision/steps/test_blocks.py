@@ -291,3 +291,12 @@ def test_mode_and_assigned_steps():
     value = {tuple(c): float(f(point | {"block": c, "edge": mode["edge"]})) for c in PARTITIONS}
     near = [c for c in PARTITIONS if (c != mode["block"]).sum() <= 1]
     assert value[tuple(mode["block"])] >= max(value[tuple(c)] for c in near) - 1e-9
+
+
+def test_probabilities_of_edges_on_another_scale_are_refused():
+    with pm.Model() as model:
+        shares = BlockEdgeProbabilities("shares", P, default_transform=None, **PRIOR)
+        labels = BlockLabels("labels", shares)
+        BlockSpikeSlab("K", labels)
+    with model, pytest.raises(ValueError, match="'shares' does not have its default transform"):
+        BlocksGibbs(model.free_RVs[:2])

@@ -1,5 +1,7 @@
 """Random graphs with a G-Wishart matrix: against all graphs of four columns, joint-distribution tests, wrong variants."""
 
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pymc as pm
@@ -20,7 +22,8 @@ from bayesstruct.distributions import (
     MissingValues,
 )
 from bayesstruct.precision.exact.graphs import graph_posterior
-from bayesstruct.precision.kernels.g_wishart.draws import g_wishart, graph_sweep, matrix_sweep
+from bayesstruct.precision.kernels.g_wishart import graph_sweep, matrix_sweep
+from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 from bayesstruct.precision.priors.g_wishart import edge_matrix
 from bayesstruct.steps import PrecisionGibbs
 
@@ -133,6 +136,54 @@ def test_without_tables_a_graph_keeps_its_prior():
     mean, error, _ = mean_and_error(found)
     z = (mean - [*np.full(15, 0.5), 7.5, 3.75, 2.5]) / error
     assert np.abs(z).max() < 4.5, z
+
+
+EXCHANGE = "rng, b, adjacency, i, j, edge, tries, whole, codes, filled, rough\n                )"
+
+
+def rewritten_sweep(changes):
+    """`graph_sweep` with a bad guess of the ratios without closed form, and other changes of its source."""
+    source = Path(graph_sweep.__file__).read_text()
+    bad = "0.7 * (closed_separator(adjacency, i, j, whole) < 0)"
+    for old, new in {
+        "from bayesstruct.core.jit import inner, kernel": "from numba import njit as inner, njit as kernel",
+        "guess = ratios[common[i, j]]": f"guess = ratios[common[i, j]] + {bad}",
+        **changes,
+    }.items():
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    names = {"__name__": "rewritten"}
+    exec(source, names)
+    return names["graph_sweep"]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("changes", "right"),
+    [
+        ({}, True),
+        ({"sign * (guess - exact)": "sign * (exact - guess)"}, False),
+        ({EXCHANGE: EXCHANGE.replace("edge", "not edge")}, False),
+    ],
+    ids=["right", "other direction", "auxiliary draw given the present graph"],
+)
+def test_the_exchange_corrects_any_guess(changes, right):
+    # The guess is good enough in itself for other tests to pass with an exchange in the wrong direction.
+    sweep, p = rewritten_sweep(changes), 5
+    K, W, edges, common = np.eye(p), np.eye(p), np.zeros((p, p), np.int8), np.zeros((p, p), int)
+    whole, codes, filled = np.zeros((8, p), int), np.zeros((p, p), np.int8), np.eye(p, dtype="i1")
+    work, rough = np.zeros((p + 3, p)), np.zeros((4, p + 3, p))
+    rng, kept, space = np.random.default_rng(1), [], (20_000, whole, codes, filled, work, rough)
+    for _ in range(8_000):
+        matrix_sweep.matrix_sweep(rng, K, W, edges, np.eye(p), 3.0, whole[0], work)
+        sweep(rng, K, W, edges, common, np.eye(p), np.zeros((p, p)), 3.0, *space)
+        kept.append(edges.astype(int))
+    kept = np.array(kept)
+    single, triangles = kept[:, *np.triu_indices(p, 1)], np.trace(kept @ kept @ kept, 0, 1, 2) / 6
+    count = single.sum(axis=1)
+    mean, error, _ = mean_and_error(np.column_stack([single, count, (count - 5) ** 2, triangles]))
+    z = np.abs(mean - [*np.full(10, 0.5), 5.0, 2.5, 1.25]) / error
+    assert z.max() < 4.5 if right else z.max() > 5.5, z
 
 
 @pytest.mark.statistical
@@ -302,4 +353,8 @@ def test_what_cannot_be_drawn_is_refused():
         K = bs.GWishart("K", nx.path_graph(3))
         pm.Normal("y", K[0, 0], observed=0.0)
     with model, pytest.raises(ValueError, match=r"cannot be drawn exactly.*latent normal rows"):
+        pm.sample(draws=1, tune=0, chains=1, progressbar=False)
+    with pm.Model() as model:
+        bs.GWishart("K", IndependentEdges("graph", 3))
+    with pm.observe(model, {"K": np.eye(3)}), pytest.raises(ValueError, match="matrix is observed"):
         pm.sample(draws=1, tune=0, chains=1, progressbar=False)

@@ -234,3 +234,21 @@ def test_wrong_latent_values_are_noticed(wrong, full, monkeypatch):
         monkeypatch.setattr(ranks, "rescale_columns", broken_units)
     with pytest.raises(AssertionError, match="worst z"):
         OrderJoint("laplace").check(30_000 if full else 1_500)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace", "horseshoe", "g_wishart"])
+def test_units_of_columns_by_order_move_under_every_prior(prior):
+    # Rows determine a unit to a factor near sqrt(2 / n) given the latent values, and not at all given the order.
+    z = np.random.default_rng(0).normal(size=(200, P))
+    model = bs.models.gaussian_graphical(z, marginals="rank", prior=prior)
+    with model:
+        step = PrecisionGibbs(model.free_RVs)
+    step.setup_chain(np.random.default_rng(0), 0, 1)
+    point, units = model.initial_point(1), []
+    name = next(name for name in point if name.startswith("precision"))
+    for _ in range(300):
+        point, _ = step.step(point)
+        K = point[name]
+        units.append(np.log(np.diag(unpack_cholesky(K, P)[0] if K.ndim == 1 else K)))
+    assert np.std(units, axis=0).min() > 0.45

@@ -10,7 +10,7 @@ from tools.priors import penalised_prior
 
 import bayesstruct as bs
 
-from bayesstruct.distributions import ColumnMeans, GraphicalNormal
+from bayesstruct.distributions import ColumnMeans, GraphicalGroupLasso, GraphicalNormal
 from bayesstruct.precision.kernels import fused, group_lasso
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
@@ -248,3 +248,17 @@ def test_a_sweep_with_other_rates_of_groups_is_noticed(norm, full, monkeypatch):
     monkeypatch.setattr(group_lasso, "group_lasso_sweep", broken)
     with pytest.raises(AssertionError, match="worst z"):
         Joint(KINDS[f"nodes, {norm}"]).check(30_000 if full else 1_500)
+
+
+def test_an_element_is_in_the_maximum_of_a_group_once():
+    both = [np.setdiff1d(np.arange(9), [0, 4, 8])]
+    drawn = [
+        pm.draw(
+            GraphicalGroupLasso.dist(3, members, 2.0, norm="linf"),
+            5,
+            random_seed=1,
+            mode="FAST_COMPILE",
+        )
+        for members in (both, [[1, 2, 5]])
+    ]
+    np.testing.assert_array_equal(*drawn)

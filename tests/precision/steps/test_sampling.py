@@ -240,3 +240,14 @@ def test_two_processes_give_the_draws_of_one():
     a, b = one["posterior"]["precision"].values, two["posterior"]["precision"].values
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a[0], a[1])
+
+
+@pytest.mark.parametrize("make", [bs.GraphicalLasso, bs.GraphicalSpikeSlab])
+def test_a_matrix_without_a_table_is_drawn_from_its_prior(make):
+    with pm.Model() as model:
+        make("K", 3)
+        step = PrecisionGibbs(model.free_RVs)
+    step.setup_chain(np.random.default_rng(0), 0, 1)
+    start = model.initial_point()
+    point, _ = step.step(start)
+    assert not np.array_equal(point["K_cholesky-cov__"], start["K_cholesky-cov__"])

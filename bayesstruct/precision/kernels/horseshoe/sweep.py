@@ -17,6 +17,8 @@ scales (Li, Craig and Bhadra 2019) cost a factorisation each and mixed no better
 
 import math
 
+import numpy as np
+
 from bayesstruct.core.jit import inlined, inner, kernel, vector_inner
 from bayesstruct.core.special import log_scaled_exp_integral
 from bayesstruct.precision.kernels.gibbs import (
@@ -28,6 +30,7 @@ from bayesstruct.precision.kernels.gibbs import (
 
 __all__ = [
     "draw_global_scale",
+    "element_variances",
     "horseshoe_log_density",
     "horseshoe_normal",
     "horseshoe_sweep",
@@ -204,6 +207,19 @@ def inverse_square_of_local_scale(rng, z):
             w = (1.0 + rng.standard_exponential()) / z
             if rng.random() * z * w < 1.0:
                 return w - 1.0
+
+
+@kernel
+def element_variances(rng, precision, scales):
+    """Draw the variance of each off-diagonal element given the matrix, from its local scale; (p, p), ones on the diagonal."""
+    p = precision.shape[0]
+    out = np.ones((p, p))
+    for i in range(p):
+        for j in range(i):
+            z = max(0.5 * (precision[i, j] / scales[i, j]) ** 2, 1e-300)
+            nu = max(inverse_square_of_local_scale(rng, z), 1e-300)
+            out[i, j] = out[j, i] = scales[i, j] ** 2 / nu
+    return out
 
 
 @vector_inner
