@@ -25,7 +25,12 @@ from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import number
 from bayesstruct.data.blocks import blocks_of_columns
-from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges, record_edges
+from bayesstruct.precision.model_parts.edges import (
+    check_negligible,
+    negligible_edges,
+    record_edges,
+    warn_of_narrow_slab,
+)
 from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
@@ -189,6 +194,7 @@ def blockwise_gaussian_graphical(
         if blocks is None:
             own = {name: options[name] for name in _UNKNOWN}
             precision = _unknown(table, **own, diagonal_rate=diagonal_rate)
+            warn_of_narrow_slab(table.standardized, table.names, slab_scale)
         else:
             own = {name: options[name] for name in _KNOWN}
             precision = _known(table, blocks, **own, diagonal_rate=diagonal_rate)

@@ -34,6 +34,7 @@ from bayesstruct.graphs.records import (
     RelationScales,
     RowGroups,
 )
+from bayesstruct.precision.model_parts.edges import warn_of_narrow_slab
 from bayesstruct.precision.model_parts.rows import missing_labels, warn_size
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import partial_correlations
@@ -188,6 +189,8 @@ def grouped_gaussian_graphical(
             dims=_MATRICES,
             start=partial(_start, table, log_odds(edge), of_one),
         )
+        for g in range(groups):
+            warn_of_narrow_slab(table.standardized(g), rows.names, slab_scale)
         weight = [partial_correlations(precision[g]) for g in range(groups)]
         pm.Deterministic("weight", pt.stack(weight), dims=("group", "pair"))
         EdgeEnds.in_model(*rows.edge_index).record()

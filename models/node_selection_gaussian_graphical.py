@@ -25,7 +25,12 @@ from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.labels import by_label
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import refuse_other_options
-from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges, record_edges
+from bayesstruct.precision.model_parts.edges import (
+    check_negligible,
+    negligible_edges,
+    record_edges,
+    warn_of_narrow_slab,
+)
 from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
@@ -171,6 +176,8 @@ def node_selection_gaussian_graphical(
         mean = column_means(table, data, covariates)
         precision = _PRIORS[prior](table, **{name: options[name] for name in _OPTIONS[prior]})
         observe_rows(table, mean, precision)
+    if prior == "spike_slab":
+        warn_of_narrow_slab(table.standardized, table.names, slab_scale)
     return model
 
 

@@ -444,3 +444,15 @@ def test_do_and_observe():
 def test_wrong_options_are_refused_at_once(options, message):
     with pytest.raises(ValueError, match=message):
         gaussian_graphical(np.random.default_rng(0).normal(size=(20, 3)), **options)
+
+
+def test_a_slab_that_is_too_narrow_for_the_table_is_remarked_upon():
+    # Two false edges of this table have probability 1.00 with the default slab, and .35 at most under a G-Wishart prior.
+    table = bs.simulate.gaussian_graphical(250, 8, edge_probability=0.3, random_seed=5).data
+    with pytest.warns(bs.TableWarning, match=r"slab_scale=7.*or prior=\"g_wishart\""):
+        gaussian_graphical(table)
+    with pytest.warns(bs.TableWarning, match="'x1' and 'x3' depend on each other so strongly"):
+        gaussian_graphical(cov=table.corr(), n=250)
+    gaussian_graphical(table, slab_scale=7.0)
+    gaussian_graphical(table, prior="g_wishart")
+    gaussian_graphical(table.head(15))  # an inverse of so few rows says nothing

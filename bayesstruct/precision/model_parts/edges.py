@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.recognition import parameters
+from bayesstruct.data.errors import column_list, warn
 from bayesstruct.data.table import Table
 from bayesstruct.graphs.own_models import prior_mean
 from bayesstruct.graphs.records import (
@@ -26,7 +27,12 @@ __all__ = [
     "independent_edge_prior",
     "negligible_edges",
     "record_edges",
+    "warn_of_narrow_slab",
 ]
+
+
+# Slab scales; at six, pairs without an edge begin to get more than under a G-Wishart prior.
+_WIDE = 4.0
 
 
 def record_edges(table: "Table", implied, nominal=None, scales: dict | None = None) -> None:
@@ -78,3 +84,38 @@ def independent_edge_prior(edge) -> np.ndarray:
         share, pattern = found[0], found[1][np.triu_indices(size, 1)]
         prior = np.where((pattern > 0) & (pattern < 1), prior_mean(share), pattern)
     return np.array(np.broadcast_to(prior, size * (size - 1) // 2), float)
+
+
+def warn_of_narrow_slab(rows, names, slab_scale: float, *, n: int | None = None, others: str = ""):
+    """Warn if columns depend on each other so strongly that the slab is too narrow for their elements.
+
+    Elements of the precision matrix far beyond the slab are shrunk, and pairs around them make up for it: pairs without an edge then
+    get one. A table with fewer rows than twice its columns says too little about that.
+
+    Parameters
+    ----------
+    rows : (n, p) ndarray
+        Rows less their means; NaN where missing. Or, with `n`, their (p, p) scatter matrix.
+    names : sequence of str
+    slab_scale : float
+    n : int, optional
+        Number of rows of a scatter matrix.
+    others : str
+        Remedies beside a wider slab.
+    """
+    scatter, p = rows, len(names)
+    if n is None:
+        complete = rows[~np.isnan(rows).any(axis=1)]
+        scatter, n = complete.T @ complete, len(complete)
+    if n < 2 * p:
+        return
+    elements = np.abs((n + 2.0) * np.linalg.inv(np.eye(p) + scatter))
+    np.fill_diagonal(elements, 0.0)
+    pair = sorted(np.unravel_index(elements.argmax(), elements.shape))
+    largest = float(elements[tuple(pair)])
+    if largest > _WIDE * slab_scale:
+        warn(
+            f"{column_list([names[j] for j in pair])} depend on each other so strongly that their element of the precision matrix is "
+            f"near {largest:.2g}, far beyond slab_scale={slab_scale:g}: pairs without an edge can get one with certainty. Take "
+            f"slab_scale={largest / 2:.2g}{others}"
+        )

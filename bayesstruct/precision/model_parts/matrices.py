@@ -14,11 +14,13 @@ from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import number
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.edge_priors import StochasticBlock, edge_probability_matrix, fixed_edges
+from bayesstruct.data.ranks import RankTable
 from bayesstruct.graphs.priors.blocks import block_edge_probability
 from bayesstruct.precision.model_parts.edges import (
     independent_edge_prior,
     negligible_edges,
     record_edges,
+    warn_of_narrow_slab,
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
@@ -53,11 +55,20 @@ def _spike_slab(table, edge_probability, required, forbidden, **scales):
     precision = GraphicalSpikeSlab(
         "precision", table.p, **arguments, **scales, dims=_MATRIX, start=_start(table, mode)
     )
+    _warn_of_narrow_slab(table, scales["slab_scale"])
     Edges("edge", precision, dims="pair")
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
     implied = implied_edge_probability(table.p, nominal, beta=beta, **scales)
     record_edges(table, implied, nominal, scales)
     return precision
+
+
+def _warn_of_narrow_slab(table, slab_scale):
+    own = {"others": ', or prior="g_wishart"'}
+    if isinstance(table, CovarianceTable):
+        warn_of_narrow_slab(table.scatter, table.names, slab_scale, n=table.n, **own)
+    elif not isinstance(table, RankTable):  # whose columns have no units
+        warn_of_narrow_slab(table.standardized, table.names, slab_scale, **own)
 
 
 def _laplace(table, rate, diagonal_rate, negligible):
