@@ -72,8 +72,10 @@ def test_reported_errors_cover_the_differences_between_seeds():
     upper = np.triu_indices(4, 1)
     spread = np.std([m.edge_probabilities.to_numpy()[upper] for m in many], axis=0, ddof=1)
     reported = np.mean([m.standard_errors.to_numpy()[upper] for m in many], axis=0)
+    uncertain = spread > 1e-5  # that of a nearly certain edge is skewed, and of no interest
+    assert uncertain.sum() == 5
     # A standard deviation of 60 has a relative error of .09.
-    assert (abs(spread / reported - 1.0) < 0.36).all()
+    assert (abs(spread / reported - 1.0) < 0.36)[uncertain].all()
 
 
 def test_required_and_forbidden_edges_leave_the_other_graphs():

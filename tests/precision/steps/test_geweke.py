@@ -16,8 +16,8 @@ from bayesstruct.distributions import (
     MissingValues,
 )
 from bayesstruct.precision.kernels import gibbs as precision_gibbs
-from bayesstruct.precision.kernels import horseshoe
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.kernels.horseshoe import sweep as horseshoe
 from bayesstruct.steps import PrecisionGibbs
 
 P, N = 4, 5
