@@ -176,8 +176,8 @@ def node_selection_gaussian_graphical(
         mean = column_means(table, data, covariates)
         precision = _PRIORS[prior](table, **{name: options[name] for name in _OPTIONS[prior]})
         observe_rows(table, mean, precision)
-    if prior == "spike_slab":
-        warn_of_narrow_slab(table.standardized, table.names, slab_scale)
+        if prior == "spike_slab":
+            warn_of_narrow_slab(table.standardized, table.names, slab_scale)
     return model
 
 

@@ -90,7 +90,7 @@ def warn_of_narrow_slab(rows, names, slab_scale: float, *, n: int | None = None,
     """Warn if columns depend on each other so strongly that the slab is too narrow for their elements.
 
     Elements of the precision matrix far beyond the slab are shrunk, and pairs around them make up for it: pairs without an edge then
-    get one. A table with fewer rows than twice its columns says too little about that.
+    get one. A table with fewer rows than twice its columns says too little about that, and so does one whose means depend on covariates.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def warn_of_narrow_slab(rows, names, slab_scale: float, *, n: int | None = None,
     if n is None:
         complete = rows[~np.isnan(rows).any(axis=1)]
         scatter, n = complete.T @ complete, len(complete)
-    if n < 2 * p:
+    if n < 2 * p or "covariate" in pm.modelcontext(None).coords:
         return
     elements = np.abs((n + 2.0) * np.linalg.inv(np.eye(p) + scatter))
     np.fill_diagonal(elements, 0.0)
