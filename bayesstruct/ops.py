@@ -8,12 +8,18 @@ from bayesstruct.precision.ops.graphical_lasso import graphical_lasso
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.ops.multi_task import multi_task_graphical_lasso
+from bayesstruct.precision.ops.structured import (
+    blockwise_graphical_lasso,
+    locally_constant_graphical_lasso,
+    node_selection_graphical_lasso,
+)
 from bayesstruct.sparse.ops.multinomial import sparse_multinomial
 from bayesstruct.sparse.ops.sparse import lasso, sparse_logistic
 from bayesstruct.sparse.ops.sparse_groups import group_lasso, tree_lasso
 
 __all__ = [
     "BootstrapStart",
+    "blockwise_graphical_lasso",
     "bootstrap_scatter",
     "bp_means",
     "graphical_lasso",
@@ -21,9 +27,11 @@ __all__ = [
     "graphical_spike_slab_mode",
     "group_lasso",
     "lasso",
+    "locally_constant_graphical_lasso",
     "log_odds",
     "log_partition",
     "multi_task_graphical_lasso",
+    "node_selection_graphical_lasso",
     "pairwise_mrf_mode",
     "sparse_logistic",
     "sparse_multinomial",

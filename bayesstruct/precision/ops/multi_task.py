@@ -10,6 +10,7 @@ from pytensor.graph.basic import Apply
 
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.data.names import nearest
+from bayesstruct.precision.solvers.faces import conjugate_gradients
 from bayesstruct.precision.solvers.multi_task import NORMS, as_weights, solve_tasks
 
 if TYPE_CHECKING:
@@ -199,24 +200,6 @@ def implicit_solve(
 
     d = W.diagonal(axis1=1, axis2=2)
     scale = weights[:, None, None] * (d[:, :, None] * d[:, None, :]) + curvature
-    return _conjugate_gradients(
+    return conjugate_gradients(
         apply, project(0.5 * (G + G.transpose(0, 2, 1))), lambda R: project(R / scale)
     )
-
-
-def _conjugate_gradients(apply, right, precondition, tol=1e-13):
-    X, R = np.zeros_like(right), right.copy()
-    Z = precondition(R)
-    D, product = Z.copy(), np.vdot(R, Z)
-    limit = tol * np.linalg.norm(right)
-    for _ in range(20 * int(np.sqrt(right.size)) + 200):
-        if np.linalg.norm(R) <= limit:
-            break
-        image = apply(D)
-        step = product / np.vdot(D, image)
-        X += step * D
-        R -= step * image
-        Z = precondition(R)
-        product, before = np.vdot(R, Z), product
-        D = Z + product / before * D
-    return X

@@ -6,6 +6,8 @@ from bayesstruct.precision.solvers.splitting import Absolute
 
 __all__ = ["Differences", "local_constancy"]
 
+_ZERO = 1e-9  # level of tied elements, relative to the diagonal, that is zero but for rounding
+
 
 class Differences:
     """Absolute differences between the elements of neighbouring columns, off the diagonal.
@@ -91,7 +93,9 @@ def local_constancy(rates: np.ndarray, pairs: np.ndarray, differences: np.ndarra
         labels = connected_components(graph, directed=False)[1]
         size = np.bincount(labels)
         level = np.bincount(labels, X[upper]) / size
-        level[np.bincount(labels, Z[upper] == 0) > 0.5 * size] = 0.0
+        zero = np.bincount(labels, Z[upper] == 0) > 0.5 * size
+        zero |= np.abs(level) < _ZERO * X.diagonal().min()
+        level[zero] = 0.0
         K = np.diag(X.diagonal())
         K[upper] = level[labels]
         return np.triu(K, 1).T + K

@@ -19,13 +19,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bayesstruct.precision.solvers.faces import groups_of, tied_elements
+from bayesstruct.sparse.penalties.norms import Maximum
+
 __all__ = [
     "Absolute",
     "GroupedEntries",
     "Penalty",
     "Problem",
     "average_of_entries",
-    "entries_of_points",
     "minimise",
     "minus_log_det",
 ]
@@ -224,14 +226,22 @@ class GroupedEntries(Absolute):
         norms = self.norm.norms(Z.reshape(-1)[self.groups.order], self.groups.start)
         return super().value(Z) + float((self.group_rates * norms).sum())
 
+    def candidate(self, X, points):
+        """Symmetric part of the only point, with its zeros and, for largest absolute values, its ties."""
+        [Z] = points
+        K = np.where((Z != 0) & (Z.T != 0), 0.5 * (Z + Z.T), 0.0)
+        if not isinstance(self.norm, Maximum) or self.groups.count == 0:
+            return K
+        order, start = self.groups.order, self.groups.start
+        size = np.abs(Z.reshape(-1)[order])
+        top = groups_of(self.groups, np.maximum.reduceat(size, start[:-1]))
+        tied = (size == top) & (K.reshape(-1)[order] != 0)
+        labels = tied_elements(len(K), self.groups, tied).ravel()
+        level = np.bincount(labels, np.abs(K).ravel()) / np.maximum(np.bincount(labels), 1)
+        return np.sign(K) * level[labels].reshape(K.shape)
+
 
 def average_of_entries(*copies: np.ndarray) -> np.ndarray:
     """Nearest symmetric matrix to copies of all elements."""
     mean = np.mean(copies, axis=0)
     return 0.5 * (mean + mean.T)
-
-
-def entries_of_points(X: np.ndarray, points: Sequence[np.ndarray]) -> np.ndarray:
-    """Symmetric part of the only point, and zero where one of its two ordered elements is."""
-    [Z] = points
-    return np.where((Z != 0) & (Z.T != 0), 0.5 * (Z + Z.T), 0.0)

@@ -10,15 +10,16 @@ from numpy.typing import ArrayLike
 from bayesstruct.core.solution import PrecisionSolution
 from bayesstruct.data.names import nearest
 from bayesstruct.precision.solvers.graphical_lasso import as_covariance, as_symmetric
-from bayesstruct.precision.solvers.splitting import (
-    GroupedEntries,
-    Problem,
-    average_of_entries,
-    entries_of_points,
-    minimise,
+from bayesstruct.precision.solvers.splitting import Problem, minimise
+from bayesstruct.precision.solvers.structures import (
+    Blocks,
+    Neighbours,
+    Nodes,
+    groups_problem,
+    neighbours_of,
 )
 from bayesstruct.sparse.penalties.layout import Groups
-from bayesstruct.sparse.penalties.norms import Euclidean, Maximum, Nuclear
+from bayesstruct.sparse.penalties.norms import Euclidean, Maximum
 
 __all__ = [
     "blockwise_graphical_lasso",
@@ -112,17 +113,12 @@ def node_selection_graphical_lasso(
            [ 0.   ,  0.   ,  0.98 ]])
     """
     S = as_covariance(S)
-    p = len(S)
-    entry = _entry_rates(p, n, rate)
-    off = np.flatnonzero(~np.eye(p, dtype=bool).ravel()).astype(np.int32)
-    groups = Groups(off, np.arange(0, p * (p - 1) + 1, max(p - 1, 1), dtype=np.int32), p * p)
-    rates = np.full(p, 2.0 * _rate("node_rate", node_rate) / n)
-    penalty = GroupedEntries(entry, groups, rates, _norm(norm, ("l2", "linf")))
+    structure, rates = Nodes(_norm(norm, ("l2", "linf"))), _entry_rates(len(S), n, rate)
+    own = np.full(len(S), 2.0 * _rate("node_rate", node_rate) / n)
     diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
-    penalised, options = rate > 0 or node_rate > 0, (_start(init, S.shape), tol, max_iter)
-    solution = _solve(S, n, diagonal, [penalty], penalised, options)
-    solution.warn_unless_converged("node_selection_graphical_lasso", _ADVICE)
-    return solution
+    penalised = rate > 0 or node_rate > 0
+    parts, options = (structure, rates, own), (tol, init, max_iter)
+    return _solve("node_selection_graphical_lasso", S, n, diagonal, parts, penalised, options)
 
 
 def blockwise_graphical_lasso(
@@ -207,30 +203,17 @@ def blockwise_graphical_lasso(
            [ 0.   ,  0.   ,  0.952]])
     """
     S = as_covariance(S)
-    p = len(S)
-    norm_type = _norm(norm, ("l2", "linf", "nuclear"))
     names, label = np.unique(np.asarray(blocks), return_inverse=True)
-    if label.shape != (p,):
-        raise ValueError(f"blocks has shape {label.shape}, but S has {p} columns.")
-    within = label[:, None] == label[None, :]
-    entry = np.where(within, _entry_rates(p, n, rate), 0.0)
-    places = np.arange(p * p).reshape(p, p)
-    members = [np.flatnonzero(label == b) for b in range(len(names))]
-    pairs = [(a, b) for a in range(len(names)) for b in range(len(names)) if a != b]
-    shapes = np.array([(len(members[a]), len(members[b])) for a, b in pairs]).reshape(-1, 2)
-    weights = 2.0 / n * _block_rates(block_rate, norm, pairs, shapes, len(names))
-    order = [places[np.ix_(members[a], members[b])].ravel() for a, b in pairs]
-    start = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]).astype(np.int32)
-    flat = np.concatenate([*order, np.empty(0, int)]).astype(np.int32)
-    kind = Nuclear(shapes) if norm == "nuclear" else norm_type
-    # Both orders of a pair of blocks are groups, with half of the rate each.
-    penalty = GroupedEntries(entry, Groups(flat, start, p * p), 0.5 * weights, kind)
+    if label.shape != (len(S),):
+        raise ValueError(f"blocks has shape {label.shape}, but S has {len(S)} columns.")
+    structure = Blocks(tuple(label.tolist()), _norm(norm, ("l2", "linf", "nuclear")))
+    within = label[:, None] == label
+    rates = np.where(within, _entry_rates(len(S), n, rate), 0.0)
+    own = 2.0 / n * _block_rates(block_rate, structure)
     diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
-    penalised = (rate > 0 or len(names) == p) and bool(np.all(weights > 0))
-    options = _start(init, S.shape), tol, max_iter
-    solution = _solve(S, n, diagonal, [penalty], penalised, options)
-    solution.warn_unless_converged("blockwise_graphical_lasso", _ADVICE)
-    return solution
+    penalised = (rate > 0 or len(names) == len(S)) and bool(np.all(own > 0))
+    parts, options = (structure, rates, own), (tol, init, max_iter)
+    return _solve("blockwise_graphical_lasso", S, n, diagonal, parts, penalised, options)
 
 
 def solve_groups(
@@ -263,23 +246,21 @@ def solve_groups(
     start_at = np.cumsum([0, *map(len, places)]).astype(np.int32)
     groups = Groups(np.concatenate(places).astype(np.int32), start_at, p * p)
     entry = np.where(np.eye(p, dtype=bool), 0.0, rates) / n
-    penalty = GroupedEntries(entry, groups, weights, _norm(norm, ("l2", "linf")))
-    return _solve(S, n, diagonal_rate, [penalty], True, (start, tol, 10_000))
+    kind = Maximum() if norm == "linf" else Euclidean()
+
+    def build(S):
+        return groups_problem(S, entry, groups, weights, kind)
+
+    return _minimise(build, S, n, diagonal_rate, True, tol, start)
 
 
-def _block_rates(block_rate, norm, pairs, shapes, count):
+def _block_rates(block_rate, structure):
     if np.ndim(block_rate) == 0:
-        size = shapes.prod(axis=1)
-        growth = {
-            "l2": np.sqrt(size),
-            "linf": size,
-            "nuclear": np.sqrt(shapes.max(axis=1, initial=0)),
-        }
-        return _rate("block_rate", block_rate) * growth[norm]
-    rates = as_symmetric("block_rate", block_rate)
+        return _rate("block_rate", block_rate) * structure.growth()
+    rates, count = as_symmetric("block_rate", block_rate), structure.count
     if rates.shape != (count, count):
         raise ValueError(f"block_rate has shape {rates.shape}, but there are {count} blocks.")
-    return np.array([_rate("block_rate", rates[pair]) for pair in pairs])
+    return np.array([_rate("block_rate", rate) for rate in rates[structure.pairs]])
 
 
 def locally_constant_graphical_lasso(
@@ -355,48 +336,53 @@ def locally_constant_graphical_lasso(
            [-0.515, -0.515,  1.443]])
     """
     S = as_covariance(S)
-    pairs = _neighbours(neighbours, len(S))
-    rates = _rate("rate", rate) * (1.0 - np.eye(len(S)))
-    differences = np.full(len(pairs), _rate("smoothness", smoothness))
+    structure, rates = neighbours_of(neighbours, len(S)), _entry_rates(len(S), n, rate)
+    own = np.full(len(structure.pairs), 2.0 * _rate("smoothness", smoothness) / n)
     diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
-    _check_rows(n)
-    start = _start(init, S.shape)
-    solution = solve_local_constancy(
-        S, n, pairs, rates, diagonal, differences, tol, start, max_iter
-    )
-    solution.warn_unless_converged("locally_constant_graphical_lasso", _ADVICE)
-    return solution
+    parts, options = (structure, rates, own), (tol, init, max_iter)
+    return _solve("locally_constant_graphical_lasso", S, n, diagonal, parts, rate > 0, options)
 
 
 def solve_local_constancy(
-    S, n, pairs, rates, diagonal_rate, differences, tol, start, max_iter=10_000
+    S, n, pairs, rates, diagonal_rate, differences, tol, start
 ) -> PrecisionSolution:
     """Solve for a matrix of rates of the elements, and a rate of the differences of each pair of neighbours."""
-    from bayesstruct.precision.solvers.local_constancy import local_constancy
+    structure, off = Neighbours(tuple(map(tuple, pairs.tolist()))), ~np.eye(len(S), dtype=bool)
+    rates, own = np.where(off, rates, 0.0) / n, 2.0 * differences / n
 
-    off = ~np.eye(len(S), dtype=bool)
-    penalties, average, candidate = local_constancy(
-        np.where(off, rates, 0.0) / n, pairs, 2.0 * differences / n
-    )
-    penalised, options = bool(np.all(rates[off] > 0)), (start, tol, max_iter)
-    return _solve(S, n, diagonal_rate, penalties, penalised, options, average, candidate)
+    def build(S):
+        return structure.problem(S, rates, own)
+
+    return _minimise(build, S, n, diagonal_rate, bool(np.all(rates[off] > 0)), tol, start)
 
 
-def _solve(
+def _solve(name, S, n, diagonal_rate, parts, penalised, options) -> PrecisionSolution:
+    """Solve for a structure, and warn in the name of a public function."""
+    (structure, rates, own), (tol, init, max_iter) = parts, options
+
+    def build(S):
+        return structure.problem(S, rates, own)
+
+    start = _start(init, S.shape)
+    solution = _minimise(build, S, n, diagonal_rate, penalised, tol, start, max_iter)
+    solution.warn_unless_converged(name, _ADVICE)
+    return solution
+
+
+def _minimise(
+    build: Callable[[np.ndarray], Problem],
     S: np.ndarray,
     n: float,
     diagonal_rate: float,
-    penalties: list,
     penalised: bool,
-    options: tuple,
-    average: Callable[..., np.ndarray] = average_of_entries,
-    candidate: Callable[..., np.ndarray] = entries_of_points,
+    tol: float,
+    start: np.ndarray | None,
+    max_iter: int = 10_000,
 ) -> PrecisionSolution:
-    """Solve the problem of these penalties of the objective divided by n / 2."""
+    """Solve the problem of the objective divided by n / 2."""
     S = S + 2.0 * _rate("diagonal_rate", diagonal_rate) / n * np.eye(len(S))
     _check_bounded(S, penalised)
-    start, tol, max_iter = options
-    problem = Problem(S, penalties, average, candidate)
+    problem = build(S)
     K, gap, iterations = minimise(problem, start, 2.0 * tol / n, max_iter)
     objective, gap = -0.5 * n * problem.value(K), 0.5 * n * gap
     return PrecisionSolution(objective, gap, iterations, bool(gap <= tol), K, np.linalg.inv(K))
@@ -423,21 +409,7 @@ def _rate(name, value) -> float:
 def _norm(norm, known):
     if norm not in known:
         raise ValueError(nearest("norm", norm, known))
-    return Maximum() if norm == "linf" else Euclidean()
-
-
-def _neighbours(neighbours, p) -> np.ndarray:
-    pairs = np.array(neighbours if isinstance(neighbours, str) else list(neighbours))
-    if pairs.size == 0:
-        raise ValueError("neighbours is empty: without neighbours use graphical_lasso.")
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(
-            f"neighbours must be pairs of columns, given by their numbers from 0 to {p - 1}."
-        )
-    pairs = np.sort(pairs, axis=1)
-    if pairs.min() < 0 or pairs.max() >= p or (pairs[:, 0] == pairs[:, 1]).any():
-        raise ValueError(f"neighbours must be pairs of two different columns from 0 to {p - 1}.")
-    return np.unique(pairs, axis=0)
+    return norm
 
 
 def _start(init, shape):
