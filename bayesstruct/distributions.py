@@ -77,6 +77,7 @@ from bayesstruct.precision.priors.implied import (
 )
 from bayesstruct.precision.priors.latent_rows import LatentValues, OrderedRows
 from bayesstruct.precision.priors.node_inclusion import NodeInclusion, NodeSpikeSlab
+from bayesstruct.precision.priors.nuclear import GraphicalNuclearLasso
 from bayesstruct.precision.priors.precision import (
     GraphicalLasso,
     GraphicalSpikeSlab,
@@ -147,6 +148,7 @@ __all__ = [
     "GraphicalHorseshoe",
     "GraphicalLasso",
     "GraphicalNormal",
+    "GraphicalNuclearLasso",
     "GraphicalSpikeSlab",
     "GraphicalStudent",
     "GroupEdges",

@@ -25,6 +25,7 @@ from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import number
 from bayesstruct.data.blocks import blocks_of_columns
+from bayesstruct.data.names import nearest
 from bayesstruct.precision.model_parts.edges import (
     check_negligible,
     negligible_edges,
@@ -45,6 +46,10 @@ from bayesstruct.precision.priors.group_lasso import (
     GraphicalGroupLasso,
     block_members,
     implied_group_probability,
+)
+from bayesstruct.precision.priors.nuclear import (
+    GraphicalNuclearLasso,
+    implied_nuclear_probability,
 )
 
 if TYPE_CHECKING:
@@ -94,9 +99,12 @@ def blockwise_gaussian_graphical(
         ``pm.Gamma.dist(1, 0.1)`` makes it a random variable.
     block_rate : float, default 1
         Known blocks: rate of the norm of the elements between two blocks in multiples of `rate`, for blocks of one column each; for larger
-        ones it grows with the norm: by the square root of the number of elements ("l2"), or by that number ("linf").
-    norm : {"l2", "linf"}
-        Known blocks: Euclidean norm of the elements between two blocks, or their largest absolute value.
+        ones it grows with the norm: by the square root of the number of elements ("l2"), by that number ("linf"), or by the square
+        root of the longer side ("nuclear").
+    norm : {"l2", "linf", "nuclear"}
+        Known blocks: Euclidean norm of the elements between two blocks, their largest absolute value, or the sum of their singular
+        values, which prefers few factors that connect the two. The latter suits blocks of up to about ten columns: a sweep
+        takes 9 ms for 4 blocks of 5 columns, and .25 s for 4 of 10.
     negligible : float, default 0.1
         Known blocks: absolute partial correlation up to which a pair counts as not connected.
     max_blocks : int, default 5
@@ -140,9 +148,8 @@ def blockwise_gaussian_graphical(
     -----
     ``pm.sample`` draws every element of the matrix from its exact conditional distribution; with "l2" given a latent variance of
     each pair of blocks, drawn anew in each step; and unknown blocks with the indicators of edges summed out. ``bs.find_MAP`` has the
-    certified mode under known blocks, in which all elements between two blocks are zero together, and a local mode under
-    unknown ones. Draws are never exactly zero. Nuclear norms between blocks have a mode,
-    :func:`bayesstruct.solvers.blockwise_graphical_lasso`, and no sampler.
+    certified mode under known blocks, in which all elements between two blocks are zero together or ("nuclear") have a low rank,
+    and a local mode under unknown ones. Draws are never exactly zero, and have full ranks.
 
     References
     ----------
@@ -202,6 +209,7 @@ def blockwise_gaussian_graphical(
     return model
 
 
+_NORMS = ("l2", "linf", "nuclear")
 _KNOWN = ("rate", "block_rate", "norm", "negligible")
 _UNKNOWN = ("max_blocks", "within", "between", "concentration", "spike_scale", "slab_scale")
 
@@ -222,35 +230,45 @@ def _known(table, blocks, rate, block_rate, norm, negligible, diagonal_rate):
     """Precision matrix with a norm of the elements between two known blocks."""
     number("block_rate", block_rate, above=0)
     labels = blocks_of_columns(table.names, blocks)
-    members = block_members(labels)
-    sizes = np.array([len(places) for places in members])
-    same = np.array(labels)[:, None] == np.array(labels)
-    rates = {
-        "entry_rates": same.astype(float),
-        "group_rates": block_rate * (sizes if norm == "linf" else np.sqrt(sizes)),
-        "norm": norm,
-    }
+    if norm not in _NORMS:
+        raise ValueError(nearest("norm", norm, _NORMS))
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
     mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
     names, model = sorted(set(labels)), pm.modelcontext(None)
     model.add_coords({"block": names, "block_": names})
-    precision = GraphicalGroupLasso(
-        "precision",
-        table.p,
-        members,
-        register("rate", rate) if learned else rate,
-        **rates,
-        diagonal_rate=diagonal_rate,
-        dims=_MATRIX,
-        start=BootstrapStart(table.standardized, mode),
-    )
+    options = {"dims": _MATRIX, "start": BootstrapStart(table.standardized, mode)}
+    options |= {"rate": register("rate", rate) if learned else rate, "diagonal_rate": diagonal_rate}
     ratio = 0.5 if diagonal_rate is None else diagonal_rate / first
-    implied = implied_group_probability(table.p, members, negligible, **rates, diagonal_ratio=ratio)
+    prior = _nuclear_prior if norm == "nuclear" else _norm_prior
+    precision, implied = prior(labels, block_rate, norm, negligible, ratio, options)
     negligible_edges(table, precision, negligible, implied)
     strength = _strengths(table, labels, names, model["weight"])
     pm.Deterministic("block_strength", strength, dims=("block", "block_"))
     return precision
+
+
+def _norm_prior(labels, block_rate, norm, negligible, ratio, options):
+    """Precision matrix with Euclidean norms or largest absolute values, and prior probabilities of edges."""
+    p, members = len(labels), block_members(labels)
+    sizes = np.array([len(places) for places in members])
+    rates = {
+        "entry_rates": (np.array(labels)[:, None] == np.array(labels)).astype(float),
+        "group_rates": block_rate * (sizes if norm == "linf" else np.sqrt(sizes)),
+        "norm": norm,
+    }
+    implied = implied_group_probability(p, members, negligible, **rates, diagonal_ratio=ratio)
+    return GraphicalGroupLasso("precision", p, members, **rates, **options), implied
+
+
+def _nuclear_prior(labels, block_rate, norm, negligible, ratio, options):
+    """Precision matrix with nuclear norms, and prior probabilities of edges."""
+    sizes = np.unique(labels, return_counts=True)[1]
+    rates = block_rate * np.sqrt(np.maximum.outer(sizes, sizes))
+    implied = implied_nuclear_probability(
+        labels, negligible, block_rates=rates, diagonal_ratio=ratio
+    )
+    return GraphicalNuclearLasso("precision", labels, block_rates=rates, **options), implied
 
 
 def _unknown(table, max_blocks, within, between, concentration, diagonal_rate, **scales):

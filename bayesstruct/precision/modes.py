@@ -22,6 +22,7 @@ from bayesstruct.precision.recognition.values import (
     FusedValues,
     GroupValues,
     LaplaceValues,
+    NuclearValues,
     PartValues,
     SpikeSlabValues,
     values_type,
@@ -182,6 +183,17 @@ class PartMode:
         solution.warn_unless_converged("find_MAP", "Raise tol or the rates.")
         return solution.precision
 
+    def _solve_nuclear(
+        self, scatter, n, values: NuclearValues, point: dict, tol, start
+    ) -> np.ndarray:
+        from bayesstruct.precision.solvers.structured import solve_nuclear
+
+        start = None if self.last is None else start
+        rates = values.rates, values.labels, values.block_rates, values.diagonal_rate
+        solution = solve_nuclear(scatter / n, n, *rates, tol, start)
+        solution.warn_unless_converged("find_MAP", "Raise tol or the rates.")
+        return solution.precision
+
     def _solve_spike_slab(
         self, scatter, n, values: SpikeSlabValues, point: dict, tol, start
     ) -> np.ndarray:
@@ -212,6 +224,7 @@ class PartMode:
         LaplaceValues: _solve_laplace,
         FusedValues: _solve_fused,
         GroupValues: _solve_groups,
+        NuclearValues: _solve_nuclear,
     }
 
 

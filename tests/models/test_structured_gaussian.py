@@ -48,6 +48,7 @@ MODELS = {
     ),
     "blocks, l2": lambda x: blockwise_gaussian_graphical(x, BLOCKS, rate=2.0),
     "blocks, linf": lambda x: blockwise_gaussian_graphical(x, BLOCKS, norm="linf"),
+    "blocks, nuclear": lambda x: blockwise_gaussian_graphical(x, BLOCKS, norm="nuclear"),
     "unknown blocks": blockwise_gaussian_graphical,
 }
 ALIKE = "nodes, linf", "blocks, l2", "blocks, linf"  # differ from "nodes, l2" in a rate only

@@ -37,6 +37,10 @@ from bayesstruct.precision.priors.implied import (
     implied_joint_probability,
     implied_nonnegligible_probability,
 )
+from bayesstruct.precision.priors.nuclear import (
+    GraphicalNuclearLassoRV,
+    implied_nuclear_probability,
+)
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -244,6 +248,22 @@ def _group_parts(op, precision, negligible) -> EdgeParts:
             entry_rates=rates,
             group_rates=group_rates,
             norm="linf" if np.isinf(order) else "l2",
+            diagonal_ratio=float(diagonal_rate),
+        )
+
+    return _exceeding_parts(precision, len(rates), negligible, implied)
+
+
+@edge_parts.register(GraphicalNuclearLassoRV)
+def _nuclear_parts(op, precision, negligible) -> EdgeParts:
+    rates, labels, block_rates, diagonal_rate = (_constant(v) for v in parameters(precision)[:4])
+
+    def implied(cut):
+        return implied_nuclear_probability(
+            labels,
+            cut,
+            entry_rates=rates,
+            block_rates=block_rates,
             diagonal_ratio=float(diagonal_rate),
         )
 

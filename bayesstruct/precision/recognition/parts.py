@@ -30,6 +30,7 @@ from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesR
 from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
 from bayesstruct.precision.priors.horseshoe import GlobalScaleRV, GraphicalHorseshoeRV
 from bayesstruct.precision.priors.latent_rows import LatentValuesRV, OrderedRowsRV
+from bayesstruct.precision.priors.nuclear import GraphicalNuclearLassoRV
 from bayesstruct.precision.priors.precision import (
     GraphicalLassoRV,
     GraphicalSpikeSlabRV,
@@ -68,6 +69,7 @@ PRECISION_RVS = (
     GraphicalSpikeSlabRV,
     GraphicalFusedLassoRV,
     GraphicalGroupLassoRV,
+    GraphicalNuclearLassoRV,
     GraphicalHorseshoeRV,
     GWishartRV,
 )

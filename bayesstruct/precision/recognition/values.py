@@ -15,6 +15,7 @@ from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
 from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
+from bayesstruct.precision.priors.nuclear import GraphicalNuclearLassoRV
 from bayesstruct.precision.priors.precision import GraphicalLassoRV, GraphicalSpikeSlabRV
 from bayesstruct.precision.recognition.parts import PrecisionPart
 
@@ -25,6 +26,7 @@ __all__ = [
     "GroupValues",
     "HorseshoeValues",
     "LaplaceValues",
+    "NuclearValues",
     "PartValues",
     "SpikeSlabValues",
     "values_type",
@@ -213,6 +215,29 @@ class GroupValues(LaplaceValues):
         return cls(rates, float(diagonal_rate), float(scale), places, group_rates, norm)
 
 
+@dataclass(frozen=True)
+class NuclearValues(LaplaceValues):
+    """Hyperparameters of nuclear norms of blocks at a point.
+
+    Attributes
+    ----------
+    labels : (p,) ndarray of int
+        Block of each column.
+    block_rates : (blocks, blocks) ndarray
+        Rates of the norms.
+    """
+
+    labels: np.ndarray
+    block_rates: np.ndarray
+
+    @classmethod
+    def read(cls, values: list, names: dict[str, str], point: dict) -> "NuclearValues":
+        """Make one of the evaluated parameters of the prior."""
+        rates, labels, block_rates, diagonal_rate, scale = values
+        blocks = labels.astype(np.int64), block_rates
+        return cls(rates, float(diagonal_rate), float(scale), *blocks)
+
+
 # What a prior of a precision matrix is read as. The sweep of the step and the solver of the mode are looked up by these types.
 PRIOR_VALUES: dict[type, type] = {
     GraphicalSpikeSlabRV: SpikeSlabValues,
@@ -221,6 +246,7 @@ PRIOR_VALUES: dict[type, type] = {
     GraphicalHorseshoeRV: HorseshoeValues,
     GraphicalFusedLassoRV: FusedValues,
     GraphicalGroupLassoRV: GroupValues,
+    GraphicalNuclearLassoRV: NuclearValues,
 }
 
 

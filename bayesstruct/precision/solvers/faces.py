@@ -91,6 +91,7 @@ class NormFace(Face):
         values, start = K.ravel()[groups.order], groups.start
         self.groups, self.group_rates = groups, group_rates
         self.unit = np.zeros(K.size)
+        self.bend: np.ndarray | None = None
         labels = None
         if norm == "l2":
             size = np.sqrt(np.add.reduceat(values**2, start[:-1]))
@@ -98,7 +99,6 @@ class NormFace(Face):
             bend = np.where(size > 0, group_rates / np.where(size > 0, size, 1.0), 0.0)
             self.bend = groups.spread(bend).reshape(K.shape)
         else:
-            self.bend = None
             top = groups_of(groups, np.maximum.reduceat(np.abs(values), start[:-1]))
             tied = (np.abs(values) >= (1.0 - _TIED) * top) & (top > 0)
             count = groups_of(groups, np.add.reduceat(tied.astype(float), start[:-1]))

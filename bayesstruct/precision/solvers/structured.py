@@ -27,6 +27,7 @@ __all__ = [
     "node_selection_graphical_lasso",
     "solve_groups",
     "solve_local_constancy",
+    "solve_nuclear",
 ]
 
 _ADVICE = "Raise max_iter or the rates, or standardise the variables."
@@ -354,6 +355,18 @@ def solve_local_constancy(
         return structure.problem(S, rates, own)
 
     return _minimise(build, S, n, diagonal_rate, bool(np.all(rates[off] > 0)), tol, start)
+
+
+def solve_nuclear(S, n, rates, labels, block_rates, diagonal_rate, tol, start) -> PrecisionSolution:
+    """Solve for a matrix of rates of the elements, and one of rates of the nuclear norms between blocks."""
+    structure = Blocks(tuple(labels.tolist()), "nuclear")
+    rates = np.where(np.eye(len(S), dtype=bool), 0.0, rates) / n
+    own = 2.0 / n * block_rates[structure.pairs]
+
+    def build(S):
+        return structure.problem(S, rates, own)
+
+    return _minimise(build, S, n, diagonal_rate, True, tol, start)
 
 
 def _solve(name, S, n, diagonal_rate, parts, penalised, options) -> PrecisionSolution:

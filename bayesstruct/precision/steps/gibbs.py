@@ -33,11 +33,12 @@ from bayesstruct.precision.recognition.values import (
     GroupValues,
     HorseshoeValues,
     LaplaceValues,
+    NuclearValues,
     PartValues,
     SpikeSlabValues,
     values_type,
 )
-from bayesstruct.precision.steps.penalised import FusedSweep, GroupSweep
+from bayesstruct.precision.steps.penalised import FusedSweep, GroupSweep, NuclearSweep
 from bayesstruct.precision.steps.scale_mixtures import ELEMENT_VARIANCES
 from bayesstruct.precision.steps.student import StudentGibbs
 
@@ -120,6 +121,7 @@ SWEEPS: dict[type, type] = {
     HorseshoeValues: HorseshoeSweep,
     FusedValues: FusedSweep,
     GroupValues: GroupSweep,
+    NuclearValues: NuclearSweep,
 }
 
 

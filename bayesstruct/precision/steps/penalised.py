@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bayesstruct.precision.recognition.values import FusedValues, GroupValues
+from bayesstruct.precision.recognition.values import FusedValues, GroupValues, NuclearValues
 
-__all__ = ["FusedSweep", "GroupSweep"]
+__all__ = ["FusedSweep", "GroupSweep", "NuclearSweep"]
 
 
 class FusedSweep:
@@ -42,3 +42,20 @@ class GroupSweep:
         prior = (values.rates, *groups, values.diagonal_rate)
         work = self.columns, self.level, self.knots
         group_lasso_sweep(rng, precision, covariance, scatter, n, *prior, *work)
+
+
+class NuclearSweep:
+    """Sweep under nuclear norms of blocks."""
+
+    def __init__(self, p: int):
+        self.work, self.layout = (np.empty((3, p)), np.empty((2, p, p))), None
+
+    def __call__(self, rng, precision, covariance, scatter, n, values: NuclearValues) -> None:
+        """Update the matrix and its inverse in place."""
+        from bayesstruct.precision.kernels.nuclear import TANGENTS, block_layout, nuclear_sweep
+
+        if self.layout is None:  # the blocks are constants
+            self.layout = block_layout(values.labels)
+            self.work += np.empty((3, TANGENTS)), np.empty((3, TANGENTS + 2))
+        prior = (values.rates, values.labels, self.layout, values.block_rates, values.diagonal_rate)
+        nuclear_sweep(rng, precision, covariance, scatter, n, *prior, *self.work)

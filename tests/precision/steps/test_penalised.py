@@ -11,7 +11,7 @@ from tools.priors import penalised_prior
 import bayesstruct as bs
 
 from bayesstruct.distributions import ColumnMeans, GraphicalGroupLasso, GraphicalNormal
-from bayesstruct.precision.kernels import fused, group_lasso
+from bayesstruct.precision.kernels import fused, group_lasso, nuclear
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.steps import PrecisionGibbs
 
@@ -58,12 +58,27 @@ class Grouped:
         return rate * self.share * np.sum(norms, axis=0)
 
 
+class Nuclear:
+    """Nuclear norm of the elements between two blocks of columns."""
+
+    blocks, share = (0, 1, 1, 0), 1.5
+
+    def add(self, name, rate=RATE):
+        options = {"entry_rates": 1.0, "block_rates": self.share}
+        return bs.distributions.GraphicalNuclearLasso(name, self.blocks, rate, **options)
+
+    def penalty(self, K, rate=RATE):
+        between = K[:, [0, 3]][:, :, [1, 2]]
+        return rate * self.share * np.linalg.svd(between, compute_uv=False).sum(-1)
+
+
 KINDS = {
     "fused": Fused(),
     "nodes, l2": Grouped("nodes", "l2"),
     "nodes, linf": Grouped("nodes", "linf"),
     "blocks, l2": Grouped("blocks", "l2", 1.5),
     "blocks, linf": Grouped("blocks", "linf", 2.0),
+    "nuclear": Nuclear(),
 }
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 # Blocks have the sweeps of nodes.
@@ -214,6 +229,7 @@ class Joint:
         ("nodes, linf", False),
         pytest.param("blocks, l2", False, marks=pytest.mark.slow),
         ("blocks, linf", False),
+        ("nuclear", False),
     ],
 )
 def test_parameters_and_tables_have_their_joint_distribution(kind, random, full):
@@ -248,6 +264,41 @@ def test_a_sweep_with_other_rates_of_groups_is_noticed(norm, full, monkeypatch):
     monkeypatch.setattr(group_lasso, "group_lasso_sweep", broken)
     with pytest.raises(AssertionError, match="worst z"):
         Joint(KINDS[f"nodes, {norm}"]).check(30_000 if full else 1_500)
+
+
+@pytest.mark.calibration
+def test_a_sweep_that_counts_a_block_in_both_orders_is_noticed(full, monkeypatch):
+    right = nuclear.nuclear_sweep
+
+    def broken(*args):
+        args = list(args)
+        args[8] = 2.0 * args[8]
+        return right(*args)
+
+    monkeypatch.setattr(nuclear, "nuclear_sweep", broken)
+    with pytest.raises(AssertionError, match="worst z"):
+        Joint(KINDS["nuclear"]).check(30_000 if full else 1_500)
+
+
+@pytest.mark.chain
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_nuclear_norms_against_nuts():
+    rows = np.random.default_rng(4).normal(size=(8, P))
+    rows[:, 1] += 0.9 * rows[:, 0]
+    with pm.Model():
+        K = KINDS["nuclear"].add("K")
+        pm.MvNormal("x", np.zeros(P), tau=K, observed=rows)
+        options = {"progressbar": False, "cores": 1, "chains": 2, "random_seed": 5}
+        gibbs = pm.sample(2_000, tune=200, **options)
+        nuts = pm.sample(2_000, tune=1_000, step=pm.NUTS(target_accept=0.95), **options)
+    found = [
+        mean_and_error(moments(x["posterior"]["K"].values.reshape(-1, P, P)), 40)[:2]
+        for x in (gibbs, nuts)
+    ]
+    (a, error_a), (b, error_b) = found
+    z = (a - b) / np.hypot(error_a, error_b)
+    assert np.abs(z).max() < 4.5, z
 
 
 def test_an_element_is_in_the_maximum_of_a_group_once():
