@@ -15,12 +15,15 @@ import numpy as np
 
 from bayesstruct.precision.kernels.fused import fused_sweep, neighbour_list
 from bayesstruct.precision.kernels.group_lasso import group_lasso_sweep, group_of_elements
+from bayesstruct.precision.kernels.nuclear import TANGENTS, block_layout, nuclear_sweep
 from bayesstruct.precision.priors.group_lasso import node_members
 from bayesstruct.solvers import (
     blockwise_graphical_lasso,
     locally_constant_graphical_lasso,
     node_selection_graphical_lasso,
 )
+
+SAMPLERS = "fused", "nodes, l2", "nodes, linf", "blocks, nuclear"
 
 
 def table(p, seed=0):
@@ -55,7 +58,7 @@ def sweeps(S, n):
     near, rates, scatter = neighbour_list(chain), np.ones((p, p)), n * S
     places = np.array(node_members(p))
     group, groups = group_of_elements(places, p), np.ones(p)
-    states = {name: (np.eye(p), np.eye(p)) for name in ("fused", "nodes, l2", "nodes, linf")}
+    states = {name: (np.eye(p), np.eye(p)) for name in SAMPLERS}
     columns, level, knots = np.empty((2, p)), np.empty(p), np.empty((3, 2 * near.shape[1] + 6))
 
     def fused():
@@ -66,7 +69,20 @@ def sweeps(S, n):
         prior = (rates, group, places, groups, linf, 0.5)
         group_lasso_sweep(rng, *states[name], scatter, n, *prior, columns, level, knots)
 
+    labels = np.arange(p) // 5
+    blocks = labels, block_layout(labels), np.ones((p // 5, p // 5))
+    work = (
+        np.empty((3, p)),
+        np.empty((2, p, p)),
+        np.empty((3, TANGENTS)),
+        np.empty((3, TANGENTS + 2)),
+    )
+
+    def nuclear():
+        nuclear_sweep(rng, *states["blocks, nuclear"], scatter, n, rates, *blocks, 0.5, *work)
+
     return {
+        "blocks, nuclear": nuclear,
         "fused": fused,
         "nodes, l2": lambda: nodes("nodes, l2", False),
         "nodes, linf": lambda: nodes("nodes, linf", True),

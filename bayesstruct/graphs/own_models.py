@@ -97,7 +97,7 @@ def edges(
     graph : TensorVariable
         A precision matrix with the prior :class:`bayesstruct.GraphicalSpikeSlab`, :class:`bayesstruct.GraphicalLasso`,
         :class:`bayesstruct.GraphicalHorseshoe`, :class:`bayesstruct.GraphicalFusedLasso`,
-        :class:`bayesstruct.distributions.GraphicalGroupLasso` or :class:`bayesstruct.GWishart`, or the rows of a :class:`bayesstruct.Ising` or :class:`bayesstruct.PairwiseMRF`, as a variable of the model in context.
+        :class:`bayesstruct.distributions.GraphicalGroupLasso`, :class:`bayesstruct.distributions.GraphicalNuclearLasso` or :class:`bayesstruct.GWishart`, or the rows of a :class:`bayesstruct.Ising` or :class:`bayesstruct.PairwiseMRF`, as a variable of the model in context.
     columns : iterable, optional
         Names of the columns; by default the coordinate ``node`` of the model, else that of the first dimension of
         `graph`, else x0, x1, ...

@@ -51,7 +51,8 @@ MODELS = {
     "blocks, nuclear": lambda x: blockwise_gaussian_graphical(x, BLOCKS, norm="nuclear"),
     "unknown blocks": blockwise_gaussian_graphical,
 }
-ALIKE = "nodes, linf", "blocks, l2", "blocks, linf"  # differ from "nodes, l2" in a rate only
+# Of which another one shows the same, but for a kernel that has tests of its own.
+ALIKE = "nodes, linf", "blocks, l2", "blocks, linf", "blocks, nuclear"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,7 @@ def test_smoothness_is_a_number_from_zero_up(smoothness):
         (None, {"rate": 2.0}, "`rate` goes with known blocks, give them as `blocks`"),
         (BLOCKS, {"max_blocks": 3}, "`max_blocks` goes with unknown blocks, without `blocks`"),
         (BLOCKS, {"block_rate": 0.0}, "block_rate"),
-        (BLOCKS, {"norm": "nuclear"}, "unknown norm"),
+        (BLOCKS, {"norm": "nuklear"}, "unknown norm"),
         (None, {"max_blocks": 0}, "max_blocks"),
         (None, {"between": (0.0, 1.0)}, "`between` must be above 0"),
         (None, {"within": (1.0,)}, "`within` must be the two shapes"),
@@ -322,6 +323,13 @@ def chain_penalty(K):
     return 0.4 * total
 
 
+def nuclear_penalty(K):
+    """Of the model's prior relative to that of independent elements, which all have the rate 1."""
+    between = K[:, :3, 3:]
+    norms = np.linalg.svd(between, compute_uv=False).sum(-1)
+    return 1.5 * np.sqrt(3.0) * norms - np.abs(between).sum((1, 2))  # never negative
+
+
 CALIBRATED = {
     "chain": (
         chain_penalty,
@@ -331,6 +339,12 @@ CALIBRATED = {
         lambda K: 0.5 * np.linalg.norm(K - K * np.eye(P), axis=2).sum(1),
         lambda x: node_selection_gaussian_graphical(
             x, prior="laplace", node_rate=0.5, standardize=False
+        ),
+    ),
+    "nuclear": (
+        nuclear_penalty,
+        lambda x: blockwise_gaussian_graphical(
+            x, list("aaabb"), norm="nuclear", block_rate=1.5, standardize=False
         ),
     ),
 }
@@ -343,7 +357,7 @@ def weights(K):
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("name", ["chain", "nodes"])
+@pytest.mark.parametrize("name", CALIBRATED)
 def test_calibration(name, full):
     penalty, build = CALIBRATED[name]
     pool = []
