@@ -21,7 +21,6 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.recorded import register
-from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import number
 from bayesstruct.data.blocks import blocks_of_columns
@@ -30,9 +29,10 @@ from bayesstruct.precision.model_parts.edges import (
     check_negligible,
     negligible_edges,
     record_edges,
-    warn_of_narrow_slab,
 )
-from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
+from bayesstruct.precision.model_parts.matrices import start_of
+from bayesstruct.precision.model_parts.rows import column_means
+from bayesstruct.precision.model_parts.structured import observe_table, read_table, warn_of_slab
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.blocks import (
@@ -61,9 +61,11 @@ _MATRIX = ("node", "node_")
 
 
 def blockwise_gaussian_graphical(
-    data: "TableLike",
+    data: "TableLike" = None,
     blocks: Any = None,
     *,
+    cov: "TableLike" = None,
+    n: int | None = None,
     rate: Any = 1.0,
     block_rate: float = 1.0,
     norm: str = "l2",
@@ -94,6 +96,11 @@ def blockwise_gaussian_graphical(
     blocks : dict or sequence, optional
         A dict from columns to blocks or from blocks to lists of columns, or the block of each column in order. Unknown unless
         given.
+    cov : DataFrame or (p, p) array_like, optional
+        Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations, as in
+        :func:`gaussian_graphical`.
+    n : int, optional
+        Number of rows that `cov` was computed from.
     rate : float or unregistered distribution, default 1
         Known blocks: Laplace rate of the off-diagonal elements within blocks, the penalty :math:`\lambda` of a summed log likelihood;
         ``pm.Gamma.dist(1, 0.1)`` makes it a random variable.
@@ -131,8 +138,8 @@ def blockwise_gaussian_graphical(
     -------
     pymc.Model
         With ``precision`` and ``mean`` of the *standardised* columns, ``coefficients`` (covariate, node), ``weight`` (partial
-        correlations), ``edge``, ``x`` (the table) and, where values are missing, ``x_missing``. With known blocks ``block_strength``
-        (block, block_) is the root mean square of the partial correlations between two blocks, or within one. Unknown ones are
+        correlations), ``edge``, ``x`` (the table) and, where values are missing, ``x_missing``; with `cov` there is ``covariance``
+        instead of ``x``. With known blocks ``block_strength`` (block, block_) is the root mean square of the partial correlations between two blocks, or within one. Unknown ones are
         ``block`` (node), numbered in the order of their first columns, and ``block_edge_probability`` has the two
         probabilities of an edge; ``bs.co_clustering(idata, var_name="block")`` has the probability of each pair of columns to
         be in one block.
@@ -188,9 +195,11 @@ def blockwise_gaussian_graphical(
     }
     _refuse_other_options(blocks is None, options)
     check_negligible(negligible)
-    table, data, covariates = read_rows(
+    table, data, covariates = read_table(
         data,
         covariates,
+        cov,
+        n,
         standardize=standardize,
         missing_codes=missing_codes,
         row_counts=row_counts,
@@ -201,11 +210,11 @@ def blockwise_gaussian_graphical(
         if blocks is None:
             own = {name: options[name] for name in _UNKNOWN}
             precision = _unknown(table, **own, diagonal_rate=diagonal_rate)
-            warn_of_narrow_slab(table.standardized, table.names, slab_scale)
+            warn_of_slab(table, slab_scale)
         else:
             own = {name: options[name] for name in _KNOWN}
             precision = _known(table, blocks, **own, diagonal_rate=diagonal_rate)
-        observe_rows(table, mean, precision)
+        observe_table(table, mean, precision)
     return model
 
 
@@ -237,7 +246,7 @@ def _known(table, blocks, rate, block_rate, norm, negligible, diagonal_rate):
     mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
     names, model = sorted(set(labels)), pm.modelcontext(None)
     model.add_coords({"block": names, "block_": names})
-    options = {"dims": _MATRIX, "start": BootstrapStart(table.standardized, mode)}
+    options = {"dims": _MATRIX, "start": start_of(table, mode)}
     options |= {"rate": register("rate", rate) if learned else rate, "diagonal_rate": diagonal_rate}
     ratio = 0.5 if diagonal_rate is None else diagonal_rate / first
     prior = _nuclear_prior if norm == "nuclear" else _norm_prior
@@ -289,7 +298,7 @@ def _unknown(table, max_blocks, within, between, concentration, diagonal_rate, *
     nominal = np.full((table.p, table.p), within[0] / sum(within))
     rough = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
     mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **rough)
-    start = BootstrapStart(table.standardized, mode)
+    start = start_of(table, mode)
     precision = BlockSpikeSlab("precision", block, dims=_MATRIX, start=start)
     Edges("edge", precision, dims="pair")
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")

@@ -14,12 +14,13 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.recorded import register
-from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.neighbours import neighbour_matrix
 from bayesstruct.precision.model_parts.edges import check_negligible, negligible_edges
-from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
+from bayesstruct.precision.model_parts.matrices import start_of
+from bayesstruct.precision.model_parts.rows import column_means
+from bayesstruct.precision.model_parts.structured import observe_table, read_table
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.priors.fused import GraphicalFusedLasso, implied_fused_probability
 
@@ -30,8 +31,10 @@ __all__ = ["locally_constant_gaussian_graphical"]
 
 
 def locally_constant_gaussian_graphical(
-    data: "TableLike",
+    data: "TableLike" = None,
     *,
+    cov: "TableLike" = None,
+    n: int | None = None,
     neighbours: Any = "chain",
     rate: Any = 1.0,
     smoothness: float = 1.0,
@@ -51,6 +54,11 @@ def locally_constant_gaussian_graphical(
     ----------
     data : DataFrame or array_like
         (n, p) table of numbers, one row for each observation; NaN marks a missing value.
+    cov : DataFrame or (p, p) array_like, optional
+        Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations, as in
+        :func:`gaussian_graphical`.
+    n : int, optional
+        Number of rows that `cov` was computed from.
     neighbours : "chain", tuple of int, networkx.Graph or iterable of pairs of column names, default "chain"
         Which columns are next to each other: ``"chain"`` in the order of the table; a tuple is the shape of a grid whose places
         are the columns, row by row, as ``(3, 4)``; or a graph of columns, whose weights are not used.
@@ -77,7 +85,8 @@ def locally_constant_gaussian_graphical(
     -------
     pymc.Model
         With ``precision`` and ``mean`` of the *standardised* columns, ``coefficients`` (covariate, node), ``weight`` (partial
-        correlations), ``edge``, ``x`` (the table) and, where values are missing, ``x_missing``.
+        correlations), ``edge``, ``x`` (the table) and, where values are missing, ``x_missing``; with `cov` there is ``covariance``
+        instead of ``x``.
 
     Raises
     ------
@@ -111,9 +120,11 @@ def locally_constant_gaussian_graphical(
     check_negligible(negligible)
     if not (is_number(smoothness) and 0 <= smoothness < np.inf):
         raise ValueError(f"`smoothness` must be a number from 0 up, it is {smoothness!r}")
-    table, data, covariates = read_rows(
+    table, data, covariates = read_table(
         data,
         covariates,
+        cov,
+        n,
         standardize=standardize,
         missing_codes=missing_codes,
         row_counts=row_counts,
@@ -131,9 +142,9 @@ def locally_constant_gaussian_graphical(
             register("rate", rate) if learned else rate,
             diagonal_rate=diagonal_rate,
             dims=("node", "node_"),
-            start=BootstrapStart(table.standardized, mode),
+            start=start_of(table, mode),
         )
         implied = implied_fused_probability(differences, negligible, first, diagonal_rate)
         negligible_edges(table, precision, negligible, implied)
-        observe_rows(table, mean, precision)
+        observe_table(table, mean, precision)
     return model

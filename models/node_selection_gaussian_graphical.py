@@ -18,7 +18,6 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.recorded import register
-from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.edge_priors import edge_probability_matrix
@@ -29,9 +28,10 @@ from bayesstruct.precision.model_parts.edges import (
     check_negligible,
     negligible_edges,
     record_edges,
-    warn_of_narrow_slab,
 )
-from bayesstruct.precision.model_parts.rows import column_means, observe_rows, read_rows
+from bayesstruct.precision.model_parts.matrices import start_of
+from bayesstruct.precision.model_parts.rows import column_means
+from bayesstruct.precision.model_parts.structured import observe_table, read_table, warn_of_slab
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
 from bayesstruct.precision.priors.edges import Edges, partial_correlations
@@ -56,8 +56,10 @@ _MATRIX = ("node", "node_")
 
 
 def node_selection_gaussian_graphical(
-    data: "TableLike",
+    data: "TableLike" = None,
     *,
+    cov: "TableLike" = None,
+    n: int | None = None,
     prior: str = "spike_slab",
     node_probability: Any = 0.5,
     edge_probability: Any = 0.5,
@@ -82,6 +84,11 @@ def node_selection_gaussian_graphical(
     ----------
     data : DataFrame or array_like
         (n, p) table of numbers, one row for each observation; NaN marks a missing value.
+    cov : DataFrame or (p, p) array_like, optional
+        Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations, as in
+        :func:`gaussian_graphical`.
+    n : int, optional
+        Number of rows that `cov` was computed from.
     prior : {"spike_slab", "laplace"}
         ``"spike_slab"`` has an indicator for each node and for each edge between included nodes; ``"laplace"`` only shrinks, elements
         one by one and the row of each node together.
@@ -117,8 +124,8 @@ def node_selection_gaussian_graphical(
     -------
     pymc.Model
         With ``included`` (node; spike and slab), ``precision`` and ``mean`` of the *standardised* columns, ``coefficients`` (covariate,
-        node), ``weight`` (partial correlations), ``edge``, ``x`` (the table) and, where values are missing, ``x_missing``.
-        :func:`bayesstruct.node_table` has the probabilities of the nodes.
+        node), ``weight`` (partial correlations), ``edge``, ``x`` (the table) and, where values are missing, ``x_missing``; with `cov` there is
+        ``covariance`` instead of ``x``. :func:`bayesstruct.node_table` has the probabilities of the nodes.
 
     Raises
     ------
@@ -164,9 +171,11 @@ def node_selection_gaussian_graphical(
     }
     refuse_other_options(node_selection_gaussian_graphical, prior, _OPTIONS, options)
     check_negligible(negligible)
-    table, data, covariates = read_rows(
+    table, data, covariates = read_table(
         data,
         covariates,
+        cov,
+        n,
         standardize=standardize,
         missing_codes=missing_codes,
         row_counts=row_counts,
@@ -175,9 +184,9 @@ def node_selection_gaussian_graphical(
         record_codes(missing_codes)
         mean = column_means(table, data, covariates)
         precision = _PRIORS[prior](table, **{name: options[name] for name in _OPTIONS[prior]})
-        observe_rows(table, mean, precision)
+        observe_table(table, mean, precision)
         if prior == "spike_slab":
-            warn_of_narrow_slab(table.standardized, table.names, slab_scale)
+            warn_of_slab(table, slab_scale)
     return model
 
 
@@ -190,7 +199,7 @@ def _spike_slab(table, node_probability, edge_probability, **scales):
     included = NodeInclusion("included", table.p, nodes, nominal, **scales, dims="node")
     rough = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
     mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **rough)
-    start = BootstrapStart(table.standardized, mode)
+    start = start_of(table, mode)
     precision = NodeSpikeSlab("precision", included, dims=_MATRIX, start=start)
     Edges("edge", precision, dims="pair")
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
@@ -235,7 +244,7 @@ def _laplace(table, rate, node_rate, norm, diagonal_rate, negligible):
         **groups,
         diagonal_rate=diagonal_rate,
         dims=_MATRIX,
-        start=BootstrapStart(table.standardized, mode),
+        start=start_of(table, mode),
     )
     ratio = 0.5 if diagonal_rate is None else diagonal_rate / first
     implied = implied_group_probability(

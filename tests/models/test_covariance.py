@@ -10,7 +10,14 @@ from scipy import stats
 import bayesstruct as bs
 
 from bayesstruct.graphs.replicates import replicated_tables
-from bayesstruct.models import bayesian_network, gaussian_graphical
+from bayesstruct.models import (
+    bayesian_network,
+    blockwise_gaussian_graphical,
+    gaussian_graphical,
+    locally_constant_gaussian_graphical,
+    node_selection_gaussian_graphical,
+)
+from bayesstruct.precision.kernels.cholesky import pack_cholesky
 
 N, NAMES = 40, ["a", "b", "c", "d"]
 QUIET = {"progressbar": False, "compute_convergence_checks": False, "chains": 1, "random_seed": 3}
@@ -100,9 +107,40 @@ def test_correlations_are_checked_and_rows_are_not(fitted):
         replicated_tables(idata, "posterior_predictive", 10)
 
 
+STRUCTURED = {
+    "chain": locally_constant_gaussian_graphical,
+    "nodes": node_selection_gaussian_graphical,
+    "blocks": lambda *data, **matrix: blockwise_gaussian_graphical(
+        *data, blocks=list("ffgg"), **matrix
+    ),
+    "unknown blocks": blockwise_gaussian_graphical,
+}
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_draws_of_structured_models_are_those_of_the_rows(name):
+    """The steps alone: nothing is compiled."""
+    found = []
+    for model in (STRUCTURED[name](cov=rows().cov(), n=N), STRUCTURED[name](rows())):
+        with model:
+            steps = bs.steps.PrecisionGibbs, bs.steps.NodeInclusionGibbs, bs.steps.BlocksGibbs
+            assigned, chosen = pm.sampling.mcmc.assign_step_methods(model)
+            assert not assigned and set(chosen) <= set(steps)
+            ready = [step(variables, rng=i) for i, (step, variables) in enumerate(chosen.items())]
+        point = model.initial_point(0)
+        point["precision_cholesky-cov__"] = pack_cholesky(np.eye(4))
+        for _ in range(5):
+            for step in ready:
+                point, _ = step.step(point)
+        found.append(point)
+    for key, value in found[1].items():
+        np.testing.assert_allclose(found[0][key], value, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.chain
 def test_modes_are_those_of_the_rows():
-    for build in (gaussian_graphical, bayesian_network):
+    for build in (gaussian_graphical, bayesian_network, *STRUCTURED.values()):
         with build(cov=rows().cov(), n=N):
             mode = bs.find_MAP()
         with build(rows()):
@@ -137,7 +175,9 @@ def test_draws_are_wishart(n, kind):
     assert np.linalg.matrix_rank(draws[0]) == min(p, n - 1)
 
 
-@pytest.mark.parametrize("build", [gaussian_graphical, bayesian_network])
+@pytest.mark.parametrize(
+    "build", [gaussian_graphical, bayesian_network, blockwise_gaussian_graphical]
+)
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

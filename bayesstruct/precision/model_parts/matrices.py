@@ -34,7 +34,7 @@ from bayesstruct.precision.priors.implied import (
 )
 from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
 
-__all__ = ["MATRICES", "OPTIONS", "beta_shapes"]
+__all__ = ["MATRICES", "OPTIONS", "beta_shapes", "start_of"]
 
 _MATRIX = ("node", "node_")
 _ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
@@ -53,7 +53,7 @@ def _spike_slab(table, edge_probability, required, forbidden, **scales):
         arguments = {"edge_probability": edge_probability, "fixed": nominal}
     mode = partial(graphical_spike_slab_mode, log_odds=log_odds(nominal), **scales, **_ROUGH)
     precision = GraphicalSpikeSlab(
-        "precision", table.p, **arguments, **scales, dims=_MATRIX, start=_start(table, mode)
+        "precision", table.p, **arguments, **scales, dims=_MATRIX, start=start_of(table, mode)
     )
     _warn_of_narrow_slab(table, scales["slab_scale"])
     Edges("edge", precision, dims="pair")
@@ -76,7 +76,7 @@ def _laplace(table, rate, diagonal_rate, negligible):
     learned = hasattr(rate, "owner")
     first = 1.0 if learned else rate
     mode = partial(graphical_lasso_mode, rate=first, diagonal_rate=diagonal_rate, tol=1e-4)
-    start = _start(table, mode)
+    start = start_of(table, mode)
     rate = register("rate", rate) if learned else rate
     precision = GraphicalLasso(
         "precision", table.p, rate, diagonal_rate=diagonal_rate, dims=_MATRIX, start=start
@@ -103,7 +103,7 @@ def _horseshoe(table, global_scale, diagonal_rate, negligible):
         global_scale,
         diagonal_rate=diagonal_rate,
         dims=_MATRIX,
-        start=_start(table, mode),
+        start=start_of(table, mode),
     )
     scale = {"global_scale": global_scale} if width is None else {"width": width}
     implied = implied_horseshoe_probability(
@@ -136,8 +136,15 @@ def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom)
     return precision
 
 
-def _start(table, mode):
-    """Start of each chain: the mode of another table than the one that was observed."""
+def start_of(table, mode: Callable[..., Any]):
+    """Start of each chain: the mode of another table than the one that was observed.
+
+    Parameters
+    ----------
+    table : Table, RankTable or CovarianceTable
+    mode : callable
+        From a scatter matrix and a number of rows to a precision matrix.
+    """
     if not isinstance(table, CovarianceTable):
         return BootstrapStart(table.standardized, mode)
     return SampleCovarianceStart(table.scatter, table.n, mode)
