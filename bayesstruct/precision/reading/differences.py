@@ -278,11 +278,13 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
             f"the groups of this result are {', '.join(map(repr, labels))}, not {group!r}"
         )
     place = labels.index(str(group))
-    rows = RowGroups.read(constants).index == place
-    kept = {"observation": np.flatnonzero(rows)}
-    mask = MissingMask.read(constants).missing
-    if mask is not None:
-        kept["missing"] = np.flatnonzero(rows[np.nonzero(mask)[0]])
+    kept = {}
+    if RowGroups.is_in(constants):  # and not covariance matrices
+        rows = RowGroups.read(constants).index == place
+        kept["observation"] = np.flatnonzero(rows)
+        mask = MissingMask.read(constants).missing
+        if mask is not None:
+            kept["missing"] = np.flatnonzero(rows[np.nonzero(mask)[0]])
     parts = {}
     for name, node in idata.children.items():
         dataset = node.to_dataset()

@@ -17,7 +17,7 @@ from bayesstruct.core.recognition import (
     unpadded_parameters,
 )
 from bayesstruct.core.tensors import random_ancestors
-from bayesstruct.precision.kernels.tables import TableRows
+from bayesstruct.precision.kernels.tables import TableRows, TableScatter
 from bayesstruct.precision.priors.group_edges import GroupEdgesRV, GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValuesRV,
@@ -30,6 +30,7 @@ from bayesstruct.precision.priors.groups import (
     RelationsRV,
 )
 from bayesstruct.precision.priors.rows import ColumnMeansRV
+from bayesstruct.precision.priors.sample_covariance import GroupedCovarianceRV
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -52,6 +53,7 @@ GROUP_PRIORS: dict[type, type] = {
     GroupIndicatorSpikeSlabRV: GroupEdgesRV,
 }
 INDICATOR_RVS = tuple(GROUP_PRIORS.values())
+_ROWS = (GroupedNormalRV, IncompleteGroupedNormalRV, GroupedCovarianceRV)
 
 
 @dataclass
@@ -96,7 +98,7 @@ def recognise_groups(model: "pm.Model", precision: "TensorVariable") -> GroupPar
     for child in children_of(model, precision):
         if is_op(child, INDICATOR_RVS) and part.relation is None:
             part.relation = _check_relation(precision, child)
-        elif is_op(child, (GroupedNormalRV, IncompleteGroupedNormalRV)) and part.rows is None:
+        elif is_op(child, _ROWS) and part.rows is None:
             part.rows = child
         elif is_op(child, GroupedMissingValuesRV) and part.missing is None:
             part.missing = child
@@ -130,10 +132,14 @@ def _check_rows(model, part):
     rows = part.rows
     if rows in model.free_RVs:
         raise NotRecognized(f"{rows.name!r} is not observed")
-    group, mean, matrix, location, scale, *missing = unpadded_parameters(rows)
+    if is_op(rows, GroupedCovarianceRV):
+        (mean, matrix, *constants), missing = unpadded_parameters(rows), []
+    else:
+        group, mean, matrix, location, scale, *missing = unpadded_parameters(rows)
+        constants = [group, location, scale]
     if matrix is not part.precision:
         raise NotRecognized(f"{rows.name!r} has other precision matrices")
-    if random_ancestors(group, location, scale):
+    if random_ancestors(*constants):
         raise NotRecognized(f"groups, location or scale of {rows.name!r} are random")
     users = {rows, part.missing} - {None}
     if not is_op(mean, ColumnMeansRV) or random_ancestors(*parameters(mean)):
@@ -202,8 +208,9 @@ class GroupTables:
         self.places: list[np.ndarray] = []
         self.has_rows = part.rows is not None and part.mean is not None
         if part.rows is not None and part.mean is not None:
-            group, _, _, location, scale, *missing = unpadded_parameters(part.rows)
-            tensors = [observed_values(model, part.rows), group, location, scale, *missing]
+            self._given_rows = not is_op(part.rows, GroupedCovarianceRV)
+            constants = [v for v in unpadded_parameters(part.rows) if v is not part.precision and v is not part.mean]
+            tensors = [observed_values(model, part.rows), *constants]
             self._data = Expressions(model, tensors, compile_kwargs, user=part.precision.name)
             self._mean = Expressions(model, parameters(part.mean), compile_kwargs)
 
@@ -211,7 +218,17 @@ class GroupTables:
         """Read the table and the prior of the means, unless that was done."""
         if self.tables or not self.has_rows:
             return
-        values, group, location, scale, *missing = self._data(point)
+        values, *constants = self._data(point)
+        shape = (self.groups, self.p)
+        self.centre, self.deviation = (np.broadcast_to(v, shape) for v in self._mean(point))
+        if self._given_rows:
+            self._load_rows(values, *constants)
+        else:
+            scale, n = constants
+            self.tables = [TableScatter(*own) for own in zip(values, scale, n, strict=True)]
+            self.places = [np.zeros(0, int)] * self.groups
+
+    def _load_rows(self, values, group, location, scale, *missing):
         group = np.asarray(group).astype(int)
         mask = np.asarray(missing[0]) > 0 if missing else np.zeros(values.shape, bool)
         owner = group[np.nonzero(mask)[0]]
@@ -220,5 +237,3 @@ class GroupTables:
             rows = (np.asarray(values, float)[own], location[g] * 1.0, scale[g] * 1.0)
             self.tables.append(TableRows(*rows, mask[own]))
             self.places.append(np.flatnonzero(owner == g))
-        shape = (self.groups, self.p)
-        self.centre, self.deviation = (np.broadcast_to(v, shape) for v in self._mean(point))
