@@ -116,4 +116,4 @@ def _observe_others(table: "Table", group: np.ndarray) -> None:
         model[name] for name in ("mean", "precision", "location", "scale")
     )
     RowGroups(group).record()
-    _add_rows(table, group, location.data, (group, mean, precision, location, scale))
+    _add_rows(table, group, location.get_value(), (group, mean, precision, location, scale))
