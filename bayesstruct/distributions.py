@@ -87,7 +87,7 @@ from bayesstruct.precision.priors.rows import (
     IncompleteGraphicalNormal,
     MissingValues,
 )
-from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance
+from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance, GroupedCovariance
 from bayesstruct.precision.priors.student_rows import (
     DegreesOfFreedom,
     GraphicalStudent,
@@ -153,6 +153,7 @@ __all__ = [
     "GroupIndicatorSpikeSlab",
     "GroupLaplace",
     "GroupSpikeAndSlab",
+    "GroupedCovariance",
     "GroupedMissingValues",
     "GroupedNormal",
     "GroupedSpikeSlab",

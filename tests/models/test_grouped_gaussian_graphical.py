@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 
 from tools.calibration import assert_calibrated
+from tools.group_frames import QUIET, frame
 from tools.group_integration import GroupPrior, IndicatorPrior, groups_prior
 
 import bayesstruct as bs
@@ -15,23 +16,6 @@ from bayesstruct.distributions import implied_relation_probabilities
 from bayesstruct.models import grouped_gaussian_graphical
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 from bayesstruct.steps import GroupedPrecisionGibbs
-
-NAMES = ["mood", "sleep", "worry", "energy"]
-QUIET = {"progressbar": False, "chains": 2, "cores": 1}
-
-
-def frame(n=150, gaps=False, seed=1):
-    """The first two columns depend on each other with another sign in the second group."""
-    rng = np.random.default_rng(seed)
-    z, second = rng.normal(size=(n, 4)), np.arange(n) % 3 == 0
-    z[:, 1] += 1.2 * z[:, 0] * np.where(second, -1, 1)
-    z[:, 3] += 0.9 * z[:, 2]
-    table = pd.DataFrame([100.0, -5.0, 0.0, 1e3] + z * [10.0, 0.1, 1.0, 50.0], columns=NAMES)
-    table.loc[second, "mood"] += 200.0  # means may differ as they like
-    if gaps:
-        table.iloc[3, 1] = table.iloc[7, 0] = table.iloc[7, 3] = np.nan
-    return table.assign(site=np.where(second, "b", "a"))
-
 
 @pytest.fixture(scope="module", params=[False, True])
 def fitted(request):
