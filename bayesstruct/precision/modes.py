@@ -352,14 +352,15 @@ class GroupMode:
             point[names["mean"]][g] = np.linalg.solve(system, target)
             scatter[g] = table.scatter(point[names["mean"]][g]) + spread[g]
         n = np.array([float(table.n) for table in part.tables])
-        known = scatter, n, part.log_prior, part.scales, part.rates
+        log_prior = part.log_prior(point)
+        known = scatter, n, log_prior, part.scales, part.rates
         for _ in range(sweeps):
             covariance = np.linalg.inv(self.precision)
             if groups_mode_sweep(self.precision, covariance, *known, *self.work) <= tol:
                 break
         point[names["precision"]] = np.stack([pack_cholesky(matrix) for matrix in self.precision])
         if "relation" in names:
-            found = likely_relations(self.precision, part.log_prior, part.scales)
+            found = likely_relations(self.precision, log_prior, part.scales)
             point[names["relation"]] = found
 
     def _expect_missing(self, point: dict) -> np.ndarray:

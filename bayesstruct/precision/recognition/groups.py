@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pymc.logprob.transforms import LogOddsTransform
+
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import (
@@ -19,6 +21,7 @@ from bayesstruct.core.recognition import (
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.kernels.tables import TableRows, TableScatter
 from bayesstruct.precision.priors.group_edges import GroupEdgesRV, GroupIndicatorSpikeSlabRV
+from bayesstruct.precision.priors.group_probabilities import GroupProbabilityRV
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValuesRV,
     GroupedNormalRV,
@@ -31,6 +34,7 @@ from bayesstruct.precision.priors.groups import (
 )
 from bayesstruct.precision.priors.rows import ColumnMeansRV
 from bayesstruct.precision.priors.sample_covariance import GroupedCovarianceRV
+from bayesstruct.precision.recognition.parts import has_transform
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GROUP_PRIORS",
     "INDICATOR_RVS",
+    "SHARES",
     "GroupPart",
     "GroupTables",
     "group_parts_of",
@@ -52,6 +57,8 @@ GROUP_PRIORS: dict[type, type] = {
     GroupedSpikeSlabRV: RelationsRV,
     GroupIndicatorSpikeSlabRV: GroupEdgesRV,
 }
+#: Roles of the probabilities that are learned, in the order of the parameters of a prior.
+SHARES = ("edge_share", "difference_share")
 INDICATOR_RVS = tuple(GROUP_PRIORS.values())
 _ROWS = (GroupedNormalRV, IncompleteGroupedNormalRV, GroupedCovarianceRV)
 
@@ -71,6 +78,8 @@ class GroupPart:
         Of the columns in each group, if the model has rows.
     missing : TensorVariable, optional
         The missing values.
+    edge_share, difference_share : TensorVariable, optional
+        Common probabilities of an edge and of a difference, if they are learned.
     """
 
     precision: "TensorVariable"
@@ -78,11 +87,14 @@ class GroupPart:
     rows: "TensorVariable | None" = None
     mean: "TensorVariable | None" = None
     missing: "TensorVariable | None" = None
+    edge_share: "TensorVariable | None" = None
+    difference_share: "TensorVariable | None" = None
 
     @property
     def roles(self) -> dict[str, "TensorVariable"]:
         """The variables that the step draws, by their role."""
-        roles = {name: getattr(self, name) for name in ("precision", "relation", "mean", "missing")}
+        names = ("precision", "relation", "mean", "missing", *SHARES)
+        roles = {name: getattr(self, name) for name in names}
         return {role: variable for role, variable in roles.items() if variable is not None}
 
 
@@ -112,6 +124,7 @@ def recognise_groups(model: "pm.Model", precision: "TensorVariable") -> GroupPar
         part.mean = _check_rows(model, part)
     elif part.missing is not None:
         raise NotRecognized(f"{part.missing.name!r} belongs to no table")
+    _find_shares(model, part)
     for variable in (part.relation, part.missing):
         check_childless(model, variable)
     for variable in part.roles.values():
@@ -125,6 +138,25 @@ def _check_relation(precision, relation):
     if all(same_value(a, b) for a, b in zip(parameters(relation), wanted, strict=True)):
         return relation
     raise NotRecognized(f"{relation.name!r} does not share its parameters with {precision.name!r}")
+
+
+def _find_shares(model, part):
+    """Put the probabilities that are learned into the part."""
+    for role, matrix in zip(SHARES, parameters(part.precision), strict=False):
+        own = [v for v in random_ancestors(matrix) if is_op(v, GroupProbabilityRV)]
+        if own:
+            setattr(part, role, own[0])
+    for share in (getattr(part, role) for role in SHARES):
+        if share is None:
+            continue
+        if part.relation is None:
+            raise NotRecognized(f"{share.name!r} needs the relations or edges of the groups")
+        if set(children_of(model, share)) - {part.precision, part.relation, part.difference_share}:
+            raise NotRecognized(
+                f"{share.name!r} is used outside the prior of {part.precision.name!r}"
+            )
+        if not has_transform(model, share, LogOddsTransform):
+            raise NotRecognized(f"{share.name!r} does not have its default transform")
 
 
 def _check_rows(model, part):
@@ -170,6 +202,14 @@ def group_parts_of(model: "pm.Model") -> dict["TensorVariable", GroupPart | NotR
     return out
 
 
+def _shapes(model, share) -> tuple[float, float]:
+    """Shapes of the beta distribution of a probability, zeros without one."""
+    if share is None:
+        return 0.0, 0.0
+    alpha, beta = Expressions(model, parameters(share)[:2])({})
+    return float(alpha), float(beta)
+
+
 class GroupTables:
     """Rows of a recognised part, one table for each group, and the constants of its prior.
 
@@ -185,25 +225,34 @@ class GroupTables:
         Names of the value variables by role.
     tables : list of TableRows
         Empty until `load`, and without rows.
-    log_prior, scales, rates, design
+    scales, rates, design
         As kernels take them.
+    edge, difference : (p, p) ndarray
+        Nominal probabilities, strictly between 0 and 1 where a common one that is learned decides.
+    shapes : tuple of float
+        Of the beta distributions of the probabilities of an edge and of a difference; zeros without one.
     places : list of ndarray of int
         Positions of the missing values of each group among all missing values.
     """
 
     def __init__(self, model: "pm.Model", part: GroupPart, compile_kwargs: dict | None = None):
-        from bayesstruct.precision.kernels.group_prior import log_relations
         from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
 
         self.names = {role: model.rvs_to_values[v].name for role, v in part.roles.items()}
-        edge, difference, *scales, rates = Expressions(
-            model, parameters(part.precision), compile_kwargs
-        )({})
-        self.log_prior = log_relations(edge, difference)
+        edge, difference, *constants = parameters(part.precision)
+        if part.difference_share is not None:
+            difference = parameters(part.difference_share)[4]
+        if part.edge_share is not None:
+            edge = parameters(part.edge_share)[3]
+        known = Expressions(model, [edge, difference, *constants], compile_kwargs)({})
+        self.edge, self.difference = (np.array(v, float, order="C") for v in known[:2])
+        *scales, rates = known[2:]
+        self.shapes = (*_shapes(model, part.edge_share), *_shapes(model, part.difference_share))
+        self._log_prior: np.ndarray | None = None
         self.design = CONTRASTS if is_op(part.precision, GroupedSpikeSlabRV) else INDICATORS
         self.scales = (*(float(v) for v in scales), 0.0, 0.0)[:4]
         self.rates = np.asarray(rates, float)
-        self.groups, self.p = len(self.rates), len(self.log_prior)
+        self.groups, self.p = len(self.rates), len(self.edge)
         self.tables: list[TableRows] = []
         self.places: list[np.ndarray] = []
         self.has_rows = part.rows is not None and part.mean is not None
@@ -213,6 +262,28 @@ class GroupTables:
             tensors = [observed_values(model, part.rows), *constants]
             self._data = Expressions(model, tensors, compile_kwargs, user=part.precision.name)
             self._mean = Expressions(model, parameters(part.mean), compile_kwargs)
+
+    def shares(self, point: dict) -> np.ndarray:
+        """Common probabilities of an edge and of a difference at a point; 1/2 for one that is not learned."""
+        odds = [float(point[self.names[role]]) if role in self.names else 0.0 for role in SHARES]
+        return 1.0 / (1.0 + np.exp(-np.array(odds)))
+
+    def log_prior(self, point: dict) -> np.ndarray:
+        """Logarithms of the prior probabilities of the relations of each pair, (p, p, 3)."""
+        from bayesstruct.precision.kernels.group_prior import log_relations
+        from bayesstruct.precision.kernels.group_shares import fill_relations
+
+        if max(self.shapes) > 0:
+            return fill_relations(self.edge, self.difference, self.shapes, self.shares(point))
+        if self._log_prior is None:
+            self._log_prior = log_relations(self.edge, self.difference)
+        return self._log_prior
+
+    def put_shares(self, shares: np.ndarray, point: dict) -> None:
+        """Put the probabilities that are learned into a point."""
+        for role, share in zip(SHARES, shares, strict=True):
+            if role in self.names:
+                point[self.names[role]] = np.asarray(np.log(share) - np.log1p(-share))
 
     def load(self, point: dict) -> None:
         """Read the table and the prior of the means, unless that was done."""
