@@ -20,7 +20,7 @@ import pytensor.tensor as pt
 
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.covariance import given_rows_or_covariance, refuse_options_of_rows
-from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.group_covariances import grouped_covariances
 from bayesstruct.data.names import nearest
 from bayesstruct.data.recoding import without_codes
@@ -37,6 +37,7 @@ from bayesstruct.precision.model_parts.groups import (
     start_of_groups,
     warn_of_narrow_slabs,
 )
+from bayesstruct.precision.model_parts.matrices import beta_shapes
 from bayesstruct.precision.model_parts.rows import warn_size
 from bayesstruct.precision.ops.graphical_spike_slab import log_odds
 from bayesstruct.precision.priors.edges import partial_correlations
@@ -100,11 +101,12 @@ def grouped_gaussian_graphical(
         them; values count from the means of the columns, which are not known.
     n : int, dict or sequence of int, optional
         Number of rows that `cov` was computed from, in each group.
-    edge_probability : float or (p, p) array_like, default 0.5
-        Nominal prior probability that a pair is connected (equal or different).
-    difference_probability : float or (p, p) array_like, default 0.5
+    edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
+        Nominal prior probability that a pair is connected (equal or different). A beta distribution is learned from the table.
+    difference_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability that a pair that is connected differs between groups; with indicators that it is not connected in all
-        of them.
+        of them. A beta distribution is learned from the table. Positive definite matrices favour few edges and small
+        differences, so that the implied distributions of both lie below the beta that is given; Bayes factors take account of it.
     required, forbidden : iterable of pairs of column names
         Pairs known to be connected, and known not to be in any group.
     spike_scale, slab_scale : float
@@ -134,7 +136,8 @@ def grouped_gaussian_graphical(
     pymc.Model
         With ``precision`` (group, node, node\_) and ``mean`` (group, node) of the standardised columns, ``weight`` (group, pair), the partial
         correlations in each group, ``relation`` (pair: 0 absent, 1 equal, 2 different), ``edge`` and ``difference`` (pair), ``x`` (the
-        table) and, where values are missing, ``x_missing``, both in the units of the table.
+        table) and, where values are missing, ``x_missing``, both in the units of the table; ``edge_probability`` and
+        ``difference_probability`` where they are learned.
         ``edge`` says that a pair is connected in some group; whether in a given one, its weight tells. With indicators there is
         ``group_edge`` (group, pair), the edges of each group, in the place of ``relation``. With `cov` there is
         ``covariance`` (group, node, node\_) instead of ``x``: predictive draws are covariance matrices, and the log likelihood is that
@@ -192,10 +195,10 @@ def grouped_gaussian_graphical(
         rows = table = grouped_covariances(cov, n, group, standardize=standardize)
     groups = len(table.labels)
     warn_size(rows)
-    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden, learned=False)
-    difference = edge_probability_matrix(
-        rows.names, difference_probability, option="difference_probability", learned=False
+    given, nominal, betas = _probabilities(
+        rows.names, edge_probability, difference_probability, required, forbidden
     )
+    edge, difference = nominal.values()
     contrasts = _contrast_scales(differences, equal_scale, difference_scale)
     scales: dict[str, Any] = {"spike_scale": spike_scale, "slab_scale": slab_scale}
     of_one: dict[str, Any] = {**scales, "diagonal_rate": diagonal_rate}
@@ -207,8 +210,7 @@ def grouped_gaussian_graphical(
             "precision",
             groups,
             rows.p,
-            edge,
-            difference,
+            **given,
             **of_one,
             **contrasts,
             dims=_MATRICES,
@@ -218,8 +220,7 @@ def grouped_gaussian_graphical(
         weight = [partial_correlations(precision[g]) for g in range(groups)]
         pm.Deterministic("weight", pt.stack(weight), dims=("group", "pair"))
         EdgeEnds.in_model(*rows.edge_index).record()
-        nominal: dict[str, Any] = {"edge_probability": edge, "difference_probability": difference}
-        known: dict[str, Any] = {"groups": groups, "p": rows.p, **nominal, **of_one}
+        known: dict[str, Any] = {"groups": groups, "p": rows.p, **nominal, **of_one, **betas}
         if differences == "contrasts":
             _add_relations(precision)
             _record(implied_relation_probabilities(**known | contrasts))
@@ -231,6 +232,25 @@ def grouped_gaussian_graphical(
             GroupEdgePrior(implied_group_edge_probability(**known)).record()
         observe_groups(table, mean, precision)
     return model
+
+
+def _probabilities(names, edge, difference, required, forbidden) -> tuple[dict, dict, dict]:
+    """Arguments of the prior for both probabilities, their nominal matrices, and the shapes of those that are learned."""
+    options, betas = ("edge_probability", "difference_probability"), {}
+    given: dict[str, Any] = dict(zip(options, (edge, difference), strict=True))
+    pairs = {"edge_probability": (required, forbidden), "difference_probability": ()}
+    nominal = {}
+    for option, value in given.items():
+        shapes = beta_shapes(value, option)
+        if shapes is None:
+            nominal[option] = edge_probability_matrix(names, value, *pairs[option], option=option)
+            given[option] = nominal[option]
+        else:
+            nominal[option] = fixed_edges(names, *pairs[option]).fill(0.5)
+            betas[option.replace("probability", "beta")] = shapes
+    if "edge_beta" in betas:
+        given["fixed"] = nominal["edge_probability"]
+    return given, nominal, betas
 
 
 def _contrast_scales(differences, *given) -> dict[str, Any]:
