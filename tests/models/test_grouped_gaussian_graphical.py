@@ -200,8 +200,36 @@ def test_required_and_forbidden_pairs():
     assert (np.array(seen) < 2).all()
     with pytest.raises(bs.TableError, match="difference_probability has values"):
         grouped_gaussian_graphical(frame(), group="site", difference_probability=2.0)
-    with pytest.raises(ValueError, match="edge_probability is a distribution"):
-        grouped_gaussian_graphical(frame(), group="site", edge_probability=pm.Beta.dist(1, 1))
+    with pytest.raises(ValueError, match="`difference_probability` can be a number"):
+        grouped_gaussian_graphical(
+            frame(), group="site", difference_probability=pm.Normal.dist(0, 1)
+        )
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("differences", ["contrasts", "indicators"])
+def test_learned_probabilities(differences):
+    betas = {"edge_probability": pm.Beta.dist(2, 2), "difference_probability": pm.Beta.dist(1, 3)}
+    options = {"required": [("mood", "worry")], "differences": differences}
+    with grouped_gaussian_graphical(frame(), group="site", **betas, **options):
+        idata = pm.sample(200, tune=30, random_seed=1, **QUIET)
+    posterior, constant = idata["posterior"], idata["constant_data"]
+    for name in betas:
+        assert 0.05 < posterior[name].mean() < 0.95 and posterior[name].std() > 0.05
+    shapes = {"edge_beta": (2, 2), "difference_beta": (1, 3)}
+    nominal = np.full((4, 4), 0.5)
+    nominal[0, 2] = nominal[2, 0] = 1.0
+    scales = {} if differences == "contrasts" else {"equal_scale": None, "difference_scale": None}
+    edge, difference = implied_relation_probabilities(2, 4, nominal, **shapes, **scales)
+    np.testing.assert_allclose(constant["edge_prior"], edge)
+    np.testing.assert_allclose(constant["difference_prior"], difference)
+    assert edge[1] == 1 and 0.05 < edge[0] < 0.5
+    table = bs.difference_table(idata)
+    first = table.iloc[0]
+    pair = f"{first['source']} -- {first['target']}"
+    share = posterior["difference"].sel(pair=pair).mean().item()
+    # the average of conditional probabilities, and the share of 400 draws
+    assert first["probability"] == pytest.approx(share, abs=0.1)
 
 
 # Calibration: five columns, two groups of unequal sizes, missing values.
