@@ -88,7 +88,7 @@ from bayesstruct.precision.priors.rows import (
     IncompleteGraphicalNormal,
     MissingValues,
 )
-from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance
+from bayesstruct.precision.priors.sample_covariance import GraphicalCovariance, GroupedCovariance
 from bayesstruct.precision.priors.student_rows import (
     DegreesOfFreedom,
     GraphicalStudent,
@@ -155,6 +155,7 @@ __all__ = [
     "GroupIndicatorSpikeSlab",
     "GroupLaplace",
     "GroupSpikeAndSlab",
+    "GroupedCovariance",
     "GroupedMissingValues",
     "GroupedNormal",
     "GroupedSpikeSlab",

@@ -7,11 +7,17 @@ from bayesstruct.fields.simulate.ising import IsingSimulation, ising
 from bayesstruct.fields.simulate.pairwise_mrf import PairwiseMRFSimulation, pairwise_mrf
 from bayesstruct.mixtures.simulate import MixtureSimulation, dp_glm
 from bayesstruct.networks.simulate import BayesianNetworkSimulation, bayesian_network
-from bayesstruct.precision.simulate import Simulation, gaussian_graphical
+from bayesstruct.precision.simulate import (
+    GroupedSimulation,
+    Simulation,
+    gaussian_graphical,
+    grouped_gaussian_graphical,
+)
 from bayesstruct.series.simulate import SwitchingSimulation, markov_transitions
 
 __all__ = [
     "BayesianNetworkSimulation",
+    "GroupedSimulation",
     "HiddenCauseSimulation",
     "IsingSimulation",
     "LatentFeatureSimulation",
@@ -23,6 +29,7 @@ __all__ = [
     "bayesian_network",
     "dp_glm",
     "gaussian_graphical",
+    "grouped_gaussian_graphical",
     "hidden_causes",
     "ising",
     "latent_features",

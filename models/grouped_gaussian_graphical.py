@@ -15,35 +15,33 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesstruct.core.missing import MissingMask, show_missing
-from bayesstruct.core.starts import BootstrapStart
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.covariance import given_rows_or_covariance, refuse_options_of_rows
+from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
+from bayesstruct.data.group_covariances import grouped_covariances
 from bayesstruct.data.names import nearest
 from bayesstruct.data.recoding import without_codes
-from bayesstruct.data.row_groups import GroupedTable, grouped_table
+from bayesstruct.data.row_groups import grouped_table, is_by_group
 from bayesstruct.graphs.records import (
     EdgeEnds,
     EdgePrior,
     GroupEdgePrior,
     RelationPrior,
     RelationScales,
-    RowGroups,
 )
-from bayesstruct.precision.model_parts.edges import warn_of_narrow_slab
-from bayesstruct.precision.model_parts.rows import missing_labels, warn_size
-from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
+from bayesstruct.precision.model_parts.groups import (
+    observe_groups,
+    start_of_groups,
+    warn_of_narrow_slabs,
+)
+from bayesstruct.precision.model_parts.matrices import beta_shapes
+from bayesstruct.precision.model_parts.rows import warn_size
+from bayesstruct.precision.ops.graphical_spike_slab import log_odds
 from bayesstruct.precision.priors.edges import partial_correlations
 from bayesstruct.precision.priors.group_edges import GroupEdges, GroupIndicatorSpikeSlab
-from bayesstruct.precision.priors.group_rows import (
-    GroupedMissingValues,
-    GroupedNormal,
-    IncompleteGroupedNormal,
-)
 from bayesstruct.precision.priors.groups import GroupedSpikeSlab, Relations
 from bayesstruct.precision.priors.implied import (
     implied_group_edge_probability,
@@ -59,16 +57,16 @@ if TYPE_CHECKING:
 __all__ = ["grouped_gaussian_graphical"]
 
 _MATRICES = ("group", "node", "node_")
-_ROWS = ("observation", "node")
 _DESIGNS = {"contrasts": GroupedSpikeSlab, "indicators": GroupIndicatorSpikeSlab}
 _CONTRASTS = {"equal_scale": 0.02, "difference_scale": 1.0}
-_ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
 
 
 def grouped_gaussian_graphical(
-    data: "TableLike | Mapping[Any, TableLike]",
+    data: "TableLike | Mapping[Any, TableLike]" = None,
     *,
     group: Any = None,
+    cov: Any = None,
+    n: Any = None,
     edge_probability: Any = 0.5,
     difference_probability: Any = 0.5,
     required: Iterable[tuple[str, str]] = (),
@@ -81,6 +79,7 @@ def grouped_gaussian_graphical(
     differences: str = "contrasts",
     standardize: bool | str = True,
     missing_codes: Any = None,
+    row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn which columns depend on each other in several groups of rows, and which of these dependences differ.
 
@@ -96,11 +95,18 @@ def grouped_gaussian_graphical(
     group : str or (n,) array_like
         Name of the column that holds the group of each row, which is then no variable; or the groups, in the order of the
         rows. Any number G of groups from 2 up.
-    edge_probability : float or (p, p) array_like, default 0.5
-        Nominal prior probability that a pair is connected (equal or different).
-    difference_probability : float or (p, p) array_like, default 0.5
+    cov : dict of DataFrame, or (G, p, p) array_like, optional
+        Instead of a table, the sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations of each group,
+        for instance published ones, by its label. `group` gives the labels of an array. The posterior is that of any rows that have
+        them; values count from the means of the columns, which are not known.
+    n : int, dict or sequence of int, optional
+        Number of rows that `cov` was computed from, in each group.
+    edge_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
+        Nominal prior probability that a pair is connected (equal or different). A beta distribution is learned from the table.
+    difference_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
         Nominal prior probability that a pair that is connected differs between groups; with indicators that it is not connected in all
-        of them.
+        of them. A beta distribution is learned from the table. Positive definite matrices favour few edges and small
+        differences, so that the implied distributions of both lie below the beta that is given; Bayes factors take account of it.
     required, forbidden : iterable of pairs of column names
         Pairs known to be connected, and known not to be in any group.
     spike_scale, slab_scale : float
@@ -121,22 +127,28 @@ def grouped_gaussian_graphical(
         compared are correlations. Draws of the table stay in its units.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999.
+    row_counts : (n,) array_like of int, str or dict, optional
+        How often each row was observed, or the name of the column that says so; a dict of tables has a dict of them. The result
+        is that of the table with repeated rows.
 
     Returns
     -------
     pymc.Model
         With ``precision`` (group, node, node\_) and ``mean`` (group, node) of the standardised columns, ``weight`` (group, pair), the partial
         correlations in each group, ``relation`` (pair: 0 absent, 1 equal, 2 different), ``edge`` and ``difference`` (pair), ``x`` (the
-        table) and, where values are missing, ``x_missing``, both in the units of the table.
+        table) and, where values are missing, ``x_missing``, both in the units of the table; ``edge_probability`` and
+        ``difference_probability`` where they are learned.
         ``edge`` says that a pair is connected in some group; whether in a given one, its weight tells. With indicators there is
-        ``group_edge`` (group, pair), the edges of each group, in the place of ``relation``.
+        ``group_edge`` (group, pair), the edges of each group, in the place of ``relation``. With `cov` there is
+        ``covariance`` (group, node, node\_) instead of ``x``: predictive draws are covariance matrices, and the log likelihood is that
+        of all rows together.
 
     Raises
     ------
     TableError
         If the table or the groups cannot be used; the message names the column or group and the remedy.
     TypeError, ValueError
-        For an option out of range.
+        For an option out of range, or one of rows where there are covariance matrices.
 
     Warns
     -----
@@ -161,16 +173,32 @@ def grouped_gaussian_graphical(
             idata = pm.sample()
         bs.difference_table(idata)
         bs.edge_table(bs.one_group(idata, "female"))
+
+    From the correlation matrices of two samples, without their rows:
+
+    .. code-block:: python
+
+        both = {"patients": first, "controls": second}
+        with bs.models.grouped_gaussian_graphical(cov=both, n={"patients": 120, "controls": 300}):
+            idata = pm.sample()
     """
     if differences not in _DESIGNS:
         raise ValueError(nearest("differences", differences, _DESIGNS))
-    table = grouped_table(_without_codes(data, missing_codes), group, standardize=standardize)
-    rows, groups = table.table, len(table.labels)
+    table: Any
+    if given_rows_or_covariance(data, cov, n):
+        coded = _without_codes(data, missing_codes)
+        table = grouped_table(coded, group, standardize=standardize, row_counts=row_counts)
+        rows: Any = table.table
+    else:
+        of_rows = {"missing_codes": missing_codes, "row_counts": row_counts}
+        refuse_options_of_rows(**of_rows, standardize=None if standardize else False)
+        rows = table = grouped_covariances(cov, n, group, standardize=standardize)
+    groups = len(table.labels)
     warn_size(rows)
-    edge = edge_probability_matrix(rows.names, edge_probability, required, forbidden, learned=False)
-    difference = edge_probability_matrix(
-        rows.names, difference_probability, option="difference_probability", learned=False
+    given, nominal, betas = _probabilities(
+        rows.names, edge_probability, difference_probability, required, forbidden
     )
+    edge, difference = nominal.values()
     contrasts = _contrast_scales(differences, equal_scale, difference_scale)
     scales: dict[str, Any] = {"spike_scale": spike_scale, "slab_scale": slab_scale}
     of_one: dict[str, Any] = {**scales, "diagonal_rate": diagonal_rate}
@@ -182,20 +210,17 @@ def grouped_gaussian_graphical(
             "precision",
             groups,
             rows.p,
-            edge,
-            difference,
+            **given,
             **of_one,
             **contrasts,
             dims=_MATRICES,
-            start=partial(_start, table, log_odds(edge), of_one),
+            start=partial(start_of_groups, table, log_odds(edge), of_one),
         )
-        for g in range(groups):
-            warn_of_narrow_slab(table.standardized(g), rows.names, slab_scale)
+        warn_of_narrow_slabs(table, slab_scale)
         weight = [partial_correlations(precision[g]) for g in range(groups)]
         pm.Deterministic("weight", pt.stack(weight), dims=("group", "pair"))
         EdgeEnds.in_model(*rows.edge_index).record()
-        nominal: dict[str, Any] = {"edge_probability": edge, "difference_probability": difference}
-        known: dict[str, Any] = {"groups": groups, "p": rows.p, **nominal, **of_one}
+        known: dict[str, Any] = {"groups": groups, "p": rows.p, **nominal, **of_one, **betas}
         if differences == "contrasts":
             _add_relations(precision)
             _record(implied_relation_probabilities(**known | contrasts))
@@ -205,8 +230,27 @@ def grouped_gaussian_graphical(
             _add_indicators(precision, groups)
             _record(implied_relation_probabilities(**known | dict.fromkeys(_CONTRASTS)))
             GroupEdgePrior(implied_group_edge_probability(**known)).record()
-        _observe(table, mean, precision)
+        observe_groups(table, mean, precision)
     return model
+
+
+def _probabilities(names, edge, difference, required, forbidden) -> tuple[dict, dict, dict]:
+    """Arguments of the prior for both probabilities, their nominal matrices, and the shapes of those that are learned."""
+    options, betas = ("edge_probability", "difference_probability"), {}
+    given: dict[str, Any] = dict(zip(options, (edge, difference), strict=True))
+    pairs = {"edge_probability": (required, forbidden), "difference_probability": ()}
+    nominal = {}
+    for option, value in given.items():
+        shapes = beta_shapes(value, option)
+        if shapes is None:
+            nominal[option] = edge_probability_matrix(names, value, *pairs[option], option=option)
+            given[option] = nominal[option]
+        else:
+            nominal[option] = fixed_edges(names, *pairs[option]).fill(0.5)
+            betas[option.replace("probability", "beta")] = shapes
+    if "edge_beta" in betas:
+        given["fixed"] = nominal["edge_probability"]
+    return given, nominal, betas
 
 
 def _contrast_scales(differences, *given) -> dict[str, Any]:
@@ -236,17 +280,9 @@ def _add_indicators(precision, groups):
 
 
 def _without_codes(data, codes):
-    if isinstance(data, dict):
+    if is_by_group(data):
         return {label: without_codes(own, codes) for label, own in data.items()}
     return without_codes(data, codes)
-
-
-def _start(table: GroupedTable, odds, scales: dict[str, Any]):
-    """Start of each chain: in each group the mode of another table than the one that was observed."""
-    options: dict[str, Any] = {**scales, **_ROUGH}
-    mode = partial(graphical_spike_slab_mode, log_odds=odds, **options)
-    groups = range(len(table.labels))
-    return pt.stack([BootstrapStart(table.standardized(g), mode)() for g in groups])
 
 
 def _record(implied):
@@ -254,23 +290,3 @@ def _record(implied):
     edge, difference = implied
     EdgePrior(edge).record()
     RelationPrior(difference).record()
-
-
-def _observe(table: GroupedTable, mean, precision):
-    """Add the table as ``x``, and its missing values as ``x_missing``."""
-    rows = table.table
-    RowGroups(table.group).record()
-    units = [
-        pm.Data(name, value, dims=("group", "node"))
-        for name, value in (("location", table.location), ("scale", table.scale))
-    ]
-    known = (table.group, mean, precision, *units)
-    if not rows.missing.any():
-        GroupedNormal("x", *known, observed=rows.values, dims=_ROWS)
-        return
-    pm.modelcontext(None).add_coord("missing", missing_labels(rows))
-    MissingMask(rows.missing.astype("int64")).record()
-    values = np.where(rows.missing, table.location[table.group], rows.values)
-    GroupedMissingValues("x_missing", *known, table=values, missing=rows.missing, dims="missing")
-    own = {"missing": rows.missing, "observed": values, "dims": _ROWS}
-    show_missing(IncompleteGroupedNormal("x", *known, **own), rows.missing)

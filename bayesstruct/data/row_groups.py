@@ -1,6 +1,6 @@
 """Tables whose rows belong to groups: one table and the group of each row, or one table for each group."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +11,25 @@ from bayesstruct.data.checks import max_columns, value_kinds
 from bayesstruct.data.errors import TableError, column_list, count, listing, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.labels import check_same_rows, without_mask
-from bayesstruct.data.names import label_text
-from bayesstruct.data.recoding import column_apart
+from bayesstruct.data.names import label_text, reads_as_number
+from bayesstruct.data.recoding import column_apart, repeated_rows
 from bayesstruct.data.table import Table
 
-__all__ = ["GroupedTable", "grouped_table"]
+__all__ = [
+    "GroupedTable",
+    "check_same_columns",
+    "grouped_table",
+    "is_by_group",
+    "pooled_deviations",
+    "rows_of_groups",
+    "warn_of_variances",
+]
 
 #: Ratio of variances of two groups beyond which differences of precisions are differences of variances too.
 _VARIANCES = 2.0
 _SIGNIFICANT = 1e-4
+#: More groups that are numbers than this are perhaps values of a quantity.
+_MANY = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +73,9 @@ class GroupedTable:
         return (rows - self.location[group]) / self.scale[group]
 
 
-def grouped_table(data: Any, group: Any = None, *, standardize: bool | str = True) -> GroupedTable:
+def grouped_table(
+    data: Any, group: Any = None, *, standardize: bool | str = True, row_counts: Any = None
+) -> GroupedTable:
     """Read and check a table with the group of each row.
 
     Parameters
@@ -74,6 +86,8 @@ def grouped_table(data: Any, group: Any = None, *, standardize: bool | str = Tru
         Name of the column of `data` with the groups, which is then no variable; or the group of each row. Not with a mapping.
     standardize : bool or "group"
         True: by the standard deviation within groups, pooled over them; "group": by that of each group.
+    row_counts : str, (n,) array_like of int, or mapping of labels to them, optional
+        How often each row was observed, or the name of the column that says so; a mapping of tables has a mapping of counts.
 
     Returns
     -------
@@ -82,43 +96,123 @@ def grouped_table(data: Any, group: Any = None, *, standardize: bool | str = Tru
     Raises
     ------
     TableError
-        As `Table.continuous`, and if groups are missing, fewer than two or nearly as many as rows, if a group has fewer than
-        two rows, if columns differ between groups, or if one does not vary within a group.
+        As `Table.continuous`, and if groups are missing, fewer than two, quantities, or nearly as many as rows, if a group has
+        fewer than two rows, if columns differ between groups, or if one does not vary within a group.
 
     Warns
     -----
     TableWarning
-        As `Table.continuous`; if a column varies far more in one group than in another and the scale is a common one.
+        As `Table.continuous`; if a column varies far more in one group than in another and the scale is a common one; if there
+        are many numbered groups; if a category has no rows.
     """
     if not (standardize in (True, False) or standardize == "group"):
         raise ValueError(f'`standardize` must be True, False or "group", it is {standardize!r}')
-    if isinstance(data, Mapping) and not hasattr(data, "columns"):
-        data, group = _joined(data, group)
+    if is_by_group(data):
+        data, group = _joined(_repeated_tables(data, row_counts), group)
     elif group is None:
         raise TypeError(
             "`group` is needed: the name of the column with the groups, the group of each row, or a dict of one table "
             "for each group"
         )
-    name = group if isinstance(group, str) else getattr(group, "name", None)
-    if isinstance(group, str):
-        data, group = column_apart("group", data, group, "the group")
     else:
-        _refuse_variable(data, name)
-    check_same_rows(data, group, "`group`")
-    labels, index = _read_groups(group)
-    table = Table.continuous(data, standardize=False)
-    if len(index) != table.n:
-        raise TableError(
-            f"`group` has {count(len(index), 'label')}, and the table {count(table.n, 'row')}: give one for each row"
-        )
-    _check_groups(labels, index, name)
+        data, group = repeated_rows(row_counts, data, group if isinstance(group, str) else _column(group))  # fmt: skip
+    data, labels, index = _apart(data, group)
+    table = Table.continuous(data, standardize=False, counted=row_counts is not None)
     location, spread = _moments(table, labels, index)
     if not standardize:
         return GroupedTable(table, labels, index, location * 0.0, location * 0.0 + 1.0)
     if standardize is True:
-        _warn_of_variances(table, labels, index, spread)
-        spread = np.broadcast_to(_pooled(table, index, spread), spread.shape).copy()
+        free = _observed(table, index) - 1.0
+        warn_of_variances(table.names, labels, free, spread)
+        spread = np.broadcast_to(pooled_deviations(free, spread), spread.shape).copy()
     return GroupedTable(table, labels, index, location, spread)
+
+
+def is_by_group(data: Any) -> bool:
+    """Whether this is one table for each group, by its label."""
+    return isinstance(data, Mapping) and not hasattr(data, "columns")
+
+
+def rows_of_groups(data: Any, group: Any, labels: Sequence[str]) -> tuple[Any, np.ndarray]:
+    """Return other rows without their groups, and the position of the group of each among known ones.
+
+    Parameters
+    ----------
+    data, group
+        As of `grouped_table`; any number of rows.
+    labels : sequence of str
+        The known groups.
+
+    Raises
+    ------
+    TableError
+        If a group is missing or unknown, or labels do not match the rows.
+    """
+    if is_by_group(data):
+        data, group = _joined(data, group)
+    elif group is None:
+        raise ValueError(
+            "the model has groups of rows: give those of the new rows, `group`, the name of a column or one label for each row, "
+            "or a dict of one table for each group"
+        )
+    name = group if isinstance(group, str) else getattr(group, "name", None)
+    if isinstance(group, str):
+        data, group = column_apart("group", data, group, "the group")
+    check_same_rows(data, group, "`group`")
+    found, index = _read_groups(group, name)
+    _check_length(data, index)
+    if unknown := [label for label in found if label not in labels]:
+        raise TableError(
+            f"{_called(name)} has the group{'s' if len(unknown) > 1 else ''} {listing(unknown)}, and those of the model are {listing(labels)}"
+        )
+    places = np.array([labels.index(label) for label in found], int)
+    return data, places[index]
+
+
+def _apart(data, group) -> tuple[Any, tuple[str, ...], np.ndarray]:
+    """Table without its groups, their labels, and the group of each row."""
+    name = group if isinstance(group, str) else getattr(group, "name", None)
+    if isinstance(group, str):
+        data, group = column_apart("group", data, group, "the group")
+    else:
+        _refuse_variable(data, group, name)
+    check_same_rows(data, group, "`group`")
+    labels, index = _read_groups(group, name)
+    _check_length(data, index)
+    _check_groups(labels, index, _called(name))
+    return data, labels, index
+
+
+def _called(name) -> str:
+    return "`group`" if name is None else f"`group` (column {label_text(name)!r})"
+
+
+def _column(group):
+    """Labels of rows with an index of their own, which categories do not have."""
+    import pandas as pd
+
+    return pd.Series(group) if isinstance(group, pd.Categorical) else group
+
+
+def _check_length(data, index):
+    """Raise unless there is one label for each row."""
+    if hasattr(data, "__len__") and len(data) != len(index):
+        raise TableError(
+            f"`group` has {count(len(index), 'label')}, and the table {count(len(data), 'row')}: give one for each row"
+        )
+
+
+def _repeated_tables(tables, counts):
+    """Tables of the groups in which each row stands as often as it was counted."""
+    if counts is None:
+        return tables
+    if isinstance(counts, str):
+        counts = dict.fromkeys(tables, counts)
+    if not isinstance(counts, Mapping) or {*counts} != {*tables}:
+        raise TypeError(
+            "`row_counts` of one table for each group is a dict of counts for each of them, or the name of a column that all have"
+        )
+    return {label: repeated_rows(counts[label], own)[0] for label, own in tables.items()}
 
 
 def _joined(tables, group):
@@ -130,44 +224,62 @@ def _joined(tables, group):
     if not tables:
         raise TableError("`data` is an empty dict: give one table for each group")
     intakes = {label_text(label): read_columns(own, max_columns()) for label, own in tables.items()}
-    first, names = next((label, own.names) for label, own in intakes.items())
+    check_same_columns({label: own.names for label, own in intakes.items()})
+    names = next(iter(intakes.values())).names
     for label, own in intakes.items():
-        if different := sorted({*own.names} ^ {*names}):
-            raise TableError(
-                f"groups {first!r} and {label!r} have different columns, {column_list(different)} "
-                f"{'are' if len(different) > 1 else 'is'} in one of them only: keep the columns that all groups have"
-            )
         raise_problems(value_kinds(own))
+        if not len(own.values):
+            raise TableError(f"group {label!r} has no rows: leave it out")
     frames = [pd.DataFrame(own.values, columns=own.names)[names] for own in intakes.values()]
     labels = [label for label, own in intakes.items() for _ in range(len(own.values))]
     return pd.concat(frames, ignore_index=True), pd.Categorical(labels, categories=[*intakes])
 
 
-def _refuse_variable(data, name):
+def check_same_columns(columns: Mapping[str, Sequence[str]]) -> None:
+    """Raise if groups, by their label, have different columns."""
+    first, names = next(iter(columns.items()))
+    for label, own in columns.items():
+        if different := sorted({*own} ^ {*names}):
+            raise TableError(
+                f"groups {first!r} and {label!r} have different columns, {column_list(different)} "
+                f"{'are' if len(different) > 1 else 'is'} in one of them only: keep the columns that all groups have"
+            )
+
+
+def _refuse_variable(data, group, name):
     """Raise if the groups are still a column of the table."""
-    columns = [label_text(c) for c in data.columns] if hasattr(data, "columns") else []
-    if name is not None and label_text(name) in columns:
+    columns = {label_text(c): c for c in data.columns} if hasattr(data, "columns") else {}
+    if name is None or label_text(name) not in columns:
+        return
+    column = data[columns[label_text(name)]]
+    if list(column) == list(group):  # and no mask that was made from it
         raise TableError(
             f"column {label_text(name)!r} is the group of the rows and one of the variables: give group={label_text(name)!r}, "
             "which takes it out of the variables"
         )
 
 
-def _read_groups(group) -> tuple[tuple[str, ...], np.ndarray]:
+def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
     """Labels of the groups and the group of each row; categories keep their order, others are sorted."""
     categories = getattr(getattr(group, "cat", group), "categories", None)
     values = np.asarray(without_mask(group), dtype=object)
     if values.ndim != 1:
-        raise TableError(f"`group` must be one label for each row, it has {values.ndim} dimensions")
+        raise TableError(
+            f"`group` must be the name of a column or one label for each row, it has {values.ndim} dimensions"
+        )
     if (lost := np.flatnonzero([is_missing(v) for v in values])).size:
         raise TableError(
-            f"`group` is missing in {count(len(lost), 'row')}, first in row {lost[0]} (counting from 0): leave these rows "
+            f"{_called(name)} is missing in {count(len(lost), 'row')}, first in row {lost[0]} (counting from 0): leave these rows "
             "out, or give them a group of their own"
         )
     different = list(dict.fromkeys(values.tolist()))
     if categories is not None:
         seen = {*different}
         ordered = [c for c in list(categories) if c in seen]
+        if empty := [label_text(c) for c in list(categories) if c not in seen]:
+            warn(
+                f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups"
+            )
     else:
         ordered = sorted(different, key=lambda v: (0, v, "") if is_number(v) else (1, 0, str(v)))
     labels = [label_text(v) for v in ordered]
@@ -177,23 +289,27 @@ def _read_groups(group) -> tuple[tuple[str, ...], np.ndarray]:
     return tuple(labels), np.array([place[v] for v in values.tolist()], int)
 
 
-def _check_groups(labels, index, name):
-    what = "`group`" if name is None else f"`group` (column {label_text(name)!r})"
+def _check_groups(labels, index, what):
+    """Raise for labels that are no groups, or groups that are too small; `what` names them."""
     if len(labels) < 2:
         raise TableError(
             f"{what} has the single value {labels[0]!r}: there is nothing to compare; use gaussian_graphical for one group"
         )
-    if len(labels) > len(index) / 2:
+    numbered = all(reads_as_number(label) for label in labels)
+    whole = numbered and all(float(label.replace(",", ".")).is_integer() for label in labels)
+    cut = "labels that many rows share, for instance pandas.cut(column, 3)"
+    if len(labels) > len(index) / 2 or (numbered and not whole and len(labels) > _MANY):
         raise TableError(
-            f"{what} has {len(labels)} different values in {count(len(index), 'row')}, which are no groups: give labels that "
-            "many rows share, for instance by pandas.cut"
+            f"{what} has {len(labels)} different values in {count(len(index), 'row')}, which are no groups: give {cut}"
         )
     sizes = np.bincount(index)
     if small := [labels[g] for g in np.flatnonzero(sizes < 2)]:
         raise TableError(
-            f"group{'s' if len(small) > 1 else ''} {listing(small)} {'have' if len(small) > 1 else 'has'} 1 row, at least 2 "
-            "are needed: leave these rows out or join groups"
+            f"{what}: {'groups' if len(small) > 1 else 'group'} {listing(small)} {'have' if len(small) > 1 else 'has'} 1 row, at "
+            f"least 2 are needed: leave these rows out or join groups{f'; of a quantity, give {cut}' if numbered else ''}"
         )
+    if numbered and len(labels) > _MANY:
+        warn(f"{what} makes {len(labels)} groups of {len(labels)} numbers; of a quantity, give {cut}")
 
 
 def _moments(table, labels, index) -> tuple[np.ndarray, np.ndarray]:
@@ -225,21 +341,38 @@ def _observed(table, index):
     return np.array([np.isfinite(table.values[index == g]).sum(axis=0) for g in range(groups)])
 
 
-def _pooled(table, index, spread) -> np.ndarray:
-    """Return the standard deviations within groups, (p,)."""
-    weight = _observed(table, index) - 1.0
-    return np.sqrt((weight * spread**2).sum(axis=0) / weight.sum(axis=0))
+def pooled_deviations(free: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return the standard deviations within groups, (p,), from those of each group.
+
+    Parameters
+    ----------
+    free : (G, p) ndarray
+        Number of values in each group, less one.
+    spread : (G, p) ndarray
+        Standard deviations.
+    """
+    return np.sqrt((free * spread**2).sum(axis=0) / free.sum(axis=0))
 
 
-def _warn_of_variances(table, labels, index, spread):
+def warn_of_variances(
+    names: Sequence[str], labels: Sequence[str], free: np.ndarray, spread: np.ndarray
+) -> None:
+    """Warn if a column varies far more in one group than in another.
+
+    Parameters
+    ----------
+    names, labels : sequence of str
+        Columns and groups.
+    free, spread : (G, p) ndarray
+        As of `pooled_deviations`.
+    """
     from scipy import stats
 
-    free = _observed(table, index) - 1
     found = []
-    for j, name in enumerate(table.names):
+    for j, name in enumerate(names):
         low, high = spread[:, j].argmin(), spread[:, j].argmax()
         ratio = (spread[high, j] / spread[low, j]) ** 2
-        rare = stats.f.sf(ratio, free[high, j], free[low, j]) * len(labels) ** 2 * table.p
+        rare = stats.f.sf(ratio, free[high, j], free[low, j]) * len(labels) ** 2 * len(names)
         if ratio > _VARIANCES and rare < _SIGNIFICANT:
             found.append((name, ratio, labels[high], labels[low]))
     if found:

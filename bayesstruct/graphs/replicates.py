@@ -68,6 +68,10 @@ def replicated_covariances(idata, group: str, draws: int) -> tuple | None:
         return None
     _check_group(idata, group)
     observed = idata["observed_data"]["covariance"]
+    if "group" in observed.dims:
+        raise ValueError(
+            "this result has a covariance matrix for each group of rows: read one group, bs.one_group(idata, label)"
+        )
     replicated = idata[group]["covariance"].values.reshape(-1, *observed.shape)
     return observed.values, _spread(replicated, draws), observed["node"].values
 

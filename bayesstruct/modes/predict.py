@@ -1,12 +1,13 @@
 """Distributions of empty values given the filled ones of their rows, from any result."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesstruct.core.families import import_chapters
 from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.core.tables.predictions import rows_of
 from bayesstruct.data.labels import check_same_rows
+from bayesstruct.data.row_groups import rows_of_groups
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 
@@ -27,6 +28,7 @@ def predict(
     *,
     setting: dict | None = None,
     covariates: "TableLike" = None,
+    group: Any = None,
     ci_prob: float | None = None,
 ) -> "pd.DataFrame":
     r"""Predict the empty values of rows from the filled ones of the same row.
@@ -50,6 +52,9 @@ def predict(
         `table` they are empty or absent.
     covariates : DataFrame or array_like, optional
         (n, q), if the model has covariates.
+    group : str or (n,) array_like, optional
+        Groups of the rows, or the name of the column of `table` that holds them, for a model of groups of rows; `table` may also be
+        a dict of one table for each group.
     ci_prob : float, optional
         Probability of the intervals, which are equal-tailed. By default ``arviz.rcParams["stats.ci_prob"]``.
 
@@ -111,7 +116,10 @@ def predict(
     if covariates is not None:
         check_same_rows(table, covariates)
         covariates = codes.without(covariates, CovariateUnits.names(idata))
-    options = {"setting": setting, "covariates": covariates}
+    if "row_group" in idata.get("constant_data", {}):
+        labels = [str(label) for label in idata["constant_data"]["group"].values]
+        table, group = rows_of_groups(table, group, labels)
+    options = {"setting": setting, "covariates": covariates, "group": group}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})
     table = codes.without(table, rows.coding.names)
     return rows.predict(table, interval_probability(ci_prob))

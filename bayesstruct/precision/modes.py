@@ -11,7 +11,6 @@ from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relat
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.blocks import BlockEdgeProbabilitiesRV, BlockLabelsRV
-from bayesstruct.precision.priors.group_edges import GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV
 from bayesstruct.precision.recognition.graphs import graph_parts
@@ -304,9 +303,10 @@ class GroupedPrecisionMode(ModeSolver):
 
     .. math:: p(K_1, \dots, K_G, \mu \mid x_{\mathrm{obs}})
 
-    on the natural scale, relations and missing values summed out, for ``differences="contrasts"``: conditional maximisation of the
+    on the natural scale, relations or edges of groups and missing values summed out: conditional maximisation of the
     elements of one pair in all groups at a time, inside an EM loop over the missing values. ``relation`` is the most probable one of each pair
-    given the mode. There may be several modes; this is the one reached from unit matrices.
+    given the mode, and ``group_edge`` the most probable pattern of edges. Probabilities of edges and differences that have beta distributions
+    climb in turn with the matrices. There may be several modes; this is the one reached from unit matrices.
     """
 
     def recognise(self, model):
@@ -322,10 +322,6 @@ class GroupedPrecisionMode(ModeSolver):
         if more or {*model.free_RVs} != {*part.roles.values()} or part.rows is None:
             raise NotRecognized(
                 f"the solver for {precision.name!r} fits models that have rows, and no other variables"
-            )
-        if is_op(precision, GroupIndicatorSpikeSlabRV):
-            raise NotRecognized(
-                f'the solver for {precision.name!r} fits differences="contrasts", and not an edge indicator in each group'
             )
         return part
 
@@ -348,11 +344,11 @@ class GroupMode:
         self.values = GroupTables(model, part)
         p, groups = self.values.p, self.values.groups
         self.precision = np.stack([np.eye(p)] * groups)
-        self.work = np.empty((2, groups, p)), np.empty((7, max(groups, 3)))
+        self.work = np.empty((2, groups, p)), np.empty((13, max(groups, 3)))
 
     def update(self, point: dict, tol: float, sweeps: int = 1000) -> None:
         """Raise the posterior density once, in place in the point."""
-        from bayesstruct.precision.kernels.groups_mode import groups_mode_sweep, likely_relations
+        from bayesstruct.precision.kernels.groups_mode import groups_mode_sweep
 
         part, names = self.values, self.values.names
         part.load(point)
@@ -365,15 +361,47 @@ class GroupMode:
             point[names["mean"]][g] = np.linalg.solve(system, target)
             scatter[g] = table.scatter(point[names["mean"]][g]) + spread[g]
         n = np.array([float(table.n) for table in part.tables])
-        known = scatter, n, part.log_prior, part.scales, part.rates
+        log_prior = part.log_prior(point)
+        known = scatter, n, log_prior, part.scales, part.rates, *self.work, part.design
         for _ in range(sweeps):
             covariance = np.linalg.inv(self.precision)
-            if groups_mode_sweep(self.precision, covariance, *known, *self.work) <= tol:
+            if groups_mode_sweep(self.precision, covariance, *known) <= tol:
                 break
         point[names["precision"]] = np.stack([pack_cholesky(matrix) for matrix in self.precision])
         if "relation" in names:
-            found = likely_relations(self.precision, part.log_prior, part.scales)
-            point[names["relation"]] = found
+            self._update_relations(log_prior, point)
+
+    def _update_relations(self, log_prior: np.ndarray, point: dict) -> None:
+        """Put the most probable relations or edges, and the modes of their probabilities, into the point."""
+        from bayesstruct.precision.kernels.group_edges_mode import likely_edges
+        from bayesstruct.precision.kernels.groups import INDICATORS
+        from bayesstruct.precision.kernels.groups_mode import relation_chances
+
+        part = self.values
+        chances = relation_chances(self.precision, log_prior, part.scales, part.design)
+        if part.design == INDICATORS:
+            found = likely_edges(self.precision, log_prior, *part.scales[:2])
+        else:
+            found = chances.argmax(axis=1)
+        point[part.names["relation"]] = found
+        if max(part.shapes) > 0:
+            part.put_shares(self._best_shares(chances), point)
+
+    def _best_shares(self, chances: np.ndarray) -> np.ndarray:
+        """Probabilities of an edge and of a difference that maximise their expected log density."""
+        part, upper = self.values, np.triu_indices(self.values.p, 1)
+        absent, equal, different = chances.T
+        counts = ((equal + different, absent), (different, equal))
+        shares = np.full(2, 0.5)
+        for k, (nominal, (present, other)) in enumerate(
+            zip((part.edge, part.difference), counts, strict=True)
+        ):
+            alpha, beta = part.shapes[2 * k : 2 * k + 2]
+            if alpha > 0:
+                free = (nominal[upper] > 0) & (nominal[upper] < 1)
+                yes, no = present[free].sum() + alpha - 1.0, other[free].sum() + beta - 1.0
+                shares[k] = np.clip(yes / (yes + no), 1e-12, 1 - 1e-12)
+        return shares
 
     def _expect_missing(self, point: dict) -> np.ndarray:
         """Fill in the expected missing values; return the sums of their conditional covariances."""

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xarray as xr
 
-from bayesstruct.data.row_groups import grouped_table
+from bayesstruct.data.group_covariances import grouped_covariances
+from bayesstruct.data.row_groups import grouped_table, rows_of_groups
 from bayesstruct.data.table import TableError, TableWarning
 
 N = 40
@@ -40,8 +42,9 @@ def test_groups_are_named_by_a_column_given_or_in_separate_tables():
 def test_categories_keep_their_order_and_numbers_are_sorted_as_numbers():
     data = table()
     levels = pd.Categorical(data.pop("sex"), categories=["m", "x", "f"])
-    assert grouped_table(data, levels).labels == ("m", "f")
-    assert grouped_table(data, pd.Series(levels)).labels == ("m", "f")
+    for own in (levels, pd.Series(levels)):
+        with pytest.warns(TableWarning, match="`group` has no rows in 'x'"):
+            assert grouped_table(data, own).labels == ("m", "f")
     assert grouped_table(data, np.arange(N) % 3 * 5).labels == ("0", "5", "10")
 
 
@@ -101,6 +104,15 @@ def changed(**columns):
             "sex",
             "column 'sex' occurs more than once",
         ),
+        # A quantity is named, not the columns that are constant in its groups.
+        (
+            changed(age=np.arange(N) // 2 + 0.5),
+            "age",
+            r"column 'age'\) has 20 different values in 40 rows, which are no groups: give labels.*pandas.cut",
+        ),
+        (changed(age=[17, *np.arange(39) // 13 + 18]), "age", "'17' has 1 row.*pandas.cut"),
+        (table()[[*"abc"]], table()["a"].iloc[:9] > 0, "`group` has 9 labels, and the table 40"),
+        ({"x": table()[[*"abc"]], "y": table()[[*"abc"]][:0]}, None, "group 'y' has no rows"),
         ({}, None, "empty dict"),
         ({"x": table(), "y": table()}, None, "olumn 'sex' holds text"),
     ],
@@ -127,3 +139,102 @@ def test_unequal_variances_are_remarked_upon():
     ):
         grouped_table(data, "sex")
     grouped_table(data, "sex", standardize="group")
+
+
+def test_a_mask_makes_two_groups_and_many_numbers_are_remarked_upon():
+    data = table()[[*"abc"]]
+    assert grouped_table(data, data["a"] > 0).labels == ("False", "True")
+    longer = pd.concat([data] * 2).reset_index(drop=True) + np.arange(80)[:, None] % 7
+    with pytest.warns(TableWarning, match="makes 20 groups of 20 numbers; of a quantity, give"):
+        grouped_table(longer, np.arange(80) // 4, row_counts=np.ones(80))
+
+
+def test_rows_that_were_counted():
+    data, times = table(), np.arange(N) % 3
+    long = data.loc[data.index.repeat(times)].reset_index(drop=True)
+    expected = grouped_table(long, "sex", row_counts=np.ones(len(long)))
+    rest, sex = data[[*"abc"]], data["sex"]
+    for found in (
+        grouped_table(data, "sex", row_counts=times),
+        grouped_table(data.assign(n=times), "sex", row_counts="n"),
+        grouped_table(rest, pd.Categorical(sex), row_counts=times),
+        grouped_table(rest, list(sex), row_counts=times),
+    ):
+        np.testing.assert_array_equal(found.table.values, expected.table.values)
+        np.testing.assert_array_equal(found.group, expected.group)
+    both = {label: rest[sex == label].assign(n=times[sex == label]) for label in ("f", "m")}
+    apart = grouped_table(both, row_counts="n")
+    np.testing.assert_allclose(apart.location, expected.location)
+    with pytest.raises(TypeError, match="dict of counts for each"):
+        grouped_table(both, row_counts=times)
+
+
+def test_rows_of_known_groups():
+    data = table()
+    labels = ["m", "f"]
+    for own in (
+        rows_of_groups(data, "sex", labels),
+        rows_of_groups(data[[*"abc"]], data["sex"], labels),
+    ):
+        assert [*own[0].columns] == [*"abc"]
+        np.testing.assert_array_equal(own[1], data["sex"] == "f")
+    assert rows_of_groups({"f": data[[*"abc"]]}, None, labels)[1].tolist() == [1] * N
+    with pytest.raises(TableError, match="has the group 'x', and those of the model are 'm' and 'f'"):
+        rows_of_groups(data, np.where(data["a"] > 0, "x", "m"), labels)
+    with pytest.raises(ValueError, match="give those of the new rows"):
+        rows_of_groups(data, None, labels)
+
+
+def test_covariances_of_groups_and_their_scales():
+    data = table()
+    rows = grouped_table(data, "sex")
+    cov = {label: own[[*"abc"]].cov() for label, own in data.groupby("sex")}
+    turned = {"f": cov["f"], "m": cov["m"].loc[[*"cab"], [*"cab"]]}
+    sizes = dict(zip(rows.labels, rows.sizes.tolist(), strict=True))
+    stacked = np.array([cov["f"], cov["m"]])
+    for found in (
+        grouped_covariances(cov, sizes),
+        grouped_covariances(turned, rows.sizes),
+        grouped_covariances(stacked, list(rows.sizes), ["f", "m"]),
+        grouped_covariances([cov["f"], cov["m"]], rows.sizes, ("f", "m")),
+        grouped_covariances(xr.DataArray(stacked, {"sex": ["f", "m"]}, ("sex", "i", "j")), sizes),
+    ):
+        assert found.labels == ("f", "m") and found.n == N
+        np.testing.assert_allclose(found.scale, rows.scale)
+        np.testing.assert_allclose(found.covariance, stacked)
+        z = rows.standardized(1)
+        np.testing.assert_allclose(found.scatter(1), z.T @ z)
+    own = grouped_covariances(cov, sizes, standardize="group")
+    np.testing.assert_allclose(own.scale, data.groupby("sex").std())
+
+
+GOOD = np.array([[1.0, 0.5], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("cov", "n", "group", "match"),
+    [
+        ({"a": GOOD, "b": [[1.0, 2.0], [2.0, 1.0]]}, 20, None, "group 'b': `cov`: .* correlation"),
+        ({"a": GOOD, "b": np.eye(3)}, 20, None, "groups 'a' and 'b' have different columns"),
+        ({"a": GOOD}, 20, None, "single group 'a'"),
+        ({}, 20, None, "empty dict"),
+        ({1: GOOD, "1": GOOD}, 20, None, "group '1' of `cov` occurs more than once"),
+        ([GOOD, GOOD], 20, ["a", "b", "c"], "a matrix for each of the 3 groups"),
+        (GOOD, 20, ["a", "b"], "a matrix for each of the 2 groups"),
+        ([GOOD, GOOD], 20, None, "`cov` of groups is a dict"),
+        ({"a": GOOD, "b": GOOD}, 20, ["a", "b"], "`group` is given twice"),
+        ({"a": GOOD, "b": GOOD}, {"a": 3, "c": 3}, None, "'b' and 'c' are in one of them"),
+        ({"a": GOOD, "b": GOOD}, [3, 4, 5], None, "one for each of the 2 groups"),
+        ({"a": GOOD, "b": GOOD}, [30, 1], None, "`n` must be"),
+    ],
+)
+def test_bad_covariances_of_groups(cov, n, group, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        grouped_covariances(cov, n, group)
+
+
+def test_remarks_about_covariances_name_the_group():
+    with pytest.warns(TableWarning, match=r"[Gg]roup 'b': `cov` has rank 3"):
+        grouped_covariances({"a": np.eye(3), "b": np.eye(3)}, [30, 3])
+    with pytest.warns(TableWarning, match=r"'x0'.*9.0 times as large in 'b' as in 'a'"):
+        grouped_covariances({"a": GOOD, "b": GOOD * [[9, 3], [3, 1]]}, 50)

@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 
 from tools.calibration import assert_calibrated
+from tools.group_frames import QUIET, frame
 from tools.group_integration import GroupPrior, IndicatorPrior, groups_prior
 
 import bayesstruct as bs
@@ -15,23 +16,6 @@ from bayesstruct.distributions import implied_relation_probabilities
 from bayesstruct.models import grouped_gaussian_graphical
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 from bayesstruct.steps import GroupedPrecisionGibbs
-
-NAMES = ["mood", "sleep", "worry", "energy"]
-QUIET = {"progressbar": False, "chains": 2, "cores": 1}
-
-
-def frame(n=150, gaps=False, seed=1):
-    """The first two columns depend on each other with another sign in the second group."""
-    rng = np.random.default_rng(seed)
-    z, second = rng.normal(size=(n, 4)), np.arange(n) % 3 == 0
-    z[:, 1] += 1.2 * z[:, 0] * np.where(second, -1, 1)
-    z[:, 3] += 0.9 * z[:, 2]
-    table = pd.DataFrame([100.0, -5.0, 0.0, 1e3] + z * [10.0, 0.1, 1.0, 50.0], columns=NAMES)
-    table.loc[second, "mood"] += 200.0  # means may differ as they like
-    if gaps:
-        table.iloc[3, 1] = table.iloc[7, 0] = table.iloc[7, 3] = np.nan
-    return table.assign(site=np.where(second, "b", "a"))
-
 
 @pytest.fixture(scope="module", params=[False, True])
 def fitted(request):
@@ -216,8 +200,36 @@ def test_required_and_forbidden_pairs():
     assert (np.array(seen) < 2).all()
     with pytest.raises(bs.TableError, match="difference_probability has values"):
         grouped_gaussian_graphical(frame(), group="site", difference_probability=2.0)
-    with pytest.raises(ValueError, match="edge_probability is a distribution"):
-        grouped_gaussian_graphical(frame(), group="site", edge_probability=pm.Beta.dist(1, 1))
+    with pytest.raises(ValueError, match="`difference_probability` can be a number"):
+        grouped_gaussian_graphical(
+            frame(), group="site", difference_probability=pm.Normal.dist(0, 1)
+        )
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("differences", ["contrasts", "indicators"])
+def test_learned_probabilities(differences):
+    betas = {"edge_probability": pm.Beta.dist(2, 2), "difference_probability": pm.Beta.dist(1, 3)}
+    options = {"required": [("mood", "worry")], "differences": differences}
+    with grouped_gaussian_graphical(frame(), group="site", **betas, **options):
+        idata = pm.sample(200, tune=30, random_seed=1, **QUIET)
+    posterior, constant = idata["posterior"], idata["constant_data"]
+    for name in betas:
+        assert 0.05 < posterior[name].mean() < 0.95 and posterior[name].std() > 0.05
+    shapes = {"edge_beta": (2, 2), "difference_beta": (1, 3)}
+    nominal = np.full((4, 4), 0.5)
+    nominal[0, 2] = nominal[2, 0] = 1.0
+    scales = {} if differences == "contrasts" else {"equal_scale": None, "difference_scale": None}
+    edge, difference = implied_relation_probabilities(2, 4, nominal, **shapes, **scales)
+    np.testing.assert_allclose(constant["edge_prior"], edge)
+    np.testing.assert_allclose(constant["difference_prior"], difference)
+    assert edge[1] == 1 and 0.05 < edge[0] < 0.5
+    table = bs.difference_table(idata)
+    first = table.iloc[0]
+    pair = f"{first['source']} -- {first['target']}"
+    share = posterior["difference"].sel(pair=pair).mean().item()
+    # the average of conditional probabilities, and the share of 400 draws
+    assert first["probability"] == pytest.approx(share, abs=0.1)
 
 
 # Calibration: five columns, two groups of unequal sizes, missing values.

@@ -8,7 +8,7 @@ from scipy import stats
 
 from bayesstruct.data import Table
 from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
-from bayesstruct.simulate import gaussian_graphical
+from bayesstruct.simulate import gaussian_graphical, grouped_gaussian_graphical
 
 GRAPHS = ["random", "cluster", "scale-free", "hub", "band", "grid"]
 
@@ -160,3 +160,29 @@ def test_missing_values():
 def test_errors(options, said):
     with pytest.raises(ValueError, match=said):
         gaussian_graphical(**({"n": 10, "random_seed": 1} | options))
+
+
+def test_groups_have_the_graph_and_the_differences_that_are_told():
+    sizes = [30_000, 20_000, 25_000]
+    simulation = grouped_gaussian_graphical(
+        sizes, p=5, graph="band", groups=3, difference_probability=0.5, random_seed=3
+    )
+    graph, data = simulation.graph, simulation.data
+    assert data["group"].value_counts().to_dict() == dict(
+        zip(["g0", "g1", "g2"], sizes, strict=True)
+    )
+    matrices = np.array([own.to_numpy() for own in simulation.precision.values()])
+    some = (matrices != 0).any(axis=0) & ~np.eye(5, dtype=bool)
+    np.testing.assert_array_equal(some, nx.to_numpy_array(graph, weight=None) > 0)
+    different = nx.to_numpy_array(graph, weight="different") > 0
+    np.testing.assert_array_equal(np.ptp(matrices, axis=0) > 0, different)
+    assert 0 < len(simulation.differences) < graph.number_of_edges()
+    for label, own in simulation.precision.items():
+        found = np.linalg.inv(data.loc[data["group"] == label, [*graph]].cov())
+        assert np.linalg.eigvalsh(own).min() > 0.19
+        # Elements near 1 have standard errors of about .01.
+        np.testing.assert_allclose(found, own, atol=0.05)
+    assert grouped_gaussian_graphical(9, missing=0.2, random_seed=0).data.isna().to_numpy().any()
+    for wrong in ({"n": [3, 4, 5]}, {"groups": 1}, {"strength": (0, 1)}, {"p": 1}):
+        with pytest.raises(ValueError):
+            grouped_gaussian_graphical(**{"n": 9} | wrong)

@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.data.labels import check_same_rows
+from bayesstruct.data.row_groups import rows_of_groups
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -55,6 +56,7 @@ def new_rows(
     *,
     covariates: "TableLike" = None,
     interventions: Any = None,
+    group: Any = None,
 ) -> "pm.Model":
     """Return the same model for other rows, which are read as its own table was.
 
@@ -75,6 +77,9 @@ def new_rows(
         (m, q), of the new rows, if the model has covariates; in the units of the first ones.
     interventions : (m, p) bool array_like or DataFrame, optional
         Which values of the new rows were set from outside, for a Bayesian network.
+    group : str or (m,) array_like, optional
+        Groups of the new rows, or the name of the column of `table` that holds them, for a model of groups of rows; `table` may
+        also be a dict of one table for each group.
 
     Returns
     -------
@@ -116,7 +121,9 @@ def new_rows(
             pm.sample_posterior_predictive(idata, predictions=True, extend_inferencedata=True)
     """
     rows = _rows_of(model)
-    given = {"covariates": covariates, "interventions": interventions}
+    if "group" in rows.options:
+        table, group = rows_of_groups(table, group, list(model.coords["group"]))
+    given = {"covariates": covariates, "interventions": interventions, "group": group}
     given = {name: value for name, value in given.items() if value is not None}
     if extra := sorted(set(given) - rows.options):
         raise ValueError(f"the model has no {extra[0]}: leave `{extra[0]}` out")
@@ -154,7 +161,7 @@ def _rows_of(model):
         raise ValueError(
             "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf, "
             "bayesian_network and the neighbourhood models make it. In other models each row has variables of its own "
-            "(features, clusters, series, links, latent values of columns that count by their order), rows belong to groups, or "
+            "(features, clusters, series, links, latent values of columns that count by their order), or "
             'there is the graph alone (prior="pseudo_likelihood"); a model that was changed by pm.do or pm.observe, or made by '
             "hand, does not know how its table was read"
         )

@@ -46,7 +46,7 @@ def log_relations(edge, difference):
 
 
 @inner
-def _fill(rng, precision, log_prior, scales, rates, design, odds, work):
+def fill_groups(rng, precision, log_prior, scales, rates, design, odds, work):
     """Fill the matrices with independent elements."""
     groups, p = precision.shape[0], precision.shape[1]
     spike, slab, small, large = scales
@@ -93,7 +93,7 @@ def draw_groups(rng, log_prior, scales, rates, design):
     odds, work = np.zeros(groups), np.empty((6, max(groups, 4)))
     if groups * p <= REJECTION_SIZE:
         for _ in range(REJECTION_TRIES):
-            _fill(rng, precision, log_prior, scales, rates, design, odds, work)
+            fill_groups(rng, precision, log_prior, scales, rates, design, odds, work)
             inside = True
             for g in range(groups):
                 inside = inside and is_positive_definite(precision[g], factor)

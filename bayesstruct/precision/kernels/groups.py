@@ -102,7 +102,14 @@ def relation_probabilities(b, h, log_prior, scales, out):
 
 @inner
 def pattern_probabilities(odds, log_prior, out, work):
-    """Probabilities of absent, equal and different from the log odds of the edge in each group.
+    """Probabilities of absent, equal and different from the log odds of the edge in each group, see `pattern_logs`."""
+    pattern_logs(odds, log_prior, out, work)
+    normalise(out)
+
+
+@inner
+def pattern_logs(odds, log_prior, out, work):
+    """Log weights of absent, equal and different from the log odds of the edge in each group.
 
     Parameters
     ----------
@@ -137,7 +144,6 @@ def pattern_probabilities(odds, log_prior, out, work):
     out[1] = log_prior[1] + every
     out[2] = log_prior[2] - patterns + total
     out[2] += math.log(mixed) if mixed > 0.0 else -math.inf
-    normalise(out)
 
 
 @inner

@@ -1,8 +1,8 @@
-"""Conditional maximisation of the posterior of the precision matrices of several groups, with contrasts.
+"""Conditional maximisation of the posterior of the precision matrices of several groups.
 
 The elements of a pair in all groups are set to a maximum of their conditional density, relations summed out: a fixed point of the
-expectation and maximisation over the relation, the best of those reached from the three relations and from where the elements are. The
-density of the matrices never falls.
+expectation and maximisation over the relation, the best of those reached from the three relations and from where the elements are
+(indicators in each group: :mod:`bayesstruct.precision.kernels.group_edges_mode`). The density of the matrices never falls.
 """
 
 import math
@@ -11,7 +11,9 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.gibbs import close_column, open_column, shift_column
-from bayesstruct.precision.kernels.groups import normalise
+from bayesstruct.precision.kernels.group_edges_mode import best_with_indicators
+from bayesstruct.precision.kernels.groups import INDICATORS, normalise, pattern_probabilities
+from bayesstruct.precision.kernels.odds import edge_log_odds
 
 ROUNDS = 100
 
@@ -73,16 +75,35 @@ def _climb(b, h, log_prior, scales, chances, u):
     return value
 
 
+@inner
+def _best_with_contrasts(b, h, log_prior, scales, new, best, work):
+    """Set ``best``, which holds the elements, to their maximum given everything else, of those that are found."""
+    highest, chances = -math.inf, work[0, :3]
+    new[:] = best
+    for start in range(-1, 3):
+        if start >= 0:
+            chances[:] = 0.0
+            chances[start] = 1.0
+            _best_elements(b, h, chances, scales, new)
+        value = _climb(b, h, log_prior, scales, chances, new)
+        # The elements stay unless another maximum is better beyond rounding.
+        if start < 0 or value > highest + 1e-10 * (1.0 + abs(highest)):
+            highest = value
+            best[:] = new
+
+
 @kernel
-def groups_mode_sweep(precision, covariance, scatter, n, log_prior, scales, rates, columns, work):
+def groups_mode_sweep(
+    precision, covariance, scatter, n, log_prior, scales, rates, columns, work, design
+):
     """Maximise over every column of the matrices of all groups once; return the largest change of an element.
 
-    Parameters are those of :func:`bayesstruct.precision.kernels.groups.groups_sweep`; ``work`` is (7, G), with G >= 3.
+    Parameters are those of :func:`bayesstruct.precision.kernels.groups.groups_sweep`; ``work`` is (13, G), with G >= 3.
     """
     groups, p = precision.shape[0], precision.shape[1]
     column, product = columns[0], columns[1]
     b, h, new, best = work[0, :groups], work[1, :groups], work[2, :groups], work[3, :groups]
-    pivot, slope, chances = work[4, :groups], work[5, :groups], work[6, :3]
+    pivot, slope, more = work[4, :groups], work[5, :groups], work[6:]
     change = 0.0
     for j in range(p):
         for g in range(groups):
@@ -96,18 +117,11 @@ def groups_mode_sweep(precision, covariance, scatter, n, log_prior, scales, rate
                 h[g] = slope[g] * (covariance[g, i, i] - w * w / pivot[g])
                 pull = slope[g] * product[g, i] + scatter[g, j, i]
                 b[g] = h[g] * precision[g, j, i] - pull
-                new[g] = best[g] = precision[g, j, i]
-            highest = -math.inf
-            for start in range(-1, 3):
-                if start >= 0:
-                    chances[:] = 0.0
-                    chances[start] = 1.0
-                    _best_elements(b, h, chances, scales, new)
-                value = _climb(b, h, log_prior[j, i], scales, chances, new)
-                # The elements stay unless another maximum is better beyond rounding.
-                if start < 0 or value > highest + 1e-10 * (1.0 + abs(highest)):
-                    highest = value
-                    best[:] = new
+                best[g] = precision[g, j, i]
+            if design == INDICATORS:
+                best_with_indicators(b, h, log_prior[j, i], scales, new, best, more)
+            else:
+                _best_with_contrasts(b, h, log_prior[j, i], scales, new, best, more)
             for g in range(groups):
                 delta, ratio = best[g] - precision[g, j, i], column[g, i] / pivot[g]
                 shift_column(covariance[g], column[g], product[g], i, delta, ratio)
@@ -123,14 +137,18 @@ def groups_mode_sweep(precision, covariance, scatter, n, log_prior, scales, rate
 
 
 @kernel
-def likely_relations(precision, log_prior, scales):
-    """Most probable relation of each pair given the matrices, upper triangle row by row."""
-    p = precision.shape[1]
-    out, chances = np.empty(p * (p - 1) // 2, np.int64), np.empty(3)
+def relation_chances(precision, log_prior, scales, design):
+    """Probabilities of the relations of each pair given the matrices, (p (p - 1) / 2, 3), upper triangle row by row."""
+    groups, p = precision.shape[0], precision.shape[1]
+    out, odds, work = np.empty((p * (p - 1) // 2, 3)), np.empty(groups), np.empty((3, groups))
     at = 0
     for i in range(p):
         for j in range(i + 1, p):
-            _relations(precision[:, i, j], log_prior[i, j], scales, chances)
-            out[at] = np.argmax(chances)
+            if design == INDICATORS:
+                for g in range(groups):
+                    odds[g] = edge_log_odds(precision[g, i, j], 0.0, scales[0], scales[1])
+                pattern_probabilities(odds, log_prior[i, j], out[at], work)
+            else:
+                _relations(precision[:, i, j], log_prior[i, j], scales, out[at])
             at += 1
     return out

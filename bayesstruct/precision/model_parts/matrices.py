@@ -150,8 +150,8 @@ def start_of(table, mode: Callable[..., Any]):
     return SampleCovarianceStart(table.scatter, table.n, mode)
 
 
-def beta_shapes(probability):
-    """Shapes of an unregistered beta distribution, or None for numbers."""
+def beta_shapes(probability, option: str = "edge_probability"):
+    """Shapes of an unregistered beta distribution, or None for numbers; `option` names it in messages."""
     if isinstance(probability, StochasticBlock):
         raise ValueError(
             'bs.StochasticBlock goes with prior="g_wishart"; blocks of columns under the spike and slab are learned by '
@@ -162,7 +162,7 @@ def beta_shapes(probability):
     if not is_beta(probability):
         kind = getattr(getattr(probability.owner, "op", None), "name", None) or "tensor"
         raise ValueError(
-            "`edge_probability` can be a number, a matrix of numbers or a beta distribution such as "
+            f"`{option}` can be a number, a matrix of numbers or a beta distribution such as "
             f"pm.Beta.dist(1, 1), not a {kind}; in a model of your own it is any expression: "
             'bs.GraphicalSpikeSlab(..., condition="joint"), or bs.distributions.IndependentEdges with bs.GWishart'
         )

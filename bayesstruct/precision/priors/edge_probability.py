@@ -16,7 +16,7 @@ from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["EdgeProbability", "beta_edge_probability"]
+__all__ = ["EdgeProbability", "beta_edge_probability", "log_beta"]
 
 
 class EdgeProbabilityRV(KernelRV):
@@ -120,18 +120,23 @@ class EdgeProbability(UnitContinuous):
 
     def logp(value, alpha, beta, *_):
         """Log density of the beta distribution; the constant of the cone is that of the precision matrix."""
-        inside = pt.and_(value > 0.0, value < 1.0)
-        safe = pt.switch(inside, value, 0.5)
-        logp = (
-            (alpha - 1.0) * pt.log(safe)
-            + (beta - 1.0) * pt.log1p(-safe)
-            - pt.gammaln(alpha)
-            - pt.gammaln(beta)
-            + pt.gammaln(alpha + beta)
-        )
         return check_parameters(
-            pt.switch(inside, logp, -np.inf), alpha > 0, beta > 0, msg="alpha > 0, beta > 0"
+            log_beta(value, alpha, beta), alpha > 0, beta > 0, msg="alpha > 0, beta > 0"
         )
+
+
+def log_beta(value, alpha, beta) -> "TensorVariable":
+    """Log density of a beta distribution, minus infinity outside."""
+    inside = pt.and_(value > 0.0, value < 1.0)
+    safe = pt.switch(inside, value, 0.5)
+    logp = (
+        (alpha - 1.0) * pt.log(safe)
+        + (beta - 1.0) * pt.log1p(-safe)
+        - pt.gammaln(alpha)
+        - pt.gammaln(beta)
+        + pt.gammaln(alpha + beta)
+    )
+    return pt.switch(inside, logp, -np.inf)
 
 
 def beta_edge_probability(name: str, p: int, beta, fixed, kwargs: dict) -> "TensorVariable":

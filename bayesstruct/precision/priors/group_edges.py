@@ -19,6 +19,7 @@ from bayesstruct.core.odds import slab_log_odds
 from bayesstruct.core.tensors import draw_batch
 from bayesstruct.precision.priors.edges import upper
 from bayesstruct.precision.priors.groups import (
+    INDICATOR_SCALES,
     GroupedCholesky,
     checked_parameters,
     log_density,
@@ -26,6 +27,7 @@ from bayesstruct.precision.priors.groups import (
     matrices_shape,
     matrices_start,
     normal,
+    with_probabilities,
 )
 from bayesstruct.precision.priors.precision import PrecisionRV, safe_log
 
@@ -100,8 +102,11 @@ class GroupIndicatorSpikeSlab(Continuous):
         Number G of groups, at least 2.
     p : int
         Number of variables.
-    edge_probability, difference_probability : float or (p, p) array_like, default 0.5
-        Nominal probability of an edge in some group, and that a pair with an edge has none in some other group.
+    edge_probability, difference_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
+        Nominal probability of an edge in some group, and that a pair with an edge has none in some other group. A beta
+        distribution makes a variable of the model, which is drawn with the matrices.
+    fixed : (p, p) array_like, optional
+        Zeros forbid and ones require edges, if ``edge_probability`` is a beta distribution.
     spike_scale, slab_scale : float
         Standard deviations of an element without and with an edge.
     diagonal_rate : float, default 0.5
@@ -117,6 +122,13 @@ class GroupIndicatorSpikeSlab(Continuous):
 
     rv_type = GroupIndicatorSpikeSlabRV
     rv_op = GroupIndicatorSpikeSlabRV.build
+
+    def __new__(cls, name, groups, p, *probabilities, fixed=None, **kwargs):
+        """Register the prior, and those of probabilities that have one."""
+        probabilities = with_probabilities(
+            name, groups, p, probabilities, fixed, kwargs, INDICATOR_SCALES
+        )
+        return super().__new__(cls, name, groups, p, *probabilities, **kwargs)
 
     @classmethod
     def dist(

@@ -17,7 +17,7 @@ from bayesstruct.core.tensors import as_float
 from bayesstruct.precision.priors.row_algebra import conditional_values, missing_block
 from bayesstruct.precision.priors.rows import ColumnMeansRV
 
-__all__ = ["GroupedMissingValues", "GroupedNormal", "IncompleteGroupedNormal"]
+__all__ = ["GroupedMissingValues", "GroupedNormal", "IncompleteGroupedNormal", "claim_means"]
 
 _LOG_2PI = np.log(2.0 * np.pi)
 
@@ -80,7 +80,7 @@ def _row_params(group, mean, precision, location, scale):
     return [as_float(v) for v in (group, mean, precision, location, scale)]
 
 
-def _claim(mean):
+def claim_means(mean):
     """Reserve the means for the step of the matrices, if it draws their distribution."""
     if hasattr(mean, "owner") and is_op(mean, ColumnMeansRV):
         claim(mean, "grouped_precision_gibbs")
@@ -114,7 +114,7 @@ class GroupedNormal(Continuous):
     def dist(cls, group, mean, precision, location, scale, **kwargs):
         """Create the distribution without a model."""
         params = _row_params(group, mean, precision, location, scale)
-        _claim(mean)
+        claim_means(mean)
         return super().dist(params, **kwargs)
 
     def support_point(rv, size, group, *params):
@@ -152,7 +152,7 @@ class IncompleteGroupedNormal(Continuous):
     def dist(cls, group, mean, precision, location, scale, *, missing, **kwargs):
         """Create the distribution without a model."""
         params = _row_params(group, mean, precision, location, scale)
-        _claim(mean)
+        claim_means(mean)
         return super().dist([*params, as_float(missing)], **kwargs)
 
     def support_point(rv, size, group, *params):

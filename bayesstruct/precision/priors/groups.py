@@ -18,7 +18,8 @@ different  p q             slab                         slab of differences
 all normal with mean zero. "Different without an edge" is no relation: a pair that is connected in one group only, or with opposite signs, is
 connected and different. The diagonals of the groups are free. As for a single matrix (:mod:`bayesstruct.precision.priors.precision`), the independent
 elements are conditioned on positive definite matrices, all of them; the constant that this needs has no closed form and does
-not depend on the matrices, so that all parameters must be constants.
+not depend on the matrices, so that all parameters must be constants; but probabilities may have beta distributions, whose priors carry it
+(:mod:`bayesstruct.precision.priors.group_probabilities`).
 """
 
 from typing import TYPE_CHECKING
@@ -33,16 +34,21 @@ from pymc.distributions.transforms import CholeskyCovTransform, _default_transfo
 from pytensor.graph.basic import Constant
 
 from bayesstruct.core.distributions import KernelRV
-from bayesstruct.core.tensors import as_float, as_square, draw_batch
+from bayesstruct.core.tensors import as_float, as_square, draw_batch, is_beta, random_ancestors
 from bayesstruct.precision.ops.packed_cholesky import UnpackLower
 from bayesstruct.precision.priors.checks import refuse_random, refuse_wrong
 from bayesstruct.precision.priors.edges import upper
+from bayesstruct.precision.priors.group_probabilities import (
+    GroupProbabilityRV,
+    learned_probabilities,
+)
 from bayesstruct.precision.priors.precision import PrecisionRV, safe_log
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
 __all__ = [
+    "INDICATOR_SCALES",
     "GroupedCholesky",
     "GroupedSpikeSlab",
     "Relations",
@@ -52,6 +58,7 @@ __all__ = [
     "matrices_shape",
     "matrices_start",
     "normal",
+    "with_probabilities",
 ]
 
 _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -83,7 +90,9 @@ def checked_parameters(groups, p, probabilities: dict, scales: dict, diagonal_ra
     squares = {name: as_square(value, p) for name, value in probabilities.items()}
     sds = {name: as_float(value) for name, value in scales.items()}
     rates = as_float(np.full(groups, diagonal_rate, dtype="float64"))
-    refuse_random(**sds, **squares)
+    sources = random_ancestors(*squares.values())
+    known = all(isinstance(v.owner.op, GroupProbabilityRV) for v in sources)
+    refuse_random(**sds, **({} if known else squares))
     refuse_wrong(**sds, diagonal_rate=rates)
     names = [*scales]
     for low, high in zip(names[::2], names[1::2], strict=True):
@@ -208,6 +217,43 @@ def log_sum(parts: list) -> "TensorVariable":
     return top + pt.log(sum(pt.exp(part - top) for part in parts))
 
 
+#: Standard deviations of the two designs, and their defaults.
+INDICATOR_SCALES = {"spike_scale": 0.02, "slab_scale": 1.0}
+CONTRAST_SCALES = INDICATOR_SCALES | {"equal_scale": 0.02, "difference_scale": 1.0}
+
+
+def with_probabilities(name, groups, p, given, fixed, kwargs, scales) -> list:
+    """Probabilities of edges and differences as matrices, those that have a beta distribution as variables of the model.
+
+    Parameters
+    ----------
+    name : str
+        Of the matrices.
+    groups, p : int
+    given : tuple
+        One or both probabilities by position; `kwargs` has the others, and loses them.
+    fixed : (p, p) array_like or None
+    kwargs : dict
+        Of the prior.
+    scales : dict
+        Names and defaults of its standard deviations.
+    """
+    from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
+
+    options = ("edge_probability", "difference_probability")
+    both = dict(zip(options, given, strict=False))
+    both |= {option: kwargs.pop(option, 0.5) for option in options[len(given) :]}
+    if fixed is None and not any(map(is_beta, both.values())):
+        return [*both.values()]
+    own = [float(kwargs.get(option, default)) for option, default in scales.items()]
+    constants = {
+        "scales": np.array([*own, 0.0, 0.0][:4]),
+        "rates": np.full(groups, float(kwargs.get("diagonal_rate", 0.5))),
+        "design": CONTRASTS if len(own) == 4 else INDICATORS,
+    }
+    return [*learned_probabilities(name, p, both, fixed, constants).values()]
+
+
 class GroupedSpikeSlab(Continuous):
     r"""Spike-and-slab prior of the precision matrices of several groups, of edges and of differences between groups.
 
@@ -224,8 +270,11 @@ class GroupedSpikeSlab(Continuous):
         Number G of groups, at least 2.
     p : int
         Number of variables.
-    edge_probability, difference_probability : float or (p, p) array_like, default 0.5
-        Nominal probability of an edge, and that it differs between groups if it is there; 0 forbids and 1 requires either.
+    edge_probability, difference_probability : float, (p, p) array_like or ``pm.Beta.dist``, default 0.5
+        Nominal probability of an edge, and that it differs between groups if it is there; 0 forbids and 1 requires either. A
+        beta distribution makes a variable of the model, which is drawn with the matrices.
+    fixed : (p, p) array_like, optional
+        Zeros forbid and ones require edges, if ``edge_probability`` is a beta distribution.
     spike_scale, slab_scale : float
         Standard deviations of the shared part without and with an edge.
     equal_scale, difference_scale : float
@@ -256,6 +305,13 @@ class GroupedSpikeSlab(Continuous):
 
     rv_type = GroupedSpikeSlabRV
     rv_op = GroupedSpikeSlabRV.build
+
+    def __new__(cls, name, groups, p, *probabilities, fixed=None, **kwargs):
+        """Register the prior, and those of probabilities that have one."""
+        probabilities = with_probabilities(
+            name, groups, p, probabilities, fixed, kwargs, CONTRAST_SCALES
+        )
+        return super().__new__(cls, name, groups, p, *probabilities, **kwargs)
 
     @classmethod
     def dist(

@@ -233,6 +233,8 @@ def implied_relation_probabilities(
     equal_scale: float | None = 0.02,
     difference_scale: float | None = 1.0,
     diagonal_rate: float = 0.5,
+    edge_beta: tuple[float, float] | None = None,
+    difference_beta: tuple[float, float] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Prior probability of each edge, and of each difference, under :class:`bayesstruct.distributions.GroupedSpikeSlab`.
 
@@ -249,6 +251,8 @@ def implied_relation_probabilities(
     spike_scale, slab_scale, diagonal_rate : float
     equal_scale, difference_scale : float, optional
         Those of the prior.
+    edge_beta, difference_beta : tuple of float, optional
+        Shapes of the beta distributions of common probabilities; of the nominal ones only zeros and ones count then.
 
     Returns
     -------
@@ -260,7 +264,8 @@ def implied_relation_probabilities(
         () if equal_scale is None or difference_scale is None else (equal_scale, difference_scale)
     )
     scales = tuple(float(v) for v in (spike_scale, slab_scale, *contrasts))
-    edge, difference, _ = _relations(groups, p, nominal, scales, float(diagonal_rate))
+    shapes = _beta_shapes(edge_beta, difference_beta)
+    edge, difference, _ = _relations(groups, p, nominal, scales, float(diagonal_rate), shapes)
     return np.array(edge), np.array(difference)
 
 
@@ -273,12 +278,14 @@ def implied_group_edge_probability(
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
     diagonal_rate: float = 0.5,
+    edge_beta: tuple[float, float] | None = None,
+    difference_beta: tuple[float, float] | None = None,
 ) -> np.ndarray:
     """Prior probability of each edge in one group, under :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab`.
 
     Parameters
     ----------
-    groups, p, edge_probability, difference_probability, spike_scale, slab_scale, diagonal_rate
+    groups, p, edge_probability, difference_probability, spike_scale, slab_scale, diagonal_rate, edge_beta, difference_beta
         As in :func:`implied_relation_probabilities`.
 
     Returns
@@ -288,7 +295,13 @@ def implied_group_edge_probability(
     """
     nominal = _nominal(p, edge_probability, difference_probability)
     scales = float(spike_scale), float(slab_scale)
-    return np.array(_relations(groups, p, nominal, scales, float(diagonal_rate))[2])
+    shapes = _beta_shapes(edge_beta, difference_beta)
+    return np.array(_relations(groups, p, nominal, scales, float(diagonal_rate), shapes)[2])
+
+
+def _beta_shapes(*betas) -> tuple[float, ...]:
+    """Shapes as kernels take them, zeros of a probability that is not learned."""
+    return tuple(float(v) for beta in betas for v in ((0.0, 0.0) if beta is None else beta))
 
 
 def _nominal(p, *probabilities) -> tuple[bytes, ...]:
@@ -298,20 +311,26 @@ def _nominal(p, *probabilities) -> tuple[bytes, ...]:
 
 
 @lru_cache(maxsize=64)
-def _relations(groups, p, nominal, scales, rate):
+def _relations(groups, p, nominal, scales, rate, shapes):
     from bayesstruct.precision.kernels import group_prior as kernel
+    from bayesstruct.precision.kernels.group_shares import sweep_group_shares
     from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
 
     matrices = [np.frombuffer(own).reshape(p, p).copy() for own in nominal]
     upper = np.triu_indices(p, 1)
     edge, difference = (matrix[upper] for matrix in matrices)
     exchangeable = np.ptp(edge) == 0 and np.ptp(difference) == 0
-    sweeps = int(np.clip(_DRAWS // len(edge), 10, _SWEEPS)) if exchangeable else _SWEEPS
+    learned = max(shapes) > 0
+    few = exchangeable and not learned
+    sweeps = int(np.clip(_DRAWS // len(edge), 10, _SWEEPS)) if few else _SWEEPS
     rng, rates = np.random.default_rng(_SEED), np.full(groups, rate)
-    log_prior = kernel.log_relations(*matrices)
     design = CONTRASTS if len(scales) == 4 else INDICATORS
-    prior = log_prior, (*scales, 0.0, 0.0)[:4], rates, design
-    _, chances = kernel.sweep_groups_prior(rng, *prior, kernel.SWEEPS + sweeps)
+    prior = (*scales, 0.0, 0.0)[:4], rates, design, kernel.SWEEPS + sweeps
+    if learned:
+        _, chances = sweep_group_shares(rng, shapes, *matrices, *prior)
+    else:
+        log_prior = kernel.log_relations(*matrices)
+        _, chances = kernel.sweep_groups_prior(rng, log_prior, *prior)
     absent, _, different, share = ((c + c.T)[upper] / (2.0 * sweeps) for c in chances)
     out = []
     for value, present, never in (

@@ -1,4 +1,4 @@
-"""Sample covariance matrix of normal rows with a given precision matrix."""
+"""Sample covariance matrices of normal rows with given precision matrices."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -8,8 +8,9 @@ from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
 from pymc.pytensorf import normalize_rng_param
 
 from bayesstruct.core.tensors import as_float, draw_scatter
+from bayesstruct.precision.priors.group_rows import claim_means
 
-__all__ = ["GraphicalCovariance"]
+__all__ = ["GraphicalCovariance", "GroupedCovariance"]
 
 _LOG_2PI = np.log(2.0 * np.pi)
 
@@ -25,12 +26,26 @@ class GraphicalCovarianceRV(SymbolicRandomVariable):
     def rv_op(cls, mean, precision, scale, n, *, size=None, rng=None):
         """Build the graph of a draw."""
         rng = normalize_rng_param(rng)
-        lower = pt.linalg.cholesky(precision)
-        factor = pt.linalg.solve_triangular(lower.T, pt.eye(lower.shape[-1]), lower=False)
-        next_rng, scatter = draw_scatter(rng, n, factor)
-        draw = scatter / (n - 1.0) * pt.outer(scale, scale)
+        next_rng, draw = _draw(rng, precision, scale, n)
         inputs = [rng, mean, precision, scale, n]
         return cls(inputs=inputs, outputs=[next_rng, draw])(*inputs)
+
+
+def _draw(rng, precision, scale, n):
+    """Next generator and the covariance matrix of n rows."""
+    lower = pt.linalg.cholesky(precision)
+    factor = pt.linalg.solve_triangular(lower.T, pt.eye(lower.shape[-1]), lower=False)
+    rng, scatter = draw_scatter(rng, n, factor)
+    return rng, scatter / (n - 1.0) * pt.outer(scale, scale)
+
+
+def _log_density(value, mean, precision, scale, n):
+    """Log density of n rows with this covariance matrix, whose means are zero on the standardised scale."""
+    scatter = (n - 1.0) * value / pt.outer(scale, scale)
+    quadratic = (precision * scatter).sum() + n * mean @ precision @ mean
+    log_det = 2.0 * pt.log(pt.diagonal(pt.linalg.cholesky(precision))).sum()
+    constant = -n * (0.5 * scale.shape[0] * _LOG_2PI + pt.log(scale).sum())
+    return constant + 0.5 * (n * log_det - quadratic)
 
 
 class GraphicalCovariance(Continuous):
@@ -65,9 +80,63 @@ class GraphicalCovariance(Continuous):
 
     def logp(value, mean, precision, scale, n):
         """Log density of all rows together."""
-        scatter = (n - 1.0) * value / pt.outer(scale, scale)
-        quadratic = (precision * scatter).sum() + n * mean @ precision @ mean
-        log_det = 2.0 * pt.log(pt.diagonal(pt.linalg.cholesky(precision))).sum()
-        constant = -n * (0.5 * scale.shape[0] * _LOG_2PI + pt.log(scale).sum())
-        logp = constant + 0.5 * (n * log_det - quadratic)
+        logp = _log_density(value, mean, precision, scale, n)
         return check_parameters(logp, pt.all(scale > 0), msg="scale > 0")
+
+
+class GroupedCovarianceRV(SymbolicRandomVariable):
+    """Sample covariance matrices of the rows of several groups."""
+
+    name = "grouped_covariance"
+    extended_signature = "[rng],(g,p),(g,p,p),(g,p),(g)->[rng],(g,p,p)"
+    _print_name = ("GroupedCovariance", "\\operatorname{GroupedCovariance}")
+
+    @classmethod
+    def rv_op(cls, mean, precision, scale, n, *, size=None, rng=None):
+        """Build the graph of a draw."""
+        rng = next_rng = normalize_rng_param(rng)
+        draws = []
+        for g in range(precision.type.shape[0]):
+            next_rng, draw = _draw(next_rng, precision[g], scale[g], n[g])
+            draws.append(draw)
+        inputs = [rng, mean, precision, scale, n]
+        return cls(inputs=inputs, outputs=[next_rng, pt.stack(draws)])(*inputs)
+
+
+class GroupedCovariance(Continuous):
+    r"""Sample covariance matrices of the normal rows of several groups, in the units of the table.
+
+    Independent :class:`GraphicalCovariance`, one for each group.
+
+    Parameters
+    ----------
+    mean : tensor_like of float
+        (G, p), on the standardised scale.
+    precision : tensor_like of float
+        (G, p, p), positive definite, of standardised rows.
+    scale : tensor_like of float
+        (G, p), standard deviations by which columns were standardised.
+    n : tensor_like of int
+        (G,), numbers of rows.
+    """
+
+    rv_type = GroupedCovarianceRV
+    rv_op = GroupedCovarianceRV.rv_op
+
+    @classmethod
+    def dist(cls, mean, precision, scale, n, **kwargs):
+        """Create the distribution without a model."""
+        claim_means(mean)
+        return super().dist([as_float(v) for v in (mean, precision, scale, n)], **kwargs)
+
+    def support_point(rv, mean, precision, scale, n):
+        """Return uncorrelated columns."""
+        return pt.eye(scale.shape[-1]) * pt.square(scale)[..., None]
+
+    def logp(value, mean, precision, scale, n):
+        """Log density of all rows of all groups together."""
+        own = [
+            _log_density(value[g], mean[g], precision[g], scale[g], n[g])
+            for g in range(precision.type.shape[0])
+        ]
+        return check_parameters(sum(own), pt.all(scale > 0), msg="scale > 0")

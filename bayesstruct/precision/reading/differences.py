@@ -178,17 +178,27 @@ def _averaged(posterior) -> tuple[np.ndarray, np.ndarray]:
         u = precision.isel(chain=chain).values[..., posterior.source, posterior.target]
         groups, shared = u.shape[1], u.mean(axis=1)
         spread = ((u - shared[:, None]) ** 2).sum(axis=1)
+        nominal_edge = _nominal(posterior, "edge_probability", chain, prior.edge)
+        nominal = _nominal(posterior, "difference_probability", chain, prior.difference)
         with np.errstate(divide="ignore"):
-            edge = np.log(prior.edge) + _log_normal(shared, prior.slab_scale)
-            none = np.log1p(-prior.edge) + _log_normal(shared, prior.spike_scale)
-            differs = edge + np.log(prior.difference)
-            equals = np.logaddexp(none, edge + np.log1p(-prior.difference))
+            edge = np.log(nominal_edge) + _log_normal(shared, prior.slab_scale)
+            none = np.log1p(-nominal_edge) + _log_normal(shared, prior.spike_scale)
+            differs = edge + np.log(nominal)
+            equals = np.logaddexp(none, edge + np.log1p(-nominal))
         differs = differs + _log_normals(spread, groups - 1, prior.difference_scale)
         equals = equals + _log_normals(spread, groups - 1, prior.equal_scale)
         odds = differs - equals
         present.append(expit(odds).mean(axis=0))
         absent.append(expit(-odds).mean(axis=0))
     return np.mean(present, axis=0), np.mean(absent, axis=0)
+
+
+def _nominal(posterior, name, chain, fixed):
+    """Nominal probabilities of the pairs; those in each draw where they are learned."""
+    if name not in posterior.draws:
+        return fixed
+    drawn = posterior.draws[name].isel(chain=chain).values[:, None]
+    return np.where((fixed > 0) & (fixed < 1), drawn, fixed)
 
 
 def _log_normal(value, sd):
@@ -278,11 +288,13 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
             f"the groups of this result are {', '.join(map(repr, labels))}, not {group!r}"
         )
     place = labels.index(str(group))
-    rows = RowGroups.read(constants).index == place
-    kept = {"observation": np.flatnonzero(rows)}
-    mask = MissingMask.read(constants).missing
-    if mask is not None:
-        kept["missing"] = np.flatnonzero(rows[np.nonzero(mask)[0]])
+    kept = {}
+    if RowGroups.is_in(constants):  # and not covariance matrices
+        rows = RowGroups.read(constants).index == place
+        kept["observation"] = np.flatnonzero(rows)
+        mask = MissingMask.read(constants).missing
+        if mask is not None:
+            kept["missing"] = np.flatnonzero(rows[np.nonzero(mask)[0]])
     parts = {}
     for name, node in idata.children.items():
         dataset = node.to_dataset()

@@ -15,11 +15,13 @@ from bayesstruct.core.recognition import (
     parameters,
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.priors.group_probabilities import GroupProbabilityRV
 from bayesstruct.precision.priors.group_rows import GroupedMissingValuesRV
 from bayesstruct.precision.priors.rows import ColumnMeansRV
 from bayesstruct.precision.recognition.groups import (
     GROUP_PRIORS,
     INDICATOR_RVS,
+    SHARES,
     GroupPart,
     GroupTables,
     group_parts_of,
@@ -28,7 +30,13 @@ from bayesstruct.precision.steps.gibbs import PrecisionGibbs, normal_draw
 
 __all__ = ["GroupedPrecisionGibbs", "RelationsGibbs"]
 
-_CANDIDATES = (*GROUP_PRIORS, *INDICATOR_RVS, ColumnMeansRV, GroupedMissingValuesRV)
+_CANDIDATES = (
+    *GROUP_PRIORS,
+    *INDICATOR_RVS,
+    ColumnMeansRV,
+    GroupedMissingValuesRV,
+    GroupProbabilityRV,
+)
 
 
 def draw_indicators(rng, precision: np.ndarray, log_prior: np.ndarray, scales) -> np.ndarray:
@@ -60,7 +68,7 @@ def counted(indicators: np.ndarray) -> dict[str, int]:
 
 
 class GroupPartGibbs:
-    """Gibbs updates of one recognised part: means, missing values, matrices, relations.
+    """Gibbs updates of one recognised part: means, missing values, matrices, relations, their probabilities.
 
     Parameters
     ----------
@@ -95,17 +103,32 @@ class GroupPartGibbs:
             self._draw_means_and_missing(rng, precision, point)
             for g, mean in enumerate(point[names["mean"]]):
                 scatter[g], n[g] = part.tables[g].scatter(mean), part.tables[g].n
+        log_prior = part.log_prior(point)
         if "precision" in self.drawn:
             state = precision, covariance, self.chances
-            prior = part.log_prior, part.scales, part.rates
+            prior = log_prior, part.scales, part.rates
             groups_sweep(rng, *state, scatter, n, *prior, *self.work, part.design)
             point[names["precision"]] = np.stack([pack_cholesky(matrix) for matrix in precision])
         if "relation" not in self.drawn:
+            if self.drawn & {*SHARES}:
+                self._draw_shares(rng, np.asarray(point[names["relation"]]), point)
             return np.zeros(0, int)
         scales = part.scales[:2] if part.design == INDICATORS else part.scales
-        drawn = draw_indicators(rng, precision, part.log_prior, scales)
+        drawn = draw_indicators(rng, precision, log_prior, scales)
         point[names["relation"]] = drawn
+        if self.drawn & {*SHARES}:
+            self._draw_shares(rng, drawn, point)
         return drawn
+
+    def _draw_shares(self, rng, drawn: np.ndarray, point: dict) -> None:
+        """Draw the common probabilities given the relations, or the edges of each group."""
+        from bayesstruct.precision.kernels.group_shares import draw_shares, relations_of_edges
+
+        part = self.values
+        relation = drawn if drawn.ndim == 1 else relations_of_edges(drawn)
+        shares = part.shares(point)
+        draw_shares(rng, relation, part.edge, part.difference, part.shapes, shares)
+        part.put_shares(shares, point)
 
     def _draw_means_and_missing(self, rng, precision: np.ndarray, point: dict) -> None:
         """Draw the means of each group, and its missing values given its observed ones."""
@@ -135,7 +158,7 @@ class GroupPartGibbs:
 
 @register_step(before=PrecisionGibbs)
 class GroupedPrecisionGibbs(GibbsStep):
-    """Gibbs sweeps over the precision matrices of several groups, their relations, column means and missing values.
+    """Gibbs sweeps over the precision matrices of several groups, their relations and probabilities, column means and missing values.
 
     Assigned by ``pm.sample`` to matrices with the prior :class:`bayesstruct.distributions.GroupedSpikeSlab` or
     :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab` that belong to one table of normal rows. One call is one
