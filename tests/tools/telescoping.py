@@ -30,16 +30,10 @@ __all__ = [
 ]
 
 
-@kernel
 def triangular(precision):
     """Coordinates of a precision matrix: column j holds ``u_j`` above ``v_j``, and zeros below."""
-    rest, p = precision.copy(), len(precision)
-    for j in range(p - 1, -1, -1):
-        for i in range(j):
-            for k in range(j):
-                rest[i, k] -= rest[i, j] * rest[k, j] / rest[j, j]
-        rest[j, :j] = 0.0
-    return rest
+    factor = np.linalg.cholesky(precision[::-1, ::-1])[::-1, ::-1]
+    return np.ascontiguousarray(factor * np.diag(factor))
 
 
 @kernel
@@ -201,7 +195,7 @@ def horseshoe_chain(rng, rows, scale, rate, sweeps, exact):
     n, p = rows.shape
     M = np.dot(rows.T, rows) + 2.0 * rate * np.eye(p)
     K, scales, out = np.eye(p), np.full((p, p), scale), np.empty((sweeps, p, p))
-    coordinates = triangular(K)
+    coordinates = np.eye(p)
     for t in range(-500, sweeps):
         variances = element_variances(rng, K, scales)
         if exact:
