@@ -360,10 +360,10 @@ def test_smallest_cases_of_g_wishart(shape, options):
         assert (point["edge"] == options["edge_probability"]).all()
 
 
-def test_g_wishart_has_no_mode():
+def test_g_wishart_with_blocks_has_no_mode():
     with (
-        gaussian_graphical(frame(), prior="g_wishart"),
-        pytest.raises(ValueError, match=r"read bs\.map_graph"),
+        gaussian_graphical(frame(), prior="g_wishart", edge_probability=StochasticBlock()),
+        pytest.raises(ValueError, match=r"depend on 'block.*read bs\.median_graph"),
     ):
         bs.find_MAP()
 
