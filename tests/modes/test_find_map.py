@@ -75,7 +75,7 @@ def slopes(model, mode):
 @pytest.mark.chain
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_mode_of_a_g_wishart_matrix_given_the_most_probable_graph(missing):
-    data = rows(n=80)
+    data = rows(n=80, seed=4)
     exact = bs.exact.gaussian_graphs(data, edge_probability=0.3).graphs["edges"][0]
     data = data.mask(np.random.default_rng(0).random(data.shape) < missing)
     model = bs.models.gaussian_graphical(data, prior="g_wishart", edge_probability=0.3)
