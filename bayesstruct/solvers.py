@@ -16,6 +16,7 @@ from bayesstruct.networks.solvers.known_order import k2, known_order
 from bayesstruct.networks.solvers.mmpc import mmpc_candidates
 from bayesstruct.networks.solvers.optimal_dag import DAGSolution, optimal_dag
 from bayesstruct.networks.solvers.parent_search import search_tables
+from bayesstruct.precision.solvers.covariance_selection import covariance_selection
 from bayesstruct.precision.solvers.graphical_lasso import (
     graphical_lasso,
     graphical_lasso_gap,
@@ -57,6 +58,7 @@ __all__ = [
     "blockwise_graphical_lasso",
     "bp_means",
     "candidate_parents",
+    "covariance_selection",
     "cross_validate",
     "dag_search",
     "graphical_lasso",

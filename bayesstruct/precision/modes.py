@@ -8,9 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from bayesstruct.core.modes import Climb, Mode, ModeSolver, register_mode, relative_change
-from bayesstruct.core.recognition import NotRecognized, is_op
+from bayesstruct.core.recognition import NotRecognized, is_op, parameters
+from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.priors.blocks import BlockEdgeProbabilitiesRV, BlockLabelsRV
+from bayesstruct.precision.priors.g_wishart import GWishartRV
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoeRV
 from bayesstruct.precision.priors.node_inclusion import NodeInclusionRV
 from bayesstruct.precision.recognition.graphs import graph_parts
@@ -24,16 +26,13 @@ from bayesstruct.precision.recognition.values import (
     NuclearValues,
     PartValues,
     SpikeSlabValues,
-    values_type,
 )
 
 __all__ = ["GraphMode", "GroupedPrecisionMode", "PartMode", "PrecisionMode"]
 
-_NO_MODE = (
-    "find_MAP does not maximise over matrices with a G-Wishart prior: the densities of graphs with different numbers of edges "
-    "cannot be compared. Sample, and read bs.map_graph or bs.median_graph"
-)
 _log = logging.getLogger("bayesstruct")
+#: Change of the scatter matrix, over the number of rows, after which graphs are compared anew.
+_MOVED = 1e-3
 _SEED, _RESTARTS = 20150201, 5  # fixed: equal models have equal modes
 _LABELS = (NodeInclusionRV, BlockLabelsRV, BlockEdgeProbabilitiesRV)
 
@@ -51,6 +50,13 @@ class PrecisionMode(ModeSolver):
     climbed in alternation with the matrix by SciPy's L-BFGS.
 
     Nodes that are included and unknown blocks of columns climb in turn with the matrix, one node at a time.
+
+    With a G-Wishart prior (``prior="g_wishart"``) the result is the mode of the matrix *given a graph*, a convex problem that is solved to a
+    certified gap. A random graph is the most probable one that a search finds, the matrix integrated out: from the graph without edges,
+    and for up to ten columns from that of all edges too, single edges are flipped while that raises the posterior probability: up to twenty columns no flip raises it in the end, and with more columns
+    flips that do not look promising are not tried. That no other graph is more probable is not proved. The marginal likelihood is exact on decomposable graphs and by
+    Laplace's method, with a correction, on others; a beta edge probability is integrated out, and missing values have their expected products given the graph and the
+    mode of the matrix, in turn (structural EM).
 
     The spike-and-slab posterior has several modes; this is the one reached from the identity matrix,
     each coordinate taking the better of its spike and slab maxima on the way. The graphical horseshoe has no mode.
@@ -75,8 +81,7 @@ class PrecisionMode(ModeSolver):
                 )
             )
         for part in known:
-            if values_type(part.precision) not in PartMode.solvers:
-                raise ValueError(_NO_MODE)
+            _check_edge_prior(part)
         for table in (table for part in known for table in part.tables):
             if table.degrees is not None or table.codes is not None:
                 kind = "t rows" if table.codes is None else "columns that count by their order"
@@ -88,7 +93,7 @@ class PrecisionMode(ModeSolver):
     def solve(self, model, part, tol, max_rounds) -> Mode:
         """Climb the matrices and the other variables in turn."""
         point = model.initial_point(0)  # equal models have equal modes
-        modes = [PartMode(model, one, point) for one in part]
+        modes = [_part_mode(model, one, point) for one in part]
         others = _other_variables(model, part)
         labels = labels_of(model)
         climb = _climb(model, part, others) if others else None
@@ -122,18 +127,24 @@ class PartMode:
         """Raise the posterior density once, in place in the point."""
         part, names = self.values, self.values.names
         part.load(point)
-        precision = self.last
-        if precision is None:
-            precision, _ = unpack_cholesky(point[names["precision"]], part.p)
+        precision = self._first_matrix(point) if self.last is None else self.last
         spread = self._expect_missing(precision, point)
         if self.has_mean:
             point[names["mean"]] = np.linalg.solve(*part.mean_system(precision, point))
         scatter, n = part.scatter(part.means(point))
-        values = part.prior(point)
-        scaled, start = (scatter + spread) * values.scale, precision / values.scale
+        self._climb(scatter + spread, n, point, tol, precision)
+
+    def _first_matrix(self, point: dict) -> np.ndarray:
+        """Return the matrix at the point."""
+        return unpack_cholesky(point[self.values.names["precision"]], self.values.p)[0]
+
+    def _climb(self, scatter, n, point: dict, tol: float, precision: np.ndarray) -> None:
+        """Maximise over the matrix and its hyperparameters, in place in the point."""
+        values = self.values.prior(point)
+        scaled, start = scatter * values.scale, precision / values.scale
         mode = self.solvers[self.values.values_type](self, scaled, n, values, point, tol, start)
         self.last = values.scale * mode
-        point[names["precision"]] = pack_cholesky(self.last)
+        point[self.values.names["precision"]] = pack_cholesky(self.last)
 
     def _expect_missing(self, precision: np.ndarray, point: dict) -> np.ndarray:
         """Fill in the expected missing values; return the sum of their conditional covariances."""
@@ -225,6 +236,80 @@ class PartMode:
         GroupValues: _solve_groups,
         NuclearValues: _solve_nuclear,
     }
+
+
+class GWishartPartMode(PartMode):
+    """Mode of a G-Wishart matrix given its graph, which is searched for if it is random.
+
+    Missing values get their expected products under the graph of all edges first, and then, as in structural EM, under the graph
+    that was found: expected products under a graph of few edges would confirm it.
+    """
+
+    def __init__(self, model, part: PrecisionPart, point: dict):
+        super().__init__(model, part, point)
+        self.searches = "edge" in self.values.names
+        self.filling = self.searches and any(name is not None for name in self.values.missing)
+        self.seen: np.ndarray | None = None
+
+    def _first_matrix(self, point: dict) -> np.ndarray:
+        """Return the matrix at the point, where it has no transform."""
+        return np.array(point[self.values.names["precision"]], float)
+
+    def _climb(self, scatter, n, point: dict, tol: float, precision: np.ndarray) -> None:
+        """Search for the graph and maximise over the matrix given it, in place in the point."""
+        from bayesstruct.precision.solvers.covariance_selection import covariance_selection
+
+        if self.searches:
+            self._choose_graph(scatter, n, point)
+        values, names = self.values.prior(point), self.values.names
+        if "share" in names and values.shapes is not None:
+            upper = np.triu_indices(self.values.p, 1)
+            chosen, nominal = values.adjacency[upper], values.nominal[upper]
+            point[names["share"]] = _best_share(chosen, nominal, *values.shapes)
+        target = (values.scale + scatter) / (values.degrees_of_freedom + n - 2.0)
+        gap = max(
+            tol**2, 1e-13
+        )  # of second order in the error of the matrix; smaller ones are rounding
+        self.last = covariance_selection(target, values.adjacency, tol=gap).precision
+        point[names["precision"]] = self.last
+
+    def _choose_graph(self, scatter, n, point: dict) -> None:
+        """Search for the graph if expected products have changed, or allow all edges until they settle; in place in the point."""
+        from bayesstruct.precision.kernels.odds import log_odds_matrix
+        from bayesstruct.precision.solvers.graph_search import (
+            EdgePrior,
+            GraphScores,
+            probable_graph,
+        )
+
+        moved = self.seen is None or np.abs(scatter - self.seen).max() > _MOVED * n
+        if not moved and not self.filling:
+            return
+        self.filling, self.seen = self.filling and moved, scatter
+        values = self.values.prior(point)
+        prior = EdgePrior(log_odds_matrix(values.nominal), values.shapes)
+        graph = prior.log_odds > -np.inf
+        if not self.filling:
+            rows = max(n - self.has_mean, 0.0)  # means that are estimated cost one row
+            own = values.degrees_of_freedom, values.scale
+            graph, _ = probable_graph(GraphScores(scatter, rows, *own, prior))
+        point[self.values.names["edge"]] = graph[np.triu_indices(self.values.p, 1)].astype("int64")
+
+
+def _part_mode(model, part: PrecisionPart, point: dict) -> PartMode:
+    kind = GWishartPartMode if is_op(part.precision, GWishartRV) else PartMode
+    return kind(model, part, point)
+
+
+def _check_edge_prior(part: PrecisionPart) -> None:
+    """Raise if the probability of edges of a random graph depends on more than one common probability."""
+    if not is_op(part.precision, GWishartRV) or part.edge is None or part.share is not None:
+        return
+    if sources := random_ancestors(*parameters(part.edge)):
+        raise ValueError(
+            f"find_MAP knows no mode of the graph {part.edge.name!r}, whose edge probabilities depend on {sources[0].name!r}: give numbers or "
+            "one beta distribution, or draw from the posterior with pm.sample() and read bs.median_graph"
+        )
 
 
 @register_mode

@@ -145,6 +145,11 @@ CASES = {
         filled("edge", 1),
         EDGES,
     ),
+    "gaussian_g_wishart": (
+        lambda r: M.gaussian_graphical(numbers(r), prior="g_wishart"),
+        filled("edge", 1),
+        EDGES,
+    ),
     "neighbourhoods": (
         lambda r: M.gaussian_neighbourhoods(numbers(r)),
         filled("coefficients", 0.3),

@@ -194,6 +194,18 @@ def test_chains_start_apart_and_near_the_mode(prior):
     assert logp(point) > logp(point | {name: np.zeros_like(one)}) + 5  # better than the identity
 
 
+@pytest.mark.parametrize("given", ["rows", "covariances"])
+def test_graphs_of_a_g_wishart_matrix_start_apart(given):
+    rows = frame(n=60)
+    table = {"data": rows} if given == "rows" else {"cov": rows.cov(), "n": 60}
+    model = gaussian_graphical(**table, prior="g_wishart", forbidden=[("mood", "worry")])
+    starts = [model.initial_point(random_seed=seed)["edge"] for seed in (*range(12), 0)]
+    np.testing.assert_array_equal(starts[0], starts[-1])
+    assert len(np.unique(starts, axis=0)) > 1
+    barred = list(model.coords["pair"]).index("mood -- worry")
+    assert not np.array(starts)[:, barred].any()
+
+
 @pytest.mark.chain
 def test_covariates():
     table = frame()
@@ -360,10 +372,10 @@ def test_smallest_cases_of_g_wishart(shape, options):
         assert (point["edge"] == options["edge_probability"]).all()
 
 
-def test_g_wishart_has_no_mode():
+def test_g_wishart_with_blocks_has_no_mode():
     with (
-        gaussian_graphical(frame(), prior="g_wishart"),
-        pytest.raises(ValueError, match=r"read bs\.map_graph"),
+        gaussian_graphical(frame(), prior="g_wishart", edge_probability=StochasticBlock()),
+        pytest.raises(ValueError, match=r"depend on 'block.*read bs\.median_graph"),
     ):
         bs.find_MAP()
 

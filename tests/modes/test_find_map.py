@@ -1,10 +1,11 @@
 import logging
 
+import networkx as nx
 import numpy as np
 import pymc as pm
 import pytest
 
-from tools.modes import assert_is_mode
+from tools.modes import assert_is_mode, natural_logp
 
 import bayesstruct as bs
 
@@ -53,6 +54,59 @@ def test_mode_with_covariates_and_a_random_rate():
     names = ["precision", "mean", "coefficients", "rate"]
     terms = [*names, "x"]
     assert_is_mode(model, mode, names, terms=terms, gradient_tol=1e-3)
+
+
+def slopes(model, mode):
+    """Derivatives of the log density of matrix, means and observed values in the free elements of the matrix."""
+    logp, K = natural_logp(model, ["precision", "mean", "x"]), mode["precision"]
+    source, target = np.nonzero(np.triu(K))
+
+    def height(change, i, j):
+        other = K.copy()
+        other[i, j] += change
+        other[j, i] = other[i, j]
+        return logp(mode | {"precision": other})
+
+    step = 1e-5
+    pairs = zip(source, target, strict=True)
+    return [(height(step, i, j) - height(-step, i, j)) / (2 * step) for i, j in pairs]
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_mode_of_a_g_wishart_matrix_given_the_most_probable_graph(missing):
+    data = rows(n=80, seed=4)
+    exact = bs.exact.gaussian_graphs(data, edge_probability=0.3).graphs["edges"][0]
+    data = data.mask(np.random.default_rng(0).random(data.shape) < missing)
+    model = bs.models.gaussian_graphical(data, prior="g_wishart", edge_probability=0.3)
+    mode = bs.find_MAP(model)
+    pairs = zip(*np.triu_indices(4, 1), strict=True)
+    assert mode["edge"].tolist() == [f"x{i} -- x{j}" in exact.split(", ") for i, j in pairs]
+    assert ((mode["precision"][np.triu_indices(4, 1)] != 0) == mode["edge"]).all()
+    assert np.abs(slopes(model, mode)).max() < 2e-3
+    if missing:
+        assert mode["x_missing"].shape == (int(data.isna().to_numpy().sum()),)
+
+
+def test_mode_of_a_g_wishart_matrix_with_a_learned_edge_probability():
+    model = bs.models.gaussian_graphical(
+        rows(), prior="g_wishart", edge_probability=pm.Beta.dist(2, 3), required=[("x0", "x3")]
+    )
+    mode = bs.find_MAP(model)
+    assert mode["edge"][2] == 1
+    chosen = mode["edge"].sum() - 1
+    np.testing.assert_allclose(mode["edge_probability"], (chosen + 1) / (5 + 3))
+
+
+def test_mode_of_a_matrix_with_a_known_graph():
+    table = rows().to_numpy()
+    with pm.Model():
+        precision = bs.GWishart("precision", nx.cycle_graph(4), 4.0)
+        pm.MvNormal("x", np.zeros(4), tau=precision, observed=table)
+        mode = bs.find_MAP()
+    S = (np.eye(4) + table.T @ table) / (4.0 + len(table) - 2.0)
+    expected = bs.solvers.covariance_selection(S, nx.cycle_graph(4)).precision
+    np.testing.assert_allclose(mode["precision"], expected, atol=1e-5)
 
 
 @pytest.mark.chain

@@ -147,7 +147,7 @@ CASES = {
     "gaussian": ("gaussian_graphical", numbers(), {}, _edges, True),
     "gaussian_beta": ("gaussian_graphical", numbers(missing=4), "beta", _edges, True),
     "gaussian_laplace": ("gaussian_graphical", numbers(), {"prior": "laplace"}, _edges, True),
-    "gaussian_g_wishart": ("gaussian_graphical", numbers(missing=4), {"prior": "g_wishart"}, _edges, False),
+    "gaussian_g_wishart": ("gaussian_graphical", numbers(missing=4), {"prior": "g_wishart"}, _edges, True),
     "gaussian_horseshoe": ("gaussian_graphical", numbers(), {"prior": "horseshoe"}, _edges, False),
     "gaussian_student": (
         "gaussian_graphical", numbers(missing=4), {"marginals": "student"}, _edges, False,

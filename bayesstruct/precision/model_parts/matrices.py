@@ -8,6 +8,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.core.odds import slab_log_odds
 from bayesstruct.core.recorded import register
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tensors import is_beta
@@ -24,7 +25,7 @@ from bayesstruct.precision.model_parts.edges import (
 )
 from bayesstruct.precision.ops.graphical_lasso_mode import graphical_lasso_mode
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode, log_odds
-from bayesstruct.precision.priors.edges import Edges, partial_correlations
+from bayesstruct.precision.priors.edges import Edges, partial_correlations, upper
 from bayesstruct.precision.priors.g_wishart import GWishart, IndependentEdges
 from bayesstruct.precision.priors.horseshoe import GraphicalHorseshoe, half_cauchy_width
 from bayesstruct.precision.priors.implied import (
@@ -37,6 +38,7 @@ from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpik
 __all__ = ["MATRICES", "OPTIONS", "beta_shapes", "start_of"]
 
 _MATRIX = ("node", "node_")
+_SPIKE = 0.02  # as the default of the spike and slab
 _ROUGH = {"tol": 1e-2, "max_iter": 5}  # a start need not be an exact mode
 
 
@@ -116,19 +118,22 @@ def _horseshoe(table, global_scale, diagonal_rate, negligible):
 def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom):
     """Graph with independent edges, and a precision matrix with its zeros."""
     fixed = fixed_edges(table.names, required, forbidden)
+    start = _graph_start(table, fixed.fill(0.5))
     if isinstance(edge_probability, StochasticBlock):
         ends = np.arange(table.p)
         blocks = block_edge_probability(edge_probability, ends[:, None], ends[None, :])
         probability = pt.switch(fixed.free, blocks, fixed.fill(0.5))
-        edge = IndependentEdges("edge", table.p, probability, dims="pair")
+        edge = IndependentEdges("edge", table.p, probability, dims="pair", start=start)
         implied = fixed.fill(edge_probability.mean)[table.edge_index]
     elif beta_shapes(edge_probability) is None:
         nominal = edge_probability_matrix(table.names, edge_probability, required, forbidden)
-        edge = IndependentEdges("edge", table.p, nominal, dims="pair")
+        start = _graph_start(table, nominal)
+        edge = IndependentEdges("edge", table.p, nominal, dims="pair", start=start)
         implied = nominal[table.edge_index]
     else:
         pattern = fixed.fill(0.5)
-        edge = IndependentEdges("edge", table.p, edge_probability, fixed=pattern, dims="pair")
+        own = {"fixed": pattern, "start": start}
+        edge = IndependentEdges("edge", table.p, edge_probability, dims="pair", **own)
         implied = independent_edge_prior(edge)
     precision = GWishart("precision", edge, degrees_of_freedom, dims=_MATRIX)
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
@@ -148,6 +153,19 @@ def start_of(table, mode: Callable[..., Any]):
     if not isinstance(table, CovarianceTable):
         return BootstrapStart(table.standardized, mode)
     return SampleCovarianceStart(table.scatter, table.n, mode)
+
+
+def _graph_start(table, nominal):
+    """Start of the graph of each chain: the likely edges at a spike-and-slab mode of another table than the one that was observed."""
+    odds = log_odds(nominal)
+
+    def likely(scatter, n):
+        mode = graphical_spike_slab_mode(
+            scatter, n, odds, spike_scale=_SPIKE, slab_scale=1.0, **_ROUGH
+        )
+        return pt.gt(upper(slab_log_odds(mode, odds, _SPIKE, 1.0)), 0.0).astype("int64")
+
+    return start_of(table, likely)
 
 
 def beta_shapes(probability, option: str = "edge_probability"):

@@ -12,7 +12,6 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.graph.basic import Constant
 from pytensor.scalar import Switch
 
-from bayesstruct.core.distributions import KernelRV
 from bayesstruct.core.recognition import claim, is_elemwise, is_op, parameters, unpad
 from bayesstruct.core.tensors import (
     as_float,
@@ -40,7 +39,7 @@ __all__ = ["GWishart", "IndependentEdges", "beta_share"]
 STEP = "precision_gibbs"
 
 
-class IndependentEdgesRV(KernelRV):
+class IndependentEdgesRV(PrecisionRV):
     name = "independent_edges"
     signature = "(p,p)->(e)"
     dtype = "int64"
@@ -94,6 +93,9 @@ class IndependentEdges(Discrete):
         of the model. A beta distribution becomes the variable ``edge_probability`` of the model, and is drawn exactly.
     fixed : array_like, optional
         (p, p) matrix whose zeros forbid and whose ones require edges, with a beta `edge_probability`.
+    start : callable, optional
+        Returns the (p(p-1)/2,) indicators that chains start from; its random parts are drawn anew for each chain
+        (:class:`bayesstruct.ops.BootstrapStart`). The certain edges alone unless given.
 
     Examples
     --------
@@ -107,7 +109,7 @@ class IndependentEdges(Discrete):
     """
 
     rv_type = IndependentEdgesRV
-    rv_op = IndependentEdgesRV()
+    rv_op = IndependentEdgesRV.build
 
     def __new__(cls, name, p, edge_probability=0.5, *, fixed=None, **kwargs):
         """Create the variable in the model in context."""
@@ -145,8 +147,9 @@ class IndependentEdges(Discrete):
         return super().dist([probability], **kwargs)
 
     def support_point(rv, size, probability):
-        """Return the edges that are certain: every matrix has a start with them."""
-        point = pt.eq(upper(probability), 1.0).astype("int64")
+        """Return the start if it was given, else the edges that are certain: every matrix has a start with them."""
+        start = rv.owner.op.start
+        point = pt.eq(upper(probability), 1.0).astype("int64") if start is None else start()
         return point if rv_size_is_none(size) else pt.full((*size, point.shape[-1]), point)
 
     def logp(value, probability):

@@ -60,7 +60,7 @@ _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 class PrecisionRV(KernelRV):
-    """A prior of precision matrices; its chains begin at ``start()``, if that was given.
+    """A prior of precision matrices or of their graphs; its chains begin at ``start()``, if that was given.
 
     PyMC has ``initval=`` for that, but cannot transform models that use it (for the pointwise
     log-likelihood, ``pm.do``, ``pm.observe``); attributes of the Op survive.

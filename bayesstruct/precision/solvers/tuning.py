@@ -11,6 +11,7 @@ from bayesstruct.data.arguments import number
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.table import Table
+from bayesstruct.precision.solvers.covariance_selection import covariance_selection
 from bayesstruct.precision.solvers.graphical_lasso import graphical_lasso
 from bayesstruct.precision.solvers.graphical_spike_slab import graphical_spike_slab
 
@@ -23,7 +24,6 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 }
 _RATES, _SCALES = 20, 8  # points of the default grids
 _TOL = 1e-13  # a gap is of second order in the error of the matrix
-_FORBIDDING = 10.0  # penalty of a covariance that no positive definite matrix of correlations needs
 
 
 @register_tuner("gaussian_graphical")
@@ -109,13 +109,13 @@ class GaussianGraphicalTuner(Tuner):
         centred, n = _centred(self.rows), len(self.rows)
         covariance = centred.T @ centred / n
         units = np.sqrt(np.diag(covariance))
-        penalty = np.zeros(covariance.shape)
-        penalty[self._pairs] = np.where(edges, 0.0, _FORBIDDING)
+        graph = np.zeros(covariance.shape)
+        graph[self._pairs] = edges
         correlation = covariance / np.outer(units, units)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", ConvergenceWarning)
-                solution = graphical_lasso(correlation, penalty + penalty.T, tol=1e-10)
+                solution = covariance_selection(correlation, graph + graph.T)
         except (ValueError, ConvergenceWarning):  # unbounded: more edges than the rows determine
             return np.nan
         return float(
