@@ -45,6 +45,11 @@ from bayesstruct.networks.priors.incomplete_networks import (
     MissingNetworkValues,
 )
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
+from bayesstruct.precision.priors.alternative_rows import (
+    AlternativeStudent,
+    MissingWeightedValues,
+    ValueWeights,
+)
 from bayesstruct.precision.priors.blocks import (
     BlockEdgeProbabilities,
     BlockLabels,
@@ -110,6 +115,7 @@ from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
 
 __all__ = [
     "DAG",
+    "AlternativeStudent",
     "ArcWeights",
     "BehaviourScales",
     "BehaviourTransitions",
@@ -175,6 +181,7 @@ __all__ = [
     "MissingStates",
     "MissingStudentValues",
     "MissingValues",
+    "MissingWeightedValues",
     "NeighbourRegressions",
     "NetworkCovariance",
     "NodeInclusion",
@@ -193,6 +200,7 @@ __all__ = [
     "StickBreakingProbabilities",
     "SwitchingSeries",
     "TreeLaplace",
+    "ValueWeights",
     "aspect_probabilities",
     "block_members",
     "coefficient_matrix",

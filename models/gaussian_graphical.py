@@ -7,7 +7,7 @@ K             ~ GraphicalSpikeSlab, GraphicalLasso or GraphicalHorseshoe
 edge | K      ~ Bernoulli                               1 where K_jk came from the slab
 or edge       ~ Bernoulli, K | edge ~ G-Wishart         exactly zero without an edge
 
-Other marginals: rows have a t distribution, or z is latent and x gives the order of its columns alone.
+Other marginals: rows or values have a t distribution, or z is latent and x gives the order of its columns alone.
 weight        = partial correlations of K
 
 or, for many columns, the graph alone: edge ~ RandomGraph, correlations of x | edge ~ NeighbourRegressions
@@ -35,6 +35,7 @@ from bayesstruct.precision.model_parts.graphs import graph_alone, refuse_for_gra
 from bayesstruct.precision.model_parts.matrices import MATRICES, OPTIONS
 from bayesstruct.precision.model_parts.rows import (
     column_means,
+    observe_alternative_student,
     observe_covariance,
     observe_order,
     observe_rows,
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["gaussian_graphical"]
 
-_MARGINALS = ("gaussian", "student", "rank", "mixed")
+_MARGINALS = ("gaussian", "student", "alternative_student", "rank", "mixed")
+_STUDENT = ("student", "alternative_student")
 
 
 def gaussian_graphical(
@@ -129,21 +131,23 @@ def gaussian_graphical(
         then a linear function of it.
     standardize : bool, default True
         Put the priors on the scale of standardised columns: less their means, over their standard deviations, with
-        divisor n - 1, of the observed values. The means of these then have independent Normal(0, 1) priors, ``mean``.
+        divisor n - 1, of the observed values; with t marginals less their medians, over 1.4826 times their median absolute
+        deviations, which a few outliers do not change. The means of these then have independent Normal(0, 1) priors, ``mean``.
         Draws of the table stay in its units.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
     row_counts : (n,) array_like of int or str, optional
         How often each row was observed, or the name of the column that says so: a table of frequencies. The
         result is that of the table with repeated rows.
-    marginals : {"gaussian", "student", "rank", "mixed"}
+    marginals : {"gaussian", "student", "alternative_student", "rank", "mixed"}
         Distribution of the columns. ``"student"``: rows have a multivariate t distribution, so that a few rows far
-        from the others count less. ``"rank"``: only the order of the values of each column is used (Hoff 2007), for numbers of
+        from the others count less. ``"alternative_student"`` (Finegold and Drton 2011): each value has a weight of its own, so that
+        a few wrong values do not cost their rows. ``"rank"``: only the order of the values of each column is used (Hoff 2007), for numbers of
         any distribution, counts, ordered categories and booleans in one table. ``"mixed"``: columns of numbers are
         normal, and those of ordered categories, booleans and two different values count by their order.
         Text and categories without an order, of more than two values, are refused: see :func:`pairwise_mrf`.
     degrees : float or unregistered distribution, optional
-        Degrees of freedom of ``marginals="student"``; a Gamma(2, 0.1) variable ``degrees`` unless given.
+        Degrees of freedom of ``marginals="student"`` and ``"alternative_student"``; a Gamma(2, 0.1) variable ``degrees`` unless given.
 
     Returns
     -------
@@ -152,7 +156,8 @@ def gaussian_graphical(
         standardised covariates, ``weight`` (partial correlations), ``edge``, ``x`` (the table) and, where values are
         missing, ``x_missing``, both in the units of the table. :func:`bayesstruct.covariance`,
         :func:`bayesstruct.precision_matrix` and :func:`bayesstruct.coefficients` are in these units too.
-        With ``marginals="student"`` also ``degrees``; ``precision`` is then the inverse of the scale matrix.
+        With ``marginals="student"`` also ``degrees``; ``precision`` is then the inverse of the scale matrix. With
+        ``"alternative_student"`` also ``value_weight`` (observation, node), near 0 for a value far from what the rest of its row says.
         With ``"rank"`` and ``"mixed"``, ``latent`` are the normal values behind the columns, and missing ones, and
         ``precision`` is theirs. With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance matrices, and the log
         likelihood is that of all rows together. With ``prior="pseudo_likelihood"`` there is only ``edge`` (and
@@ -175,6 +180,11 @@ def gaussian_graphical(
     There are as many latent values as the table has values; a result without them is smaller, and PyMC's checks are faster:
     ``pm.sample(var_names=["edge", "weight", "precision"])``.
 
+    With ``marginals="alternative_student"`` a standardised value is :math:`\mu_j + e_{ij} / \sqrt{w_{ij}}`, where the rows e are normal with
+    the precision matrix K and all weights are independent, :math:`w_{ij} \sim \mathrm{Gamma}(\nu / 2, \nu / 2)`; with ``"student"``
+    a row has one weight. Edges join the normal values e. Rows have no log likelihood in closed form, so that there is none; the weights are drawn,
+    as many as the table has values.
+
     Under ``prior="pseudo_likelihood"`` the posterior of the graph G is
 
     .. math:: p(G \mid x) \propto p(G) \prod_i p(x_i \mid x_{\mathrm{ne}(i)}),
@@ -196,6 +206,9 @@ def gaussian_graphical(
 
     References
     ----------
+    Finegold, M. and Drton, M. (2011). Robust graphical modeling of gene networks using classical and alternative t-distributions.
+    *Annals of Applied Statistics* 5(2A), 1057-1080.
+
     Hoff, P. D. (2007). Extending the rank likelihood for semiparametric copula estimation. *Annals of Applied
     Statistics* 1(1), 265-283.
 
@@ -293,8 +306,8 @@ def gaussian_graphical(
 
 def _check_marginals(marginals, degrees, covariates, standardize):
     """Raise for options that do not apply to the marginals."""
-    if degrees is not None and marginals != "student":
-        raise ValueError('`degrees` goes with marginals="student"')
+    if degrees is not None and marginals not in _STUDENT:
+        raise ValueError('`degrees` goes with marginals="student" and "alternative_student"')
     if marginals not in ("rank", "mixed"):
         return
     if covariates is not None:
@@ -318,7 +331,11 @@ def _table(data, marginals, standardize, counted):
     discrete = 'marginals="mixed", or a model for discrete variables'
     if marginals == "mixed":
         discrete = f"{AS_ORDERED}, or a model for discrete variables"
-    return Table.continuous(data, standardize=standardize, discrete=discrete, counted=counted)
+    own = {"robust": marginals in _STUDENT, "discrete": discrete}
+    table = Table.continuous(data, standardize=standardize, counted=counted, **own)
+    if marginals == "alternative_student":
+        warn_latent(table)
+    return table
 
 
 def _observe(table, mean, precision, marginals, degrees):
@@ -329,5 +346,7 @@ def _observe(table, mean, precision, marginals, degrees):
         observe_order(table, mean, precision)
     elif marginals == "student":
         observe_student(table, mean, precision, degrees)
+    elif marginals == "alternative_student":
+        observe_alternative_student(table, mean, precision, degrees)
     else:
         observe_rows(table, mean, precision)

@@ -94,10 +94,10 @@ class Table(NamedColumns):
     names : tuple of str
         The p column names.
     location : ndarray, shape (p,)
-        Means of the observed values if standardised, else zeros. The lower value if binary.
+        Means of the observed values if standardised (or medians), else zeros. The lower value if binary.
     scale : ndarray, shape (p,)
-        Standard deviations (``ddof=1``) of the observed values if standardised, else ones. The
-        difference of the two values if binary.
+        Standard deviations (``ddof=1``) of the observed values if standardised (or median absolute deviations), else ones.
+        The difference of the two values if binary.
     """
 
     values: np.ndarray
@@ -111,6 +111,7 @@ class Table(NamedColumns):
         data: Any,
         *,
         standardize: bool = True,
+        robust: bool = False,
         discrete: str = DISCRETE,
         normal: bool = True,
         counted: bool = False,
@@ -129,6 +130,9 @@ class Table(NamedColumns):
             Store the mean and standard deviation of the observed values of each column, so
             that :attr:`standardized` has mean 0 and standard deviation 1. The columns may then be
             in any units.
+        robust : bool, default False
+            Standardise by medians and median absolute deviations, which a few outliers do not change, in place of means
+            and standard deviations.
         discrete : str, optional
             What messages recommend for columns that are not continuous.
         normal : bool, default True
@@ -174,7 +178,8 @@ class Table(NamedColumns):
         copies = [] if counted else copied_rows(intake.values)
         for remark in [*transposed_remarks(data), *crosstab_remarks(data), *found, *copies]:
             warn(remark)
-        location, scale = column_moments(intake.values) if standardize else _identity(intake.values)
+        moments = robust_moments if robust else column_moments
+        location, scale = (moments if standardize else _identity)(intake.values)
         for array in (intake.values, location, scale):
             array.flags.writeable = False
         return cls(intake.values, tuple(intake.names), location, scale)
@@ -254,6 +259,20 @@ def column_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = np.nanmax(abs(values), axis=0)
     scaled = values / size
     return np.nanmean(scaled, axis=0) * size, np.nanstd(scaled, axis=0, ddof=1) * size
+
+
+def robust_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return medians of the observed values and 1.4826 times their median absolute deviations.
+
+    The factor makes the latter the standard deviation of a normal column. A column of which half of the values or more
+    equal the median has its standard deviation.
+    """
+    size = np.nanmax(abs(values), axis=0)
+    scaled = values / size
+    median = np.nanmedian(scaled, axis=0)
+    spread = 1.4826 * np.nanmedian(abs(scaled - median), axis=0)
+    _, usual = column_moments(values)
+    return median * size, np.where(spread > 0, spread * size, usual)
 
 
 def _identity(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

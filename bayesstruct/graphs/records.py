@@ -25,6 +25,7 @@ __all__ = [
     "RelationPrior",
     "RelationScales",
     "RowGroups",
+    "ValueWeighted",
     "Visited",
     "is_nodewise",
     "with_fixed",
@@ -87,6 +88,19 @@ class OrderedColumns(Recorded):
             "bs.edge_table(idata) has partial correlations of the latent normal values, whose precision matrix is "
             "`precision` up to the unit of each column; pm.sample_posterior_predictive draws rows in the units of the table"
         )
+
+
+@dataclass(frozen=True)
+class ValueWeighted(Recorded):
+    """Rows that have an alternative t distribution: a weight for each value.
+
+    Attributes
+    ----------
+    weighted : int
+        1.
+    """
+
+    weighted: int = constant("value_weighted")
 
 
 @dataclass(frozen=True)

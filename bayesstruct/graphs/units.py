@@ -9,7 +9,7 @@ from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
 from bayesstruct.graphs.posteriors.edges import GROUP
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import OrderedColumns, is_nodewise
+from bayesstruct.graphs.records import OrderedColumns, ValueWeighted, is_nodewise
 from bayesstruct.graphs.replicates import is_covariance, refuse_covariance
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def covariance(
     -----
     ``precision`` in the result of a graphical model is that of standardised columns: with s the ``scale`` in
     ``constant_data``, the covariance is :math:`\mathrm{diag}(s) K^{-1} \mathrm{diag}(s)`, times :math:`\nu / (\nu - 2)`
-    if rows have a t distribution (NaN if :math:`\nu \le 2`, where there is none). With coefficients B and noise
+    if rows have a t distribution (NaN if :math:`\nu \le 2`, where there is none). With an alternative t distribution only its diagonal
+    has this factor, and covariances have :math:`\tfrac{\nu}{2} (\Gamma(\tfrac{\nu - 1}{2}) / \Gamma(\tfrac{\nu}{2}))^2`. With
+    coefficients B and noise
     variances D of a Bayesian network it is :math:`\mathrm{diag}(s) (I - B)^{-1} D (I - B)^{-T} \mathrm{diag}(s)`.
 
     Examples
@@ -70,8 +72,7 @@ def covariance(
         inverse = np.linalg.inv(np.eye(matrix.shape[-1]) - matrix)
         standard = (inverse * variance[..., None, :]) @ inverse.mT
     else:
-        standard = np.linalg.inv(_precision(posterior))
-        standard = standard * _student_factor(posterior)
+        standard = _covariance(posterior)
     return _over_columns(posterior, standard * np.outer(scale, scale), "covariance")
 
 
@@ -107,6 +108,8 @@ def precision_matrix(
         matrix, variance = _network(posterior)
         away = np.eye(matrix.shape[-1]) - matrix
         standard = (away.mT / variance[..., None, :]) @ away
+    elif ValueWeighted.is_in(posterior.constants):
+        standard = np.linalg.inv(_covariance(posterior))
     else:
         standard = _precision(posterior) / _student_factor(posterior)
     return _over_columns(posterior, standard / np.outer(scale, scale), "precision")
@@ -221,15 +224,36 @@ def _precision(posterior) -> np.ndarray:
     return _draws(posterior, "precision", *_MATRIX)
 
 
+def _covariance(posterior) -> np.ndarray:
+    """Covariance matrix of standardised columns of a graphical model."""
+    inverse, factor = np.linalg.inv(_precision(posterior)), _student_factor(posterior)
+    if not ValueWeighted.is_in(posterior.constants):
+        return inverse * factor
+    pairs = np.where(np.isnan(factor), np.nan, _pair_factor(_degrees(posterior)))
+    return inverse * np.where(np.eye(inverse.shape[-1]) > 0, factor, pairs)
+
+
+def _degrees(posterior) -> np.ndarray | None:
+    """Degrees of freedom of t rows in each draw, or None without such rows."""
+    if "degrees" in posterior.draws:
+        return _draws(posterior, "degrees")[..., None, None]
+    return posterior.constants["degrees"].values if "degrees" in posterior.constants else None
+
+
 def _student_factor(posterior) -> np.ndarray | float:
     """Ratio of covariance and scale matrix of t rows, NaN where there is no covariance; 1 for normal rows."""
-    if "degrees" in posterior.draws:
-        degrees = _draws(posterior, "degrees")[..., None, None]
-    elif "degrees" in posterior.constants:
-        degrees = posterior.constants["degrees"].values
-    else:
+    degrees = _degrees(posterior)
+    if degrees is None:
         return 1.0
     return np.where(degrees > 2.0, degrees / np.where(degrees > 2.0, degrees - 2.0, 1.0), np.nan)
+
+
+def _pair_factor(degrees: np.ndarray) -> np.ndarray:
+    """Squared expectation of one over the root of a weight."""
+    from scipy.special import gammaln
+
+    half = 0.5 * np.maximum(degrees, 2.0)
+    return half * np.exp(2.0 * (gammaln(half - 0.5) - gammaln(half)))
 
 
 def _network(posterior) -> tuple[np.ndarray, np.ndarray]:

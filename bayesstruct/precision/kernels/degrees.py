@@ -3,6 +3,7 @@
 import math
 
 from bayesstruct.core.jit import inner, kernel
+from bayesstruct.precision.kernels.slices import draw_slice
 
 
 @inner
@@ -32,19 +33,5 @@ def draw_degrees(rng, degrees, quadratic, p, shape, rate):
     shape, rate : float
         Of the gamma prior.
     """
-    width, old = 1.0, math.log(degrees)
-    bound = _log_density(old, quadratic, p, shape, rate) - rng.standard_exponential()
-    low = old - width * rng.random()
-    high = low + width
-    while _log_density(low, quadratic, p, shape, rate) > bound:
-        low -= width
-    while _log_density(high, quadratic, p, shape, rate) > bound:
-        high += width
-    while True:
-        new = low + (high - low) * rng.random()
-        if _log_density(new, quadratic, p, shape, rate) >= bound:
-            return math.exp(new)
-        if new < old:
-            low = new
-        else:
-            high = new
+    known = (quadratic, p, shape, rate)
+    return math.exp(draw_slice(rng, _log_density, math.log(degrees), 1.0, known))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["StudentRows", "TableRows", "TableScatter"]
+__all__ = ["StudentRows", "TableRows", "TableScatter", "WeightedRows"]
 
 
 class TableRows:
@@ -27,7 +27,7 @@ class TableRows:
         z = np.atleast_2d((values - location) / scale)
         n = z.shape[0]
         mask = np.zeros(z.shape, bool) if missing is None else np.asarray(missing) > 0
-        gaps = mask.any(axis=1)
+        gaps = self._apart(mask)
         self.n = n
         self.gaps, self.mask = gaps, np.ascontiguousarray(mask[gaps])
         self.complete = np.ascontiguousarray(z[~gaps])
@@ -37,6 +37,10 @@ class TableRows:
         self.cross = self.complete.T @ self.complete
         columns = np.nonzero(self.mask)[1]
         self.missing_location, self.missing_scale = location[columns], scale[columns]
+
+    def _apart(self, mask):
+        """Tell which rows are not complete and normal."""
+        return mask.any(axis=1)
 
     def fill(self, values: np.ndarray) -> None:
         """Put values of the missing entries, in the units of the table, into the rows."""
@@ -62,6 +66,10 @@ class TableRows:
     def sum(self) -> np.ndarray:
         """Sum of all rows, (p,)."""
         return self.total + self.incomplete.sum(axis=0)
+
+    def mean_system(self, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Precision of the column means given the rows, and its product with their expectation."""
+        return self.weight * precision, precision @ self.sum()
 
     def residuals(self, mean: np.ndarray) -> np.ndarray:
         """Incomplete rows less their means."""
@@ -158,3 +166,57 @@ class StudentRows(TableRows):
 
     def _weighted(self, rows):
         return rows * self.complete_weights[:, None]
+
+
+class WeightedRows(TableRows):
+    """Rows of the alternative t distribution: normal given a weight for each value, with whose root its residual is multiplied.
+
+    Attributes
+    ----------
+    roots : (n, p) ndarray
+        Square roots of the weights, ones until they are set.
+    """
+
+    def __init__(self, values, location, scale, missing=None):
+        super().__init__(values, location, scale, missing)
+        self.roots = np.ones(self.incomplete.shape)
+
+    def _apart(self, mask):
+        return np.ones(len(mask), bool)
+
+    def draw_weights(self, rng, precision, mean: np.ndarray, degrees: float) -> None:
+        """Draw the weight of each value given the rest of its row."""
+        from bayesstruct.precision.kernels.value_weights import draw_value_weights
+
+        residuals = self.residuals(mean)
+        draw_value_weights(rng, precision, residuals, self.roots, self.mask, degrees)
+        self.set_residuals(residuals, mean)
+
+    def draw_degrees(self, rng, precision, mean, degrees, shape: float, rate: float) -> float:
+        """Draw the degrees of freedom given the weights, and both together; return them."""
+        from bayesstruct.precision.kernels.value_weights import draw_value_degrees
+
+        residuals = self.residuals(mean)
+        rows = (residuals, self.roots, self.mask)
+        new = draw_value_degrees(rng, degrees, precision, *rows, shape, rate)
+        self.set_residuals(residuals, mean)
+        return new
+
+    def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
+        """Draw the missing values given the observed ones of their rows and all weights."""
+        from bayesstruct.precision.kernels.missing_values import draw_missing
+
+        residuals = self.residuals(mean) * self.roots
+        draw_missing(rng, precision, residuals, self.mask)
+        self.set_residuals(residuals / self.roots, mean)
+
+    def mean_system(self, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Precision of the column means given the rows, and its product with their expectation."""
+        roots = self.roots
+        system = precision * (roots.T @ roots)
+        return system, (precision * (roots.T @ (roots * self.incomplete))).sum(axis=1)
+
+    def scatter(self, mean: np.ndarray) -> np.ndarray:
+        """Sum over rows of the outer products of their weighted residuals, (p, p)."""
+        e = self.residuals(mean) * self.roots
+        return e.T @ e

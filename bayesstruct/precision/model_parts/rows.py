@@ -19,7 +19,12 @@ from bayesstruct.data.errors import warn
 from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
-from bayesstruct.graphs.records import OrderedColumns
+from bayesstruct.graphs.records import OrderedColumns, ValueWeighted
+from bayesstruct.precision.priors.alternative_rows import (
+    AlternativeStudent,
+    MissingWeightedValues,
+    ValueWeights,
+)
 from bayesstruct.precision.priors.latent_rows import LatentValues, OrderedRows
 from bayesstruct.precision.priors.rows import (
     ColumnMeans,
@@ -44,6 +49,7 @@ __all__ = [
     "column_means",
     "memory_size",
     "missing_labels",
+    "observe_alternative_student",
     "observe_covariance",
     "observe_order",
     "observe_rows",
@@ -88,14 +94,41 @@ def observe_student(table: "Table", mean, precision, degrees=None) -> None:
     """
     location = pm.Data("location", table.location, dims="node")
     scale = pm.Data("scale", table.scale, dims="node")
+    rows = (mean, precision, location, scale, _degrees_of_freedom(degrees))
+    _observe(table, rows, _STUDENT)
+
+
+def _degrees_of_freedom(degrees):
     if degrees is None:
-        degrees = DegreesOfFreedom("degrees", 2.0, 0.1)
-    elif hasattr(degrees, "owner"):
-        degrees = register("degrees", degrees)
-    else:
-        degrees = number("degrees", degrees, above=0)
-        record("degrees", degrees)
-    _observe(table, (mean, precision, location, scale, degrees), _STUDENT)
+        return DegreesOfFreedom("degrees", 2.0, 0.1)
+    if hasattr(degrees, "owner"):
+        return register("degrees", degrees)
+    degrees = number("degrees", degrees, above=0)
+    record("degrees", degrees)
+    return degrees
+
+
+def observe_alternative_student(table: "Table", mean, precision, degrees=None) -> None:
+    """Add the table as ``x``, the weights of its values as ``value_weight`` and missing values as ``x_missing``.
+
+    Parameters
+    ----------
+    table, mean, precision, degrees
+        As in `observe_student`; the rows have an alternative t distribution.
+    """
+    location = pm.Data("location", table.location, dims="node")
+    scale = pm.Data("scale", table.scale, dims="node")
+    rows = (mean, precision, location, scale)
+    degrees = _degrees_of_freedom(degrees)
+    known = {"table": _filled(table), "missing": table.missing}
+    ValueWeighted(1).record()
+    weights = ValueWeights("value_weight", *rows, degrees, **known, dims=_ROWS)
+    if table.missing.any():
+        pm.modelcontext(None).add_coord("missing", missing_labels(table))
+        MissingMask(table.missing.astype("int64")).record()
+        MissingWeightedValues("x_missing", *rows, weights, **known, dims="missing")
+    shown = AlternativeStudent("x", *rows, degrees, observed=_filled(table), dims=_ROWS)
+    show_missing(shown, table.missing)
 
 
 def observe_order(table: "RankTable", mean, precision) -> None:
@@ -247,12 +280,15 @@ def warn_size(table: "Table", draws: int = 4000) -> None:
         )
 
 
-def warn_latent(table: "RankTable", draws: int = 4000) -> None:
-    """Warn if a usual number of draws of the latent values takes more than a gibibyte."""
-    size = 8 * draws * int((table.by_order | table.missing).sum())
+def warn_latent(table: Any, draws: int = 4000) -> None:
+    """Warn if a usual number of draws of latent values, or of weights of values, takes more than a gibibyte."""
+    by_order = getattr(table, "by_order", None)
+    latent = table.n * table.p if by_order is None else (by_order | table.missing).sum()
+    size = 8 * draws * int(latent)
     if size > 2**30:
+        what = "weights of the values" if by_order is None else "latent values"
         warn(
-            f"{draws:,} draws of the latent values take {size / 2**30:.0f} GiB of memory: leave them out of the result with "
+            f"{draws:,} draws of the {what} take {size / 2**30:.0f} GiB of memory: leave them out of the result with "
             'pm.sample(var_names=["edge", "weight", "precision"])'
         )
 

@@ -18,6 +18,7 @@ __all__ = [
     "log_det",
     "mean_rows",
     "missing_block",
+    "observed_part",
     "row_params",
     "rows_times",
     "standardized",
@@ -94,6 +95,18 @@ def missing_block(precision, missing):
     """``K`` restricted to the missing values of each row, and the identity elsewhere, (n, p, p)."""
     both = missing[..., :, None] * missing[..., None, :]
     return pt.switch(both > 0, precision, pt.eye(precision.shape[-1]))
+
+
+def observed_part(e, precision, missing):
+    """Quadratic form of the observed residuals of each row, and the log determinant of their precision matrix.
+
+    Residuals are zero where values are missing.
+    """
+    product = rows_times(e, precision)
+    block, push = missing_block(precision, missing), missing * product
+    shift = pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
+    quadratic = (product * e).sum(-1) - (push * shift).sum(-1)
+    return quadratic, log_det(precision) - log_det(block)
 
 
 def conditional_values(mean, precision, location, scale, table, missing):

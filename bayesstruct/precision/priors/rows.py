@@ -34,7 +34,7 @@ from bayesstruct.precision.priors.row_algebra import (
     draw_rows,
     log_det,
     mean_rows,
-    missing_block,
+    observed_part,
     row_params,
     rows_times,
     standardized,
@@ -142,12 +142,8 @@ class IncompleteGraphicalNormal(Continuous):
         observed = 1.0 - missing
         filled = pt.switch(missing, location, value)
         e = observed * standardized(filled, mean, location, scale)
-        product = rows_times(e, precision)
-        block, push = missing_block(precision, missing), missing * product
-        shift = pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
-        quadratic = (product * e).sum(-1) - (push * shift).sum(-1)
+        quadratic, determinants = observed_part(e, precision, missing)
         constant = -(observed * (0.5 * LOG_2PI + pt.log(scale))).sum(-1)
-        determinants = log_det(precision) - log_det(block)
         logp = constant + 0.5 * (determinants - quadratic)
         return row_densities(check_parameters(logp, pt.all(scale > 0), msg="scale > 0"))
 

@@ -31,7 +31,7 @@ from bayesstruct.precision.priors.row_algebra import (
     draw_rows,
     log_det,
     mean_rows,
-    missing_block,
+    observed_part,
     row_params,
     rows_times,
     standardized,
@@ -89,11 +89,8 @@ def _observed_part(value, mean, precision, location, scale, missing):
     observed = 1.0 - missing
     filled = pt.switch(missing, location, value)
     e = observed * standardized(filled, mean, location, scale)
-    product = rows_times(e, precision)
-    block, push = missing_block(precision, missing), missing * product
-    shift = pt.linalg.solve(block, push, b_ndim=1, assume_a="pos")
-    quadratic = (product * e).sum(-1) - (push * shift).sum(-1)
-    return quadratic, observed.sum(-1), log_det(precision) - log_det(block)
+    quadratic, determinant = observed_part(e, precision, missing)
+    return quadratic, observed.sum(-1), determinant
 
 
 class GraphicalStudentRV(SymbolicRandomVariable):

@@ -24,6 +24,12 @@ from bayesstruct.core.recognition import (
     unpadded_parameters,
 )
 from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.precision.priors.alternative_rows import (
+    AlternativeStudentRV,
+    MissingWeightedCellsRV,
+    ValueWeightsRV,
+    is_zero,
+)
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV, beta_share
@@ -73,7 +79,8 @@ PRECISION_RVS = (
     GraphicalHorseshoeRV,
     GWishartRV,
 )
-_MISSING = (MissingCellsRV, MissingStudentCellsRV)
+_MISSING = (MissingCellsRV, MissingStudentCellsRV, MissingWeightedCellsRV)
+_SHOWN = (OrderedRowsRV, AlternativeStudentRV)
 
 
 @dataclass
@@ -99,7 +106,9 @@ class TablePart:
     codes : TensorVariable, optional
         Levels of columns that count by their order; `rv` and `missing_rv` are then all latent and missing values.
     known : TensorVariable, optional
-        With `codes`, the values that are known as numbers.
+        With `codes` or `weights`, the values that are known as numbers.
+    weights : TensorVariable, optional
+        Weights of all values of rows that have an alternative t distribution; `rv` is the same variable.
     """
 
     rv: "TensorVariable"
@@ -112,6 +121,7 @@ class TablePart:
     degrees: "TensorVariable | None" = None
     codes: "TensorVariable | None" = None
     known: "TensorVariable | None" = None
+    weights: "TensorVariable | None" = None
 
 
 @dataclass
@@ -156,8 +166,8 @@ class PrecisionPart:
     @property
     def variables(self) -> list["TensorVariable"]:
         """Random variables that the Gibbs step draws."""
-        missing = [t.missing_rv for t in self.tables if t.missing_rv is not None]
-        return [*self.roles.values(), *missing]
+        own = [v for t in self.tables for v in (t.weights, t.missing_rv) if v is not None]
+        return [*self.roles.values(), *own]
 
 
 def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
@@ -187,7 +197,7 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
             part.edge = _check_edges(precision, child)
         elif is_op(child, _MISSING):
             missing.append(child)
-        elif is_op(child, OrderedRowsRV) and child not in model.free_RVs:
+        elif is_op(child, _SHOWN) and child not in model.free_RVs:
             part.shown.append(child)
         else:
             part.tables.append(_table(precision, child))
@@ -196,6 +206,7 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
     latent = [t.rv for t in part.tables if t.codes is not None]
     for variable in (part.edge, *missing, *latent):
         check_childless(model, variable)
+    _check_weights(model, part)
     if is_op(precision, GWishartRV):
         _attach_graph(model, part)
     else:
@@ -207,6 +218,19 @@ def recognize(model: "pm.Model", precision: "TensorVariable") -> PrecisionPart:
     part.mean = _mean(model, part)
     part.degrees = _degrees(model, part)
     return part
+
+
+def _check_weights(model, part):
+    """Raise if anything but missing values depends on the weights of values."""
+    for table in part.tables:
+        if table.weights is None:
+            continue
+        others = [rv for rv in children_of(model, table.weights) if rv is not table.missing_rv]
+        if others:
+            names = ", ".join(repr(rv.name) for rv in others)
+            raise NotRecognized(f"{names} depends on {table.weights.name!r}")
+        if not has_transform(model, table.weights, LogTransform):
+            raise NotRecognized(f"{table.weights.name!r} does not have its default transform")
 
 
 def _check_transform(model, precision):
@@ -244,6 +268,10 @@ def _table(precision, rv) -> TablePart:
     elif is_op(rv, LatentValuesRV):
         mean, matrix, location, scale, known, codes, *_ = unpadded_parameters(rv)
         part = TablePart(rv, mean, location, scale, codes=codes, known=known, missing_rv=rv)
+    elif is_op(rv, ValueWeightsRV):
+        mean, matrix, location, scale, degrees, known, missing = unpadded_parameters(rv)
+        part = TablePart(rv, mean, location, scale, degrees=degrees, known=known, weights=rv)
+        part.missing = None if is_zero(missing) else missing
     elif is_op(rv, GraphicalCovarianceRV):
         mean, matrix, scale, n = unpadded_parameters(rv)
         part = TablePart(rv, mean, scale=scale, n=n)
@@ -281,7 +309,8 @@ def _attach_missing(part, variables):
         if table.missing is None:
             continue
         own = [table.mean, part.precision, table.location, table.scale]
-        own += [] if table.degrees is None else [table.degrees]
+        latent = table.degrees if table.weights is None else table.weights
+        own += [] if latent is None else [latent]
         for rv in variables:
             *shared, _, missing = unpadded_parameters(rv)
             wanted = [*own, table.missing]
@@ -349,7 +378,8 @@ def _mean(model, part):
 def _degrees(model, part):
     """Return the degrees of freedom when every table has the same and nothing else uses them."""
     degrees = {table.degrees for table in part.tables}
-    if len(degrees) != 1:
+    weighted = any(table.weights is not None for table in part.tables)
+    if len(degrees) != 1 or (weighted and len(part.tables) > 1):
         return None
     one = degrees.pop()
     known = one is not None and is_op(one, DegreesOfFreedomRV)

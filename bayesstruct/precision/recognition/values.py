@@ -10,7 +10,12 @@ from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.kernels.odds import fill_free
-from bayesstruct.precision.kernels.tables import StudentRows, TableRows, TableScatter
+from bayesstruct.precision.kernels.tables import (
+    StudentRows,
+    TableRows,
+    TableScatter,
+    WeightedRows,
+)
 from bayesstruct.precision.priors.fused import GraphicalFusedLassoRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, beta_share, edge_matrix
 from bayesstruct.precision.priors.group_lasso import GraphicalGroupLassoRV
@@ -308,7 +313,7 @@ class PartValues:
             Expressions(model, tensors, compile_kwargs, user=part.precision.name)
             for tensors in needed
         )
-        self._latent = any(t.rv in model.free_RVs and t.codes is None for t in part.tables)
+        self._latent = any(t.rv in model.free_RVs and t.known is None for t in part.tables)
         self._kinds = [_kind(table) for table in part.tables]
         self.tables: list[TableRows] = []
 
@@ -345,9 +350,10 @@ class PartValues:
     def mean_system(self, precision: np.ndarray, point: dict) -> tuple[np.ndarray, np.ndarray]:
         """Precision of the column means given all else, and its product with their expectation."""
         centre, sd = self.mean_prior(point)
-        n = sum(table.weight for table in self.tables)
-        total = sum(table.sum() for table in self.tables)
-        return n * precision + np.diag(1.0 / sd**2), precision @ total + centre / sd**2
+        systems, targets = zip(
+            *(table.mean_system(precision) for table in self.tables), strict=True
+        )
+        return sum(systems) + np.diag(1.0 / sd**2), sum(targets) + centre / sd**2
 
     def scatter(self, means: list[np.ndarray]) -> tuple[np.ndarray, float]:
         """Scatter matrix about the means and number of rows, over all tables."""
@@ -361,6 +367,8 @@ class PartValues:
 def _kind(table) -> type[TableRows]:
     if table.codes is not None:
         return LatentRows
+    if table.weights is not None:
+        return WeightedRows
     return TableRows if table.degrees is None else StudentRows
 
 
@@ -397,8 +405,10 @@ def _data_tensors(model, part: PrecisionPart) -> list:
         if t.codes is not None:
             out += [t.known, t.location, t.scale, t.codes, as_tensor_variable(0.0)]
             continue
-        value = t.rv if t.rv in model.free_RVs else observed_values(model, t.rv)
-        out.append(value)
+        if t.known is not None:
+            out.append(t.known)
+        else:
+            out.append(t.rv if t.rv in model.free_RVs else observed_values(model, t.rv))
         out.append(as_tensor_variable(0.0) if t.location is None else t.location)
         out.append(as_tensor_variable(1.0) if t.scale is None else t.scale)
         out.append(as_tensor_variable(0.0) if t.missing is None else t.missing)

@@ -20,6 +20,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.kernels.latent_tables import LatentRows
+from bayesstruct.precision.priors.alternative_rows import MissingWeightedCellsRV, ValueWeightsRV
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV
 from bayesstruct.precision.priors.g_wishart import GWishartRV, IndependentEdgesRV
@@ -40,7 +41,7 @@ from bayesstruct.precision.recognition.values import (
 )
 from bayesstruct.precision.steps.penalised import FusedSweep, GroupSweep, NuclearSweep
 from bayesstruct.precision.steps.scale_mixtures import ELEMENT_VARIANCES
-from bayesstruct.precision.steps.student import StudentGibbs
+from bayesstruct.precision.steps.student import StudentGibbs, ValueWeightsGibbs
 
 __all__ = ["EdgesGibbs", "PrecisionGibbs", "normal_draw"]
 
@@ -56,6 +57,8 @@ _CANDIDATES = (
     DegreesOfFreedomRV,
     MissingStudentCellsRV,
     LatentValuesRV,
+    ValueWeightsRV,
+    MissingWeightedCellsRV,
 )
 
 
@@ -154,10 +157,12 @@ class PartGibbs:
         self.latent = [
             at for at, t in enumerate(part.tables) if t.codes is not None and t.rv in drawn
         ]
-        self.student: StudentGibbs | None = None
-        if any(t.degrees is not None for t in part.tables):
-            name = self.values.names["degrees"] if "degrees" in self.drawn else None
-            self.student = StudentGibbs(model, part, name, compile_kwargs)
+        name = self.values.names["degrees"] if "degrees" in self.drawn else None
+        self.weights = [
+            kind(model, part, name, drawn, compile_kwargs)
+            for kind in (StudentGibbs, ValueWeightsGibbs)
+            if any(map(kind.draws, part.tables))
+        ]
         self.prepare()
 
     def prepare(self) -> None:
@@ -186,8 +191,8 @@ class PartGibbs:
         for table, name in zip(part.tables, part.missing, strict=True):
             if name is not None:
                 table.fill(point[name])
-        if self.student is not None:
-            self.student.update(rng, part.tables, precision, part.means(point), point)
+        for weights in self.weights:
+            weights.update(rng, part.tables, precision, part.means(point), point)
         if "mean" in self.drawn:
             point[names["mean"]] = self._move_means(
                 rng, self._draw_mean(rng, precision, point), point
