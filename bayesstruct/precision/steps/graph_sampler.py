@@ -110,7 +110,7 @@ class GraphSampler:
         if not at:  # the first of several graphs: probabilities of all of them
             [self.evaluated] = self.prior(point)
         several = np.ndim(self.evaluated) > 1
-        probability = self.evaluated[at % len(self.evaluated)] if several else self.evaluated
+        probability = self.evaluated[(at or 0) % len(self.evaluated)] if several else self.evaluated
         if self.probability is None or not np.array_equal(self.probability, probability):
             self.probability = np.array(probability, float)
             with np.errstate(divide="ignore"):
