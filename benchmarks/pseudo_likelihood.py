@@ -2,11 +2,13 @@
 
     uv run python benchmarks/pseudo_likelihood.py                 # p = 200, about two minutes
     uv run python benchmarks/pseudo_likelihood.py --columns 1000  # four tables, about fifteen minutes
+    uv run python benchmarks/pseudo_likelihood.py --peer          # R's bdgraph.mpl on the same tables too
 
 Recipe of arXiv:2603.22573: a random graph with a given number of edges, K ~ G-Wishart(3, I) given it, n rows of
 N(0, K^-1), prior edge probability .005 (p = 200: 199 edges, .01), chains that start from the graph without edges.
 The first part runs a chain in this process, draw by draw, and counts CPU seconds; the second is `pm.sample` as a user calls it,
-with everything that takes: two chains in two processes, seconds of the clock.
+with everything that takes: two chains in two processes, seconds of the clock. `--peer` runs `bdgraph.mpl` with its defaults but for the
+prior, 20,000 iterations, or as many as `--iterations` says.
 """
 
 import os
@@ -15,11 +17,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import resource
+import shutil
 import time
 
 import networkx as nx
 import numpy as np
 import pymc as pm
+
+from spike_slab_gibbs import bdgraph
 
 import bayesstruct as bs
 
@@ -94,6 +99,17 @@ def as_a_user(model, truth, draws):
     return found, sampled, read, sum(usage) / 2**20
 
 
+def peer(rows, truth, density, iterations):
+    """Print the areas of BDgraph's bdgraph.mpl and its CPU seconds."""
+    probability, spent = bdgraph(
+        (rows - rows.mean()) / rows.std(), density, iterations, function="bdgraph.mpl"
+    )
+    print(
+        f"  bdgraph.mpl, {iterations:,} iterations: {spent:.1f} CPU s: {_text(areas(truth, probability))}",
+        flush=True,
+    )
+
+
 def report(p, edges, n, seconds, draws):
     """Print both parts for one table; without draws the first only."""
     rows, truth = simulated(p, edges, seed=1)
@@ -137,9 +153,14 @@ if __name__ == "__main__":
     parser.add_argument("--columns", type=int, choices=TABLES, default=200)
     parser.add_argument("--table", type=int, help="one of the tables, from 0 on")
     parser.add_argument("--seconds", type=float, help="of a chain")
+    parser.add_argument("--peer", action="store_true", help="run R's bdgraph.mpl too, where it is")
+    parser.add_argument("--iterations", type=int, default=20_000, help="of bdgraph.mpl")
     parser.add_argument("--draws", type=int, default=100, help="of pm.sample, 0 to leave it out")
     arguments = parser.parse_args()
     tables = TABLES[arguments.columns]
     for edges, n in tables if arguments.table is None else [tables[arguments.table]]:
         seconds = arguments.seconds or (60 if arguments.columns == 1000 else 10)
         report(arguments.columns, edges, n, seconds, arguments.draws)
+        if arguments.peer and shutil.which("Rscript"):
+            rows, truth = simulated(arguments.columns, edges, seed=1)
+            peer(rows.iloc[:n], truth, PRIOR[arguments.columns], arguments.iterations)

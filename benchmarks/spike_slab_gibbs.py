@@ -105,14 +105,14 @@ def chain(data, density, seconds, seed=0, standardize=True):
     return total / len(indicators), indicators, len(indicators) / (0.9 * seconds)
 
 
-def bdgraph(data, density, iterations):
-    """Edge probabilities of R's BDgraph and its CPU seconds."""
+def bdgraph(data, density, iterations, function="bdgraph"):
+    """Edge probabilities of one of the samplers of R's BDgraph and its CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         data.to_csv(path / "x.csv", index=False)
         script = (
             "suppressMessages(library(BDgraph)); x <- read.csv('x.csv'); set.seed(1);"
-            f"t <- system.time(f <- bdgraph(x, iter={iterations}, g.prior={density},"
+            f"t <- system.time(f <- {function}(x, iter={iterations}, g.prior={density},"
             "verbose=FALSE, cores=1)); p <- plinks(f, round=8);"
             "write.table(t(p)[lower.tri(p)], 'p.txt', row.names=F, col.names=F);"
             "cat(t[1] + t[2])"

@@ -21,6 +21,7 @@ __all__ = [
     "EdgeProducts",
     "EdgeScales",
     "GroupEdgePrior",
+    "ImputedTables",
     "OrderedColumns",
     "RelationPrior",
     "RelationScales",
@@ -206,6 +207,19 @@ class RelationScales(Recorded):
     slab_scale: float = constant("shared_slab_scale")
     equal_scale: float = constant("equal_scale")
     difference_scale: float = constant("difference_scale")
+
+
+@dataclass(frozen=True)
+class ImputedTables(Recorded):
+    """Completed tables, each of which has a graph of its own; ``imputation`` of a draw says which one it belongs to.
+
+    Attributes
+    ----------
+    means : (tables, p) ndarray of float
+        Means of the columns, standardised by the observed values.
+    """
+
+    means: np.ndarray = constant("imputed_mean", ("completed_table", "node"))
 
 
 @dataclass(frozen=True)

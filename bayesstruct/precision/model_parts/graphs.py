@@ -9,10 +9,11 @@ from bayesstruct.core.recorded import register
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
-from bayesstruct.data.errors import TableError, column_list, count, warn
+from bayesstruct.data.errors import warn
 from bayesstruct.data.table import Table
 from bayesstruct.graphs.records import NODEWISE, CompositeLikelihood
 from bayesstruct.precision.model_parts.edges import record_edges
+from bayesstruct.precision.model_parts.imputed_graphs import TABLES, graphs_of_completed_tables
 from bayesstruct.precision.model_parts.matrices import beta_shapes
 from bayesstruct.precision.model_parts.rows import memory_size
 from bayesstruct.precision.priors.graphs import STEP, NeighbourRegressions, RandomGraph
@@ -24,6 +25,12 @@ _MATRIX = ("node", "node_")
 
 def graph_alone(table, missing_codes, edge_probability, required, forbidden) -> pm.Model:
     """Model of the graph, with all parameters of the regressions on neighbours integrated out."""
+    if _missing(table).any():
+        model, prior = graphs_of_completed_tables(
+            table, missing_codes, edge_probability, required, forbidden
+        )
+        _warn_of_many_edges(table.p, prior)
+        return model
     pairs = table.edge_index
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
@@ -67,12 +74,10 @@ def _observe_correlations(table: "Table | CovarianceTable", edge) -> None:
 
 
 def refuse_for_graphs(table: "Table | CovarianceTable", *, covariates, standardize: bool) -> None:
-    """Raise for what regressions of standardised, complete columns on their neighbours do not know, and warn of large results.
+    """Raise for what regressions of standardised columns on their neighbours do not know, and warn of large results.
 
     Raises
     ------
-    TableError
-        If values are missing.
     ValueError
         For covariates, or columns in their own units.
     """
@@ -86,19 +91,18 @@ def refuse_for_graphs(table: "Table | CovarianceTable", *, covariates, standardi
             'prior="pseudo_likelihood" uses the correlations of the columns, which have no units: leave out `standardize`, '
             f"{others}"
         )
-    missing = getattr(table, "missing", np.zeros(0, bool))
-    if lost := int(missing.sum()):
-        columns = [table.names[j] for j in np.flatnonzero(missing.any(axis=0))]
-        raise TableError(
-            f'{column_list(columns)}: {count(lost, "value")} {"is" if lost == 1 else "are"} missing, and prior="pseudo_likelihood" needs a complete '
-            f"table; leave out these rows or columns, {others}, which imputes them"
-        )
-    _warn_of_graphs(table.p)
+    _warn_of_graphs(table.p, bool(_missing(table).any()))
 
 
-def _warn_of_graphs(p: int, draws: int = 4000) -> None:
-    """Warn if a usual number of draws, of five bytes for each pair, exceeds half of the memory."""
-    size, memory = 5 * draws * p * (p - 1) // 2, memory_size()
+def _missing(table: "Table | CovarianceTable") -> np.ndarray:
+    """Which values are missing; of covariances none."""
+    return getattr(table, "missing", np.zeros(0, bool))
+
+
+def _warn_of_graphs(p: int, incomplete: bool, draws: int = 4000) -> None:
+    """Warn if a usual number of draws, of five bytes for each pair and one for each graph, exceeds half of the memory."""
+    each = 5 + (TABLES if incomplete else 0)
+    size, memory = each * draws * p * (p - 1) // 2, memory_size()
     if memory is not None and size > memory / 2:
         warn(
             f"{draws:,} draws of the graph of {p} columns take {size / 2**30:.0f} GiB of memory; each of them is many updates, "

@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 
 from pymc.distributions.distribution import Continuous, Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
-from pytensor.tensor.random.basic import BernoulliRV
+from pytensor.tensor.random.basic import BernoulliRV, IntegersRV
 
 from bayesstruct.core.distributions import KernelRV
 from bayesstruct.core.interpreted import row_densities
@@ -16,9 +16,10 @@ from bayesstruct.core.tensors import as_float
 from bayesstruct.precision.ops.pseudo_likelihood import PseudoLikelihood
 from bayesstruct.precision.priors.precision import safe_log
 
-__all__ = ["STEP", "NeighbourRegressions", "RandomGraph"]
+__all__ = ["EDGE", "STEP", "ImputationNumber", "NeighbourRegressions", "RandomGraph"]
 
 STEP = "graph_jumps"  # name of the step method
+EDGE = "edge"  # graph that is looked at, where there is one for each completed table
 _NO_DRAWS = (
     "regressions of columns on their neighbours are no distribution of tables, so that there are no predictive draws: "
     'take draws of the graph only (var_names=["edge"]), or predict from bs.precision_draws(idata)'
@@ -71,6 +72,38 @@ class RandomGraph(Discrete):
         return pt.switch(inside, logp, -np.inf)
 
 
+class ImputationRV(IntegersRV):
+    """A uniform whole number by another type."""
+
+
+class ImputationNumber(Discrete):
+    """Number of one of several completed tables, all equally probable.
+
+    Parameters
+    ----------
+    tables : int
+    """
+
+    rv_op = ImputationRV()
+
+    @classmethod
+    def dist(cls, tables: int, **kwargs):
+        """Create the distribution without a model."""
+        rv = super().dist([pt.as_tensor_variable(0), pt.as_tensor_variable(int(tables))], **kwargs)
+        claim(rv, STEP)
+        return rv
+
+    def support_point(rv, size, low, high):
+        """Return the first table."""
+        return pt.zeros(rv.shape, dtype=rv.dtype)
+
+    def logp(value, low, high):
+        """Log probability."""
+        return pt.switch(
+            pt.and_(pt.ge(value, low), pt.lt(value, high)), -pt.log(as_float(high - low)), -np.inf
+        )
+
+
 class NeighbourRegressionsRV(KernelRV):
     name = "neighbour_regressions"
     signature = "(e),()->(p,p)"
@@ -105,7 +138,8 @@ class NeighbourRegressions(Continuous):
     Parameters
     ----------
     edge : TensorVariable of int
-        (p(p-1)/2,) indicators of the edges, pairs of columns row by row.
+        (p(p-1)/2,) indicators of the edges, pairs of columns row by row; with a leading dimension for the graphs of several
+        tables.
     n : int
         Number of rows of the table.
 
@@ -156,5 +190,10 @@ class NeighbourRegressions(Continuous):
         return pt.eye(rv.shape[-1])
 
     def logp(value, edge, n):
-        """Log pseudo-likelihood of the whole table."""
-        return row_densities(PseudoLikelihood()(value, edge, n), composite=_NO_ROWS)
+        """Log pseudo-likelihood of the whole table, or of each of several."""
+        if value.type.ndim == 2:
+            density = PseudoLikelihood()(value, edge, n)
+        else:
+            n, tables = n.reshape((-1,))[0], range(edge.type.shape[0])
+            density = pt.stack([PseudoLikelihood()(value[at], edge[at], n) for at in tables])
+        return row_densities(density, composite=_NO_ROWS)

@@ -7,7 +7,7 @@ import numpy as np
 from bayesstruct.data.arguments import generator, whole_number
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.records import is_nodewise
+from bayesstruct.graphs.records import ImputedTables, is_nodewise
 from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def precision_draws(
 
     .. math:: K \mid G, x \sim \text{G-Wishart}(n + 2, I + (n - 1) R),
 
-    R the correlations, with the zeros of the graph; one matrix is drawn given each graph.
+    R the correlations, with the zeros of the graph; one matrix is drawn given each graph. Where the table had missing values, R are the
+    covariances of the completed table that the graph belongs to, in units of the observed standard deviations.
 
     Parameters
     ----------
@@ -83,19 +84,36 @@ def precision_draws(
     n = float(posterior.constants["rows"].item())
     correlation = np.asarray(idata["observed_data"]["correlation"].values)
     graphs = posterior.matrix(posterior.indicators[:, kept]) > 0
-    precision, mean = _draw(rng, graphs, correlation, n)
+    numbers = centres = None
+    if ImputedTables.is_in(posterior.constants):
+        numbers = _numbers(idata, kept)
+        centres = ImputedTables.read(posterior.constants).means
+    precision, mean = _draw(rng, graphs, correlation, n, numbers, centres)
     return _tree(idata, posterior, kept, precision, mean)
 
 
-def _draw(rng, graphs, correlation, n: float):
+def _numbers(idata, kept) -> np.ndarray:
+    """Numbers of the completed tables that the graphs of some draws belong to, (chain, draw)."""
+    if "imputation" not in idata["posterior"]:
+        raise ValueError(
+            "`imputation` is not in the result: it says which of the completed tables a graph belongs to. Keep it: "
+            'pm.sample(var_names=["edge", "imputation", "x_missing"])'
+        )
+    return idata["posterior"]["imputation"].transpose(*SAMPLE_DIMS).values[:, kept]
+
+
+def _draw(rng, graphs, correlation, n: float, numbers=None, centres=None):
     """Precision matrices and means given graphs, (chain, draw, p, p)."""
-    p = len(correlation)
-    scale = np.eye(p) + (n - 1.0) * correlation
-    precision, mean = np.empty(graphs.shape), np.empty(graphs.shape[:-1])
+    p = correlation.shape[-1]
+    precision, mean = np.empty(graphs.shape), np.zeros(graphs.shape[:-1])
     for at in np.ndindex(graphs.shape[:2]):
+        table = correlation if numbers is None else correlation[numbers[at]]
+        scale = np.eye(p) + (n - 1.0) * table
         precision[at] = g_wishart(rng, _DEGREES + n - 1.0, scale, graphs[at])
         root = np.linalg.cholesky(precision[at])
         mean[at] = np.linalg.solve(root.T, rng.standard_normal(p)) / np.sqrt(n)
+        if numbers is not None:
+            mean[at] += centres[numbers[at]]
     return precision, mean
 
 

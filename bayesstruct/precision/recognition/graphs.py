@@ -8,6 +8,7 @@ import numpy as np
 from pymc.logprob.transforms import LogOddsTransform
 from pytensor.graph.basic import Constant
 from pytensor.scalar.basic import Switch
+from pytensor.tensor.elemwise import DimShuffle
 
 from bayesstruct.core.recognition import (
     NotRecognized,
@@ -18,7 +19,11 @@ from bayesstruct.core.recognition import (
     unpad,
 )
 from bayesstruct.core.tensors import is_beta, random_ancestors
-from bayesstruct.precision.priors.graphs import NeighbourRegressionsRV, RandomGraphRV
+from bayesstruct.precision.priors.graphs import (
+    ImputationRV,
+    NeighbourRegressionsRV,
+    RandomGraphRV,
+)
 from bayesstruct.precision.recognition.parts import has_transform
 
 if TYPE_CHECKING:
@@ -47,6 +52,8 @@ class GraphPart:
         The common probability of the edges that are not certain, if it has a beta distribution and nothing else depends on it.
     free : (pairs,) ndarray of bool, optional
         Edges that are not certain, if `share` is their probability; None for all.
+    imputation : TensorVariable, optional
+        Which of several graphs is looked at, where each belongs to a completed table.
     """
 
     edge: "TensorVariable"
@@ -55,6 +62,7 @@ class GraphPart:
     n: "TensorVariable"
     share: "TensorVariable | None" = None
     free: "np.ndarray | None" = None
+    imputation: "TensorVariable | None" = None
 
 
 def graph_part(model: "pm.Model", edge: "TensorVariable") -> GraphPart:
@@ -79,7 +87,16 @@ def graph_part(model: "pm.Model", edge: "TensorVariable") -> GraphPart:
         raise NotRecognized("the number of rows is random")
     [probability] = parameters(edge)
     share, free = _share(model, edge, probability)
-    return GraphPart(edge, probability, tables[0], n, share, free)
+    number = _imputation(model) if edge.type.ndim > 1 else None
+    return GraphPart(edge, probability, tables[0], n, share, free, number)
+
+
+def _imputation(model):
+    """Return the number of the completed table that is looked at."""
+    found = [rv for rv in model.free_RVs if is_op(rv, ImputationRV)]
+    if len(found) != 1 or children_of(model, found[0]):
+        raise NotRecognized("there is no number of a completed table, or something depends on it")
+    return found[0]
 
 
 def _share(model, edge, probability):
@@ -89,13 +106,25 @@ def _share(model, edge, probability):
         condition, first, second = (unpad(v) for v in share.owner.inputs)
         if not (isinstance(condition, Constant) and isinstance(second, Constant)):
             return None, None
-        free, share = np.asarray(condition.data, bool), first
-        if not np.isin(second.data[~free], (0, 1)).all():
+        free, share = np.asarray(condition.data, bool).reshape(-1), _without_columns(first)
+        if not np.isin(second.data.reshape(-1)[~free], (0, 1)).all():
             return None, None
     alone = share in model.free_RVs and is_beta(share) and children_of(model, share) == [edge]
     alone = alone and has_transform(model, share, LogOddsTransform)
-    known = alone and share.type.ndim == 0 and not random_ancestors(*parameters(share))
+    known = alone and share.type.ndim == edge.type.ndim - 1 and _common(*parameters(share))
     return (share, free) if known else (None, None)
+
+
+def _without_columns(tensor):
+    """Return a vector in place of the same vector as a column."""
+    op = None if tensor.owner is None else tensor.owner.op
+    column = isinstance(op, DimShuffle) and tuple(op.new_order) == (0, "x")
+    return tensor.owner.inputs[0] if column else tensor
+
+
+def _common(*shapes):
+    """Whether parameters are fixed, and the same for all entries."""
+    return not random_ancestors(*shapes) and all(all(v.type.broadcastable) for v in shapes)
 
 
 def graph_parts(model: "pm.Model") -> dict["TensorVariable", GraphPart | NotRecognized]:

@@ -14,7 +14,7 @@ from bayesstruct.core.recognition import (
     only_one,
     refusals,
 )
-from bayesstruct.precision.priors.graphs import STEP, RandomGraphRV
+from bayesstruct.precision.priors.graphs import EDGE, STEP, RandomGraphRV
 from bayesstruct.precision.recognition.graphs import GraphPart, graph_part, graph_parts
 from bayesstruct.precision.steps.graph_sampler import GraphSampler
 
@@ -36,7 +36,8 @@ class GraphJumps(GibbsStep):
     ``prior="pseudo_likelihood"``. A round proposes to move ends of edges to similar columns (Metropolis-Hastings), and then
     lets the graph change for a unit of time, in which every pair is drawn anew once on average, given all others; only changes cost
     work. Both leave the posterior distribution of the model invariant: what is approximate is its likelihood. A common edge probability with a beta
-    distribution is drawn first.
+    distribution is drawn first. Where the table had missing values, all this is done for the graph of each completed table, and
+    the number of the one that is looked at is drawn with equal probabilities.
 
     Parameters
     ----------
@@ -69,13 +70,16 @@ class GraphJumps(GibbsStep):
         edge = only_one(drawn, RandomGraphRV, "graphs", _SUPPORTED)
         with refusals(edge, _SUPPORTED):
             part = graph_part(model, edge)
-            given = [v for v in (part.edge, part.share) if v is not None]
+            given = [v for v in (part.edge, part.share, part.imputation) if v is not None]
             check_drawn([v for v in given if v in drawn or v is edge], drawn)
         self.edge = model.rvs_to_values[edge].name
         self.share = None
         if part.share in drawn:
             self.share = model.rvs_to_values[part.share].name
-        self.statistic = f"{edge.name}_inclusion"
+        self.imputation = None
+        if part.imputation is not None:
+            self.imputation = model.rvs_to_values[part.imputation].name
+        self.statistic = f"{edge.name if part.imputation is None else EDGE}_inclusion"
         self.sampler = GraphSampler(model, part, self.compile_kwargs, rounds, swaps)
         pairs = len(self.sampler.average)
         # PyMC's traces go by the type alone, others by the shape.
@@ -91,6 +95,8 @@ class GraphJumps(GibbsStep):
 
     def step(self, point: dict) -> tuple[dict, list[dict]]:
         """Draw the common edge probability and the graph."""
+        if self.imputation is not None:
+            return self._step_imputed(dict(point))
         point, sampler = dict(point), self.sampler
         sampler.load(point)
         if self.share is not None:
@@ -99,6 +105,25 @@ class GraphJumps(GibbsStep):
         point[self.edge] = sampler.known
         stats = {"n_edges": int(point[self.edge].sum()), "changes": changes, "moves": moves}
         return point, [stats | {self.statistic: sampler.average.copy()}]
+
+    def _step_imputed(self, point: dict) -> tuple[dict, list[dict]]:
+        """Draw the graphs of all completed tables, and which of them is looked at."""
+        sampler, changes, moves = self.sampler, 0, 0
+        graphs, average = point[self.edge].copy(), np.zeros(len(sampler.average))
+        if self.share is not None:
+            shares = [sampler.draw_share(self.rng, point, at) for at in range(len(graphs))]
+            point[self.share] = np.array(shares)
+        for at in range(len(graphs)):
+            sampler.load(point, at)
+            more, moved = sampler.draw(self.rng, point, at)
+            changes, moves = changes + more, moves + moved
+            graphs[at], average = sampler.known, average + sampler.average
+        point[self.edge] = graphs
+        number = self.rng.integers(len(graphs))
+        point[self.imputation] = np.asarray(number, point[self.imputation].dtype)
+        stats = {"n_edges": int(graphs[number].sum()), "changes": changes, "moves": moves}
+        average = (average / len(graphs)).astype(np.float32)
+        return point, [stats | {self.statistic: average}]
 
     @staticmethod
     def competence(var: "TensorVariable", has_grad: bool) -> Competence:

@@ -54,7 +54,7 @@ class GraphSampler:
         from bayesstruct.precision.kernels.nodewise import make_work
 
         correlation = observed_values(model, part.correlation)
-        self.p = p = int(correlation.eval(mode="FAST_COMPILE").shape[0])
+        self.p = p = int(correlation.eval(mode="FAST_COMPILE").shape[-1])
         self.rounds = max(1, p // _COLUMNS) if rounds is None else int(rounds)
         self.swaps, self.upper = float(swaps), np.triu_indices(p, 1)
         self.names = {"edge": model.rvs_to_values[part.edge].name}
@@ -75,29 +75,42 @@ class GraphSampler:
 
     def forget(self) -> None:
         """Read the table and compute the gains anew."""
-        self.target: Any = None
+        self.tables: list[tuple] = []
+        self.at: int | None = None
         self.known: Any = None
         self.probability: Any = None
 
-    def load(self, point: dict) -> None:
-        """Bring table and gains up to date with a point."""
-        from bayesstruct.precision.kernels.graph_jumps import partner_sums
-        from bayesstruct.precision.kernels.nodewise import make_target, set_graph, update_gains
+    def load(self, point: dict, at: int | None = None) -> None:
+        """Bring table and gains up to date with a point; with the graph of one of several tables, if its number is given."""
+        from bayesstruct.precision.kernels.nodewise import set_graph, update_gains
 
         edges = point[self.names["edge"]]
-        if self.target is None:
-            correlation, n = self.data(point)
-            correlation = np.array(correlation, float)
-            self.target = make_target(correlation, float(n))
-            self.partners = partner_sums(correlation)
-        if self.known is None or not np.array_equal(self.known, edges):
+        edges = edges if at is None else edges[at]
+        if not self.tables:
+            self._read(point)
+        if self.known is None or at != self.at or not np.array_equal(self.known, edges):
+            self.target, self.partners = self.tables[at or 0]
+            self.at = at
             set_graph(np.asarray(edges), self.graph)
             update_gains(np.arange(self.p), self.graph, self.target, self.gains, self.work)
             self.known = np.array(edges)
 
-    def load_prior(self, point: dict) -> None:
+    def _read(self, point: dict) -> None:
+        """Make what the kernels need of each table."""
+        from bayesstruct.precision.kernels.graph_jumps import partner_sums
+        from bayesstruct.precision.kernels.nodewise import make_target
+
+        correlation, n = self.data(point)
+        correlation = np.array(correlation, float)
+        for one in correlation.reshape(-1, self.p, self.p):
+            self.tables.append((make_target(one, float(np.ravel(n)[0])), partner_sums(one)))
+
+    def load_prior(self, point: dict, at: int | None = None) -> None:
         """Bring the prior log odds up to date with a point."""
-        [probability] = self.prior(point)
+        if not at:  # the first of several graphs: probabilities of all of them
+            [self.evaluated] = self.prior(point)
+        several = np.ndim(self.evaluated) > 1
+        probability = self.evaluated[(at or 0) % len(self.evaluated)] if several else self.evaluated
         if self.probability is None or not np.array_equal(self.probability, probability):
             self.probability = np.array(probability, float)
             with np.errstate(divide="ignore"):
@@ -105,23 +118,24 @@ class GraphSampler:
             self.log_odds[self.upper] = odds
             self.log_odds.T[self.upper] = odds
 
-    def draw_share(self, rng: "Generator", point: dict) -> np.ndarray:
+    def draw_share(self, rng: "Generator", point: dict, at: int | None = None) -> np.ndarray:
         """Draw the log odds of the common edge probability given the graph."""
         # Of two gamma variables, so that neither end rounds to an infinite log odds.
-        one, other = (rng.standard_gamma(shape) for shape in self._share_shapes(point))
+        one, other = (rng.standard_gamma(shape) for shape in self._share_shapes(point, at))
         return np.asarray(np.log(one) - np.log(other))
 
-    def _share_shapes(self, point: dict) -> tuple[float, float]:
+    def _share_shapes(self, point: dict, at: int | None = None) -> tuple[float, float]:
         """Shapes of the beta distribution of the common edge probability given the graph."""
-        alpha, beta = (float(value) for value in self.shapes(point))
-        present = float(point[self.names["edge"]][self.free].sum())
+        alpha, beta = (float(np.ravel(value)[0]) for value in self.shapes(point))
+        edges = point[self.names["edge"]]
+        present = float((edges if at is None else edges[at])[self.free].sum())
         return alpha + present, beta + self.free.sum() - present
 
-    def draw(self, rng: "Generator", point: dict) -> tuple[int, int]:
+    def draw(self, rng: "Generator", point: dict, at: int | None = None) -> tuple[int, int]:
         """Draw the graph; return how often pairs changed, and how many ends of edges were moved."""
         from bayesstruct.precision.kernels.graph_jumps import jump, swap
 
-        self.load_prior(point)
+        self.load_prior(point, at)
         state = (self.graph, self.gains, self.log_odds, self.target)
         changes, moves, average = 0, 0, np.zeros(len(self.average))
         for _ in range(self.rounds):
