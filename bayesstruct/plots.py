@@ -8,7 +8,7 @@ from bayesstruct.graphs.plots.forest import plot_edges
 from bayesstruct.graphs.plots.heatmap import plot_matrix
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.positions import layout
-from bayesstruct.precision.reading.difference_plots import plot_difference
+from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.precision.reading.plots import plot_correlations
 
 __all__ = [

@@ -45,7 +45,7 @@ from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
 from bayesstruct.networks.reading import do
-from bayesstruct.precision.reading.differences import difference_table, one_group
+from bayesstruct.graphs.tables.differences import difference_table, one_group
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations

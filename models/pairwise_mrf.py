@@ -27,7 +27,7 @@ from bayesstruct.data.orders import (
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable, refuse_coded_states
 from bayesstruct.fields.kernels.potentials import KINDS
-from bayesstruct.fields.model_parts import (
+from bayesstruct.fields.model_parts.fields import (
     add_biases,
     check_likelihood,
     edge_inclusion,

@@ -15,7 +15,15 @@ from bayesstruct.data.names import label_text
 from bayesstruct.data.recoding import column_apart
 from bayesstruct.data.table import Table
 
-__all__ = ["GroupedTable", "grouped_table"]
+__all__ = [
+    "GroupedTable",
+    "check_groups",
+    "grouped_table",
+    "groups_apart",
+    "is_one_for_each",
+    "read_groups",
+    "refuse_different_columns",
+]
 
 #: Ratio of variances of two groups beyond which differences of precisions are differences of variances too.
 _VARIANCES = 2.0
@@ -92,26 +100,17 @@ def grouped_table(data: Any, group: Any = None, *, standardize: bool | str = Tru
     """
     if not (standardize in (True, False) or standardize == "group"):
         raise ValueError(f'`standardize` must be True, False or "group", it is {standardize!r}')
-    if isinstance(data, Mapping) and not hasattr(data, "columns"):
+    if is_one_for_each(data):
         data, group = _joined(data, group)
     elif group is None:
         raise TypeError(
             "`group` is needed: the name of the column with the groups, the group of each row, or a dict of one table "
             "for each group"
         )
-    name = group if isinstance(group, str) else getattr(group, "name", None)
-    if isinstance(group, str):
-        data, group = column_apart("group", data, group, "the group")
-    else:
-        _refuse_variable(data, name)
-    check_same_rows(data, group, "`group`")
-    labels, index = _read_groups(group)
+    data, group, name = groups_apart(data, group)
+    labels, index = read_groups(group)
     table = Table.continuous(data, standardize=False)
-    if len(index) != table.n:
-        raise TableError(
-            f"`group` has {count(len(index), 'label')}, and the table {count(table.n, 'row')}: give one for each row"
-        )
-    _check_groups(labels, index, name)
+    check_groups(labels, index, name, table.n, "gaussian_graphical")
     location, spread = _moments(table, labels, index)
     if not standardize:
         return GroupedTable(table, labels, index, location * 0.0, location * 0.0 + 1.0)
@@ -119,6 +118,33 @@ def grouped_table(data: Any, group: Any = None, *, standardize: bool | str = Tru
         _warn_of_variances(table, labels, index, spread)
         spread = np.broadcast_to(_pooled(table, index, spread), spread.shape).copy()
     return GroupedTable(table, labels, index, location, spread)
+
+
+def is_one_for_each(data: Any) -> bool:
+    """Whether data are a table for each group, by its label, and not one table."""
+    return isinstance(data, Mapping) and not hasattr(data, "columns")
+
+
+def groups_apart(data: Any, group: Any) -> tuple[Any, Any, Any]:
+    """Return the table without the column of groups, the group of each row, and the name of the column, if it has one.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+    group : str or (n,) array_like
+
+    Raises
+    ------
+    TableError
+        If the column is not in the table, or the groups are one of the variables or labelled differently from the rows.
+    """
+    name = group if isinstance(group, str) else getattr(group, "name", None)
+    if isinstance(group, str):
+        data, group = column_apart("group", data, group, "the group")
+    else:
+        _refuse_variable(data, name)
+    check_same_rows(data, group, "`group`")
+    return data, group, name
 
 
 def _joined(tables, group):
@@ -130,17 +156,24 @@ def _joined(tables, group):
     if not tables:
         raise TableError("`data` is an empty dict: give one table for each group")
     intakes = {label_text(label): read_columns(own, max_columns()) for label, own in tables.items()}
-    first, names = next((label, own.names) for label, own in intakes.items())
-    for label, own in intakes.items():
-        if different := sorted({*own.names} ^ {*names}):
-            raise TableError(
-                f"groups {first!r} and {label!r} have different columns, {column_list(different)} "
-                f"{'are' if len(different) > 1 else 'is'} in one of them only: keep the columns that all groups have"
-            )
+    names = refuse_different_columns({label: own.names for label, own in intakes.items()})
+    for own in intakes.values():
         raise_problems(value_kinds(own))
     frames = [pd.DataFrame(own.values, columns=own.names)[names] for own in intakes.values()]
     labels = [label for label, own in intakes.items() for _ in range(len(own.values))]
     return pd.concat(frames, ignore_index=True), pd.Categorical(labels, categories=[*intakes])
+
+
+def refuse_different_columns(columns: dict[str, list[str]]) -> list[str]:
+    """Return the columns of the first group; raise if another group has different ones."""
+    first, names = next(iter(columns.items()))
+    for label, own in columns.items():
+        if different := sorted({*own} ^ {*names}):
+            raise TableError(
+                f"groups {first!r} and {label!r} have different columns, {column_list(different)} "
+                f"{'are' if len(different) > 1 else 'is'} in one of them only: keep the columns that all groups have"
+            )
+    return list(names)
 
 
 def _refuse_variable(data, name):
@@ -153,7 +186,7 @@ def _refuse_variable(data, name):
         )
 
 
-def _read_groups(group) -> tuple[tuple[str, ...], np.ndarray]:
+def read_groups(group: Any) -> tuple[tuple[str, ...], np.ndarray]:
     """Labels of the groups and the group of each row; categories keep their order, others are sorted."""
     categories = getattr(getattr(group, "cat", group), "categories", None)
     values = np.asarray(without_mask(group), dtype=object)
@@ -177,11 +210,28 @@ def _read_groups(group) -> tuple[tuple[str, ...], np.ndarray]:
     return tuple(labels), np.array([place[v] for v in values.tolist()], int)
 
 
-def _check_groups(labels, index, name):
+def check_groups(labels: tuple[str, ...], index: np.ndarray, name: Any, rows: int, single: str):
+    """Raise if there are too few or too many groups, or one of a single row.
+
+    Parameters
+    ----------
+    labels, index
+        As `read_groups` returns them.
+    name : object
+        Name of the column of groups; None without one.
+    rows : int
+        Number of rows of the table.
+    single : str
+        Model for one group, for the message.
+    """
+    if len(index) != rows:
+        raise TableError(
+            f"`group` has {count(len(index), 'label')}, and the table {count(rows, 'row')}: give one for each row"
+        )
     what = "`group`" if name is None else f"`group` (column {label_text(name)!r})"
     if len(labels) < 2:
         raise TableError(
-            f"{what} has the single value {labels[0]!r}: there is nothing to compare; use gaussian_graphical for one group"
+            f"{what} has the single value {labels[0]!r}: there is nothing to compare; use {single} for one group"
         )
     if len(labels) > len(index) / 2:
         raise TableError(

@@ -73,8 +73,6 @@ class Pool(NamedTuple):
     evidence: np.ndarray  # (3,), log integrals of the likelihood over the prior of each relation
     centre: np.ndarray  # (2, D), modes if equal and if different
     factor: np.ndarray  # (2, D, D), lower Cholesky factors of the precision matrices there
-    first_gradient: np.ndarray  # (D,), at zero
-    first_hessian: np.ndarray  # (D, D)
     gradient: np.ndarray  # (D,)
     hessian: np.ndarray  # (D, D)
     point: np.ndarray  # (D,)
@@ -97,8 +95,6 @@ class Pool(NamedTuple):
             *(np.zeros(3) for _ in range(4)),
             np.zeros((2, size)),
             np.zeros((2, size, size)),
-            np.zeros(size),
-            np.zeros((size, size)),
             np.zeros(size),
             np.zeros((size, size)),
             *(np.zeros(size) for _ in range(5)),

@@ -199,31 +199,37 @@ def _advance(layout, tables, chains, priors, works, pool, centre, levels, object
 
 
 @inner
-def _approximate(layout, tables, chains, priors, works, pool, relation, empty, best):
-    """Approximate the distribution of the coordinates given a relation.
+def _approximate(layout, tables, chains, priors, works, pool, relation, value, best):
+    """Approximate the distribution of the coordinates given a relation, from ``point``; returns whether it was refined.
 
-    Relations that are clearly less probable than ``best``, the log of another probability, are not refined.
+    Gradient and Hessian there are known, and ``value`` is the log-likelihood. Relations that are clearly less probable than ``best``, the log
+    of another probability, are not refined.
     """
     levels = _levels(pool, relation)
     size = levels * pool.weight.shape[1]
     centre, factor = pool.centre[relation - 1], pool.factor[relation - 1]
-    pool.point[:size] = 0.0
-    value = empty
-    pool.gradient[:size] = pool.first_gradient[:size]
-    pool.hessian[:size, :size] = pool.first_hessian[:size, :size]
-    evidence = 0.0
+    evidence, refined = 0.0, False
     for step in range(STEPS):
-        evidence, length = _newton(
-            pool, pool.gradient, pool.hessian, centre, factor, size, value
-        )
+        evidence, length = _newton(pool, pool.gradient, pool.hessian, centre, factor, size, value)
         unlikely = pool.log_odds[relation] + evidence - best < ABSENT
         if length < CLOSE or (step == 0 and unlikely):
             break
         objective = value - 0.5 * _square(pool.point, size)
-        value = _advance(
-            layout, tables, chains, priors, works, pool, centre, levels, objective
-        )
+        value = _advance(layout, tables, chains, priors, works, pool, centre, levels, objective)
+        refined = True
     pool.evidence[relation] = evidence
+    return refined
+
+
+@inner
+def _start_from_equal(layout, tables, chains, priors, works, pool):
+    """Set ``point`` to the mode of equal weights, and gradient and Hessian there; returns the log-likelihood."""
+    d, levels = pool.weight.shape[1], pool.basis.shape[0]
+    pool.point[:] = 0.0
+    copy_vector(pool.point[:d], pool.centre[0, :d])
+    value = _evaluate(layout, tables, chains, priors, works, pool, pool.point, levels, True)
+    _pull_back(works, pool, levels, pool.gradient, pool.hessian)
+    return value
 
 
 @inner
@@ -251,15 +257,21 @@ def _share_out(pool):
 def _prepare(layout, tables, chains, priors, works, pool):
     """Approximate all relations that are possible; returns the log-likelihood of zero weights."""
     levels = pool.basis.shape[0]
-    pool.value[:] = 0.0
-    empty = _evaluate(layout, tables, chains, priors, works, pool, pool.value, levels, True)
-    _pull_back(works, pool, levels, pool.first_gradient, pool.first_hessian)
-    pool.evidence[ABSENCE] = empty
+    pool.point[:] = 0.0
+    empty = _evaluate(layout, tables, chains, priors, works, pool, pool.point, levels, True)
+    _pull_back(works, pool, levels, pool.gradient, pool.hessian)
+    pool.evidence[ABSENCE] = value = empty
     best = pool.log_odds[ABSENCE] + empty
     for relation in range(EQUAL, DIFFERENT + 1):
-        if pool.log_odds[relation] > -np.inf:
-            _approximate(layout, tables, chains, priors, works, pool, relation, empty, best)
-            best = max(best, pool.log_odds[relation] + pool.evidence[relation])
+        if pool.log_odds[relation] == -np.inf:
+            continue
+        refined = _approximate(
+            layout, tables, chains, priors, works, pool, relation, value, best
+        )
+        best = max(best, pool.log_odds[relation] + pool.evidence[relation])
+        # Where equal weights are possible those that differ are near them, or else near zero.
+        if refined and relation == EQUAL:
+            value = _start_from_equal(layout, tables, chains, priors, works, pool)
     _share_out(pool)
     return empty
 

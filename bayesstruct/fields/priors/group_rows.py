@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
 __all__ = [
+    "STEP",
     "GroupedPairwiseMRF",
     "GroupedPairwiseRV",
     "IncompleteGroupedPairwiseMRF",
@@ -34,6 +35,7 @@ __all__ = [
     "own_parameters",
 ]
 
+#: Name of the step that draws weights, biases and missing values together.
 STEP = "grouped_pairwise_gibbs"
 
 
