@@ -12,7 +12,7 @@ from tools.random_fields import all_states, feature_matrix
 import bayesstruct as bs
 
 from bayesstruct.fields.kernels.potentials import Potentials
-from bayesstruct.models import ising
+from bayesstruct.models import ising, pairwise_mrf
 from bayesstruct.steps import GroupedPairwiseGibbs
 
 NAMES = ["mood", "sleep", "worry", "pain"]
@@ -122,6 +122,40 @@ def test_probabilities_are_learned_and_pairs_required():
     assert (relation.sel(pair="mood -- pain") > 0).all()
     assert (relation.sel(pair="mood -- worry") == 0).all()
     np.testing.assert_allclose(idata["constant_data"]["difference_prior"].values[:3], [1 / 6, 0, 1 / 3])
+
+
+def ordinal_frame(n=400, seed=0):
+    """Answers 1 to 3, of which the first two agree in one group only."""
+    rng = np.random.default_rng(seed)
+    x, second = rng.integers(1, 4, (n, 3)), np.arange(n) % 2 == 0
+    x[:, 1] = np.where(second | (rng.random(n) < 0.3), x[:, 1], x[:, 0])
+    table = pd.DataFrame(x, columns=NAMES[:3]).astype("Int64")
+    table.iloc[5, 0] = pd.NA
+    return table.assign(site=np.where(second, "b", "a"))
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("potentials", ["ordinal", "blume_capel"])
+def test_answers_of_several_states(potentials):
+    with pairwise_mrf(ordinal_frame(), potentials=potentials, group="site") as model:
+        idata = pm.sample(60, tune=20, random_seed=1, **QUIET)
+        pm.sample_prior_predictive(2, random_seed=1)
+    table = bs.difference_table(idata)
+    assert table.iloc[0][["source", "target", "verdict"]].tolist() == ["mood", "sleep", "differs"]
+    assert (table["verdict"].iloc[1:] != "differs").all()
+    assert idata["posterior"]["bias"].dims[2:] == ("group", "bias_label")
+    # 3 / (9 - 1) of the scales of binary columns
+    _, _, slab, large = model["weight"].owner.op.dist_params(model["weight"].owner)
+    np.testing.assert_allclose([slab.data, large.data], 0.375)
+    own = bs.one_group(idata, "a")
+    assert bs.edge_information(own)["information"].iloc[0] > 0.1
+
+
+def test_potentials_of_several_weights_are_refused():
+    with pytest.raises(ValueError, match='"ordinal", "blume_capel" or "ising".*not \'full\''):
+        pairwise_mrf(ordinal_frame(), group="site")
+    with pytest.raises(ValueError, match="`difference_scale` goes with rows of several groups"):
+        pairwise_mrf(ordinal_frame(), difference_scale=1.0)
 
 
 def test_forms_of_tables():
