@@ -10,6 +10,8 @@ from bayesstruct.features.priors.feature_scores import FactorRows, FeatureScores
 from bayesstruct.features.priors.finite_features import FiniteFeatures, StickBreakingProbabilities
 from bayesstruct.features.priors.hidden_causes import CauseActivations, NoisyOr
 from bayesstruct.features.priors.indian_buffet import FeatureLoadings, IndianBuffet
+from bayesstruct.fields.priors.group_rows import GroupedPairwiseMRF, IncompleteGroupedPairwiseMRF
+from bayesstruct.fields.priors.groups import GroupedWeights
 from bayesstruct.fields.priors.interactions import interaction_strengths
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, Ising, PairwiseMRF
 from bayesstruct.mixtures.priors.chinese_restaurant import ChineseRestaurant
@@ -164,12 +166,15 @@ __all__ = [
     "GroupedCovariance",
     "GroupedMissingValues",
     "GroupedNormal",
+    "GroupedPairwiseMRF",
     "GroupedSpikeSlab",
+    "GroupedWeights",
     "IncompleteDiscreteNetwork",
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
     "IncompleteGraphicalStudent",
     "IncompleteGroupedNormal",
+    "IncompleteGroupedPairwiseMRF",
     "IncompletePairwiseMRF",
     "IndependentEdges",
     "IndianBuffet",

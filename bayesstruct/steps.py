@@ -6,6 +6,7 @@ from bayesstruct.features.steps.hidden_causes import HiddenCauseGibbs
 from bayesstruct.features.steps.latent_features import LatentFeatureGibbs, LatentFeatureSlice
 from bayesstruct.features.steps.links import LinkFeatureGibbs
 from bayesstruct.features.steps.sparse_factors import SparseFactorGibbs
+from bayesstruct.fields.steps.groups import GroupedPairwiseGibbs
 from bayesstruct.fields.steps.missing import PairwiseCells
 from bayesstruct.fields.steps.spike_slab import PairwiseSpikeSlab
 from bayesstruct.mixtures.steps import DirichletMixtureGibbs
@@ -31,6 +32,7 @@ __all__ = [
     "FiniteFeatureMetropolis",
     "GraphJumps",
     "GroupSpikeSlabRegression",
+    "GroupedPairwiseGibbs",
     "GroupedPrecisionGibbs",
     "HiddenCauseGibbs",
     "IncompleteNetworkMCMC",

@@ -5,6 +5,9 @@ u, t     linear in the biases and in the potential of each pair: one weight, or 
 potential ~ spike and slab or group Laplace                     whole tables are zero or small
 edge     = 1 where the potential is not zero (not negligible)
 weight   = the weight of a pair, or the norm of its interaction
+
+or, for several groups of rows, a field in each group: weight = shared part + contrasts, of which a pair has none (absent), the first
+(equal), or both (different).
 """
 
 import math
@@ -25,9 +28,11 @@ from bayesstruct.data.orders import (
     warn_about_words,
 )
 from bayesstruct.data.recoding import repeated_rows, without_codes
+from bayesstruct.data.row_groups import is_by_group
+from bayesstruct.data.state_groups import grouped_states
 from bayesstruct.data.states import StateTable, refuse_coded_states
 from bayesstruct.fields.kernels.potentials import KINDS
-from bayesstruct.fields.model_parts import (
+from bayesstruct.fields.model_parts.fields import (
     add_biases,
     check_likelihood,
     edge_inclusion,
@@ -36,6 +41,11 @@ from bayesstruct.fields.model_parts import (
     observe_states,
     record_field,
 )
+from bayesstruct.fields.model_parts.groups import (
+    add_group_weights,
+    check_group_options,
+    observe_group_states,
+)
 from bayesstruct.fields.priors.interactions import interaction_strengths, negligible_probability
 from bayesstruct.sparse.priors.group_laplace import GroupLaplace
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
@@ -43,7 +53,7 @@ from bayesstruct.sparse.priors.included import included
 from bayesstruct.sparse.priors.spike_and_slab import SpikeAndSlab
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import networkx
 
@@ -65,7 +75,7 @@ _NORMS = (1, 2, math.inf, "nuclear")
 
 
 def pairwise_mrf(
-    data: "TableLike",
+    data: "TableLike | Mapping[Any, TableLike]",
     *,
     potentials: str = "full",
     prior: str = "spike_slab",
@@ -84,6 +94,9 @@ def pairwise_mrf(
     states: Any = None,
     missing_codes: Any = None,
     row_counts: Any = None,
+    group: Any = None,
+    difference_probability: Any = None,
+    difference_scale: float | None = None,
 ) -> pm.Model:
     r"""Learn which categorical or ordinal columns depend on each other, given all others.
 
@@ -97,7 +110,7 @@ def pairwise_mrf(
     ----------
     data : DataFrame or array_like
         (n, p) table of states: text, integers, booleans, ordered or unordered categories. Missing
-        values are allowed.
+        values are allowed. Or one table for each group, by its label.
     potentials : {"full", "ising", "generalized_ising", "ordinal", "blume_capel"}
         The tables :math:`t`: ``"full"`` has a weight for each pair of states; ``"ising"`` one weight for
         equal states, ``"generalized_ising"`` one for each state of both columns (equal
@@ -138,6 +151,14 @@ def pairwise_mrf(
     row_counts : (n,) array_like of int or str, optional
         How often each row was observed, or the name of the column that says so: a table of frequencies. The
         result is that of the table with repeated rows.
+    group : str or (n,) array_like, optional
+        Name of the column that holds the group of each row, or the groups, as in :func:`~bayesstruct.models.ising`: which dependences
+        differ between them? With potentials of one weight for each pair (ordinal, Blume-Capel, Ising), ``prior="spike_slab"`` and normal
+        slabs.
+    difference_probability
+        As in :func:`~bayesstruct.models.ising`.
+    difference_scale : float, optional
+        Standard deviation of each contrast between groups of a weight that differs, 1 by default; scaled as `slab_scale` is.
 
     Returns
     -------
@@ -145,7 +166,8 @@ def pairwise_mrf(
         With ``bias`` (bias_label), ``weight`` and ``edge`` (pair), ``x``, the table as states counted
         from 0, ``x_missing`` if values are missing, and, if a pair has several weights,
         ``potential`` (cell): ``weight`` is then the strength of the interaction,
-        :func:`bayesstruct.distributions.interaction_strengths`.
+        :func:`bayesstruct.distributions.interaction_strengths`. With groups ``bias`` (group, bias_label), ``weight`` (group, pair),
+        ``relation`` (pair: 0 absent, 1 equal, 2 different) and ``difference`` (pair).
 
     Raises
     ------
@@ -161,7 +183,8 @@ def pairwise_mrf(
     -----
     TableWarning
         If potentials use the order of states and nobody gave one, columns have the same states in different orders, or
-        whole numbers between states never occur; if potentials compare states and columns have different ones.
+        whole numbers between states never occur; if potentials compare states and columns have different ones. If a column
+        has one state only in a group.
 
     Notes
     -----
@@ -193,7 +216,23 @@ def pairwise_mrf(
         with bs.models.pairwise_mrf(answers, potentials="ordinal"):
             idata = pm.sample()
         bs.edge_table(idata)
+
+    Which dependences differ between groups of rows:
+
+    .. code-block:: python
+
+        with bs.models.pairwise_mrf(answers, potentials="ordinal", group="country"):
+            idata = pm.sample()
+        bs.difference_table(idata)
     """
+    grouped = group is not None or is_by_group(data)
+    differing = check_group_options(
+        grouped,
+        prior,
+        slab,
+        difference_probability=difference_probability,
+        difference_scale=difference_scale,
+    )
     given = check_options(
         prior,
         _OPTIONS,
@@ -208,21 +247,21 @@ def pairwise_mrf(
     )
     if potentials not in _KINDS:
         raise ValueError(nearest("potentials", potentials, _KINDS))
-    [data] = repeated_rows(row_counts, data)
     refuse_coded_states(states, missing_codes)
-    table = StateTable.read(without_codes(data, missing_codes), states=states)
     if reference != 0 and potentials != "blume_capel":
         raise ValueError(
             '`reference` applies to potentials="blume_capel" only: leave it out, or choose these potentials'
         )
-    family = field_potentials(table, potentials, reference, graph)
-    check_likelihood(likelihood, family, absent=prior == "spike_slab")
-    if family.scored:
-        warn_about_order(table)
-        warn_about_opposite_orders(table)
-        warn_about_words(table)
-    if potentials in _COMPARING:
-        warn_about_equality(table)
+    if grouped:
+        reading = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
+        rows = grouped_states(data, group, **reading, single="pairwise_mrf")
+        family = _family(rows.table, potentials, reference, graph, likelihood, absent=True)
+        return _of_groups(rows, family, given | differing, likelihood, bias_scale, missing_codes)
+    [data] = repeated_rows(row_counts, data)
+    table = StateTable.read(without_codes(data, missing_codes), states=states)
+    family = _family(
+        table, potentials, reference, graph, likelihood, absent=prior == "spike_slab"
+    )
     if bias_scale == math.inf:
         table.refuse_unseen(
             "with a flat prior of the biases they have none; give a finite bias_scale"
@@ -233,6 +272,39 @@ def pairwise_mrf(
         weights, implied, cut = _PRIORS[prior](table, family, given)
         record_field(family, implied, cut)
         observe_states(table, bias, weights, potentials=family, likelihood=likelihood)
+    return model
+
+
+def _family(table, potentials, reference, graph, likelihood, *, absent):
+    """Potentials of the table, after a check of the likelihood and warnings about the order of states."""
+    family = field_potentials(table, potentials, reference, graph)
+    check_likelihood(likelihood, family, absent=absent)
+    if family.scored:
+        warn_about_order(table)
+        warn_about_opposite_orders(table)
+        warn_about_words(table)
+    if potentials in _COMPARING:
+        warn_about_equality(table)
+    return family
+
+
+def _of_groups(rows, family, options, likelihood, bias_scale, missing_codes):
+    """Model of several groups of rows."""
+    if not _one_weight(family):
+        raise ValueError(
+            'several groups of rows go with potentials of one weight for each pair, "ordinal", "blume_capel" or "ising", '
+            f"not {family.kind!r}: choose one of these, bs.models.ising for binary columns, or fit each group alone"
+        )
+    table = rows.table
+    if bias_scale == math.inf:
+        rows.refuse_unseen("with a flat prior its bias there has none; give a finite bias_scale")
+    coords = field_coords(table, family) | {"group": list(rows.labels)}
+    with pm.Model(coords=coords) as model:
+        record_codes(missing_codes)
+        labels = _bias_labels(table, family)
+        bias = add_biases(labels, "bias_label", bias_scale, group="group")
+        weight = add_group_weights(rows, family, options, relative=_relative_scale(family))
+        observe_group_states(rows, bias, weight, potentials=family, likelihood=likelihood)
     return model
 
 

@@ -19,8 +19,10 @@ __all__ = [
     "GroupedTable",
     "check_same_columns",
     "grouped_table",
+    "groups_apart",
     "is_by_group",
     "pooled_deviations",
+    "repeated_tables",
     "rows_of_groups",
     "warn_of_variances",
 ]
@@ -108,7 +110,7 @@ def grouped_table(
     if not (standardize in (True, False) or standardize == "group"):
         raise ValueError(f'`standardize` must be True, False or "group", it is {standardize!r}')
     if is_by_group(data):
-        data, group = _joined(_repeated_tables(data, row_counts), group)
+        data, group = _joined(repeated_tables(data, row_counts), group)
     elif group is None:
         raise TypeError(
             "`group` is needed: the name of the column with the groups, the group of each row, or a dict of one table "
@@ -116,7 +118,7 @@ def grouped_table(
         )
     else:
         data, group = repeated_rows(row_counts, data, group if isinstance(group, str) else _column(group))  # fmt: skip
-    data, labels, index = _apart(data, group)
+    data, labels, index = groups_apart(data, group, "gaussian_graphical")
     table = Table.continuous(data, standardize=False, counted=row_counts is not None)
     location, spread = _moments(table, labels, index)
     if not standardize:
@@ -169,8 +171,21 @@ def rows_of_groups(data: Any, group: Any, labels: Sequence[str]) -> tuple[Any, n
     return data, places[index]
 
 
-def _apart(data, group) -> tuple[Any, tuple[str, ...], np.ndarray]:
-    """Table without its groups, their labels, and the group of each row."""
+def groups_apart(data: Any, group: Any, single: str) -> tuple[Any, tuple[str, ...], np.ndarray]:
+    """Return a table without its groups, their labels, and the position of the group of each row.
+
+    Parameters
+    ----------
+    data, group
+        As of `grouped_table`, without a mapping.
+    single : str
+        Model for one group, for messages.
+
+    Raises
+    ------
+    TableError
+        If labels are no groups or do not match the rows, or if a group has a single row.
+    """
     name = group if isinstance(group, str) else getattr(group, "name", None)
     if isinstance(group, str):
         data, group = column_apart("group", data, group, "the group")
@@ -179,7 +194,7 @@ def _apart(data, group) -> tuple[Any, tuple[str, ...], np.ndarray]:
     check_same_rows(data, group, "`group`")
     labels, index = _read_groups(group, name)
     _check_length(data, index)
-    _check_groups(labels, index, _called(name))
+    _check_groups(labels, index, _called(name), single)
     return data, labels, index
 
 
@@ -202,8 +217,8 @@ def _check_length(data, index):
         )
 
 
-def _repeated_tables(tables, counts):
-    """Tables of the groups in which each row stands as often as it was counted."""
+def repeated_tables(tables: Mapping, counts: Any) -> Mapping:
+    """Return the tables of the groups in which each row stands as often as it was counted."""
     if counts is None:
         return tables
     if isinstance(counts, str):
@@ -277,9 +292,7 @@ def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
         seen = {*different}
         ordered = [c for c in list(categories) if c in seen]
         if empty := [label_text(c) for c in list(categories) if c not in seen]:
-            warn(
-                f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups"
-            )
+            warn(f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups")
     else:
         ordered = sorted(different, key=lambda v: (0, v, "") if is_number(v) else (1, 0, str(v)))
     labels = [label_text(v) for v in ordered]
@@ -289,11 +302,11 @@ def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
     return tuple(labels), np.array([place[v] for v in values.tolist()], int)
 
 
-def _check_groups(labels, index, what):
+def _check_groups(labels, index, what, single):
     """Raise for labels that are no groups, or groups that are too small; `what` names them."""
     if len(labels) < 2:
         raise TableError(
-            f"{what} has the single value {labels[0]!r}: there is nothing to compare; use gaussian_graphical for one group"
+            f"{what} has the single value {labels[0]!r}: there is nothing to compare; use {single} for one group"
         )
     numbered = all(reads_as_number(label) for label in labels)
     whole = numbered and all(float(label.replace(",", ".")).is_integer() for label in labels)
@@ -309,7 +322,9 @@ def _check_groups(labels, index, what):
             f"least 2 are needed: leave these rows out or join groups{f'; of a quantity, give {cut}' if numbered else ''}"
         )
     if numbered and len(labels) > _MANY:
-        warn(f"{what} makes {len(labels)} groups of {len(labels)} numbers; of a quantity, give {cut}")
+        warn(
+            f"{what} makes {len(labels)} groups of {len(labels)} numbers; of a quantity, give {cut}"
+        )
 
 
 def _moments(table, labels, index) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ __all__ = [
     "chain_of",
     "layout_of",
     "prior_of",
+    "referring",
     "table_of",
     "work_of",
 ]
@@ -170,7 +171,7 @@ class _WorkReference(types.StructRef):
     """Reference to a `Work`."""
 
 
-def _referring(kind, reference):
+def referring(kind, reference):
     """Return the constructor of a reference, for compiled code, from the elements of a tuple."""
 
     def construct(*elements):
@@ -180,8 +181,8 @@ def _referring(kind, reference):
     return construct
 
 
-layout_of = _referring(Layout, _LayoutReference)
-table_of = _referring(Table, _TableReference)
-prior_of = _referring(Prior, _PriorReference)
-chain_of = _referring(Chain, _ChainReference)
-work_of = _referring(Work, _WorkReference)
+layout_of = referring(Layout, _LayoutReference)
+table_of = referring(Table, _TableReference)
+prior_of = referring(Prior, _PriorReference)
+chain_of = referring(Chain, _ChainReference)
+work_of = referring(Work, _WorkReference)

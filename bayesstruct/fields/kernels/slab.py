@@ -27,21 +27,28 @@ from bayesstruct.core.jit import inner
 from bayesstruct.fields.kernels.block import evaluate
 
 __all__ = [
+    "ABSENT",
     "CAUCHY",
+    "CLOSE",
+    "DEFENSE",
     "FLAT",
+    "HALVINGS",
     "LAPLACE",
     "NORMAL",
+    "STEPS",
     "approximate",
     "log_proposal",
     "log_slab_of",
     "propose",
+    "solve_lower",
+    "solve_upper",
 ]
 
 NORMAL, LAPLACE, CAUCHY, FLAT = 0, 1, 2, 3
-_DEFENSE = 0.02  # weight of the slab in the proposals
-_ABSENT = -5.0  # log odds below which the approximation at zero is not refined
-_CLOSE = 0.3  # squared length of a Newton step, in standard deviations, that ends the iteration
-_STEPS, _HALVINGS = 10, 12
+DEFENSE = 0.02  # weight of the slab in the proposals
+ABSENT = -5.0  # log odds below which the approximation at zero is not refined
+CLOSE = 0.3  # squared length of a Newton step, in standard deviations, that ends the iteration
+STEPS, HALVINGS = 10, 12
 _FLATTEST = 1e-3  # least precision of the approximation of biases
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -111,7 +118,7 @@ def _cholesky(work, slab):
 
 
 @inner
-def _solve_upper(factor, x, d):
+def solve_upper(factor, x, d):
     """Replace x by inv(L') x."""
     for a in range(d - 1, -1, -1):
         total = x[a]
@@ -121,7 +128,7 @@ def _solve_upper(factor, x, d):
 
 
 @inner
-def _solve_lower(factor, x, start, d):
+def solve_lower(factor, x, start, d):
     """Replace x by inv(L) x, whose elements before ``start`` are zero."""
     for a in range(start, d):
         total = x[a]
@@ -145,14 +152,14 @@ def _solve(work, slab):
         # The step from `point`: the gradient less the pull of the slab.
         for a in range(d):
             x[a] = work.gradient[a] - work.ridge[a] * work.point[a]
-        _solve_lower(factor, x, 0, d)
-        _solve_upper(factor, x, d)
+        solve_lower(factor, x, 0, d)
+        solve_upper(factor, x, d)
         for a in range(d):
             work.centre[a] = work.point[a] + x[a]
         for a in range(d):
             x[:d] = 0.0
             x[a] = 1.0
-            _solve_lower(factor, x, a, d)
+            solve_lower(factor, x, a, d)
             work.spread[a] = 0.0
             for b in range(a, d):
                 work.spread[a] += x[b] * x[b]
@@ -184,7 +191,7 @@ def _advance(layout, table, chain, prior, work, slab, objective):
         work.before[a] = work.point[a]
         work.point[a] = work.centre[a]
     value = 0.0
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         value = evaluate(layout, table, chain, prior, work, work.point, True)
         if value + log_slab_of(work, slab, work.point) >= objective - 1.0:
             break
@@ -204,10 +211,10 @@ def approximate(layout, table, chain, prior, work, slab, log_odds):
     work.point[:d] = 0.0
     value = empty = evaluate(layout, table, chain, prior, work, work.point, True)
     evidence = 0.0
-    for step in range(_STEPS):
+    for step in range(STEPS):
         _solve(work, slab)
         evidence, length = _evidence(work, slab, value)
-        if length < _CLOSE or (step == 0 and log_odds + evidence - empty < _ABSENT):
+        if length < CLOSE or (step == 0 and log_odds + evidence - empty < ABSENT):
             break
         objective = value + log_slab_of(work, slab, work.point)
         value = _advance(layout, table, chain, prior, work, slab, objective)
@@ -249,8 +256,8 @@ def _log_defense(work, slab, x):
 @inner
 def log_proposal(work, slab, x):
     """Log density of the proposals of a full block."""
-    a = math.log1p(-_DEFENSE) + _log_normal(work, x)
-    b = math.log(_DEFENSE) + _log_defense(work, slab, x)
+    a = math.log1p(-DEFENSE) + _log_normal(work, x)
+    b = math.log(DEFENSE) + _log_defense(work, slab, x)
     top = max(a, b)
     return top + math.log(math.exp(a - top) + math.exp(b - top))
 
@@ -269,13 +276,13 @@ def _draw_slab(rng, slab, scale):
 def propose(rng, work, slab):
     """Draw the weights of a full block into ``value``."""
     d, x = work.dims[0], work.value
-    defend = rng.random() < _DEFENSE
+    defend = rng.random() < DEFENSE
     if defend and slab != FLAT:
         for a in range(d):
             x[a] = _draw_slab(rng, slab, work.scale[a])
         return
     for a in range(d):
         x[a] = _draw_slab(rng, CAUCHY if defend else NORMAL, 1.0)
-    _solve_upper(work.factor_a, x, d)
+    solve_upper(work.factor_a, x, d)
     for a in range(d):
         x[a] += work.centre[a]

@@ -21,7 +21,7 @@ Both approximations are made with both blocks empty, hence are the same for the 
 
 **Probabilities of full blocks.** Each update records an estimate of the probability that its block is full
 given everything else: the indicator after the update, minus the proposed indicator, plus the
-probability with which a full block is proposed (`_inclusion`). Its expectation is that of the
+probability with which a full block is proposed (`inclusion_estimate`). Its expectation is that of the
 indicator whatever the approximation, and its variance nearly that of the conditional probability,
 as for draws from the conditional distribution itself (Gelfand and Smith 1990).
 
@@ -52,13 +52,13 @@ from bayesstruct.fields.kernels.block import (
 )
 from bayesstruct.fields.kernels.slab import FLAT, approximate, log_proposal, log_slab_of, propose
 
-__all__ = ["sweep"]
+__all__ = ["LEAST", "accept", "inclusion_estimate", "redraw", "sweep"]
 
-_LEAST = 1e-4  # smallest probability of either value of an indicator in proposals
+LEAST = 1e-4  # smallest probability of either value of an indicator in proposals
 
 
 @inner
-def _inclusion(full, proposed, share, chance, acceptance):
+def inclusion_estimate(full, proposed, share, chance, acceptance):
     r"""Estimate the probability that a block is full given everything else, from one proposal.
 
     Parameters
@@ -87,14 +87,14 @@ def _inclusion(full, proposed, share, chance, acceptance):
 
 
 @inner
-def _accept(rng, log_ratio):
+def accept(rng, log_ratio):
     """Whether to accept, and the probability of acceptance."""
     chance = math.exp(min(log_ratio, 0.0))
     return rng.random() < chance, chance
 
 
 @inner
-def _redraw(rng, layout, table, chain, prior, work, slab, log_odds):
+def redraw(rng, layout, table, chain, prior, work, slab, log_odds):
     """Propose indicator and values of the current block.
 
     Returns whether the proposal, in ``value``, was accepted; the probability of acceptance, minus one if
@@ -106,12 +106,12 @@ def _redraw(rng, layout, table, chain, prior, work, slab, log_odds):
         full = full or work.current[a] != 0.0
     evidence, empty = approximate(layout, table, chain, prior, work, slab, log_odds)
     share = 1.0 / (1.0 + math.exp(min(-log_odds - evidence, 700.0)))
-    chance = 1.0 if log_odds == np.inf else min(max(share, _LEAST), 1.0 - _LEAST)
+    chance = 1.0 if log_odds == np.inf else min(max(share, LEAST), 1.0 - LEAST)
     # Prior odds of an indicator that is certain cancel.
     odds = 0.0 if log_odds == np.inf else log_odds
     enters = chance == 1.0 or rng.random() < chance
     if not (enters or full):
-        return False, -1.0, _inclusion(0.0, 0.0, share, chance, 1.0)
+        return False, -1.0, inclusion_estimate(0.0, 0.0, share, chance, 1.0)
     log_ratio = 0.0
     if full:
         log_ratio -= odds + log_slab_of(work, slab, work.current)
@@ -128,9 +128,9 @@ def _redraw(rng, layout, table, chain, prior, work, slab, log_odds):
         log_ratio += empty - math.log1p(-chance)
     if not full:
         log_ratio += empty  # the present point is the empty block: its log-likelihood is zero
-    accepted, acceptance = _accept(rng, log_ratio)
+    accepted, acceptance = accept(rng, log_ratio)
     now, then = 1.0 if full else 0.0, 1.0 if enters else 0.0
-    estimate = _inclusion(now, then, share, chance, acceptance)
+    estimate = inclusion_estimate(now, then, share, chance, acceptance)
     return accepted, acceptance, estimate
 
 
@@ -218,7 +218,7 @@ def _swap(rng, layout, table, chain, prior, work, blocks):
             and not _is_full(layout, chain, other)
         )
     log_ratio += math.log(choices) - math.log(back)
-    accepted, chance = _accept(rng, log_ratio)
+    accepted, chance = accept(rng, log_ratio)
     if accepted:
         apply_weights(layout, table, chain, work, rival, work.value)
     else:
@@ -262,7 +262,7 @@ def _sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tal
             work.inclusion[block] = 1.0 if _is_full(layout, chain, block) else 0.0
             continue
         load_weights(layout, table, chain, prior, work, block)
-        accepted, chance, work.inclusion[block] = _redraw(
+        accepted, chance, work.inclusion[block] = redraw(
             rng, layout, table, chain, prior, work, prior.slab, log_odds
         )
         if accepted:
@@ -280,7 +280,7 @@ def _sweep(rng, layout, table, chain, prior, work, blocks, variables, swaps, tal
     flat = np.int64(FLAT)  # a literal would compile all callees once more
     for i in variables:
         load_biases(layout, table, chain, work, i)
-        accepted, chance, _ = _redraw(rng, layout, table, chain, prior, work, flat, np.inf)
+        accepted, chance, _ = redraw(rng, layout, table, chain, prior, work, flat, np.inf)
         if accepted:
             apply(layout, table, chain, work, work.value)
         tally[0] += chance

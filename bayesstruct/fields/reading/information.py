@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import bayesstruct.graphs.tables.differences  # noqa: F401 (is asked before what is registered here)
+
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.groups import SAMPLE_DIMS
-from bayesstruct.graphs.posteriors.edges import EdgePosterior
+from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import EdgePrior
 from bayesstruct.graphs.summaries import interval_probability
@@ -225,6 +227,10 @@ def potentials_of(posterior: EdgePosterior) -> Potentials:
             "This result is not one of bs.models.ising or bs.models.pairwise_mrf: it has no "
             "`potentials` and `states`. Of a Markov random field in a model of your own, pass the draws to "
             "bs.structure.conditional_information."
+        )
+    if GROUP in posterior.draws["bias"].dims:
+        raise ValueError(
+            "this result has a Markov random field for each group of rows: read one group, bs.one_group(idata, label)"
         )
     order = np.lexsort((posterior.target, posterior.source))
     count = EdgePrior.read(constants).count if EdgePrior.is_in(constants) else None

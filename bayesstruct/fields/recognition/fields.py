@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
 __all__ = [
+    "MAX_STATES",
     "SPIKE_AND_SLAB",
     "Field",
     "block_labels",
+    "check_uniform",
     "field_of_missing",
     "field_of_weights",
     "fields_of",
@@ -43,7 +45,8 @@ __all__ = [
 
 #: Priors under which the weights of an edge may be zero.
 SPIKE_AND_SLAB = (SpikeAndSlabRV, GroupSpikeAndSlabRV)
-_MAX_STATES = 2**22
+#: Largest number of joint states that are held in memory.
+MAX_STATES = 2**22
 
 
 @dataclass(frozen=True)
@@ -129,9 +132,9 @@ def field_of_weights(model: "pm.Model", weight: "TensorVariable") -> Field:
     _check_weights(model, field, weight, children)
     if field.likelihood == "exact":
         total = math.prod(field.potentials.states)
-        if total > _MAX_STATES:
+        if total > MAX_STATES:
             raise NotRecognized(
-                f"{float(total):.3g} joint states are too many to hold (at most {_MAX_STATES:,}); use "
+                f"{float(total):.3g} joint states are too many to hold (at most {MAX_STATES:,}); use "
                 'likelihood="pseudo"'
             )
     if field.missing is not None:
@@ -201,17 +204,16 @@ def field_of_missing(model: "pm.Model", missing: "TensorVariable") -> Field:
         )
     if depends_on([field.bias, field.weight], missing):
         raise NotRecognized(f"biases or weights of {rows.name!r} depend on {missing.name!r}")
-    _check_uniform(field)
+    check_uniform(missing, field.potentials, field.mask)
     return field
 
 
-def _check_uniform(field):
+def check_uniform(missing: "TensorVariable", potentials: Potentials, mask: Mask) -> None:
     """Refuse missing values whose prior is not uniform."""
-    missing = field.missing
     p = unpad(parameters(missing)[0]) if is_op(missing, CategoricalRV) else None
     if not isinstance(p, Constant):
         raise NotRecognized(f"{missing.name!r} is not bayesstruct.distributions.MissingStates")
-    states = np.array(field.potentials.states)[field.mask.columns, None]
+    states = np.array(potentials.states)[mask.columns, None]
     width = p.data.shape[-1]
     wanted = (np.arange(width) < states) / states
     known = p.data.ndim <= 2 and p.data.shape[:-1] in ((), (1,), (len(states),))

@@ -40,6 +40,8 @@ class EdgePosterior(GraphPosterior):
     inclusion : ndarray of float, shape (chain, draw, edge), optional
         Number that the step reported of each edge, with the expectation of the indicator and a
         smaller variance. Single values may be outside of [0, 1].
+    differing : ndarray of float, shape (chain, draw, edge), optional
+        The same of a difference between groups of rows.
     unread : str
         Why the numbers that the step reported cannot be used; empty if it reported none.
     """
@@ -48,6 +50,7 @@ class EdgePosterior(GraphPosterior):
     directed: ClassVar[bool] = False
 
     inclusion: np.ndarray | None = None
+    differing: np.ndarray | None = None
     unread: str = ""
 
     @property

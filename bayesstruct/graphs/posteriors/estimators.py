@@ -25,6 +25,8 @@ __all__ = [
     "RaoBlackwell",
     "RecordedAverage",
     "bayes_factors_of",
+    "reported_error",
+    "reported_probabilities",
 ]
 
 #: Bayes factors are reported up to 10 to this power: larger ones depend on the shape of the prior.
@@ -75,8 +77,7 @@ class ControlVariate(Frequency):
     def probabilities(self) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of presence and of absence."""
         _ = self.posterior.indicators  # raises if they are not 0 and 1
-        present = np.clip(self.inclusion.mean(axis=(0, 1), dtype=float), 0, 1)
-        return present, 1 - present
+        return reported_probabilities(self.inclusion)
 
     def ess(self) -> np.ndarray:
         """Effective sample size of the numbers that the step reported; NaN for the hardly visited of very many edges."""
@@ -87,9 +88,26 @@ class ControlVariate(Frequency):
 
     def floor(self, ess: np.ndarray | None = None) -> np.ndarray:
         """Monte Carlo standard error of each probability, at least 1e-6."""
-        ess = self.ess() if ess is None else ess
-        deviation = self.inclusion.std(axis=(0, 1), dtype=float)
-        return np.maximum(deviation / np.sqrt(np.where(np.isnan(ess), 1, ess)), _LEAST)
+        return reported_error(self.inclusion, self.ess() if ess is None else ess)
+
+
+def reported_probabilities(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of presence and of absence, from numbers that a step reported, (chain, draw, line)."""
+    present = np.clip(values.mean(axis=(0, 1), dtype=float), 0, 1)
+    return present, 1 - present
+
+
+def reported_error(values: np.ndarray, ess: np.ndarray) -> np.ndarray:
+    """Monte Carlo standard error of the mean of numbers that a step reported, at least 1e-6.
+
+    Parameters
+    ----------
+    values : ndarray, shape (chain, draw, line)
+    ess : ndarray, shape (line,)
+        Their effective sample sizes; NaN where unknown.
+    """
+    deviation = values.std(axis=(0, 1), dtype=float)
+    return np.maximum(deviation / np.sqrt(np.where(np.isnan(ess), 1, ess)), _LEAST)
 
 
 @dataclass(frozen=True, eq=False)

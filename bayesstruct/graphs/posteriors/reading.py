@@ -31,8 +31,8 @@ __all__ = [
     "read_graphs",
 ]
 
-#: End of the name of a statistic of `bayesstruct.steps.PairwiseSpikeSlab`, after that of the weights.
-_INCLUSION = "_inclusion"
+#: End of the names of statistics of `bayesstruct.steps.PairwiseSpikeSlab` and of other steps, after that of the weights.
+_INCLUSION, _DIFFERENCE = "_inclusion", "_difference"
 
 
 def read(idata, group: str = "posterior") -> EdgePosterior | ArcPosterior | DagPosterior:
@@ -210,13 +210,22 @@ def _check_edges(posterior: EdgePosterior) -> None:
 
 def _with_statistics(posterior: EdgePosterior, stats) -> EdgePosterior:
     """Add the numbers that a step reported of the edges, if it is certainly of the same draws and edges."""
-    found = [v for name, v in stats.data_vars.items() if str(name).endswith(_INCLUSION)]
+    found = _statistics(stats, _INCLUSION)
     if not found:
         return posterior
     if reason := _mismatch(found, posterior):
         return replace(posterior, unread=reason)
     at = {d: posterior.draws[d].values for d in SAMPLE_DIMS}
-    return replace(posterior, inclusion=found[0].sel(at).transpose(*SAMPLE_DIMS, ...).values)
+    values = {"inclusion": found[0]}
+    differing = _statistics(stats, _DIFFERENCE)
+    if differing and not _mismatch(differing, posterior):
+        values["differing"] = differing[0]
+    read = {n: v.sel(at).transpose(*SAMPLE_DIMS, ...).values for n, v in values.items()}
+    return replace(posterior, **read)
+
+
+def _statistics(stats, end: str) -> list["xr.DataArray"]:
+    return [v for name, v in stats.data_vars.items() if str(name).endswith(end)]
 
 
 def _mismatch(found: list["xr.DataArray"], posterior: EdgePosterior) -> str:

@@ -8,7 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.records import RelationScales, is_nodewise
+from bayesstruct.graphs.records import RelationPrior, is_nodewise
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
 if TYPE_CHECKING:
@@ -136,10 +136,10 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             "Edges are pairs that are connected in some group, and weights are averages over the groups; "
             "bs.edge_table(bs.one_group(idata, label)) has those of one group, bs.difference_table(idata) compares groups."
         )
-    elif RelationScales.is_in(posterior.constants):
+    elif RelationPrior.is_in(posterior.constants):
         notes.append(
             "Edges are pairs that are connected in some group, not always in this one, whose weights tell: a pair with an edge may have a "
-            'weight near 0 here. With differences="indicators" each group has edges of its own.'
+            'weight near 0 here. In grouped_gaussian_graphical(differences="indicators") each group has edges of its own.'
         )
     if unknown := int(np.isnan(posterior.prior).sum()):
         notes.append(

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import bayesstruct.graphs.tables.differences  # noqa: F401 (is asked before what is registered here)
+
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.groups import CONSTANTS
 from bayesstruct.graphs.posteriors.reading import is_acyclic

@@ -300,7 +300,7 @@ def test_estimates_have_the_mean_of_the_indicator(exact, share, chance):
     for g, h in itertools.product((0, 1), repeat=2):
         p = distribution[g] * proposals[h]
         accept = min(1.0, distribution[h] * proposals[g] / p) if p else 1.0
-        estimate = kernel._inclusion.py_func(float(g), float(h), share, chance, accept)
+        estimate = kernel.inclusion_estimate.py_func(float(g), float(h), share, chance, accept)
         mean += p * estimate
         square += p * (estimate - exact) ** 2
     assert mean == pytest.approx(exact, rel=1e-12)

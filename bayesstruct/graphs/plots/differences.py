@@ -9,7 +9,7 @@ from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
 from bayesstruct.graphs.plots.positions import resolve
 from bayesstruct.graphs.plots.style import FAINT, axes
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.precision.reading.differences import difference_table
+from bayesstruct.graphs.tables.differences import difference_table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,13 +31,13 @@ def plot_difference(
 ) -> "Axes":
     """Draw the pairs of columns whose dependence differs between groups of rows.
 
-    Width is the absolute difference of the weights (partial correlations), colour says in which group the weight is
+    Width is the absolute difference of the weights, colour says in which group the weight is
     larger (blue the first, orange the second), opacity is the probability of a difference. Thin grey lines are edges that do not differ.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`.
+        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` with `group`.
     groups : pair of str, optional
         The two groups to subtract; needed if there are more than two.
     pos : mapping of name to (x, y), optional

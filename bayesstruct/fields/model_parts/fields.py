@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_biases",
+    "add_missing",
+    "beta_probability",
     "check_likelihood",
     "edge_inclusion",
     "field_coords",
@@ -117,7 +119,9 @@ def check_likelihood(likelihood: str, potentials: Potentials, *, absent: bool = 
     ExactSums.of(potentials, MAX_STATES)  # raises if it takes too long
 
 
-def add_biases(labels: list[str] | None, dims: str, scale: float) -> "TensorVariable":
+def add_biases(
+    labels: list[str] | None, dims: str, scale: float, *, group: str | None = None
+) -> "TensorVariable":
     """Add the biases: normal, or flat where `scale` is infinite.
 
     Parameters
@@ -126,14 +130,17 @@ def add_biases(labels: list[str] | None, dims: str, scale: float) -> "TensorVari
         Coordinates of the new dimension `dims`; None if the model has it.
     dims : str
     scale : float
+    group : str, optional
+        Dimension over groups of rows, each of which has its own biases.
     """
     if not (is_number(scale) and scale > 0):
         raise ValueError(f"`bias_scale` must be a positive number or infinite, it is {scale!r:.60}")
     if labels is not None:
         pm.modelcontext(None).add_coord(dims, labels)
+    own = dims if group is None else (group, dims)
     if math.isinf(scale):
-        return pm.Flat("bias", dims=dims)
-    return pm.Normal("bias", 0.0, scale, dims=dims)
+        return pm.Flat("bias", dims=own)
+    return pm.Normal("bias", 0.0, scale, dims=own)
 
 
 def edge_inclusion(
@@ -165,7 +172,7 @@ def edge_inclusion(
     known = fixed_edges(table.names, required, forbidden)
     _check_required(table, potentials, known)
     if is_beta(probability):
-        share, mean = _beta(probability)
+        share, mean = beta_probability("edge_probability", probability)
         return _where_free(known, share, source, target), known.fill(mean)[source, target]
     if isinstance(probability, StochasticBlock):
         share = block_edge_probability(probability, *potentials.ends)
@@ -204,17 +211,27 @@ def _where_free(known, probability, source, target):
     return pt.switch(pt.eq(filled, 0.5), probability, filled)
 
 
-def _beta(distribution):
-    """Probability that all edges share, and its prior mean."""
+def beta_probability(
+    name: str, distribution: "TensorVariable"
+) -> "tuple[TensorVariable, float]":
+    """Add the probability that all pairs share; returns it and its prior mean.
+
+    Parameters
+    ----------
+    name : str
+        Of the new variable.
+    distribution : TensorVariable
+        Unregistered beta distribution.
+    """
     shapes = distribution.owner.op.dist_params(distribution.owner)
     if distribution.type.ndim or any(
         length != 1 for shape in shapes for length in shape.type.shape
     ):
         raise ValueError(
-            "`edge_probability` is one beta distribution for all edges: give pm.Beta.dist(1, 1), without a shape"
+            f"`{name}` is one beta distribution for all edges: give pm.Beta.dist(1, 1), without a shape"
         )
     alpha, beta = (float(np.asarray(v.eval(mode="FAST_COMPILE")).item()) for v in shapes)
-    return pm.Beta("edge_probability", alpha, beta), alpha / (alpha + beta)
+    return pm.Beta(name, alpha, beta), alpha / (alpha + beta)
 
 
 def observe_states(
@@ -236,11 +253,7 @@ def observe_states(
     """
     options = {"potentials": potentials, "likelihood": likelihood, "dims": _ROWS}
     if table.missing.any():
-        places = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
-        pm.modelcontext(None).add_coord("missing", places)
-        MissingMask(table.missing.astype("int64")).record()
-        states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
-        values = MissingStates("x_missing", states, dims="missing")
+        values = add_missing(table)
         observed = np.maximum(table.codes, 0)
         options |= {"missing": table.missing, "observed": observed, "floats": True}
         x = IncompletePairwiseMRF("x", bias, weight, values, **options)
@@ -256,6 +269,15 @@ def observe_states(
         CompositeLikelihood(1).record()
     if owner := getattr(weight.tag, "drawn_by", None):
         claim(bias, owner)  # drawn with the weights, also if pm.sample is outside of the context
+
+
+def add_missing(table: StateTable) -> "TensorVariable":
+    """Add the missing values of a table as ``x_missing``, and record which they are."""
+    places = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
+    pm.modelcontext(None).add_coord("missing", places)
+    MissingMask(table.missing.astype("int64")).record()
+    states = np.asarray(table.states)[np.nonzero(table.missing)[1]]
+    return MissingStates("x_missing", states, dims="missing")
 
 
 def _observe_others(table, *, weight, potentials, likelihood):

@@ -4,14 +4,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import bayesstruct.precision.reading.predictive  # noqa: F401 (registers what is asked after this)
-
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.groups import CONSTANTS, NODE, SAMPLE_DIMS, group_dataset
-from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
+from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, series_ess, typical_ess
 from bayesstruct.graphs.posteriors.edges import GROUP
-from bayesstruct.graphs.posteriors.estimators import bayes_factors_of
+from bayesstruct.graphs.posteriors.estimators import (
+    bayes_factors_of,
+    reported_error,
+    reported_probabilities,
+)
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import RelationPrior, RelationScales, RowGroups
 from bayesstruct.graphs.summaries import bound_note, interval_probability
@@ -44,7 +46,7 @@ def difference_table(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`.
+        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` with `group`.
     groups : pair of str, optional
         The two groups whose weights are subtracted, the second from the first. By default the two of a pair with the largest
         difference of means, which is the only one if there are two groups.
@@ -73,7 +75,7 @@ def difference_table(
         first, second
             The two groups that are compared.
         difference, hdi_low, hdi_high
-            Weight (partial correlation) in the first less that in the second group: mean and interval over all draws.
+            Weight (partial correlation, or weight of the Markov random field) in the first less that in the second group: mean and interval over all draws.
         mean_a, hdi_low_a, hdi_high_a, ...
             Weight in group ``a``, and so on for each group.
         ess, r_hat
@@ -89,7 +91,7 @@ def difference_table(
 
     Notes
     -----
-    What the model compares are the elements of precision matrices of standardised columns. A partial correlation is such an element over
+    What the Gaussian model compares are the elements of precision matrices of standardised columns. A partial correlation is such an element over
     the root of two diagonal elements, which are free in each group: it may be alike where the elements differ, and the
     other way round.
 
@@ -147,8 +149,8 @@ def verdicts(factor: np.ndarray, prior: np.ndarray, threshold: float) -> np.ndar
 def _prior(posterior: "EdgePosterior") -> RelationPrior:
     if DIFFERENCE not in posterior.draws or not RelationPrior.is_in(posterior.constants):
         raise ValueError(
-            "This result has no differences between groups: sample bs.models.grouped_gaussian_graphical, and read the whole "
-            "result and not that of one group."
+            "This result has no differences between groups: sample bs.models.grouped_gaussian_graphical, or bs.models.ising "
+            "with `group`, and read the whole result and not that of one group."
         )
     return RelationPrior.read(posterior.constants)
 
@@ -162,6 +164,9 @@ def _estimate(posterior, indicators, ess):
     """Name of the estimator, probabilities of difference and equality, and the smallest that can be told from 0."""
     if "precision" in posterior.draws and RelationScales.is_in(posterior.constants):
         return "rao-blackwell", _averaged(posterior), float(np.finfo(float).tiny)
+    if (reported := posterior.differing) is not None:
+        floor = reported_error(reported, series_ess(reported))
+        return "control variate", reported_probabilities(reported), floor
     share = indicators.mean(axis=(0, 1))
     draws = indicators.shape[0] * indicators.shape[1]
     return "frequency", (share, 1 - share), 1 / (typical_ess(ess, draws) + 1)
@@ -255,7 +260,7 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`.
+        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` with `group`.
     group : str
         Label of the group.
 
@@ -278,11 +283,13 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
     import xarray as xr
 
     constants = group_dataset(idata, CONSTANTS)
-    if GROUP not in constants.coords:
+    own = [d.to_dataset() for d in idata.children.values() if GROUP in d.dims]
+    if not own or not RowGroups.is_in(constants):
         raise ValueError(
-            "this result has no groups of rows; it is not one of bs.models.grouped_gaussian_graphical, or that of one group"
+            "this result has no groups of rows; it is not one of bs.models.grouped_gaussian_graphical or, with `group`, "
+            "bs.models.ising, or that of one group"
         )
-    labels = [str(label) for label in constants[GROUP].values]
+    labels = [str(label) for label in own[0][GROUP].values]
     if str(group) not in labels:
         raise ValueError(
             f"the groups of this result are {', '.join(map(repr, labels))}, not {group!r}"
@@ -309,7 +316,8 @@ def _with_own_edges(dataset: "xr.Dataset") -> "xr.Dataset":
     """Edges of the group, and their prior, in the place of those of some group, if the model has them."""
     for own, name in (("group_edge", "edge"), ("group_edge_prior", "edge_prior")):
         if own in dataset:
-            dataset = dataset.drop_vars(name, errors="ignore").rename({own: name})
+            lost = [name, "difference_prior"]
+            dataset = dataset.drop_vars(lost, errors="ignore").rename({own: name})
     return dataset
 
 
@@ -322,5 +330,5 @@ register_summary(
     _has_differences,
     difference_table,
     ("edge_table", "one_group", "plot_difference", *EDGE_READERS),
-    before="Gaussian graphical models",
+    before="undirected graphs",
 )

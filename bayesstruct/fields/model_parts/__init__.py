@@ -1,0 +1,1 @@
+"""Parts that models with a Markov random field share."""
