@@ -167,8 +167,7 @@ def blockwise_graphical_lasso(
     Returns
     -------
     PrecisionSolution
-        ``precision``, ``covariance``, ``objective`` (the maximum above), ``gap`` (a bound on how far the objective is from its
-        maximum, from a dual feasible point), ``iterations``, ``converged``.
+        As of `node_selection_graphical_lasso`; the objective is the maximum above.
 
     Raises
     ------
@@ -303,8 +302,7 @@ def locally_constant_graphical_lasso(
     Returns
     -------
     PrecisionSolution
-        ``precision``, ``covariance``, ``objective`` (the maximum above), ``gap`` (a bound on how far the objective is from its
-        maximum, from a dual feasible point), ``iterations``, ``converged``.
+        As of `node_selection_graphical_lasso`; the objective is the maximum above.
 
     Raises
     ------
