@@ -136,7 +136,9 @@ def node_selection_gaussian_graphical(
 
     Notes
     -----
-    ``pm.sample`` draws all variables from their exact conditional distributions, nodes with the indicators of edges summed out.
+    ``pm.sample`` draws all variables from their exact conditional distributions, nodes with the indicators of edges summed out, and
+    switches nodes on and off together with their elements of the matrix (Karagiannis and Andrieu 2013), without which weak nodes mix
+    slowly.
     ``bs.find_MAP`` has the certified mode of the Laplace prior, in which whole nodes are isolated, and a local mode of the
     spike and slab. As in :func:`gaussian_graphical`, positive definite matrices have fewer edges than the nominal
     probabilities say; Bayes factors take account of it.
@@ -144,6 +146,9 @@ def node_selection_gaussian_graphical(
     References
     ----------
     Honorio, J., Samaras, D., Rish, I., Cecchi, G. (2012). Variable selection for Gaussian graphical models. *AISTATS*, 538-546.
+
+    Karagiannis, G., Andrieu, C. (2013). Annealed importance sampling reversible jump MCMC algorithms. *Journal of Computational and
+    Graphical Statistics* 22(3), 623-648.
 
     Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models.
     *Bayesian Analysis* 10(2), 351-377.

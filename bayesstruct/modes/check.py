@@ -9,6 +9,7 @@ from bayesstruct.core.families import import_chapters
 from bayesstruct.core.readers import followed_of, variables
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.mixing import MIN_DRAWS
+from bayesstruct.graphs.partitions import block_quantities, labelled_blocks
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.edges import INDICATOR
 from bayesstruct.graphs.posteriors.reading import read
@@ -142,7 +143,8 @@ def check(idata: "xr.DataTree") -> Check:
         other variable; the probability of parents outside of the candidates, and divergences, if the
         sampler reports them. Latent features and clusters have no names: their rows are quantities that do
         not depend on their order, such as the number of features, of a row, and in common to two rows, and
-        fitted values; the number of clusters, and the size and the parameters of the cluster of a row. Of a sparse
+        fitted values; the number of clusters, and the size and the parameters of the cluster of a row; likewise the number
+        of blocks of columns, and the size and the probabilities of the block of a column. Of a sparse
         regression the number of coefficients that are not zero is one of the rows.
 
     Raises
@@ -201,7 +203,8 @@ def check(idata: "xr.DataTree") -> Check:
     if _without_graph(idata):
         return Check([*_plain_rows(idata["posterior"].to_dataset()), *_divergences(idata)])
     posterior = read(idata)
-    what, known = posterior.line, _repeated(posterior)
+    what = posterior.line
+    known = *_repeated(posterior), *labelled_blocks(posterior.draws)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()
     still = _constant_graph(posterior)
     of_graph = still or (f"constant in all chains, while {what}s changed", True)
@@ -209,11 +212,21 @@ def check(idata: "xr.DataTree") -> Check:
         _variable_row(f"number of {what}s", n_edges(posterior), of_graph),
         _variable_row("distance to the median graph", graph_distance(posterior), of_graph),
         _indicator_row(posterior, mixing, still),
+        *_block_rows(posterior.draws),
         *(_variable_row(name, v, still) for name, v in _parameters(posterior.draws, known)),
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
     return Check(rows, _notes(posterior))
+
+
+def _block_rows(draws: "xr.Dataset") -> "Iterator[Row]":
+    """Yield the rows of hidden blocks of nodes; some quantities may be constant where the partition changes."""
+    followed = [(name, v.transpose(*SAMPLE_DIMS, ...)) for name, v in block_quantities(draws)]
+    moved = any((v.values != v.values[:1, :1]).any() for name, v in followed)
+    still = ("constant in all chains, while blocks changed", True) if moved else None
+    for name, values in followed:
+        yield _variable_row(name, values, still)
 
 
 def _without_graph(idata) -> bool:

@@ -79,7 +79,8 @@ def tune(
     grid : dict, optional
         Values of the options that are tuned; all combinations are tried. Of the Gaussian graphical model: ``rate`` and
         ``diagonal_rate`` of ``prior="laplace"``; ``spike_scale``, ``slab_scale`` and ``diagonal_rate`` of
-        ``prior="spike_slab"``. Unless given, 20 rates from that of the empty graph down to a hundredth of it, or 8
+        ``prior="spike_slab"``. Of the Gaussian graphs with neighbours, with ``prior="laplace"`` nodes, and with known blocks: ``rate``,
+        ``diagonal_rate``, and ``smoothness``, ``node_rate`` or ``block_rate``. Unless given, 20 rates from that of the empty graph down to a hundredth of it, or 8
         widths of the spike.
     criterion : {"ebic", "stability", "loo"}
         ``"ebic"``: the extended Bayesian information criterion of the graph of the mode, lower is better,
@@ -103,7 +104,7 @@ def tune(
         For halves and folds.
     **options
         Options of the model that stay as they are: of the Gaussian graphical model `prior`, `standardize`, the numbers that are not in
-        `grid`, and under the spike and slab `edge_probability`, `required` and `forbidden`.
+        `grid`, and under the spike and slab `edge_probability`, `required` and `forbidden`; also `neighbours`, `blocks` and `norm`.
 
     Returns
     -------

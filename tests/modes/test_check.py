@@ -206,3 +206,43 @@ def test_features_of_another_name_are_refused_with_the_remedy():
         ValueError, match=r"`z` is a matrix of whole numbers.*call them `feature`.*rename"
     ):
         check(tree)
+
+
+def blocks_of_nodes(seed=0, chains=4, n_draws=400):
+    """Draws of two blocks or one of four nodes, under labels that differ between chains, with an edge probability for each two."""
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.random((chains, n_draws, 1)) < 0.7, np.arange(4) >= 2, False).astype(int)
+    own = np.where(np.arange(2) == 0, 0.2, 0.8) + 0.05 * rng.normal(size=(chains, n_draws, 2))
+    share = np.where(np.arange(2) == 0, 0.3, 0.7) + 0.05 * rng.normal(size=(chains, n_draws, 2))
+    labels[1:] = 1 - labels[1:]  # only the first chain has the other labels
+    own[1:], share[1:] = own[1:, :, ::-1], share[1:, :, ::-1]
+    across = 0.1 + 0.02 * rng.normal(size=(chains, n_draws))
+    pairs = np.stack([own[..., 0], across, own[..., 1]], axis=2)
+    sample = "chain", "draw"
+    return {
+        "block": ((*sample, "node"), labels),
+        "block_share": ((*sample, "block_label"), share),
+        "block_probability": ((*sample, "block_pair"), pairs),
+    }
+
+
+def test_blocks_of_nodes_are_followed_by_what_does_not_depend_on_labels():
+    tree = bernoulli_posterior(PROBABILITIES, draws=400)
+    with_blocks = tree["posterior"].to_dataset().assign(blocks_of_nodes())
+    result = check(xr.DataTree.from_dict({**tree.to_dict(), "/posterior": with_blocks}))
+    assert result.ok, result
+    names = {row.quantity.partition(" (")[0] for row in result.rows}
+    assert {"number of blocks", "pairs of columns in one block", "block_share of a column"} <= names
+    assert "block_probability within the block of a column" in names
+    assert not {"block", "block_share", "block_probability"} & names
+
+
+def test_chains_with_other_blocks_have_not_converged():
+    tree = bernoulli_posterior(PROBABILITIES, draws=400)
+    blocks = blocks_of_nodes()
+    dims, labels = blocks["block"]
+    labels = np.where(np.arange(4)[:, None, None] == 0, [0, 1, 1, 1], labels)
+    with_blocks = tree["posterior"].to_dataset().assign(blocks | {"block": (dims, labels)})
+    result = check(xr.DataTree.from_dict({**tree.to_dict(), "/posterior": with_blocks}))
+    bad = {row.quantity.partition(" (")[0] for row in result.rows if not row.ok}
+    assert "columns in the block of a column" in bad

@@ -200,3 +200,48 @@ def test_wrong_models_and_tables_are_named():
     table.iloc[3, 2] = np.nan
     with pytest.raises(bs.TableError, match="needs a complete table"):
         bs.tune("gaussian_graphical", table, prior="laplace")
+
+
+STRUCTURED = {
+    "locally_constant_gaussian_graphical": ({"neighbours": "chain"}, {"smoothness": 0.5}),
+    "node_selection_gaussian_graphical": ({"prior": "laplace", "norm": "linf"}, {"node_rate": 0.5}),
+    "blockwise_gaussian_graphical": ({"blocks": list("xxyyzz")}, {"block_rate": 0.5}),
+}
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("model", STRUCTURED)
+def test_settings_of_structured_models_have_the_modes_of_find_map(model):
+    table, (options, own) = chain_table(), STRUCTURED[model]
+    tuning = bs.tune(model, table, {"rate": [20.0, 6.0]}, gamma=0.5, **options, **own)
+    covariance = empirical_covariance(standardized(table))
+    for rate, row in zip((20.0, 6.0), tuning.table.itertuples(), strict=True):
+        with getattr(bs.models, model)(table, rate=rate, **options, **own):
+            edges = np.abs(bs.find_MAP()["weight"]) > 1e-9
+        assert row.edges == edges.sum()
+        K = constrained(covariance, edges)
+        expected = -2 * N * log_likelihood(covariance, K)
+        expected += edges.sum() * (np.log(N) + 2.0 * np.log(P))
+        assert row.ebic == pytest.approx(expected, rel=1e-8)
+
+
+def test_structured_models_are_tuned_in_both_rates():
+    grid = {"rate": [30.0, 3.0], "smoothness": [0.1, 2.0]}
+    options = {"criterion": "loo", "folds": 3, "random_seed": 1}
+    tuning = bs.tune("locally_constant_gaussian_graphical", chain_table(), grid, **options)
+    assert len(tuning.table) == 4 and {*tuning.best} == {"rate", "smoothness"}
+    assert np.isfinite(tuning.table.select_dtypes(float)).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("node_selection_gaussian_graphical", {}, 'use prior="laplace"'),
+        ("blockwise_gaussian_graphical", {}, "give `blocks`"),
+        ("locally_constant_gaussian_graphical", {"norm": "l2"}, "`norm` does not apply here"),
+        ("locally_constant_gaussian_graphical", {"smoothness": -1.0}, "`smoothness` must be"),
+    ],
+)
+def test_wrong_options_of_structured_models(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        bs.tune(model, chain_table(), **options)

@@ -170,6 +170,9 @@ CASES = {
     "gaussian_blocks": (
         "blockwise_gaussian_graphical", numbers(), {"blocks": [*"xxyy"]}, _edges, True,
     ),
+    "gaussian_nuclear": (
+        "blockwise_gaussian_graphical", numbers(), {"blocks": [*"xxyy"], "norm": "nuclear"}, _edges, True,
+    ),
     "gaussian_unknown_blocks": ("blockwise_gaussian_graphical", numbers(), {}, _edges, True),
     "group_regression": (group_regression, None, {}, _supports, False),
     "neighbourhoods": ("gaussian_neighbourhoods", numbers(), {}, _symmetrized, False),

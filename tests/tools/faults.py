@@ -518,6 +518,13 @@ FAULTS = [
         "precision/steps/test_node_inclusion.py",
     ),
     Fault(
+        "node-switch: the evidence of elements without an edge counts for it",
+        "bayesstruct/precision/kernels/node_inclusion.py",
+        "total += -gain if included[i] else gain",
+        "total += gain",
+        "precision/steps/test_node_inclusion.py",
+    ),
+    Fault(
         "block-sizes: large blocks are as probable as small ones",
         "bayesstruct/precision/kernels/blocks.py",
         "weights[labels[j]] += 1.0",

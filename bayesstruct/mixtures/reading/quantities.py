@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.core.readers import register_check, variables
 from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.graphs.partitions import of_members, part_sizes
 from bayesstruct.mixtures.reading.clusters import CLUSTER
 
 if TYPE_CHECKING:
@@ -31,36 +32,15 @@ def cluster_quantities(draws: "xr.Dataset") -> "Iterator[tuple[str, xr.DataArray
 
     labels = draws[CLUSTER].transpose(*SAMPLE_DIMS, ...)
     row = str(labels.dims[2])
-    sizes = xr.DataArray(_sizes(labels.values.astype(int)), dims=(*SAMPLE_DIMS, COMPONENT))
+    sizes = xr.DataArray(part_sizes(labels.values.astype(int)), dims=(*SAMPLE_DIMS, COMPONENT))
     yield "number of clusters", (sizes > 0).sum(COMPONENT)
     yield "size of the largest cluster", sizes.max(COMPONENT)
     n = labels.sizes[row]
     some = labels.isel({row: np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(int))})
-    yield "rows in the cluster of a row", _of_rows(sizes, some)
+    yield "rows in the cluster of a row", of_members(sizes, some, COMPONENT)
     for name, values in draws.data_vars.items():
         if COMPONENT in values.dims and {*SAMPLE_DIMS} <= {*values.dims}:
-            yield f"{name} of a row", _of_rows(values, some)
-
-
-def _sizes(labels: np.ndarray) -> np.ndarray:
-    """Return the number of rows with each label, shape (chain, draw, component)."""
-    flat, k = labels.reshape(-1, labels.shape[2]), int(labels.max()) + 1
-    cells = flat + k * np.arange(len(flat))[:, None]
-    return np.bincount(cells.ravel(), minlength=k * len(flat)).reshape(*labels.shape[:2], k)
-
-
-def _of_rows(values: "xr.DataArray", labels: "xr.DataArray") -> "xr.DataArray":
-    """Take the entries that belong to the clusters of rows."""
-    import xarray as xr
-
-    values = values.transpose(*SAMPLE_DIMS, COMPONENT, ...)
-    extra = tuple(range(3, values.ndim))
-    taken = np.take_along_axis(
-        values.values, np.expand_dims(labels.values.astype(int), extra), axis=2
-    )
-    dims = (*labels.dims, *values.dims[3:])
-    known = {d: a.coords[d].values for a in (labels, values) for d in dims[2:] if d in a.coords}
-    return xr.DataArray(taken, dims=dims, coords=known)
+            yield f"{name} of a row", of_members(values, some, COMPONENT)
 
 
 def _has_clusters(idata: "xr.DataTree") -> bool:

@@ -8,6 +8,12 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
+from bayesstruct.precision.kernels.gibbs import (
+    close_column,
+    marginal_log_odds,
+    open_column,
+    shift_column,
+)
 from bayesstruct.precision.kernels.odds import edge_log_odds
 from bayesstruct.precision.kernels.prior import (
     REJECTION_SIZE,
@@ -66,6 +72,96 @@ def draw_included(rng, precision, included, node_log_odds, log_odds, spike, slab
     for i in range(precision.shape[0]):
         odds = node_odds(precision, included, i, node_log_odds, log_odds, spike, slab)
         included[i] = rng.random() * (1.0 + math.exp(-odds)) < 1.0
+
+
+@inner
+def _switch_row(rng, precision, covariance, scatter, i, included, log_odds, spike, slab, a, work):
+    """Draw the elements of a node anew as if it were switched, one after the other; return the log ratio of the two states.
+
+    That is the product over the elements of the ratio of their evidence with and without a possible edge, given the others as they are
+    in between: annealed importance sampling along a path that switches one element after the other.
+    """
+    column, product, order = work[0], work[1], work[2]
+    t0, t1, total = 1.0 / (spike * spike), 1.0 / (slab * slab), 0.0
+    pivot, count = open_column(covariance, i, column, product), 0
+    for k in range(precision.shape[0]):  # a random order: that of the way back is as probable
+        if k != i and included[k] and log_odds[i, k] > -math.inf:
+            at = rng.integers(0, count + 1)
+            order[count] = order[at]
+            order[at] = k
+            count += 1
+    for m in range(count):
+        k = int(order[m])
+        ratio = column[k] / pivot
+        h = a * (covariance[k, k] - ratio * column[k])
+        old = precision[i, k]
+        b = h * old - a * product[k] - scatter[i, k]
+        odds = log_odds[i, k] + marginal_log_odds(b, h, t0, t1)
+        gain = _softplus(odds) - _softplus(log_odds[i, k])
+        total += -gain if included[i] else gain
+        edge = not included[i] and rng.random() * (1.0 + math.exp(-odds)) < 1.0
+        whole = h + (t1 if edge else t0)
+        new = b / whole + rng.standard_normal() / math.sqrt(whole)
+        shift_column(covariance, column, product, k, new - old, ratio)
+        precision[i, k] = new
+        precision[k, i] = new
+    return total
+
+
+@kernel
+def switch_nodes(
+    rng,
+    precision,
+    covariance,
+    scatter,
+    n,
+    included,
+    node_log_odds,
+    log_odds,
+    spike,
+    slab,
+    rate,
+    work,
+):
+    """Switch nodes on or off together with their elements, one node after the other, in place.
+
+    Given the matrix, a node with one strong element is all but certain to be included, and one without may have to find that
+    element by chance. Here the elements are proposed anew with the node, and accepted with the annealed ratio of both states
+    (Karagiannis and Andrieu 2013), which leaves the posterior invariant.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    precision, covariance : (p, p) float64, changed in place
+        Matrix and its inverse.
+    scatter : (p, p) float64
+        Sum of outer products of the rows about their mean.
+    n : float
+        Number of rows.
+    included : (p,) int64, changed in place
+    node_log_odds, log_odds, spike, slab
+        As of `draw_included`.
+    rate : float
+        Rate of the exponential prior of the diagonal.
+    work : (4, p) float64
+        Work space.
+    """
+    p, kept = precision.shape[0], work[3]
+    for i in range(p):
+        for k in range(p):
+            kept[k] = precision[i, k]
+        a = scatter[i, i] + 2.0 * rate
+        odds = -node_log_odds[i] if included[i] else node_log_odds[i]
+        row = i, included, log_odds, spike, slab, a, work
+        odds += _switch_row(rng, precision, covariance, scatter, *row)
+        if math.log(rng.random()) < odds:
+            included[i] = 1 - included[i]
+            pivot, v = covariance[i, i], rng.standard_gamma(0.5 * n + 1.0) * 2.0 / a
+            close_column(precision, covariance, i, v, work[0], work[1], pivot)
+        else:
+            for k in range(p):
+                precision[i, k] = kept[k]
+                precision[k, i] = kept[k]
 
 
 @kernel

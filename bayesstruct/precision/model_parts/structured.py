@@ -23,8 +23,8 @@ __all__ = ["observe_table", "read_table", "warn_of_slab"]
 
 def read_table(
     data, covariates, cov, n, *, standardize: bool, missing_codes, row_counts
-) -> tuple["Table | CovarianceTable", Any, Any]:
-    """Read a table of numbers or a covariance matrix; return it with the data and covariates without codes and counts.
+) -> tuple[Any, Any, Any]:
+    """Read a table of numbers or a covariance matrix, `Table` or `CovarianceTable`; return it with the data and covariates without codes and counts.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def read_table(
         return read_rows(data, covariates, standardize=standardize, **options)
     standard = None if standardize else False
     refuse_options_of_rows(covariates=covariates, **options, standardize=standard)
-    table = CovarianceTable.read(cov, n)
+    table: Any = CovarianceTable.read(cov, n)
     warn_size(table)
     return table, None, None
 
@@ -54,8 +54,10 @@ def observe_table(table: "Table | CovarianceTable", mean, precision) -> None:
     mean, precision : TensorVariable
         As in `observe_rows`.
     """
-    observe = observe_covariance if isinstance(table, CovarianceTable) else observe_rows
-    observe(table, mean, precision)
+    if isinstance(table, CovarianceTable):
+        observe_covariance(table, mean, precision)
+    else:
+        observe_rows(table, mean, precision)
 
 
 def warn_of_slab(table: "Table | CovarianceTable", slab_scale: float) -> None:

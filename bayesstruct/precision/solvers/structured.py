@@ -167,8 +167,7 @@ def blockwise_graphical_lasso(
     Returns
     -------
     PrecisionSolution
-        ``precision``, ``covariance``, ``objective`` (the maximum above), ``gap`` (a bound on how far the objective is from its
-        maximum, from a dual feasible point), ``iterations``, ``converged``.
+        As of `node_selection_graphical_lasso`; the objective is the maximum above.
 
     Raises
     ------
@@ -249,8 +248,8 @@ def solve_groups(
     entry = np.where(np.eye(p, dtype=bool), 0.0, rates) / n
     kind = Maximum() if norm == "linf" else Euclidean()
 
-    def build(S):
-        return groups_problem(S, entry, groups, weights, kind)
+    def build(S, unit):
+        return groups_problem(S / unit, entry / unit, groups, weights / unit, kind)
 
     return _minimise(build, S, n, diagonal_rate, True, tol, start)
 
@@ -303,8 +302,7 @@ def locally_constant_graphical_lasso(
     Returns
     -------
     PrecisionSolution
-        ``precision``, ``covariance``, ``objective`` (the maximum above), ``gap`` (a bound on how far the objective is from its
-        maximum, from a dual feasible point), ``iterations``, ``converged``.
+        As of `node_selection_graphical_lasso`; the objective is the maximum above.
 
     Raises
     ------
@@ -351,8 +349,8 @@ def solve_local_constancy(
     structure, off = Neighbours(tuple(map(tuple, pairs.tolist()))), ~np.eye(len(S), dtype=bool)
     rates, own = np.where(off, rates, 0.0) / n, 2.0 * differences / n
 
-    def build(S):
-        return structure.problem(S, rates, own)
+    def build(S, unit):
+        return structure.problem(S / unit, rates / unit, own / unit)
 
     return _minimise(build, S, n, diagonal_rate, bool(np.all(rates[off] > 0)), tol, start)
 
@@ -363,8 +361,8 @@ def solve_nuclear(S, n, rates, labels, block_rates, diagonal_rate, tol, start) -
     rates = np.where(np.eye(len(S), dtype=bool), 0.0, rates) / n
     own = 2.0 / n * block_rates[structure.pairs]
 
-    def build(S):
-        return structure.problem(S, rates, own)
+    def build(S, unit):
+        return structure.problem(S / unit, rates / unit, own / unit)
 
     return _minimise(build, S, n, diagonal_rate, True, tol, start)
 
@@ -373,8 +371,8 @@ def _solve(name, S, n, diagonal_rate, parts, penalised, options) -> PrecisionSol
     """Solve for a structure, and warn in the name of a public function."""
     (structure, rates, own), (tol, init, max_iter) = parts, options
 
-    def build(S):
-        return structure.problem(S, rates, own)
+    def build(S, unit):
+        return structure.problem(S / unit, rates / unit, own / unit)
 
     start = _start(init, S.shape)
     solution = _minimise(build, S, n, diagonal_rate, penalised, tol, start, max_iter)
@@ -383,7 +381,7 @@ def _solve(name, S, n, diagonal_rate, parts, penalised, options) -> PrecisionSol
 
 
 def _minimise(
-    build: Callable[[np.ndarray], Problem],
+    build: Callable[[np.ndarray, float], Problem],
     S: np.ndarray,
     n: float,
     diagonal_rate: float,
@@ -392,12 +390,14 @@ def _minimise(
     start: np.ndarray | None,
     max_iter: int = 10_000,
 ) -> PrecisionSolution:
-    """Solve the problem of the objective divided by n / 2."""
+    """Solve the problem of the objective divided by n / 2, in a unit in which the variances are near one."""
     S = S + 2.0 * _rate("diagonal_rate", diagonal_rate) / n * np.eye(len(S))
     _check_bounded(S, penalised)
-    problem = build(S)
-    K, gap, iterations = minimise(problem, start, 2.0 * tol / n, max_iter)
-    objective, gap = -0.5 * n * problem.value(K), 0.5 * n * gap
+    unit = float(S.diagonal().mean())
+    problem, start = build(S, unit), None if start is None else unit * start
+    scaled, gap, iterations = minimise(problem, start, 2.0 * tol / n, max_iter)
+    value, K = problem.value(scaled) + len(S) * np.log(unit), scaled / unit
+    objective, gap = -0.5 * n * value, 0.5 * n * gap
     return PrecisionSolution(objective, gap, iterations, bool(gap <= tol), K, np.linalg.inv(K))
 
 

@@ -207,7 +207,9 @@ def exact_mode(
         Rates of the structure.
     max_iter : int
     """
-    problem, p = structure.problem(S, rates, own), len(S)
+    p, unit = len(S), float(S.diagonal().mean())
+    S, rates, own = S / unit, rates / unit, own / unit  # variances near one
+    problem = structure.problem(S, rates, own)
     K, gap, _ = minimise(problem, None, _CLOSE * p, max_iter)
     if not np.isfinite(gap):
         return None
@@ -215,4 +217,4 @@ def exact_mode(
     # The values share a lower bound, below which the gap is.
     if found is None or problem.value(found) - problem.value(K) + gap > _CERTIFIED * p:
         return None
-    return found
+    return found / unit

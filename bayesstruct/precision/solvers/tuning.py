@@ -15,7 +15,7 @@ from bayesstruct.precision.solvers.covariance_selection import covariance_select
 from bayesstruct.precision.solvers.graphical_lasso import graphical_lasso
 from bayesstruct.precision.solvers.graphical_spike_slab import graphical_spike_slab
 
-__all__ = ["GaussianGraphicalTuner"]
+__all__ = ["GaussianGraphicalTuner", "log_normal"]
 
 #: Numbers that are tuned, and their values where they are not, for each prior with a mode.
 _DEFAULTS: dict[str, dict[str, Any]] = {
@@ -64,7 +64,7 @@ class GaussianGraphicalTuner(Tuner):
         )
         with np.errstate(divide="ignore"):
             self._log_odds = np.log(probability) - np.log1p(-probability)
-        self.rows = np.array(table.standardized)
+        self.rows, self.columns = np.array(table.standardized), list(table.names)
         self._pairs = np.triu_indices(table.p, 1)
 
     def _refuse_unknown(self, name):
@@ -102,7 +102,7 @@ class GaussianGraphicalTuner(Tuner):
             # From the identity, as in `find_MAP`: which of several modes is reached depends on the start.
             solution = graphical_spike_slab(scatter, float(n), self._log_odds, **numbers, tol=1e-6)
             precision, edges = solution.precision, solution.inclusion[self._pairs] > 0.5
-        return Fit(edges, lambda x: _log_normal(x - mean, precision), precision)
+        return Fit(edges, lambda x: log_normal(x - mean, precision), precision)
 
     def best_log_likelihood(self, edges: np.ndarray) -> float:
         """Return the log-likelihood at the estimate that has zeros off the graph; NaN if there is none."""
@@ -119,7 +119,7 @@ class GaussianGraphicalTuner(Tuner):
         except (ValueError, ConvergenceWarning):  # unbounded: more edges than the rows determine
             return np.nan
         return float(
-            _log_normal(centred / units, solution.precision).sum() - n * np.log(units).sum()
+            log_normal(centred / units, solution.precision).sum() - n * np.log(units).sum()
         )
 
 
@@ -127,8 +127,8 @@ def _centred(rows):
     return rows - rows.mean(axis=0)
 
 
-def _log_normal(residuals, precision):
-    """Log density of each row of residuals."""
+def log_normal(residuals: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Log density of each row of residuals (n,), given their (p, p) precision matrix."""
     p = len(precision)
     factor = np.linalg.cholesky(precision)
     quadratic = np.square(residuals @ factor).sum(axis=1)

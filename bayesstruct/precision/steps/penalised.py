@@ -48,7 +48,8 @@ class NuclearSweep:
     """Sweep under nuclear norms of blocks."""
 
     def __init__(self, p: int):
-        self.work, self.layout = (np.empty((3, p)), np.empty((2, p, p))), None
+        self.layout: tuple | None = None
+        self.work: tuple[np.ndarray, ...] = np.empty((3, p)), np.empty((2, p, p))
 
     def __call__(self, rng, precision, covariance, scatter, n, values: NuclearValues) -> None:
         """Update the matrix and its inverse in place."""

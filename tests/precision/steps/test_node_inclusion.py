@@ -16,6 +16,7 @@ import bayesstruct as bs
 from bayesstruct.distributions import Edges, NodeInclusion, NodeSpikeSlab
 from bayesstruct.precision.kernels import node_inclusion
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.kernels.gibbs import spike_slab_sweep
 from bayesstruct.precision.priors.node_inclusion import implied_node_probabilities
 from bayesstruct.steps import NodeInclusionGibbs, PrecisionGibbs
 
@@ -155,6 +156,7 @@ class Joint:
     def transition(self, rng, state):
         point, rows, _ = state
         self.model.set_data("rows", rows)
+        self.steps[0].forget()
         self.steps[1].parts[0].forget()
         for step in self.steps:
             point, _ = step.step(point)
@@ -192,8 +194,70 @@ def test_nodes_drawn_by_their_prior_alone_are_noticed(full, monkeypatch):
         return right(rng, 0.0 * precision, *args)
 
     monkeypatch.setattr(node_inclusion, "draw_included", broken)
+    # Right switches would mend most of it.
+    monkeypatch.setattr(node_inclusion, "switch_nodes", lambda *args: None)
     with pytest.raises(AssertionError, match="worst z"):
         Joint().check(30_000 if full else 1_200)
+
+
+@pytest.mark.calibration
+def test_switches_that_take_elements_for_free_are_noticed(full, monkeypatch):
+    right = node_inclusion.switch_nodes
+
+    def broken(rng, K, W, scatter, n, included, odds, *rest):
+        # As if elements with a possible edge had more evidence than without one.
+        return right(rng, K, W, scatter, n, included, odds + 1.0, *rest)
+
+    monkeypatch.setattr(node_inclusion, "switch_nodes", broken)
+    with pytest.raises(AssertionError, match="worst z"):
+        Joint().check(30_000 if full else 1_200)
+
+
+@pytest.mark.statistical
+def test_switches_alone_against_draws_given_the_matrix():
+    """Six columns, some of them weak, where both kinds of moves mix."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(60, 6))
+    x[:, 1] += 0.8 * x[:, 0]
+    x[:, 3] += 0.4 * x[:, 2]
+    data, prior = (x.T @ x, 60.0), (np.zeros(6), np.zeros((6, 6)), 0.1, 1.0)
+
+    def run(switches):
+        K, W, z, kept = np.eye(6), np.eye(6), np.ones(6, np.int64), []
+        edge, chance, work = np.zeros((6, 6), np.int8), np.zeros((6, 6)), np.empty((4, 6))
+        for _ in range(12_000):
+            odds = node_inclusion.possible(prior[1], z)
+            own = (*data, odds, *prior[2:], 0.5, work[:2])
+            spike_slab_sweep(rng, K, W, edge, chance, *own)
+            if switches:
+                node_inclusion.switch_nodes(rng, K, W, *data, z, *prior, 0.5, work)
+            else:
+                node_inclusion.draw_included(rng, K, z, *prior)
+            kept.append(np.concatenate([z, np.tanh(K[0]), np.log(K.diagonal())]))
+        return mean_and_error(np.array(kept[200:]), 50)[:2]
+
+    (one, error), (two, other) = run(True), run(False)
+    assert (one[:6] > 0.9).any() and ((one[:6] > 0.2) & (one[:6] < 0.8)).any()
+    z = (one - two) / np.hypot(error, other)
+    assert np.abs(z).max() < 4.5, z
+
+
+def test_the_matrix_and_its_inverse_belong_together_after_switches():
+    rng, S = np.random.default_rng(0), 30.0 * (0.3 + 0.7 * np.eye(5))
+    K, W, z = np.eye(5), np.eye(5), np.zeros(5, np.int64)
+    prior = np.zeros(5), np.where(np.eye(5, k=1) + np.eye(5, k=-1) > 0, -np.inf, 0.0), 0.1, 1.0
+    seen = set()
+    for _ in range(200):
+        before, was = K.copy(), z.copy()
+        node_inclusion.switch_nodes(rng, K, W, S, 30.0, z, *prior, 0.5, np.empty((4, 5)))
+        seen.add(tuple(z))
+        np.testing.assert_array_equal(K, K.T)
+        np.testing.assert_allclose(K @ W, np.eye(5), atol=1e-9)
+        if (was == z).all():
+            continue
+        # Elements whose edge is forbidden stay as they are.
+        np.testing.assert_array_equal(np.diag(K, 1), np.diag(before, 1))
+    assert len(seen) > 10
 
 
 def test_something_else_that_depends_on_the_nodes():
