@@ -38,7 +38,7 @@ from bayesstruct.models import (
 )
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 
-P, ROWS, DRAWS, WARM_UP = 5, 40, 1000, 100
+P, ROWS, DRAWS, WARM_UP = 5, 40, 500, 100
 PAIRS = np.triu_indices(P, 1)
 BINS = (0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.001)
 LEVELS = (0.5, 0.9)
@@ -131,7 +131,7 @@ KINDS = {
     "pseudo_likelihood": (
         g_wishart,
         normal_rows,
-        plain(prior="pseudo_likelihood", edge_probability=0.3),
+        lambda rows: gaussian_graphical(rows, prior="pseudo_likelihood", edge_probability=0.3),
     ),
     "rank": (spike_slab, by_order, ordered("rank")),
     "mixed": (spike_slab, mixed_rows, ordered("mixed")),
