@@ -1,6 +1,6 @@
 """CPU seconds from a fresh process to the first draws and the first calls of every model.
 
-    uv run python benchmarks/cold_start.py [MODEL ...] [--repeats 3] [--profile]
+    uv run python benchmarks/cold_start.py [MODEL or VARIANT ...] [--repeats 3] [--profile]
 
 Each run is a fresh process on one core with caches of its own. "Cold" starts with empty caches of
 machine code, "warm" runs the same program again with the caches that the cold one left. `import
@@ -26,6 +26,15 @@ import numpy as np
 
 from bayesstruct.models.catalogue import MODELS
 
+#: Options of `gaussian_graphical` that have samplers of their own.
+VARIANTS = {
+    "laplace": {"prior": "laplace"},
+    "horseshoe": {"prior": "horseshoe"},
+    "g_wishart": {"prior": "g_wishart"},
+    "pseudo_likelihood": {"prior": "pseudo_likelihood"},
+    "student": {"marginals": "student"},
+    "rank": {"marginals": "rank"},
+}
 CALLS = ("find_MAP", "prior", "predictive", "log_likelihood")
 
 
@@ -46,8 +55,9 @@ def child(name, profile):
 
     from bayesstruct.models.examples import example
 
-    table, options = example(name, np.random.default_rng(1))
-    with getattr(bs.models, name)(table, **options):
+    model = "gaussian_graphical" if name in VARIANTS else name
+    table, options = example(model, np.random.default_rng(1))
+    with getattr(bs.models, model)(table, **options, **VARIANTS.get(name, {})):
         lap("model")
         quiet = {"progressbar": False, "random_seed": 1}
         result = pm.sample(draws=20, tune=20, chains=1, cores=1, nuts_sampler="pymc", **quiet)
@@ -168,7 +178,7 @@ def main():
         return
     columns = ("first draw", *CALLS)
     print(f"{'CPU s, cold | warm':28s}", *(f"{c:>15s}" for c in columns), flush=True)
-    for name in options.models or MODELS:
+    for name in options.models or (*MODELS, *VARIANTS):
         rows = {"cold": [], "warm": []}
         for _ in range(options.repeats):
             with tempfile.TemporaryDirectory() as caches:

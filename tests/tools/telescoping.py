@@ -111,15 +111,21 @@ def published_scan(rng, coordinates, M, rows, n, variances, rate):
 
 @kernel
 def _log_density_of_pivot(y, terms):
-    power, up, down, square = terms
-    s = math.exp(-y)
-    return power * y - up / s - down * s - square * s * s
+    """Log density of the logarithm of ``v_j``, less that of the present one."""
+    power, now, up, down, slope, square = terms
+    change = math.exp(-y) - math.exp(-now)
+    return (
+        power * (y - now)
+        - up * (math.exp(y) - math.exp(now))
+        - (down + slope) * change
+        - square * change * change
+    )
 
 
 @kernel
-def _slice(rng, y, terms, step):
-    """Move y by one slice of its log density (Neal 2003)."""
-    level = _log_density_of_pivot(y, terms) - rng.standard_exponential()
+def _slice(rng, terms, step):
+    """Move the logarithm of ``v_j`` by one slice of its density (Neal 2003)."""
+    y, level = terms[1], -rng.standard_exponential()
     low = y - step * rng.random()
     high = low + step
     while _log_density_of_pivot(low, terms) > level:
@@ -171,15 +177,15 @@ def exact_scan(rng, coordinates, precision, M, n, variances):
             K[j, i] = K[i, j]
             coordinates[i, j] += delta
             c[i] = weight + delta / v
-        down, square = 0.0, 0.0
+        down, slope, square = 0.0, 0.0, 0.0
         for i in range(j):
             down += 0.5 * coordinates[i, j] * product[i]
             for k in range(i):
                 both = coordinates[i, j] * coordinates[k, j]
-                down += both * (K[i, k] - both / v) * tight[i, k]
+                slope += both * K[i, k] * tight[i, k]
                 square += 0.5 * both * both * tight[i, k]
-        terms = 0.5 * n + 1.0, 0.5 * M[j, j], down, square
-        new = math.exp(_slice(rng, math.log(v), terms, 4.0 / math.sqrt(n + 2.0)))
+        terms = 0.5 * n + 1.0, math.log(v), 0.5 * M[j, j], down, slope, square
+        new = math.exp(_slice(rng, terms, 4.0 / math.sqrt(n + 2.0)))
         for i in range(j):
             for k in range(i):
                 K[i, k] += coordinates[i, j] * coordinates[k, j] * (1.0 / new - 1.0 / v)
@@ -194,8 +200,11 @@ def horseshoe_chain(rng, rows, scale, rate, sweeps, exact):
     """Matrices after each scan, of either kind, under the graphical horseshoe with a known global scale; (sweeps, p, p)."""
     n, p = rows.shape
     M = np.dot(rows.T, rows) + 2.0 * rate * np.eye(p)
-    K, scales, out = np.eye(p), np.full((p, p), scale), np.empty((sweeps, p, p))
-    coordinates = np.eye(p)
+    scales, out = np.full((p, p), scale), np.empty((sweeps, p, p))
+    coordinates = np.triu(np.full((p, p), 0.1)) + 0.9 * np.eye(
+        p
+    )  # no element is zero, where a local scale would be stuck
+    K = matrix_of(coordinates)
     for t in range(-500, sweeps):
         variances = element_variances(rng, K, scales)
         if exact:

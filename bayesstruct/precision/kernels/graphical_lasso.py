@@ -16,6 +16,7 @@ diagonal; it is stored by rows (both triangles) as ``rows`` (offsets), ``columns
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_matrix, copy_vector
 from bayesstruct.core.jit import vector_inner, vector_kernel
 
 # Above one free entry in this many, matrix products beat sparse loops.
@@ -80,7 +81,8 @@ def factor(K, L, blocks):
             for j in range(i + 1):
                 L[lo + i, lo + j] = P[i, j]
         if hi < p:
-            L[hi:, lo:hi] = np.dot(P[m:], np.ascontiguousarray(blocks[b, :m, :m]).T)
+            rest = np.dot(P[m:], np.ascontiguousarray(blocks[b, :m, :m]).T)
+            copy_matrix(L[hi:, lo:hi], rest)
     return np.isfinite(logdet), logdet
 
 
@@ -549,7 +551,7 @@ def accelerate(rows, columns, values, D, W, U):
             trial[n] = (new if new * current[n] > 0.0 else 0.0) - values[3, n]
         _dense_sandwich(rows, columns, W, trial, U, trial_image)
         if _model_change(values, D, image, trial, trial_image) < 0.0:
-            D[:] = trial
+            copy_vector(D, trial)
             break
         step *= 0.5
     _times_dense(rows, columns, D, W, U)

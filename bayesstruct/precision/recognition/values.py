@@ -173,7 +173,7 @@ class HorseshoeValues:
         if "global_scale" not in names:
             return cls(scales, diagonal_rate)
         now = float(np.exp(point[names["global_scale"]]))
-        return cls(scales, diagonal_rate, width=float(values[2]), global_scale=now)
+        return cls(now * scales, diagonal_rate, width=float(values[2]), global_scale=now)
 
 
 @dataclass(frozen=True)
@@ -382,8 +382,23 @@ def _prior_tensors(part: PrecisionPart) -> list:
         tensors[0] = fixed
         tensors += [alpha, beta]
     if part.global_scale is not None:
+        tensors[0] = _relative(tensors[0], part.global_scale)
         tensors.append(parameters(part.global_scale)[0])
     return tensors
+
+
+def _relative(scales, global_scale):
+    """Scales of the elements over the common one: a constant, for which nothing is compiled, if they are all equal to it."""
+    from pytensor.tensor import as_tensor_variable
+    from pytensor.tensor.basic import Alloc
+
+    if (
+        is_op(scales, Alloc)
+        and scales.owner.inputs[0] is global_scale
+        and None not in scales.type.shape
+    ):
+        return as_tensor_variable(np.ones(scales.type.shape))
+    return scales / global_scale
 
 
 def _graph_tensors(graph, share) -> list:

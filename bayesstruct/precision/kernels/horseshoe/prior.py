@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_matrix
 from bayesstruct.core.jit import kernel
 from bayesstruct.precision.kernels.horseshoe.sweep import horseshoe_sweep
 from bayesstruct.precision.kernels.prior import (
@@ -72,7 +73,7 @@ def rescale_prior(rng, precision, scale, width, space):
         The global scale.
     """
     trial, factor = space[0], space[1]
-    trial[:] = precision
+    copy_matrix(trial, precision)
     angle = 0.5 * math.pi
     while True:
         new = width * math.tan(rng.random() * angle)
@@ -96,7 +97,7 @@ def _sweep_jointly(rng, precision, covariance, scale, width, rate, space):
     nothing, scales = np.zeros((p, p)), np.full((p, p), scale)
     horseshoe_sweep(rng, precision, covariance, nothing, 0.0, scales, rate, np.empty((2, p)))
     scale = rescale_prior(rng, precision, scale, width, space)
-    covariance[:] = np.linalg.inv(precision)
+    copy_matrix(covariance, np.linalg.inv(precision))
     return scale
 
 
