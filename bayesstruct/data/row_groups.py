@@ -277,9 +277,7 @@ def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
         seen = {*different}
         ordered = [c for c in list(categories) if c in seen]
         if empty := [label_text(c) for c in list(categories) if c not in seen]:
-            warn(
-                f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups"
-            )
+            warn(f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups")
     else:
         ordered = sorted(different, key=lambda v: (0, v, "") if is_number(v) else (1, 0, str(v)))
     labels = [label_text(v) for v in ordered]
@@ -309,7 +307,9 @@ def _check_groups(labels, index, what):
             f"least 2 are needed: leave these rows out or join groups{f'; of a quantity, give {cut}' if numbered else ''}"
         )
     if numbered and len(labels) > _MANY:
-        warn(f"{what} makes {len(labels)} groups of {len(labels)} numbers; of a quantity, give {cut}")
+        warn(
+            f"{what} makes {len(labels)} groups of {len(labels)} numbers; of a quantity, give {cut}"
+        )
 
 
 def _moments(table, labels, index) -> tuple[np.ndarray, np.ndarray]:
@@ -374,7 +374,7 @@ def warn_of_variances(
         ratio = (spread[high, j] / spread[low, j]) ** 2
         rare = stats.f.sf(ratio, free[high, j], free[low, j]) * len(labels) ** 2 * len(names)
         if ratio > _VARIANCES and rare < _SIGNIFICANT:
-            found.append((name, ratio, labels[high], labels[low]))
+            found.append((name, ratio, labels[int(high)], labels[int(low)]))
     if found:
         name, ratio, high, low = max(found, key=lambda each: each[1])
         warn(
