@@ -138,7 +138,7 @@ def grouped_gaussian_graphical(
         correlations in each group, ``relation`` (pair: 0 absent, 1 equal, 2 different), ``edge`` and ``difference`` (pair), ``x`` (the
         table) and, where values are missing, ``x_missing``, both in the units of the table; ``edge_probability`` and
         ``difference_probability`` where they are learned.
-        ``edge`` says that a pair is connected in some group; whether in a given one, its weight tells. With indicators there is
+        ``edge`` says that a pair is connected in some group; :func:`bayesstruct.one_group` has the edges of a given one. With indicators there is
         ``group_edge`` (group, pair), the edges of each group, in the place of ``relation``. With `cov` there is
         ``covariance`` (group, node, node\_) instead of ``x``: predictive draws are covariance matrices, and the log likelihood is that
         of all rows together.
@@ -221,15 +221,15 @@ def grouped_gaussian_graphical(
         pm.Deterministic("weight", pt.stack(weight), dims=("group", "pair"))
         EdgeEnds.in_model(*rows.edge_index).record()
         known: dict[str, Any] = {"groups": groups, "p": rows.p, **nominal, **of_one, **betas}
+        known |= contrasts if contrasts else dict.fromkeys(_CONTRASTS)
+        _record(implied_relation_probabilities(**known))
+        GroupEdgePrior(implied_group_edge_probability(**known)).record()
         if differences == "contrasts":
             _add_relations(precision)
-            _record(implied_relation_probabilities(**known | contrasts))
             of_pairs = {"edge": edge[rows.edge_index], "difference": difference[rows.edge_index]}
             RelationScales(**of_pairs, **scales | contrasts).record()
         else:
             _add_indicators(precision, groups)
-            _record(implied_relation_probabilities(**known | dict.fromkeys(_CONTRASTS)))
-            GroupEdgePrior(implied_group_edge_probability(**known)).record()
         observe_groups(table, mean, precision)
     return model
 

@@ -66,7 +66,7 @@ class GroupedCovariances(NamedColumns):
         return self.tables[0].coords | {"group": list(self.labels)}
 
     def scatter(self, group: int) -> np.ndarray:
-        """Sums over the standardised rows of one group of their products, (p, p)."""
+        """Return the sums over the standardised rows of one group of their products, (p, p)."""
         own, scale = self.tables[group], self.scale[group]
         return (own.n - 1) * own.covariance / np.outer(scale, scale)
 

@@ -389,7 +389,7 @@ def warn_of_variances(
         ratio = (spread[high, j] / spread[low, j]) ** 2
         rare = stats.f.sf(ratio, free[high, j], free[low, j]) * len(labels) ** 2 * len(names)
         if ratio > _VARIANCES and rare < _SIGNIFICANT:
-            found.append((name, ratio, labels[high], labels[low]))
+            found.append((name, ratio, labels[int(high)], labels[int(low)]))
     if found:
         name, ratio, high, low = max(found, key=lambda each: each[1])
         warn(

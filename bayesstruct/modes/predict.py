@@ -8,6 +8,8 @@ from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.core.tables.predictions import rows_of
 from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.row_groups import rows_of_groups
+from bayesstruct.graphs.groups import CONSTANTS, group_dataset
+from bayesstruct.graphs.records import RowGroups
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 
@@ -116,8 +118,8 @@ def predict(
     if covariates is not None:
         check_same_rows(table, covariates)
         covariates = codes.without(covariates, CovariateUnits.names(idata))
-    if "row_group" in idata.get("constant_data", {}):
-        labels = [str(label) for label in idata["constant_data"]["group"].values]
+    if RowGroups.is_in(idata):
+        labels = [str(label) for label in group_dataset(idata, CONSTANTS)["group"].values]
         table, group = rows_of_groups(table, group, labels)
     options = {"setting": setting, "covariates": covariates, "group": group}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})

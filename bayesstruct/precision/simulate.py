@@ -168,7 +168,9 @@ class GroupedSimulation:
 
     def __repr__(self) -> str:
         n, p = self.data.shape
-        edges = f"{self.graph.number_of_edges():,} edges, {len(self.differences):,} of them different"
+        edges = (
+            f"{self.graph.number_of_edges():,} edges, {len(self.differences):,} of them different"
+        )
         return f"GroupedSimulation({n:,} x {p - 1:,} table, {len(self.precision)} groups, {edges})"
 
     @property

@@ -179,7 +179,9 @@ def test_rows_of_known_groups():
         assert [*own[0].columns] == [*"abc"]
         np.testing.assert_array_equal(own[1], data["sex"] == "f")
     assert rows_of_groups({"f": data[[*"abc"]]}, None, labels)[1].tolist() == [1] * N
-    with pytest.raises(TableError, match="has the group 'x', and those of the model are 'm' and 'f'"):
+    with pytest.raises(
+        TableError, match="has the group 'x', and those of the model are 'm' and 'f'"
+    ):
         rows_of_groups(data, np.where(data["a"] > 0, "x", "m"), labels)
     with pytest.raises(ValueError, match="give those of the new rows"):
         rows_of_groups(data, None, labels)

@@ -12,10 +12,14 @@ from tools.group_integration import GroupPrior, IndicatorPrior, groups_prior
 
 import bayesstruct as bs
 
-from bayesstruct.distributions import implied_relation_probabilities
+from bayesstruct.distributions import (
+    implied_group_edge_probability,
+    implied_relation_probabilities,
+)
 from bayesstruct.models import grouped_gaussian_graphical
 from bayesstruct.precision.kernels.cholesky import unpack_cholesky
 from bayesstruct.steps import GroupedPrecisionGibbs
+
 
 @pytest.fixture(scope="module", params=[False, True])
 def fitted(request):
@@ -94,8 +98,14 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
         table = bs.edge_table(own).query("source == 'mood' and target == 'sleep'")
         weight = idata["posterior"]["weight"].sel(group=label, pair="mood -- sleep").mean().item()
         assert table.iloc[0]["mean"] == pytest.approx(weight)
-        (note,) = [n for n in bs.edge_table(own).attrs["notes"] if "connected in some group" in n]
-        assert "not always in this one" in note
+        relation, own_weight = idata["posterior"]["relation"], own["posterior"]["weight"]
+        expected = (relation == 1) | ((relation == 2) & (abs(own_weight) > 0.1))
+        np.testing.assert_array_equal(own["posterior"]["edge"], expected)
+        (note,) = [n for n in bs.edge_table(own).attrs["notes"] if "those that differ" in n]
+        assert "weight in this one is beyond 0.1" in note
+        wider = bs.one_group(idata, label, negligible=0.5)
+        assert wider["posterior"]["edge"].sum() < own["posterior"]["edge"].sum()
+        assert bs.edge_table(wider)["bayes_factor"].isna().all()
         assert own["observed_data"].sizes["observation"] == (rows["site"] == label).sum()
         means = bs.coefficients(own)["intercept"].mean(("chain", "draw"))
         # the prior pulls by less than a standard error of a mean of 50 rows
@@ -112,6 +122,37 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
         bs.one_group(bs.one_group(idata, "a"), "a")
     with pytest.raises(ValueError, match="no differences between groups"):
         bs.difference_table(bs.one_group(idata, "a"))
+
+
+@pytest.mark.statistical
+def test_the_prior_of_edges_of_one_group():
+    settings = {"edge": 0.5, "difference": 0.6, "spike": 0.1, "slab": 0.8}
+    prior = GroupPrior(2, **settings, small=0.1, large=0.6)
+    K, relation = groups_prior(np.random.default_rng(0), 4_000, 3, prior)
+    i, j = np.triu_indices(3, 1)
+    weight = K[..., i, j] / np.sqrt(K[..., i, i] * K[..., j, j])
+    edge = (relation == 1)[:, None] | ((relation == 2)[:, None] & (abs(weight) > 0.1))
+    scales = {"spike_scale": 0.1, "slab_scale": 0.8, "equal_scale": 0.1, "difference_scale": 0.6}
+    found = implied_group_edge_probability(2, 3, 0.5, 0.6, **scales)
+    # 24,000 indicators of which few are independent
+    np.testing.assert_allclose(found, edge.mean(), atol=0.02)
+
+
+@pytest.mark.chain
+def test_edges_of_a_group_that_has_none():
+    rows = frame(n=450)
+    second, rng = rows["site"] == "b", np.random.default_rng(0)
+    rows.loc[second, "energy"] = 1e3 + 50.0 * rng.normal(size=second.sum())
+    with grouped_gaussian_graphical(rows, group="site"):
+        idata = pm.sample(100, tune=50, random_seed=1, **QUIET)
+    pair = "source == 'worry' and target == 'energy'"
+    first, other = (bs.edge_table(bs.one_group(idata, g)).query(pair).iloc[0] for g in "ab")
+    assert first["probability"] > 0.95
+    assert other["probability"] < 0.5
+    assert first["bayes_factor"] > 10 and other["bayes_factor"] < 1
+    assert bs.edge_table(idata).query(pair)["probability"].item() > 0.95
+    with pytest.raises(ValueError, match="need `weight`"):
+        bs.one_group(idata.map_over_datasets(lambda d: d.drop_vars("weight", errors="ignore")), "a")
 
 
 @pytest.mark.chain

@@ -89,9 +89,7 @@ def test_new_rows_have_the_log_likelihood_of_their_group(fitted):
         (table.iloc[chosen][NAMES], table["site"].iloc[chosen]),
     ):
         with bs.new_rows(model, new, group=group):
-            found = pm.compute_log_likelihood(
-                idata, extend_inferencedata=False, progressbar=False
-            )
+            found = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
             drawn = pm.sample_posterior_predictive(
                 idata, predictions=True, progressbar=False, random_seed=1
             )

@@ -126,8 +126,7 @@ def test_the_mode_with_learned_probabilities(prior):
     def density(K, mean, *shares):
         own = type(prior)(3, *shares, *prior.scales[:2], prior.small, prior.large)
         beta = [
-            xlogy(a - 1, s) + xlogy(b - 1, 1 - s)
-            for (a, b), s in zip(shapes, shares, strict=True)
+            xlogy(a - 1, s) + xlogy(b - 1, 1 - s) for (a, b), s in zip(shapes, shares, strict=True)
         ]
         return log_density(x, K, mean, own) + sum(beta)
 
@@ -135,10 +134,11 @@ def test_the_mode_with_learned_probabilities(prior):
     assert_maximum(density, mode["precision"], mode["mean"], *shares)
 
 
-def test_groups_with_two_elements_of_the_best_patterns():
+def test_elements_of_a_pair_are_the_best_of_all_patterns():
     """The maximum over one pair in all groups is that of all 2**G patterns."""
     from bayesstruct.precision.kernels.group_edges_mode import best_with_indicators
 
+    best_of_pair = numba.njit(best_with_indicators)
     rng, groups = np.random.default_rng(4), 3
     prior = IndicatorPrior(groups, edge=0.4, difference=0.5, spike=0.1, slab=1.0)
     log_prior, work = np.log(prior.relations), np.zeros((7, groups))
@@ -146,7 +146,7 @@ def test_groups_with_two_elements_of_the_best_patterns():
         h = rng.uniform(5, 60, groups)
         b = h * rng.normal(size=groups) * 0.5
         best = rng.normal(size=groups)
-        _best(best_with_indicators)(b, h, log_prior, prior.scales, np.zeros(groups), best, work)
+        best_of_pair(b, h, log_prior, prior.scales, np.zeros(groups), best, work)
 
         def density(u, h=h, b=b):
             return np.logaddexp.reduce(prior.log_densities(u[None])[0]) + b @ u - 0.5 * h @ u**2
@@ -157,10 +157,6 @@ def test_groups_with_two_elements_of_the_best_patterns():
         ]
         found = [minimize(lambda u: -density(u), start, method="BFGS") for start in starts]
         assert density(best) > -min(own.fun for own in found) - 1e-6
-
-
-def _best(inner):
-    return numba.njit(lambda *args: inner(*args))
 
 
 def test_other_models_are_refused_with_the_reason():

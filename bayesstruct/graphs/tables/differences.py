@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.data.arguments import number
 from bayesstruct.graphs.groups import CONSTANTS, NODE, SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, series_ess, typical_ess
 from bayesstruct.graphs.posteriors.edges import GROUP
@@ -29,6 +30,8 @@ __all__ = ["DIFFERENCE", "difference_table", "one_group", "verdicts"]
 
 DIFFERENCE = "difference"
 _OF_ALL = [GROUP, DIFFERENCE, "relation", "row_group"]  # not of a single group
+#: Partial correlation for which models record the prior probabilities of edges of one group.
+NEGLIGIBLE = 0.1
 #: Verdicts of a Bayes factor.
 DIFFERS, EQUAL, UNDECIDED = "differs", "is equal", "undecided"
 
@@ -254,7 +257,7 @@ def _interval(draws, ci_prob) -> tuple[np.ndarray, np.ndarray]:
     return interval[:, 0], interval[:, 1]
 
 
-def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
+def one_group(idata: "xr.DataTree", group: str, *, negligible: float = 0.1) -> "xr.DataTree":
     """Return the part of a result that belongs to one group of rows, for the readers of a single graph.
 
     Parameters
@@ -263,18 +266,22 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
         Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` with `group`.
     group : str
         Label of the group.
+    negligible : float, default 0.1
+        Absolute partial correlation up to which a pair that differs between groups has no edge in this one, under
+        ``differences="contrasts"``. Prior probabilities, and so Bayes factors, are known for the default only.
 
     Returns
     -------
     xarray.DataTree
-        Matrices, means, weights and rows of that group, without ``relation`` and ``difference``. ``edge`` is that of the group if the model
-        has indicators of each group (``differences="indicators"``). Otherwise it still says that a pair is connected in some
-        group, and the weight tells whether it is in this one.
+        Matrices, means, weights and rows of that group, without ``relation`` and ``difference``. ``edge`` is that of the group: its
+        indicator if the model has one in each group (``differences="indicators"``). Under contrasts a pair that is equal has an edge in
+        all groups. One that differs has a continuous distribution in each, and is an edge of those where its partial correlation
+        is not `negligible`. In a Markov random field an edge of some group counts for each.
 
     Raises
     ------
     ValueError
-        If the result has no such group; names those that it has.
+        If the result has no such group; names those that it has. If weights were not sampled.
 
     Examples
     --------
@@ -282,9 +289,10 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
     """
     import xarray as xr
 
+    negligible = number("negligible", negligible, least=0, most=1)
     constants = group_dataset(idata, CONSTANTS)
     own = [d.to_dataset() for d in idata.children.values() if GROUP in d.dims]
-    if not own or not RowGroups.is_in(constants):
+    if not own or not RelationPrior.is_in(constants):
         raise ValueError(
             "this result has no groups of rows; it is not one of bs.models.grouped_gaussian_graphical or, with `group`, "
             "bs.models.ising, or that of one group"
@@ -308,8 +316,34 @@ def one_group(idata: "xr.DataTree", group: str) -> "xr.DataTree":
         dataset = dataset.isel({dim: index for dim, index in kept.items() if dim in dataset.dims})
         if GROUP in dataset.dims:
             dataset = dataset.isel({GROUP: place})
-        parts[name] = _with_own_edges(dataset.drop_vars(_OF_ALL, errors="ignore"))
+        if RelationScales.is_in(constants):
+            if "relation" in dataset:
+                dataset = _beyond(dataset, negligible)
+            if name == CONSTANTS:
+                dataset = _with_bound(dataset, negligible)
+        dataset = _with_own_edges(dataset)
+        parts[name] = dataset.drop_vars(_OF_ALL, errors="ignore")
     return xr.DataTree.from_dict(parts)
+
+
+def _beyond(dataset: "xr.Dataset", negligible: float) -> "xr.Dataset":
+    """Edges of one group: pairs that are equal, and different ones whose weight there is not negligible."""
+    if "weight" not in dataset:
+        raise ValueError(
+            "the edges of one group need `weight`: sample it too (`var_names`), or read the whole result"
+        )
+    relation, strong = dataset["relation"], abs(dataset["weight"]) > negligible
+    own = ((relation == 1) | ((relation == 2) & strong)).astype("int64")
+    return dataset.assign(edge=own.transpose(*relation.dims))
+
+
+def _with_bound(constants: "xr.Dataset", negligible: float) -> "xr.Dataset":
+    """Record the bound of weights; prior probabilities of free edges are NaN unless they are known for it."""
+    constants = constants.assign(negligible=float(negligible))
+    if negligible == NEGLIGIBLE and "group_edge_prior" in constants:
+        return constants
+    prior = constants["edge_prior"]
+    return constants.assign(group_edge_prior=prior.where((prior == 0) | (prior == 1)))
 
 
 def _with_own_edges(dataset: "xr.Dataset") -> "xr.Dataset":

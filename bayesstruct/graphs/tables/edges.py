@@ -8,7 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.records import RelationPrior, is_nodewise
+from bayesstruct.graphs.records import EdgePrior, RelationPrior, RelationScales, is_nodewise
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 
 if TYPE_CHECKING:
@@ -136,15 +136,23 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
             "Edges are pairs that are connected in some group, and weights are averages over the groups; "
             "bs.edge_table(bs.one_group(idata, label)) has those of one group, bs.difference_table(idata) compares groups."
         )
+    elif RelationScales.is_in(posterior.constants):
+        bound = EdgePrior.read(posterior.constants).negligible
+        notes.append(
+            "Edges are pairs that are equal in all groups, and those that differ between groups and whose weight in this one is beyond "
+            f'{bound:g} (negligible=). With differences="indicators" each group has edges of its own.'
+        )
     elif RelationPrior.is_in(posterior.constants):
         notes.append(
             "Edges are pairs that are connected in some group, not always in this one, whose weights tell: a pair with an edge may have a "
-            'weight near 0 here. In grouped_gaussian_graphical(differences="indicators") each group has edges of its own.'
+            "weight near 0 here."
         )
     if unknown := int(np.isnan(posterior.prior).sum()):
         notes.append(
             f"{unknown} Bayes factors are NaN: the prior probability of these edges, which has random parameters, is not known. "
             "The shares of draws of pm.sample from the model without its tables tell it."
+            if not RelationScales.is_in(posterior.constants)
+            else f"{unknown} Bayes factors are NaN: prior probabilities are known for negligible=0.1 only."
         )
     if fixed := int(posterior.fixed.sum()):
         notes.append(

@@ -2,6 +2,8 @@
 
 import math
 
+from functools import lru_cache
+
 import numpy as np
 
 from scipy.linalg import lapack
@@ -29,19 +31,27 @@ def fill_lower(packed: np.ndarray, p: int) -> np.ndarray:
 
 def unpack_cholesky(vector: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the (p, p) matrix of a vector, and its inverse."""
-    factor = np.zeros((p, p))
-    factor[np.tril_indices(p)] = vector
-    diagonal = np.arange(p)
-    factor[diagonal, diagonal] = np.exp(factor[diagonal, diagonal])
-    inverse, _ = lapack.dpotri(factor, lower=1)
-    lower = np.tril(inverse, -1)
-    return factor @ factor.T, np.ascontiguousarray(lower + lower.T + np.diag(np.diag(inverse)))
+    factor, (places, diagonal) = np.zeros((p, p)), _places(p)
+    flat = factor.reshape(-1)
+    flat[places] = vector
+    flat[diagonal] = np.exp(flat[diagonal])
+    inverse, _ = lapack.dpotri(factor, lower=1)  # which leaves the zeros above the diagonal
+    full = np.ascontiguousarray(inverse + inverse.T)
+    full.reshape(-1)[diagonal] = np.diag(inverse)
+    return factor @ factor.T, full
 
 
 def pack_cholesky(precision: np.ndarray) -> np.ndarray:
     """Return the unconstrained vector of a precision matrix."""
     factor = np.linalg.cholesky(precision)
-    p = factor.shape[0]
-    diagonal = np.arange(p)
-    factor[diagonal, diagonal] = np.log(factor[diagonal, diagonal])
-    return factor[np.tril_indices(p)]
+    places, diagonal = _places(factor.shape[0])
+    flat = factor.reshape(-1)
+    flat[diagonal] = np.log(flat[diagonal])
+    return flat[places]
+
+
+@lru_cache(maxsize=16)
+def _places(p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the lower triangle, row by row, and of the diagonal in a flat (p, p) matrix."""
+    rows, columns = np.tril_indices(p)
+    return rows * p + columns, np.arange(p) * (p + 1)

@@ -122,6 +122,7 @@ def likely_edges(precision, log_prior, spike, slab):
                     some += odds[g]
                     count += 1
             # The best pattern that is not the same in all groups leaves out one, or has one.
+            alike = count in (0, groups)
             last = np.argmin(odds) if count == groups else np.argmax(odds)
             if count == groups:
                 some -= odds[last]
@@ -134,6 +135,6 @@ def likely_edges(precision, log_prior, spike, slab):
                     out[g, at] = 1
                 elif mixed > none:
                     own = odds[g] > 0.0
-                    out[g, at] = own != (g == last and (count == groups or count == 0))
+                    out[g, at] = own != (g == last and alike)
             at += 1
     return out

@@ -7,6 +7,7 @@ import numpy as np
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.groups import (
     ABSENT,
+    CONTRASTS,
     DIFFERENT,
     INDICATORS,
     draw_pattern,
@@ -22,6 +23,9 @@ from bayesstruct.precision.kernels.prior import (
     SWEEPS,
     is_positive_definite,
 )
+
+#: Partial correlation up to which a pair that differs between groups has no edge in one of them.
+NEGLIGIBLE = 0.1
 
 
 @kernel
@@ -120,7 +124,26 @@ def sweep_groups_prior(rng, log_prior, scales, rates, design, sweeps):
             chances[:] = 0.0
         state = (precision, covariance, chances)
         groups_sweep(rng, *state, nothing, n, log_prior, scales, rates, columns, work, design)
+        if design == CONTRASTS:
+            count_group_edges(precision, log_prior, scales, chances[3])
     return precision, chances
+
+
+@inner
+def count_group_edges(precision, log_prior, scales, out):
+    """Add the share of groups that have an edge to ``out`` (p, p), under contrasts: equal, or different and not negligible."""
+    groups, p = precision.shape[0], precision.shape[1]
+    chances = np.empty(3)
+    for i in range(p):
+        for j in range(i):
+            _given_contrasts(precision[:, i, j], log_prior[i, j], scales, chances)
+            share = 0.0
+            for g in range(groups):
+                scale = precision[g, i, i] * precision[g, j, j]
+                share += precision[g, i, j] ** 2 > NEGLIGIBLE * NEGLIGIBLE * scale
+            share = chances[1] + chances[2] * share / groups
+            out[i, j] += share
+            out[j, i] += share
 
 
 @inner

@@ -4,6 +4,7 @@ import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.group_prior import (
+    count_group_edges,
     draw_group_edges,
     draw_relations,
     fill_groups,
@@ -11,6 +12,7 @@ from bayesstruct.precision.kernels.group_prior import (
 )
 from bayesstruct.precision.kernels.groups import (
     ABSENT,
+    CONTRASTS,
     DIFFERENT,
     EQUAL,
     INDICATORS,
@@ -110,6 +112,8 @@ def sweep_group_shares(rng, shapes, edge, difference, scales, rates, design, swe
         log_prior = fill_relations(edge, difference, shapes, shares)
         state = (precision, covariance, chances)
         groups_sweep(rng, *state, nothing, n, log_prior, scales, rates, columns, work, design)
+        if design == CONTRASTS:
+            count_group_edges(precision, log_prior, scales, chances[3])
         relation = _relations(rng, precision, log_prior, scales, design)
         draw_shares(rng, relation, edge, difference, shapes, shares)
     return shares, chances

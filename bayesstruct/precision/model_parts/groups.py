@@ -44,7 +44,8 @@ def start_of_groups(table: "GroupedTable | GroupedCovariances", odds, scales: di
     scales : dict
         ``spike_scale``, ``slab_scale`` and ``diagonal_rate``.
     """
-    mode = partial(graphical_spike_slab_mode, log_odds=odds, **scales, **_ROUGH)
+    options: dict[str, Any] = {**scales, **_ROUGH}
+    mode = partial(graphical_spike_slab_mode, log_odds=odds, **options)
     starts: list[Any] = []
     for g in range(len(table.labels)):
         if isinstance(table, GroupedCovariances):
@@ -58,8 +59,8 @@ def warn_of_narrow_slabs(table: "GroupedTable | GroupedCovariances", slab_scale:
     """Warn of columns that depend on each other beyond the slab in some group."""
     for g in range(len(table.labels)):
         if isinstance(table, GroupedCovariances):
-            own = {"n": int(table.sizes[g])}
-            warn_of_narrow_slab(table.scatter(g), table.names, slab_scale, **own)
+            n = int(table.sizes[g])
+            warn_of_narrow_slab(table.scatter(g), table.names, slab_scale, n=n)
         else:
             warn_of_narrow_slab(table.standardized(g), table.table.names, slab_scale)
 

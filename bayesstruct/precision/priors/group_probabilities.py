@@ -94,9 +94,7 @@ class GroupProbability(UnitContinuous):
     rv_op = GroupProbabilityRV()
 
     @classmethod
-    def dist(
-        cls, alpha, beta, other, edge, difference, *, scales, rates, design, role, **kwargs
-    ):
+    def dist(cls, alpha, beta, other, edge, difference, *, scales, rates, design, role, **kwargs):
         """Create the distribution without a model."""
         params = [alpha, beta, other, edge, difference, scales, rates, float(design), float(role)]
         return super().dist([as_float(value) for value in params], **kwargs)
@@ -146,9 +144,7 @@ def learned_probabilities(
             other = shapes[second] if role == EDGE and learned[second] else (0.0, 0.0)
             label = _label(name, option)
             matrices = out[first], out[second]
-            own = GroupProbability(
-                label, *shapes[option], other, *matrices, role=role, **constants
-            )
+            own = GroupProbability(label, *shapes[option], other, *matrices, role=role, **constants)
             pattern = out[option]
             free = pt.and_(pattern > 0.0, pattern < 1.0)
             out[option] = pt.switch(free, own, pattern)

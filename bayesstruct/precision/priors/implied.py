@@ -260,10 +260,7 @@ def implied_relation_probabilities(
         Upper triangle row by row.
     """
     nominal = _nominal(p, edge_probability, difference_probability)
-    contrasts = (
-        () if equal_scale is None or difference_scale is None else (equal_scale, difference_scale)
-    )
-    scales = tuple(float(v) for v in (spike_scale, slab_scale, *contrasts))
+    scales = _scales(spike_scale, slab_scale, equal_scale, difference_scale)
     shapes = _beta_shapes(edge_beta, difference_beta)
     edge, difference, _ = _relations(groups, p, nominal, scales, float(diagonal_rate), shapes)
     return np.array(edge), np.array(difference)
@@ -277,16 +274,23 @@ def implied_group_edge_probability(
     *,
     spike_scale: float = 0.02,
     slab_scale: float = 1.0,
+    equal_scale: float | None = None,
+    difference_scale: float | None = None,
     diagonal_rate: float = 0.5,
     edge_beta: tuple[float, float] | None = None,
     difference_beta: tuple[float, float] | None = None,
 ) -> np.ndarray:
     """Prior probability of each edge in one group, under :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab`.
 
+    With scales of equal and different elements it is that under :class:`bayesstruct.distributions.GroupedSpikeSlab`, where a
+    group has an edge if the pair is equal, or different and its partial correlation in the group beyond 0.1.
+
     Parameters
     ----------
-    groups, p, edge_probability, difference_probability, spike_scale, slab_scale, diagonal_rate, edge_beta, difference_beta
+    groups, p, edge_probability, difference_probability, diagonal_rate, edge_beta, difference_beta
         As in :func:`implied_relation_probabilities`.
+    spike_scale, slab_scale, equal_scale, difference_scale
+        As there; none of the last two with indicators.
 
     Returns
     -------
@@ -294,9 +298,15 @@ def implied_group_edge_probability(
         Upper triangle row by row.
     """
     nominal = _nominal(p, edge_probability, difference_probability)
-    scales = float(spike_scale), float(slab_scale)
+    scales = _scales(spike_scale, slab_scale, equal_scale, difference_scale)
     shapes = _beta_shapes(edge_beta, difference_beta)
     return np.array(_relations(groups, p, nominal, scales, float(diagonal_rate), shapes)[2])
+
+
+def _scales(spike, slab, equal, difference) -> tuple[float, ...]:
+    """Two standard deviations with indicators, four with contrasts."""
+    contrasts = () if equal is None or difference is None else (equal, difference)
+    return tuple(float(v) for v in (spike, slab, *contrasts))
 
 
 def _beta_shapes(*betas) -> tuple[float, ...]:

@@ -258,13 +258,17 @@ class GroupTables:
         self.has_rows = part.rows is not None and part.mean is not None
         if part.rows is not None and part.mean is not None:
             self._given_rows = not is_op(part.rows, GroupedCovarianceRV)
-            constants = [v for v in unpadded_parameters(part.rows) if v is not part.precision and v is not part.mean]
+            constants = [
+                v
+                for v in unpadded_parameters(part.rows)
+                if v is not part.precision and v is not part.mean
+            ]
             tensors = [observed_values(model, part.rows), *constants]
             self._data = Expressions(model, tensors, compile_kwargs, user=part.precision.name)
             self._mean = Expressions(model, parameters(part.mean), compile_kwargs)
 
     def shares(self, point: dict) -> np.ndarray:
-        """Common probabilities of an edge and of a difference at a point; 1/2 for one that is not learned."""
+        """Return the common probabilities of an edge and of a difference at a point, 1/2 for one that is not learned."""
         odds = [float(point[self.names[role]]) if role in self.names else 0.0 for role in SHARES]
         return 1.0 / (1.0 + np.exp(-np.array(odds)))
 

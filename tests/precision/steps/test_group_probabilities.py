@@ -4,10 +4,10 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 from tools.batches import mean_and_error
 from tools.geweke import assert_geweke
-from tools.group_integration import GroupPrior, IndicatorPrior, groups_posterior, groups_prior
+from tools.group_integration import GroupPrior, IndicatorPrior, groups_posterior
 
 from bayesstruct.distributions import (
     ColumnMeans,
