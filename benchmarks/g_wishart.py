@@ -146,8 +146,8 @@ def main():
     parser.add_argument("--tables", type=int, default=10)
     options = parser.parse_args()
     peer = options.peer and shutil.which("Rscript") is not None
-    accuracy(10, 20, options.tables, 0.3, peer)
-    accuracy(10, 100, options.tables, 0.3, peer)
+    accuracy(10, 20, options.tables, 0.03, peer)
+    accuracy(10, 100, options.tables, 0.03, peer)
     accuracy(50, 100, options.tables, 2.5, peer)
     accuracy(100, 200, 3, 5.0, False)
     convergence(10, 100)

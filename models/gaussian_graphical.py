@@ -43,6 +43,7 @@ from bayesstruct.precision.model_parts.rows import (
     warn_latent,
     warn_size,
 )
+from bayesstruct.precision.model_parts.units import check_standardize, table_in_units
 
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
@@ -70,7 +71,7 @@ def gaussian_graphical(
     degrees_of_freedom: float = 3.0,
     negligible: float = 0.1,
     covariates: "TableLike" = None,
-    standardize: bool = True,
+    standardize: bool | str | None = None,
     missing_codes: Any = None,
     row_counts: Any = None,
     marginals: str = "gaussian",
@@ -129,11 +130,14 @@ def gaussian_graphical(
     covariates : DataFrame or array_like, optional
         (n, q) table without missing values, of columns that are not in `data`; the mean of a row is
         then a linear function of it.
-    standardize : bool, default True
-        Put the priors on the scale of standardised columns: less their means, over their standard deviations, with
+    standardize : bool or "conditional", optional
+        True: put the priors on the scale of standardised columns: less their means, over their standard deviations, with
         divisor n - 1, of the observed values; with t marginals less their medians, over 1.4826 times their median absolute
         deviations, which a few outliers do not change. The means of these then have independent Normal(0, 1) priors, ``mean``.
-        Draws of the table stay in its units.
+        Draws of the table stay in its units. ``"conditional"``: over their standard deviations given all other columns, so that
+        elements of the precision matrix are near partial correlations however strongly columns depend on each other (see Notes). True unless
+        given; but ``"conditional"`` under the spike and slab with its default scales where an element of the precision
+        matrix would be far beyond the slab, with a remark.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
     row_counts : (n,) array_like of int or str, optional
@@ -152,7 +156,7 @@ def gaussian_graphical(
     Returns
     -------
     pymc.Model
-        With ``precision`` and ``mean`` of the *standardised* columns, ``coefficients`` (covariate, node) of
+        With ``precision`` and ``mean`` of the *standardised* columns (`standardize`), ``coefficients`` (covariate, node) of
         standardised covariates, ``weight`` (partial correlations), ``edge``, ``x`` (the table) and, where values are
         missing, ``x_missing``, both in the units of the table. :func:`bayesstruct.covariance`,
         :func:`bayesstruct.precision_matrix` and :func:`bayesstruct.coefficients` are in these units too.
@@ -173,6 +177,13 @@ def gaussian_graphical(
 
     Notes
     -----
+    On standardised columns that depend on each other strongly, elements of the precision matrix are large: 10 for neighbours
+    in a series with autocorrelation .95. A slab of standard deviation 1 then shrinks them, and pairs around them make up for it: pairs
+    without an edge get one. ``standardize="conditional"`` takes the unit of each column from the table, once, before the posterior is
+    computed, as standardisation does: the root of its element of the precision matrix that is expected under a Wishart(3, I) prior. Priors of
+    the means and coefficients stay what they are on standardised columns. It needs twice as many complete
+    rows as columns (``benchmarks/strong_dependence.py``).
+
     With ``marginals="rank"`` and ``"mixed"`` the order of a column says nothing about the unit and the location of its latent
     values. The prior of the partial correlations, and so of the edges, is the same as under ``"gaussian"``; ``precision`` is known up to
     a factor for each such column and its row, whose distribution is that of the prior, and ``mean`` of such a column (``"mixed"``) has its
@@ -275,12 +286,13 @@ def gaussian_graphical(
     check_negligible(negligible)
     if marginals not in _MARGINALS:
         raise ValueError(nearest("marginals", marginals, _MARGINALS))
+    scaled = check_standardize(standardize)
     _check_marginals(marginals, degrees, covariates, standardize)
     rows = given_rows_or_covariance(data, cov, n)
     if rows:
         data, covariates = repeated_rows(row_counts, data, covariates)
         data, covariates = tables_without_codes(missing_codes, data, covariates)
-        table: Any = _table(data, marginals, standardize, row_counts is not None)
+        table: Any = _table(data, marginals, scaled, row_counts is not None)
     else:
         if marginals != "gaussian":
             raise ValueError(
@@ -291,7 +303,7 @@ def gaussian_graphical(
             "missing_codes": missing_codes,
             "row_counts": row_counts,
         }
-        refuse_options_of_rows(**of_rows, standardize=None if standardize else False)
+        refuse_options_of_rows(**of_rows, standardize=None if scaled else False)
         table = CovarianceTable.read(cov, n)
     if prior == "pseudo_likelihood":
         if marginals != "gaussian":
@@ -299,17 +311,25 @@ def gaussian_graphical(
                 f'marginals="{marginals}" does not go with prior="pseudo_likelihood", which knows the table by its correlations; '
                 'take prior="spike_slab" or "g_wishart"'
             )
-        refuse_for_graphs(table, covariates=covariates, standardize=standardize)
+        refuse_for_graphs(table, covariates=covariates, standardize=standardize in (None, True))
         return graph_alone(table, missing_codes, edge_probability, required, forbidden)
     warn_size(table)
+    own = prior == "spike_slab" and covariates is None and _has_default_scales(options)
+    table, unit = table_in_units(table, standardize, automatic=own)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
         mean: Any = np.zeros(table.p)
         if marginals != "rank":
-            mean = column_means(table, data, covariates)
+            mean = column_means(table, data, covariates, unit)
         precision = MATRICES[prior](table, **{name: options[name] for name in OPTIONS[prior]})
         _observe(table, mean, precision, marginals, degrees)
     return model
+
+
+def _has_default_scales(options):
+    """Whether the scales of the spike and slab are those that are used unless others are given."""
+    given = [options[name] for name in ("spike_scale", "slab_scale", "diagonal_rate")]
+    return given == [0.02, 1.0, None]
 
 
 def _check_marginals(marginals, degrees, covariates, standardize):
@@ -323,7 +343,7 @@ def _check_marginals(marginals, degrees, covariates, standardize):
             f'`covariates` do not apply to marginals="{marginals}": the latent values have no units in which coefficients could be read; '
             "put the covariates into the table as columns"
         )
-    if not standardize:
+    if standardize not in (None, True):
         raise ValueError(
             f'`standardize` does not apply to marginals="{marginals}": leave it out, the latent values have no other units'
         )

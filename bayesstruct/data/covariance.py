@@ -61,11 +61,14 @@ class CovarianceTable(NamedColumns):
     names : tuple of str
     rows : int
         n.
+    units : float or ndarray, shape (p,)
+        Standard deviations of the columns on the scale of :attr:`scatter`.
     """
 
     covariance: np.ndarray
     names: tuple[str, ...]
     rows: int
+    units: Any = 1.0
 
     @classmethod
     def read(cls, cov: Any, n: int | None) -> "CovarianceTable":
@@ -130,12 +133,12 @@ class CovarianceTable(NamedColumns):
 
     @cached_property
     def scale(self) -> np.ndarray:
-        """Standard deviations, (p,)."""
-        return np.sqrt(np.diag(self.covariance))
+        """Standard deviations over :attr:`units`, (p,)."""
+        return np.sqrt(np.diag(self.covariance)) / self.units
 
     @cached_property
     def scatter(self) -> np.ndarray:
-        """Sums over the standardised rows of their products, (p, p): n - 1 times the correlations."""
+        """Sums over the standardised rows of their products, (p, p): n - 1 times the correlations where :attr:`units` are 1."""
         return (self.rows - 1) * self.covariance / np.outer(self.scale, self.scale)
 
 

@@ -1,5 +1,7 @@
 """The contract of the model: names, units, groups, priors, starts, transforms."""
 
+import warnings
+
 import arviz as az
 import numpy as np
 import pandas as pd
@@ -10,9 +12,11 @@ from scipy import stats
 
 import bayesstruct as bs
 
+from bayesstruct.core.recognition import parameters
 from bayesstruct.data.edge_priors import StochasticBlock
 from bayesstruct.distributions import implied_edge_probability
 from bayesstruct.models import gaussian_graphical
+from bayesstruct.steps import PrecisionGibbs
 
 NAMES = ["mood", "sleep", "worry", "energy"]
 PAIRS = [f"{a} -- {b}" for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
@@ -458,13 +462,81 @@ def test_wrong_options_are_refused_at_once(options, message):
         gaussian_graphical(np.random.default_rng(0).normal(size=(20, 3)), **options)
 
 
+def strong(n=250):
+    """Rows with an element of the precision matrix of about 14 on standardised columns."""
+    return bs.simulate.gaussian_graphical(250, 8, edge_probability=0.3, random_seed=5).data.head(n)
+
+
 def test_a_slab_that_is_too_narrow_for_the_table_is_remarked_upon():
-    # Two false edges of this table have probability 1.00 with the default slab, and .35 at most under a G-Wishart prior.
-    table = bs.simulate.gaussian_graphical(250, 8, edge_probability=0.3, random_seed=5).data
-    with pytest.warns(bs.TableWarning, match=r"slab_scale=7.*or prior=\"g_wishart\""):
-        gaussian_graphical(table)
+    # Two false edges of this table have probability 1.00 with this slab, and .35 at most under a G-Wishart prior.
+    table = strong()
+    with pytest.warns(bs.TableWarning, match=r"slab_scale=7.*or take prior=\"g_wishart\""):
+        gaussian_graphical(table, standardize=True)
     with pytest.warns(bs.TableWarning, match="'x1' and 'x3' depend on each other so strongly"):
-        gaussian_graphical(cov=table.corr(), n=250)
+        gaussian_graphical(cov=table.corr(), n=250, spike_scale=0.03)
     gaussian_graphical(table, slab_scale=7.0)
     gaussian_graphical(table, prior="g_wishart")
     gaussian_graphical(table.head(15))  # an inverse of so few rows says nothing
+
+
+def test_columns_that_depend_strongly_are_put_on_the_scale_of_conditional_deviations(caplog):
+    table, caplog.handler.level = strong(), 0
+    with caplog.at_level("INFO", logger="pymc.bayesstruct"):
+        unasked = gaussian_graphical(table)
+        assert "'x1' and 'x3' depend on each other" in caplog.text
+        asked = gaussian_graphical(table, standardize="conditional", prior="g_wishart")
+        caplog.clear()
+        gaussian_graphical(frame())
+        gaussian_graphical(strong(15))
+    assert not caplog.text
+    usual = gaussian_graphical(table, standardize=True, prior="laplace")
+    units = usual["scale"].get_value() / asked["scale"].get_value()
+    np.testing.assert_array_equal(unasked["scale"].get_value(), asked["scale"].get_value())
+    np.testing.assert_array_equal(usual["location"].get_value(), asked["location"].get_value())
+    z = (table - table.mean()) / table.std()
+    residual = 1 / np.sqrt(np.diag(np.linalg.inv(z.T @ z / 249)))
+    np.testing.assert_allclose(1 / units, residual, rtol=0.1)
+    # The same means of the columns a priori, in units of the table.
+    assert parameters(asked["mean"])[1].eval().tolist() == units.tolist()
+    known = gaussian_graphical(cov=table.cov(), n=250, standardize="conditional")
+    np.testing.assert_allclose(known["scale"].get_value(), asked["scale"].get_value(), rtol=0.01)
+
+
+@pytest.mark.statistical
+def test_no_edges_of_pairs_without_one_where_columns_depend_strongly():
+    table = strong()
+    found = {}
+    for name, options in {"narrow": {"standardize": True}, "unasked": {}}.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", bs.TableWarning)
+            model = gaussian_graphical(table, **options)
+        with model:
+            step = PrecisionGibbs(model.free_RVs)
+        step.setup_chain(np.random.default_rng(1), 0, 0)
+        point, kept = model.initial_point(1), []
+        for _ in range(600):
+            point, _ = step.step(point)
+            kept.append(point["edge"])
+        found[name] = np.mean(kept[100:], axis=0)
+    truth = bs.simulate.gaussian_graphical(250, 8, edge_probability=0.3, random_seed=5)
+    absent = truth.precision.to_numpy()[np.triu_indices(8, 1)] == 0
+    assert found["narrow"][absent].max() > 0.99
+    assert found["unasked"][absent].max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"standardize": "group"}, ValueError, 'must be True, False or "conditional"'),
+        ({"standardize": "conditional", "marginals": "rank"}, ValueError, "does not apply to"),
+        (
+            {"standardize": "conditional", "prior": "pseudo_likelihood"},
+            ValueError,
+            "leave out `standardize`",
+        ),
+        ({"standardize": "conditional"}, bs.TableError, "at least 16 complete rows.*there are 12"),
+    ],
+)
+def test_wrong_units_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        gaussian_graphical(strong(12), **options)

@@ -581,6 +581,20 @@ FAULTS = [
         "precision/priors/test_g_wishart.py precision/steps/test_g_wishart.py",
     ),
     Fault(
+        "graph-scores: graphs are compared without the constants of their priors",
+        "bayesstruct/precision/solvers/graph_search.py",
+        "self.prior.log_probability(adjacency) + after - float(before)",
+        "self.prior.log_probability(adjacency) + after",
+        "precision/solvers/test_covariance_selection.py",
+    ),
+    Fault(
+        "laplace-constant: an element of a pair counts once in the second derivatives",
+        "bayesstruct/precision/solvers/covariance_selection.py",
+        "np.full(len(i) - p, 2.0)",
+        "np.full(len(i) - p, 1.0)",
+        "precision/solvers/test_covariance_selection.py",
+    ),
+    Fault(
         "share: the prior of the edge probability counts the absent edges as present",
         "bayesstruct/precision/kernels/prior.py",
         "x = rng.standard_gamma(alpha + present)",

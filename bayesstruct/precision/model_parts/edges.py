@@ -15,6 +15,7 @@ from bayesstruct.graphs.records import (
     EdgePrior,
     EdgeScales,
 )
+from bayesstruct.precision.model_parts.units import too_strong_for_slab
 from bayesstruct.precision.priors.edges import partial_correlations, upper
 from bayesstruct.precision.priors.g_wishart import beta_share
 
@@ -29,10 +30,6 @@ __all__ = [
     "record_edges",
     "warn_of_narrow_slab",
 ]
-
-
-# Slab scales; at six, pairs without an edge begin to get more than under a G-Wishart prior.
-_WIDE = 4.0
 
 
 def record_edges(table: "Table", implied, nominal=None, scales: dict | None = None) -> None:
@@ -103,19 +100,12 @@ def warn_of_narrow_slab(rows, names, slab_scale: float, *, n: int | None = None,
     others : str
         Remedies beside a wider slab.
     """
-    scatter, p = rows, len(names)
-    if n is None:
-        complete = rows[~np.isnan(rows).any(axis=1)]
-        scatter, n = complete.T @ complete, len(complete)
-    if n < 2 * p or "covariate" in pm.modelcontext(None).coords:
+    found = too_strong_for_slab(rows, n, slab_scale)
+    if found is None or "covariate" in pm.modelcontext(None).coords:
         return
-    elements = np.abs((n + 2.0) * np.linalg.inv(np.eye(p) + scatter))
-    np.fill_diagonal(elements, 0.0)
-    pair = sorted(np.unravel_index(elements.argmax(), elements.shape))
-    largest = float(elements[tuple(pair)])
-    if largest > _WIDE * slab_scale:
-        warn(
-            f"{column_list([names[j] for j in pair])} depend on each other so strongly that their element of the precision matrix is "
-            f"near {largest:.2g}, far beyond slab_scale={slab_scale:g}: pairs without an edge can get one with certainty. Take "
-            f"slab_scale={largest / 2:.2g}{others}"
-        )
+    pair, largest = found
+    warn(
+        f"{column_list([names[j] for j in pair])} depend on each other so strongly that their element of the precision matrix is "
+        f"near {largest:.2g}, far beyond slab_scale={slab_scale:g}: pairs without an edge can get one with certainty. Take "
+        f"slab_scale={largest / 2:.2g}{others}"
+    )

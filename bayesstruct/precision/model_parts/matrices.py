@@ -66,7 +66,7 @@ def _spike_slab(table, edge_probability, required, forbidden, **scales):
 
 
 def _warn_of_narrow_slab(table, slab_scale):
-    own = {"others": ', or prior="g_wishart"'}
+    own = {"others": ', leave out `standardize` and the scales, or take prior="g_wishart"'}
     if isinstance(table, CovarianceTable):
         warn_of_narrow_slab(table.scatter, table.names, slab_scale, n=table.n, **own)
     elif not isinstance(table, RankTable):  # whose columns have no units

@@ -245,24 +245,27 @@ def read_rows(
     return table, data, covariates
 
 
-def column_means(table: "Table", data, covariates) -> "TensorVariable":
-    """Add the means of the columns, and their regression on covariates if there are any."""
-    mean = ColumnMeans("mean", 0.0, 1.0, dims="node")
+def column_means(table: "Table", data, covariates, unit: Any = 1.0) -> "TensorVariable":
+    """Add the means of the columns, and their regression on covariates if there are any.
+
+    The means are normal a priori, with mean zero and `unit`, the standard deviations of the columns, as standard deviations.
+    """
+    mean = ColumnMeans("mean", 0.0, unit, dims="node")
     if covariates is None:
         return mean
     check_same_rows(data, covariates)
-    return regression(table, covariates, mean)
+    return regression(table, covariates, mean, unit)
 
 
-def regression(table: "Table", covariates, intercept) -> "TensorVariable":
+def regression(table: "Table", covariates, intercept, unit: Any = 1.0) -> "TensorVariable":
     """Mean of each row as a linear function of covariates, (n, p).
 
-    The coefficients are standard normal a priori, for standardised covariates and columns.
+    The coefficients are normal a priori, with mean zero and standard deviation `unit`, for standardised covariates.
     """
     coding, design = standardized_covariates(covariates, table.n, table.names)
     pm.modelcontext(None).add_coord("covariate", list(coding.names))
     CovariateUnits(coding.location, coding.scale).record()
-    coefficients = pm.Normal("coefficients", 0.0, 1.0, dims=("covariate", "node"))
+    coefficients = pm.Normal("coefficients", 0.0, unit, dims=("covariate", "node"))
     return intercept + design @ coefficients
 
 

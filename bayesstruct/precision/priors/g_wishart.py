@@ -1,5 +1,6 @@
 r"""The G-Wishart distribution of precision matrices with exact zeros, and a prior of its graph."""
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,7 @@ from bayesstruct.precision.priors.precision import PrecisionRV, inside_cone, saf
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable
 
-__all__ = ["GWishart", "IndependentEdges", "beta_share"]
+__all__ = ["GWishart", "IndependentEdges", "beta_share", "edge_matrix", "upper_indices"]
 
 STEP = "precision_gibbs"
 
@@ -227,8 +228,17 @@ def draw_g_wishart(rng, degrees_of_freedom, scale, edge) -> np.ndarray:
 def edge_matrix(edge: np.ndarray, p: int) -> np.ndarray:
     """Adjacency matrix, (p, p) bool, of the indicators of the upper triangle."""
     adjacency = np.zeros((p, p), bool)
-    adjacency[np.triu_indices(p, 1)] = np.asarray(edge) != 0
+    adjacency[upper_indices(p)] = np.asarray(edge) != 0
     return adjacency | adjacency.T
+
+
+@cache
+def upper_indices(p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the upper triangle; NumPy makes them anew each time, which takes longer than a sweep."""
+    indices = np.triu_indices(p, 1)
+    for array in indices:
+        array.flags.writeable = False
+    return indices
 
 
 class GWishart(Continuous):

@@ -345,7 +345,8 @@ class PartValues:
 
     def mean_prior(self, point: dict) -> list[np.ndarray]:
         """Return expectation and standard deviation of each column mean in its prior."""
-        return [np.broadcast_to(v, (self.p,)) for v in self._mean_prior(point)]
+        values = self._mean_prior(point)
+        return [v if np.shape(v) == (self.p,) else np.broadcast_to(v, (self.p,)) for v in values]
 
     def mean_system(self, precision: np.ndarray, point: dict) -> tuple[np.ndarray, np.ndarray]:
         """Precision of the column means given all else, and its product with their expectation."""

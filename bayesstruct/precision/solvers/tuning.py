@@ -44,6 +44,10 @@ class GaussianGraphicalTuner(Tuner):
         if prior not in _DEFAULTS:
             known = " or ".join(f'prior="{name}"' for name in _DEFAULTS)
             raise ValueError(f"prior={prior!r} has no mode to tune; use {known}")
+        if standardize not in (True, False):
+            raise ValueError(
+                f"tuning needs `standardize` to be True or False, it is {standardize!r}"
+            )
         table = Table.continuous(data, standardize=standardize)
         if table.missing.any():
             raise TableError(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayesstruct.precision.priors.g_wishart import upper_indices
 from bayesstruct.precision.recognition.values import GWishartValues
 from bayesstruct.precision.steps.gibbs import UPDATES, PartGibbs
 
@@ -48,7 +49,7 @@ class GraphGibbs(PartGibbs):
             scatter, n = self.values.scatter(means)
             self._draw_matrix(rng, precision, covariance, scatter, n, values)
             point[names["precision"]] = precision
-        edges = values.adjacency[np.triu_indices(self.values.p, 1)].astype("int64")
+        edges = values.adjacency[upper_indices(self.values.p)].astype("int64")
         if "edge" in self.drawn:
             point[names["edge"]] = edges
         if "share" in self.drawn and values.shapes is not None:
@@ -65,23 +66,20 @@ class GraphGibbs(PartGibbs):
 
     def _draw_matrix(self, rng, precision, covariance, scatter, n, values: GWishartValues) -> None:
         """Move the graph if it is random, and draw the matrix; both in place."""
-        from bayesstruct.precision.kernels.g_wishart.graph_sweep import count_common, graph_sweep
+        from bayesstruct.precision.kernels.g_wishart.joint_sweeps import joint_sweeps
         from bayesstruct.precision.kernels.g_wishart.matrix_sweep import matrix_sweep
 
         b, posterior = values.degrees_of_freedom, values.scale + scatter
-        given = (values.adjacency, posterior, b + n)
-        state = (precision, covariance, values.adjacency, self.common)
-        space = (self.whole, self.codes, self.filled, self.work, self.rough)
-        graph = "edge" in self.drawn
-        if graph:
-            odds = _prior_odds(values)
-            count_common(values.adjacency, self.common)
-        for _ in range(_SWEEPS if graph else 1):
-            # The matrix first: a chain may start far from where its table is.
-            if not matrix_sweep(rng, precision, covariance, *given, self.whole[0], self.work):
-                raise ValueError(_SINGULAR)
-            if graph:
-                graph_sweep(rng, *state, posterior, odds, b, _TRIES, *space)
+        if "edge" in self.drawn:
+            state = (precision, covariance, values.adjacency, self.common)
+            space = (self.whole, self.codes, self.filled, self.work, self.rough)
+            given = (posterior, _prior_odds(values), b, n, _TRIES)
+            done = joint_sweeps(rng, _SWEEPS, *state, *given, *space)
+        else:
+            given = (values.adjacency, posterior, b + n, self.whole[0], self.work)
+            done = matrix_sweep(rng, precision, covariance, *given)
+        if not done:
+            raise ValueError(_SINGULAR)
 
     def _draw_share(self, rng, values: GWishartValues, shapes: tuple[float, float]) -> np.ndarray:
         """Draw the log odds of the common edge probability given the graph."""
