@@ -80,6 +80,7 @@ class PrecisionMode(ModeSolver):
         for table in (table for part in known for table in part.tables):
             if table.degrees is not None or table.codes is not None:
                 kind = "t rows" if table.codes is None else "columns that count by their order"
+                kind = kind if table.weights is None else "alternative t rows"
                 raise ValueError(
                     f"find_MAP knows no mode of a model of {kind}: draw from its posterior with pm.sample()"
                 )

@@ -17,6 +17,8 @@ P, N = 5, 25
 PAIRS = np.triu_indices(P, 1)
 SCALES = {"spike_scale": 0.1, "slab_scale": 0.8}
 NU = 6.0
+#: Weights of a row with t marginals.
+STUDENT = {"student": 1, "alternative_student": P}
 #: Rows in each level of the columns that count by their order: a level for each, two, three levels.
 SIZES = [[1] * N, [10, 15], [5, 12, 8], [1] * N, [20, 5]]
 
@@ -40,11 +42,11 @@ def simulator(kind):
             prior = {"spike": 0.1, "slab": 0.8, "diagonal_rate": 0.5}
             pool.extend(zip(*spike_slab_prior(rng, 500, P, probability=0.3, **prior), strict=True))
         K, edge, _ = pool.pop()
-        mean = rng.normal(size=P) if kind == "student" else np.zeros(P)
+        mean = rng.normal(size=P) if kind in STUDENT else np.zeros(P)
         e = rng.multivariate_normal(np.zeros(P), np.linalg.inv(K), size=N)
         truth = {"weight": weights(K), "edges": edge.sum()}
-        if kind == "student":
-            e /= np.sqrt(rng.gamma(NU / 2, 2 / NU, size=N))[:, None]
+        if kind in STUDENT:
+            e /= np.sqrt(rng.gamma(NU / 2, 2 / NU, size=(N, STUDENT[kind])))
             truth |= {"mean": mean, "log_det": np.linalg.slogdet(K)[1]}
             return truth, mean + e
         table = np.column_stack([levels(z, own) for z, own in zip(e.T, SIZES, strict=True)])
@@ -56,8 +58,8 @@ def simulator(kind):
 def fitter(kind, tune=60, draws=240):
     """The step alone, on the model that users get."""
     own = {"marginals": "rank"}
-    if kind == "student":
-        own = {"marginals": "student", "degrees": NU, "standardize": False}
+    if kind in STUDENT:
+        own = {"marginals": kind, "degrees": NU, "standardize": False}
 
     def fit(rows, rng):
         with warnings.catch_warnings():  # equal columns of two levels, few values
@@ -73,7 +75,7 @@ def fitter(kind, tune=60, draws=240):
                 kept.append(point)
         K = np.array([unpack_cholesky(q["precision_cholesky-cov__"], P)[0] for q in kept])
         out = {"weight": weights(K), "edges": np.array([q["edge"].sum() for q in kept])}
-        if kind == "student":
+        if kind in STUDENT:
             out |= {"mean": np.array([q["mean"] for q in kept])}
             out |= {"log_det": np.linalg.slogdet(K)[1]}
         return out
@@ -82,7 +84,7 @@ def fitter(kind, tune=60, draws=240):
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("kind", ["student", "rank"])
+@pytest.mark.parametrize("kind", [*STUDENT, "rank"])
 def test_the_model_is_calibrated(kind, full):
     simulations = 400 if full else 12
     assert_calibrated(simulator(kind), fitter(kind), simulations=simulations, seed=1)

@@ -25,6 +25,7 @@ RESULTS = {
     "gaussian_g_wishart": ("Gaussian graphical models", "edge_table"),
     "grouped": ("differences between groups", "difference_table"),
     "gaussian_student": ("graphical models of t rows", "edge_table"),
+    "gaussian_alternative": ("graphical models of t rows", "edge_table"),
     "gaussian_mixed": ("Gaussian graphical models of columns by their order", "edge_table"),
     "gaussian_chain": ("Gaussian graphical models", "edge_table"),
     "gaussian_nodes": ("Gaussian graphical models of selected nodes", "edge_table"),

@@ -152,6 +152,9 @@ CASES = {
     "gaussian_student": (
         "gaussian_graphical", numbers(missing=4), {"marginals": "student"}, _edges, False,
     ),
+    "gaussian_alternative": (
+        "gaussian_graphical", numbers(missing=4), {"marginals": "alternative_student"}, _edges, False,
+    ),
     "gaussian_mixed": (
         "gaussian_graphical", mixed(), {"marginals": "mixed"}, _edges, False,
     ),

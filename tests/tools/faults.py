@@ -546,6 +546,20 @@ FAULTS = [
         "precision/steps/test_marginals_geweke.py",
     ),
     Fault(
+        "value-weights: the rest of the row counts twice",
+        "bayesstruct/precision/kernels/value_weights.py",
+        "c = r * (total - precision[j, j] * e[j])",
+        "c = 2.0 * r * (total - precision[j, j] * e[j])",
+        "precision/steps/test_marginals_geweke.py",
+    ),
+    Fault(
+        "value-weights: the weights move along with the degrees of freedom without their change of volume",
+        "bayesstruct/precision/kernels/value_weights.py",
+        "return fit + n * p * math.log(power) + _log_prior",
+        "return fit + _log_prior",
+        "precision/kernels/test_value_weights.py precision/steps/test_marginals_geweke.py",
+    ),
+    Fault(
         "cov-rows: the sampler sees the scatter of n rows instead of n - 1",
         "bayesstruct/precision/kernels/tables.py",
         "self.cross = (n - 1) * covariance",
