@@ -294,6 +294,7 @@ def gaussian_graphical(
         refuse_for_graphs(table, covariates=covariates, standardize=standardize)
         return graph_alone(table, missing_codes, edge_probability, required, forbidden)
     warn_size(table)
+    _add_state_pairs(table, prior, options)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
         mean: Any = np.zeros(table.p)
@@ -302,6 +303,20 @@ def gaussian_graphical(
         precision = MATRICES[prior](table, **{name: options[name] for name in OPTIONS[prior]})
         _observe(table, mean, precision, marginals, degrees)
     return model
+
+
+def _add_state_pairs(table, prior, options):
+    """Require the edges inside a column of states without an order, and give others by the name of such a column to all its columns."""
+    if not isinstance(table, RankTable) or not table.variables:
+        return
+    if "required" not in OPTIONS[prior]:
+        raise ValueError(
+            f"column {table.variables[0]!r} has states without an order, which need edges that are required: take "
+            f'prior="spike_slab" or "g_wishart" and not "{prior}"'
+        )
+    for name in ("required", "forbidden"):
+        options[name] = table.pairs_of(options[name])
+    options["required"] += table.inside
 
 
 def _check_marginals(marginals, degrees, covariates, standardize):

@@ -250,6 +250,11 @@ class PartGibbs:
         if prior is None or not isinstance(table, LatentRows):
             return
         table.rescale(rng, precision, covariance, means[0], *prior)
+        if "mean" in self.drawn and len(table.chosen):
+            means[0] = means[0].copy()
+            known = (means[0], prior, *self.values.mean_prior(point))
+            table.rescale_choices(rng, precision, covariance, *known)
+            point[self.values.names["mean"]] = means[0]
         point[self.values.missing[0]] = table.missing_values()
 
     def unit_prior(self, rng, precision: np.ndarray, values) -> tuple | None:

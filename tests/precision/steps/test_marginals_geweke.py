@@ -20,8 +20,8 @@ from bayesstruct.distributions import (
     MissingWeightedValues,
     ValueWeights,
 )
+from bayesstruct.precision.kernels import choices, ranks, value_weights
 from bayesstruct.precision.kernels import degrees as degrees_kernel
-from bayesstruct.precision.kernels import ranks, value_weights
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.kernels.tables import StudentRows, WeightedRows
@@ -219,6 +219,74 @@ class OrderJoint(Joint):
         out = {"codes": np.corrcoef(codes[:, 2], z[:, 0])[0, 1] * rho[1]}
         small = np.tanh(0.3 * z)
         return out | {"z": small.mean(), "z^2": (small**2).mean(), "r2 codes": rho[2] * codes[0, 2]}
+
+
+class ChoiceJoint(Joint):
+    """A column of numbers beside one of three states without an order, with missing values."""
+
+    def build(self, matrix):
+        mean = ColumnMeans("mean", 0.3, 0.8, shape=P)
+        known = {"table": np.zeros((N, P)), "codes": self.codes(np.zeros((N, P)))}
+        self.block = np.array([-1, 0, 0])
+        LatentValues("z", mean, matrix, 0.0, 1.0, start=np.zeros((N, P)), block=self.block, **known)
+
+    def codes(self, z):
+        top = np.maximum(z[:, 1:].max(axis=1, keepdims=True), 0.0)
+        codes = np.column_stack([np.full(N, KNOWN), z[:, 1:] == top]).astype(int)
+        codes[2, 0] = codes[4, 1] = codes[4, 2] = FREE
+        return codes
+
+    def others(self, rng):
+        return {"mean": 0.3 + 0.8 * rng.normal(size=P)}
+
+    def with_rows(self, rng, point):
+        covariance = unpack_cholesky(point["K_cholesky-cov__"], P)[1]
+        z = point["mean"] + rng.normal(size=(N, P)) @ np.linalg.cholesky(covariance).T
+        codes = self.codes(z)
+        point["z"] = z[codes > KNOWN]
+        return point, z, codes
+
+    def load(self, state):
+        _, z, codes = state
+        self.part.values.tables = [LatentRows(z, np.zeros(P), np.ones(P), codes, self.block)]
+
+    def of_rows(self, state, rho):
+        point, z, codes = state
+        small, seen = np.tanh(0.3 * z), np.delete(codes[:, 1:], 4, axis=0)
+        out = {"z": small.mean(), "z^2": (small**2).mean(), "states": seen.mean()}
+        out |= {
+            "state mean": seen[:, 0].mean() * point["mean"][1],
+            "r2 states": rho[2] * seen[0, 1],
+        }
+        return out | {"r0 states": rho[0] * (seen[:, 0] * np.delete(small[:, 0], 4)).mean()}
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+def test_states_without_an_order_have_their_joint_distribution(prior, full):
+    assert len(ChoiceJoint(prior).check(60_000 if full else 2_000)) > 20
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("wrong", ["threshold", "units"])
+def test_wrong_states_are_noticed(wrong, full, monkeypatch):
+    if wrong == "threshold":  # latent values are compared without their means
+        right = choices.draw_choices
+
+        def broken(rng, K, z, mean, *args):
+            return right(rng, K, z, 0.0 * mean, *args)
+
+        monkeypatch.setattr(choices, "draw_choices", broken)
+    else:  # another prior of the diagonal
+        right_units = choices.rescale_choices
+
+        def broken_units(*args):
+            shapes, variances, rates = args[-3]
+            return right_units(*args[:-3], (shapes, variances, 1.5 * rates), *args[-2:])
+
+        monkeypatch.setattr(choices, "rescale_choices", broken_units)
+    with pytest.raises(AssertionError, match="worst z"):
+        ChoiceJoint("laplace").check(30_000 if full else 1_500)
 
 
 @pytest.mark.calibration
