@@ -316,7 +316,7 @@ def _add_state_pairs(table, prior, options):
         )
     for name in ("required", "forbidden"):
         options[name] = table.pairs_of(options[name])
-    options["required"] += table.inside
+    options["forbidden"] += table.inside
 
 
 def _check_marginals(marginals, degrees, covariates, standardize):

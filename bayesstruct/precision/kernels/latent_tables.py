@@ -48,7 +48,7 @@ class LatentRows(TableRows):
             starts = np.flatnonzero(np.diff(known, prepend=-1))
             self.bounds[c, : len(starts)] = starts
             self.bounds[c, len(starts)] = len(known)
-        self.work = np.empty(n)
+        self.work = np.empty((2, n))
 
     def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
         """Draw all latent and missing values once, column by column."""
@@ -57,7 +57,7 @@ class LatentRows(TableRows):
 
         residuals = self.residuals(mean)
         which = (self.columns, self.order, self.bounds, self.is_free)
-        draw_ordered(rng, precision, residuals, *which, self.work)
+        draw_ordered(rng, precision, residuals, *which, self.work[0])
         if len(self.chosen):
             known = (mean, self.chosen, self.block, self.codes, self.work)
             draw_choices(rng, precision, residuals, *known)
@@ -81,11 +81,13 @@ class LatentRows(TableRows):
         rescale_columns(rng, precision, covariance, residuals, self.free, *prior)
         self.set_residuals(residuals, mean)
 
-    def rescale_choices(self, rng, precision, covariance, mean, prior, centre, sd) -> None:
-        """Move the units of columns of states, changing the values, the matrix, its inverse and the means in place."""
-        from bayesstruct.precision.kernels.choices import rescale_choices
+    def move_choices(self, rng, precision, covariance, mean, scale, prior, centre, sd) -> None:
+        """Move units and means of columns of states, changing the values, the matrix, its inverse and the means in place."""
+        from bayesstruct.precision.kernels.choices import move_choices, rescale_choices
 
         residuals, own = self.residuals(mean), (self.chosen, self.block)
         prior, of_means = tuple(prior), (np.array(centre), np.array(sd))
         rescale_choices(rng, precision, covariance, residuals, mean, *own, prior, *of_means)
+        own, matrices = (*own, self.codes), (precision, covariance)
+        move_choices(rng, matrices, scale, residuals, mean, *own, prior, of_means, self.work)
         self.set_residuals(residuals, mean)

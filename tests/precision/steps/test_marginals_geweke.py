@@ -270,11 +270,13 @@ def test_states_without_an_order_have_their_joint_distribution(prior, full):
 @pytest.mark.calibration
 @pytest.mark.parametrize("wrong", ["threshold", "units"])
 def test_wrong_states_are_noticed(wrong, full, monkeypatch):
-    if wrong == "threshold":  # latent values are compared without their means
+    if (
+        wrong == "threshold"
+    ):  # latent values of the reference state are below another number than zero
         right = choices.draw_choices
 
         def broken(rng, K, z, mean, *args):
-            return right(rng, K, z, 0.0 * mean, *args)
+            return right(rng, K, z, mean + 0.7, *args)
 
         monkeypatch.setattr(choices, "draw_choices", broken)
     else:  # another prior of the diagonal
