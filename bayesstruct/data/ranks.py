@@ -50,8 +50,8 @@ class RankTable(NamedColumns):
     location, scale : ndarray, shape (p,)
         Means and standard deviations (``ddof=1``) of normal columns; 0 and 1 for the others.
     block : ndarray of int, shape (p,)
-        Columns with one number from 0 belong to one column of the data, of states without an order: one for each state but the most
-        frequent one, 1 where a row has the state and 0 where it has another one. -1 for all other columns.
+        Columns with one number from 0 belong to one column of the data, of states without an order: one for each state but the
+        first one, 1 where a row has the state and 0 where it has another one. -1 for all other columns.
     variables : tuple of str
         Names of the columns of the data that the blocks belong to.
     """
@@ -222,19 +222,17 @@ def _read_as_states(name, levels):
 
 
 def _indicators(names, values, unordered):
-    """Names and values with a column for each state but the most frequent one in the place of each of `unordered`, and where they are from."""
+    """Names and values with a column for each state but the first one in the place of each of `unordered`, and where they are from."""
     labels, columns, owner = [], [], []
     for j, name in enumerate(names):
         column, states = values[:, j], unordered.get(j)
         if states is None:
             labels, columns, owner = [*labels, name], [*columns, column], [*owner, j]
             continue
-        usual = max(states, key=lambda k, column=column: (column == k).sum())
-        for k, label in states.items():
-            if k != usual:
-                labels.append(f"{name}: {label}")
-                columns.append(np.where(np.isnan(column), np.nan, column == k))
-                owner.append(j)
+        for k in list(states)[1:]:
+            labels.append(f"{name}: {states[k]}")
+            columns.append(np.where(np.isnan(column), np.nan, column == k))
+            owner.append(j)
     if repeated := {label for label in labels if labels.count(label) > 1}:
         raise_problems([f"several columns are called {sorted(repeated)[0]!r}: rename one"])
     return labels, np.column_stack(columns), np.array(owner)

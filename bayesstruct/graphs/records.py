@@ -99,9 +99,12 @@ class StateColumns(Recorded):
     ----------
     block : (p,) ndarray of int
         Equal numbers from 0 for columns of one; -1 for all others.
+    size : (variables,) ndarray of int
+        Number of latent columns of each column of states.
     """
 
     block: np.ndarray = constant("state_block", "node")
+    size: np.ndarray = constant("state_columns", "state_variable")
 
 
 @dataclass(frozen=True)

@@ -291,6 +291,69 @@ def test_a_table_of_several_kinds(marginals):
         bs.new_rows(model, table)
 
 
+def with_states(n=60):
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(n, 3))
+    state = np.where(z[:, 0] > 0.4, "red", np.where(z[:, 1] > 0, "blue", "green")).astype(object)
+    state[5] = None
+    out = pd.DataFrame({"age": 50 + 10 * z[:, 0], "height": z[:, 2]})
+    out["colour"] = pd.Categorical(state, ["red", "green", "blue"])
+    out.loc[7, "age"] = np.nan
+    return out
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("prior", ["spike_slab", "g_wishart"])
+def test_states_without_an_order(prior):
+    table = with_states()
+    pairs = {"required": [("height", "colour")], "forbidden": [("age", "height")]}
+    model = gaussian_graphical(table, marginals="mixed", prior=prior, **pairs)
+    assert model.coords["node"] == ("age", "height", "colour: green", "colour: blue")
+    idata = sample(model, 200)
+    edge = idata["posterior"]["edge"].mean(("chain", "draw"))
+    known = {"age -- height": 0, "colour: green -- colour: blue": 0, "height -- colour: blue": 1}
+    for pair, probability in (known | {"height -- colour: green": 1}).items():
+        assert edge.sel(pair=pair) == probability
+    # Red, the reference, has the large ages.
+    assert idata["posterior"]["weight"].sel(pair="age -- colour: green").mean() < -0.1
+    found = bs.variable_edges(idata).set_index(["source", "target"])
+    assert found["probability"][("height", "colour")] == 1
+    assert found["probability"][("age", "height")] == 0
+    assert found["probability"][("age", "colour")] >= edge.sel(pair="age -- colour: blue")
+    assert found["pairs"].tolist() in ([2, 2, 1], [2, 1, 2])
+    assert bs.summary(idata).kind == "Gaussian graphical models of columns without an order"
+    with model:
+        new = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
+    x = new["posterior_predictive"]["x"]
+    states = x.sel(node=["colour: green", "colour: blue"])
+    assert set(np.unique(states)) == {0.0, 1.0}
+    assert states.sum("node").max() == 1
+    shares = table["colour"].value_counts(normalize=True)[["green", "blue"]]
+    np.testing.assert_allclose(states.mean(("chain", "draw", "observation")), shares, atol=0.1)
+    assert np.isnan(idata["observed_data"]["x"].values).sum() == 3
+    with pytest.raises(ValueError, match="by the order of their values"):
+        bs.covariance(idata)
+
+
+def test_states_that_are_refused_and_remarked_upon():
+    table = with_states()
+    with pytest.raises(ValueError, match=r"'colour' has states without an order.*not .laplace."):
+        gaussian_graphical(table, marginals="mixed", prior="laplace")
+    with pytest.raises(TableError, match=r'3 states without an order.*marginals="mixed"'):
+        gaussian_graphical(table, marginals="rank")
+    text = table.assign(colour=table["colour"].astype(object))
+    with pytest.warns(TableWarning, match=r"'colour': text of 3 states.*ordered=True"):
+        model = gaussian_graphical(text, marginals="mixed")
+    assert model.coords["node"][2:] == ("colour: green", "colour: red")
+    clash = table.assign(**{"colour: blue": table["height"] ** 2})
+    with pytest.raises(TableError, match="everal columns are called 'colour: blue'"):
+        gaussian_graphical(clash, marginals="mixed")
+    with pytest.raises(TableError, match="not a pair of columns"):
+        gaussian_graphical(table, marginals="mixed", required=[("age", "color")])
+    with pytest.raises(ValueError, match="no columns of states without an order"):
+        bs.variable_edges(pm.sample_prior_predictive(2, model=gaussian_graphical(numbers()), random_seed=1))  # fmt: skip
+
+
 def test_repeated_rows_and_counts_are_the_same_table():
     table = several()[["worry", "energy"]].iloc[:12]
     counts = np.arange(12) % 3 + 1

@@ -27,6 +27,7 @@ RESULTS = {
     "gaussian_student": ("graphical models of t rows", "edge_table"),
     "gaussian_alternative": ("graphical models of t rows", "edge_table"),
     "gaussian_mixed": ("Gaussian graphical models of columns by their order", "edge_table"),
+    "gaussian_states": ("Gaussian graphical models of columns without an order", "edge_table"),
     "gaussian_chain": ("Gaussian graphical models", "edge_table"),
     "gaussian_nodes": ("Gaussian graphical models of selected nodes", "edge_table"),
     "gaussian_blocks": ("Gaussian graphical models", "edge_table"),

@@ -560,6 +560,20 @@ FAULTS = [
         "precision/kernels/test_value_weights.py precision/steps/test_marginals_geweke.py",
     ),
     Fault(
+        "states: the reference state has another threshold than zero",
+        "bayesstruct/precision/kernels/choices.py",
+        "    best = 0.0\n",
+        "    best = 0.5\n",
+        "precision/steps/test_choices.py",
+    ),
+    Fault(
+        "states: the unit of a state has the prior of another power",
+        "bayesstruct/precision/kernels/choices.py",
+        "known = (root, 2.0 * shapes[j], linear",
+        "known = (root, 4.0 * shapes[j], linear",
+        "precision/steps/test_marginals_geweke.py precision/steps/test_choices.py",
+    ),
+    Fault(
         "cov-rows: the sampler sees the scatter of n rows instead of n - 1",
         "bayesstruct/precision/kernels/tables.py",
         "self.cross = (n - 1) * covariance",

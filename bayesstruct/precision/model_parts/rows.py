@@ -151,7 +151,8 @@ def observe_order(table: "RankTable", mean, precision) -> None:
     block = {"block": table.block}
     known = {"table": table.values, "codes": table.codes, "start": start} | block
     if table.variables:
-        StateColumns(table.block).record()
+        pm.modelcontext(None).add_coord("state_variable", table.variables)
+        StateColumns(table.block, np.bincount(table.block[table.block >= 0])).record()
     LatentValues("latent", *rows, **known, dims="latent_value")
     own = {"table": table.values, "by_order": table.by_order, "dims": _ROWS} | block
     if table.missing.any():

@@ -268,25 +268,20 @@ def test_states_without_an_order_have_their_joint_distribution(prior, full):
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("wrong", ["threshold", "units"])
+@pytest.mark.parametrize("wrong", ["held", "units"])
 def test_wrong_states_are_noticed(wrong, full, monkeypatch):
-    if (
-        wrong == "threshold"
-    ):  # latent values of the reference state are below another number than zero
-        right = choices.draw_choices
+    right = choices.move_choices
 
-        def broken(rng, K, z, mean, *args):
-            return right(rng, K, z, mean + 0.7, *args)
+    def held(rng, matrices, scale, values, *args):  # latent values that were integrated out stay
+        before = values.copy()
+        right(rng, matrices, scale, values, *args)
+        values[:] = before
 
-        monkeypatch.setattr(choices, "draw_choices", broken)
-    else:  # another prior of the diagonal
-        right_units = choices.rescale_choices
+    def units(*args):  # another prior of the diagonal
+        shapes, variances, rates = args[-3]
+        right(*args[:-3], (shapes, variances, 4.0 * rates), *args[-2:])
 
-        def broken_units(*args):
-            shapes, variances, rates = args[-3]
-            return right_units(*args[:-3], (shapes, variances, 1.5 * rates), *args[-2:])
-
-        monkeypatch.setattr(choices, "rescale_choices", broken_units)
+    monkeypatch.setattr(choices, "move_choices", held if wrong == "held" else units)
     with pytest.raises(AssertionError, match="worst z"):
         ChoiceJoint("laplace").check(30_000 if full else 1_500)
 
