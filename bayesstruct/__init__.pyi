@@ -107,6 +107,7 @@ from .structure import submodel as submodel
 from .structure import support_table as support_table
 from .structure import symmetrize as symmetrize
 from .structure import to_networkx as to_networkx
+from .structure import variable_edges as variable_edges
 from .structure import write_dot as write_dot
 from .structure import write_edge_list as write_edge_list
 from .structure import write_graphml as write_graphml

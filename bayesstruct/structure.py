@@ -49,6 +49,7 @@ from bayesstruct.networks.reading import do
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations
+from bayesstruct.precision.reading.state_columns import variable_edges
 from bayesstruct.series.reading import state_probabilities
 from bayesstruct.sparse.reading import support_table
 
@@ -110,6 +111,7 @@ __all__ = [
     "support_table",
     "symmetrize",
     "to_networkx",
+    "variable_edges",
     "write_dot",
     "write_edge_list",
     "write_graphml",

@@ -148,8 +148,8 @@ def gaussian_graphical(
         from the others count less. ``"alternative_student"`` (Finegold and Drton 2011): each value has a weight of its own, so that
         a few wrong values do not cost their rows. ``"rank"``: only the order of the values of each column is used (Hoff 2007), for numbers of
         any distribution, counts, ordered categories and booleans in one table. ``"mixed"``: columns of numbers are
-        normal, and those of ordered categories, booleans and two different values count by their order.
-        Text and categories without an order, of more than two values, are refused: see :func:`pairwise_mrf`.
+        normal, and those of ordered categories, booleans and two different values count by their order; text and categories
+        without an order become a column for each state but the first one, see Notes.
     degrees : float or unregistered distribution, optional
         Degrees of freedom of ``marginals="student"`` and ``"alternative_student"``; a Gamma(2, 0.1) variable ``degrees`` unless given.
 
@@ -189,6 +189,15 @@ def gaussian_graphical(
     a factor for each such column and its row, whose distribution is that of the prior, and ``mean`` of such a column (``"mixed"``) has its
     prior distribution. Draws of ``x`` are new rows: the quantile of the observed values of a column that a latent value has in its
     distribution. Positions 0, 1, ... stand for ordered categories. Rows have no log likelihood. `covariates` cannot be given.
+    A column ``colour`` of the states red, blue and green without an order (``"mixed"``) becomes the columns ``colour: blue`` and
+    ``colour: green``. The state of a row is the one with the largest latent value, if that is positive, and the first state, red, if
+    none is (a multinomial probit); choose it by the order of the categories. An edge of ``colour: blue`` says that blue, compared with red, depends
+    on the other column given all others. Given these, the latent values of the states of one column are independent: there
+    are no edges inside. ``required`` and ``forbidden`` edges of ``colour`` are those of all its columns. ``mean`` of such
+    a column has no units. ``x`` holds 1 for the state of a row and 0 for the others, in draws too. Such columns need
+    ``prior="spike_slab"`` or ``"g_wishart"``, which can forbid edges; :func:`bayesstruct.variable_edges` has one line for each pair of columns of
+    the data. Their units are known from the prior alone and move slowly: look at R-hat of ``weight``, not of ``precision``.
+
     There are as many latent values as the table has values; a result without them is smaller, and PyMC's checks are faster:
     ``pm.sample(var_names=["edge", "weight", "precision"])``.
 
@@ -227,6 +236,9 @@ def gaussian_graphical(
     ----------
     Finegold, M. and Drton, M. (2011). Robust graphical modeling of gene networks using classical and alternative t-distributions.
     *Annals of Applied Statistics* 5(2A), 1057-1080.
+
+    Imai, K. and van Dyk, D. A. (2005). A Bayesian analysis of the multinomial probit model using marginal data augmentation.
+    *Journal of Econometrics* 124(2), 311-334.
 
     Hoff, P. D. (2007). Extending the rank likelihood for semiparametric copula estimation. *Annals of Applied
     Statistics* 1(1), 265-283.
@@ -316,6 +328,7 @@ def gaussian_graphical(
     warn_size(table)
     own = prior == "spike_slab" and covariates is None and _has_default_scales(options)
     table, unit = table_in_units(table, standardize, automatic=own)
+    _add_state_pairs(table, prior, options)
     with pm.Model(coords=table.coords) as model:
         record_codes(missing_codes)
         mean: Any = np.zeros(table.p)
@@ -330,6 +343,20 @@ def _has_default_scales(options):
     """Whether the scales of the spike and slab are those that are used unless others are given."""
     given = [options[name] for name in ("spike_scale", "slab_scale", "diagonal_rate")]
     return given == [0.02, 1.0, None]
+
+
+def _add_state_pairs(table, prior, options):
+    """Forbid edges inside a column of states without an order, and give others by the name of such a column to all its columns."""
+    if not isinstance(table, RankTable) or not table.variables:
+        return
+    if "forbidden" not in OPTIONS[prior]:
+        raise ValueError(
+            f"column {table.variables[0]!r} has states without an order, whose latent values have no edges among them: take "
+            f'prior="spike_slab" or "g_wishart" and not "{prior}"'
+        )
+    for name in ("required", "forbidden"):
+        options[name] = table.pairs_of(options[name])
+    options["forbidden"] += table.inside
 
 
 def _check_marginals(marginals, degrees, covariates, standardize):

@@ -159,12 +159,17 @@ def levels_problems(intake: Intake) -> list[str]:
 
 
 def remarks(
-    names: list[str], values: np.ndarray, discrete: str = DISCRETE, *, normal: bool = True
+    names: list[str],
+    values: np.ndarray,
+    discrete: str = DISCRETE,
+    *,
+    normal: bool = True,
+    tails: bool = True,
 ) -> list[str]:
-    """List properties of a valid table that may not be intended."""
+    """List properties of a valid table that may not be intended; see `column_remarks`."""
     return [
         *_missing(names, values),
-        *column_remarks(names, values, discrete, normal=normal),
+        *column_remarks(names, values, discrete, normal=normal, tails=tails),
         *_collinear(names, values),
     ]
 

@@ -54,7 +54,7 @@ _ID_NAMES = {"id", "index", "row", "rownames", "row_id", "...1"}
 
 
 def column_remarks(
-    names: list[str], values: np.ndarray, discrete: str, *, normal: bool
+    names: list[str], values: np.ndarray, discrete: str, *, normal: bool, tails: bool = True
 ) -> list[str]:
     """List columns that a model for continuous columns takes for something that they may not be.
 
@@ -66,7 +66,9 @@ def column_remarks(
     discrete : str
         What can be used for columns that are not continuous.
     normal : bool
-        Whether the model has normal columns.
+        Whether the model has normal columns, or columns with t distributions.
+    tails : bool
+        Whether outliers determine the result.
     """
     codes = [odd_codes(column) for column in values.T]
     found = [
@@ -75,7 +77,7 @@ def column_remarks(
         _few_values(names, values, codes, discrete),
         counter_remarks(names, values),
         _dates(names, values),
-        _skewed(names, values, codes) if normal else [],
+        _skewed(names, values, codes, tails) if normal else [],
     ]
     return [remark for remarks in found for remark in remarks]
 
@@ -434,7 +436,7 @@ def _dates(names, values) -> list[str]:
     ]
 
 
-def _skewed(names, values, codes) -> list[str]:
+def _skewed(names, values, codes, with_tails) -> list[str]:
     skewed, tails = {}, []
     for name, column, odd in zip(names, values.T, codes, strict=True):
         kept = column[np.isfinite(column) & ~np.isin(column, odd)]
@@ -444,7 +446,7 @@ def _skewed(names, values, codes) -> list[str]:
         by_chance = 5.0 * np.sqrt(6.0 / len(kept))  # five standard deviations under normality
         if abs(skewness) > max(_SKEW, by_chance) and _is_lopsided(kept, np.sign(skewness)):
             skewed[name] = skewness, kept.min() > 0
-        elif _has_outliers(kept):
+        elif with_tails and _has_outliers(kept):
             tails.append(name)
     found = []
     if skewed:

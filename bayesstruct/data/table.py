@@ -132,7 +132,7 @@ class Table(NamedColumns):
             in any units.
         robust : bool, default False
             Standardise by medians and median absolute deviations, which a few outliers do not change, in place of means
-            and standard deviations.
+            and standard deviations, for t distributions; outliers are then not remarked upon.
         discrete : str, optional
             What messages recommend for columns that are not continuous.
         normal : bool, default True
@@ -174,7 +174,8 @@ class Table(NamedColumns):
         raise_problems(matrix_problems(data, intake.names, intake.values))
         problems = value_problems(intake, discrete)
         raise_problems([*problems, *duplicates(intake.names, intake.values)])
-        found = remarks(intake.names, intake.values, discrete, normal=normal)
+        kind = {"normal": normal, "tails": not robust}
+        found = remarks(intake.names, intake.values, discrete, **kind)
         copies = [] if counted else copied_rows(intake.values)
         for remark in [*transposed_remarks(data), *crosstab_remarks(data), *found, *copies]:
             warn(remark)

@@ -26,6 +26,7 @@ __all__ = [
     "RelationPrior",
     "RelationScales",
     "RowGroups",
+    "StateColumns",
     "ValueWeighted",
     "Visited",
     "is_nodewise",
@@ -89,6 +90,22 @@ class OrderedColumns(Recorded):
             "bs.edge_table(idata) has partial correlations of the latent normal values, whose precision matrix is "
             "`precision` up to the unit of each column; pm.sample_posterior_predictive draws rows in the units of the table"
         )
+
+
+@dataclass(frozen=True)
+class StateColumns(Recorded):
+    """Columns of latent values that belong to one column of states without an order.
+
+    Attributes
+    ----------
+    block : (p,) ndarray of int
+        Equal numbers from 0 for columns of one; -1 for all others.
+    size : (variables,) ndarray of int
+        Number of latent columns of each column of states.
+    """
+
+    block: np.ndarray = constant("state_block", "node")
+    size: np.ndarray = constant("state_columns", "state_variable")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import OrderedColumns
+from bayesstruct.graphs.records import OrderedColumns, ValueWeighted
 from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 
@@ -106,8 +106,9 @@ def _refuse_rows(posterior) -> None:
     constants = posterior.constants
     OrderedColumns.refuse(constants, "this result has no densities of single values")
     if "degrees" in {*map(str, constants.data_vars), *map(str, posterior.draws.data_vars)}:
+        rows = "; those of whole rows are: pm.compute_log_likelihood(idata)"
         raise ValueError(
-            "densities of single values are not known for t rows; those of whole rows are: pm.compute_log_likelihood(idata)"
+            f"densities of single values are not known for t rows{'' if ValueWeighted.is_in(constants) else rows}"
         )
 
 

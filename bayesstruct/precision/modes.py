@@ -27,9 +27,22 @@ from bayesstruct.precision.recognition.values import (
     PartValues,
     SpikeSlabValues,
 )
+from bayesstruct.precision.steps.student import StudentGibbs
 
 __all__ = ["GraphMode", "GroupedPrecisionMode", "PartMode", "PrecisionMode"]
 
+#: Whether values have weights of their own, the kind of a model without a mode, and the reason.
+_NO_EXPECTATION = {
+    False: (
+        "columns that count by their order",
+        "the expected latent values given the order of whole columns have no closed form, and a maximum over "
+        "the latent values themselves moves them all together",
+    ),
+    True: (
+        "alternative t rows",
+        "the expected weights of the values of a row have no closed form, and a maximum over the weights themselves says that most are 0",
+    ),
+}
 _log = logging.getLogger("bayesstruct")
 #: Change of the scatter matrix, over the number of rows, after which graphs are compared anew.
 _MOVED = 1e-3
@@ -44,7 +57,8 @@ class PrecisionMode(ModeSolver):
     .. math:: p(K, \mu, \theta \mid x_{\mathrm{obs}})
 
     on the natural scale, indicators and missing values summed out: the graphical lasso for the Laplace
-    prior, conditional maximisation for the spike and slab, inside an EM loop over the missing values.
+    prior, conditional maximisation for the spike and slab, inside an EM loop over the missing values and the weights
+    of rows with a t distribution.
     ``edge`` is the more probable value of each indicator given the mode, and ``x_missing`` the
     expected values. Other continuous variables, such as regression coefficients or a random rate, are
     climbed in alternation with the matrix by SciPy's L-BFGS.
@@ -83,10 +97,11 @@ class PrecisionMode(ModeSolver):
         for part in known:
             _check_edge_prior(part)
         for table in (table for part in known for table in part.tables):
-            if table.degrees is not None or table.codes is not None:
-                kind = "t rows" if table.codes is None else "columns that count by their order"
+            if table.weights is not None or table.codes is not None:
+                kind, reason = _NO_EXPECTATION[table.codes is None]
                 raise ValueError(
-                    f"find_MAP knows no mode of a model of {kind}: draw from its posterior with pm.sample()"
+                    f"find_MAP knows no mode of a model of {kind}: {reason}. Draw from its posterior with pm.sample(), and read "
+                    "posterior means, bs.median_graph or bs.map_graph"
                 )
         return known or None
 
@@ -113,6 +128,40 @@ class PrecisionMode(ModeSolver):
         return Mode(point, change <= tol or rounds < max_rounds, rounds, change)
 
 
+class StudentMode(StudentGibbs):
+    """Expected weights of t rows, after the degrees of freedom were set to their mode given matrix and means."""
+
+    def expect(self, tables: list, precision: np.ndarray, means: list, point: dict) -> None:
+        """Set both once; missing values of the tables are their expectations."""
+        own = [(tables[at], np.atleast_1d(means[at])) for at in self.places]
+        quadratic = [table.quadratic(precision, mean) for table, mean in own]
+        sizes = [table.sizes for table, _ in own]
+        if self.name is not None:
+            rows = (np.concatenate(quadratic), np.concatenate(sizes))
+            point[self.name] = np.asarray(_best_degrees(*rows, *map(float, self.prior(point))))
+        known = zip(own, quadratic, sizes, self.degrees(point), strict=True)
+        for (table, _), q, size, degrees in known:
+            table.set_weights((degrees + size) / (degrees + q))
+
+
+def _best_degrees(quadratic, sizes, shape: float, scale: float) -> float:
+    """Logarithm of the degrees of freedom of greatest density, the weights integrated out."""
+    from scipy.optimize import minimize_scalar
+    from scipy.special import gammaln
+
+    def loss(t):
+        degrees = np.exp(t)
+        total = degrees + sizes
+        fit = gammaln(0.5 * total) - gammaln(0.5 * degrees) - 0.5 * sizes * t
+        fit -= 0.5 * total * np.log1p(quadratic / degrees)
+        return degrees / scale - (shape - 1.0) * t - fit.sum()
+
+    grid = np.linspace(-4.0, 9.0, 53)  # there may be two maxima
+    best = grid[np.argmin([loss(t) for t in grid])]
+    bounds = (best - 0.25, best + 0.25)
+    return minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-9}).x
+
+
 class PartMode:
     """Mode of one recognised part: a round of expectation and maximisation at a time."""
 
@@ -120,8 +169,11 @@ class PartMode:
         self.values = PartValues(model, part, point)
         self.has_mean = part.mean is not None
         self.last: np.ndarray | None = None
+        name = self.values.names.get("degrees")
+        student = any(map(StudentMode.draws, part.tables))
+        self.student = StudentMode(model, part, name, ()) if student else None
         missing = any(t.missing_rv is not None for t in part.tables)
-        self.alternates = missing or part.share is not None or self.has_mean
+        self.alternates = missing or student or part.share is not None or self.has_mean
 
     def update(self, point: dict, tol: float) -> None:
         """Raise the posterior density once, in place in the point."""
@@ -129,6 +181,8 @@ class PartMode:
         part.load(point)
         precision = self._first_matrix(point) if self.last is None else self.last
         spread = self._expect_missing(precision, point)
+        if self.student is not None:
+            self.student.expect(part.tables, precision, part.means(point), point)
         if self.has_mean:
             point[names["mean"]] = np.linalg.solve(*part.mean_system(precision, point))
         scatter, n = part.scatter(part.means(point))

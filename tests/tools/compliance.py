@@ -48,6 +48,13 @@ def mixed():
     return x
 
 
+def with_states():
+    """Columns of numbers and one of three states without an order."""
+    x = mixed()
+    state = np.where(x["b"] > 11, "up", np.where(x["a"] > 0, "left", "right"))
+    return x.assign(b=pd.Categorical(np.where(x["b"].isna(), None, state)))
+
+
 def codes(n=60, d=4, states=2, missing=0):
     """Columns of states, each like the one before it."""
     rng = _rng()
@@ -152,8 +159,14 @@ CASES = {
     "gaussian_student": (
         "gaussian_graphical", numbers(missing=4), {"marginals": "student"}, _edges, False,
     ),
+    "gaussian_alternative": (
+        "gaussian_graphical", numbers(missing=4), {"marginals": "alternative_student"}, _edges, False,
+    ),
     "gaussian_mixed": (
         "gaussian_graphical", mixed(), {"marginals": "mixed"}, _edges, False,
+    ),
+    "gaussian_states": (
+        "gaussian_graphical", with_states(), {"marginals": "mixed"}, _edges, False,
     ),
     "gaussian_covariates": ("gaussian_graphical", numbers(), "covariates", _edges, True),
     "gaussian_cov": (

@@ -20,6 +20,8 @@ class LatentRows(TableRows):
     location, scale : (p,) ndarray
     codes : (n, p) ndarray of int
         Levels; see `bayesstruct.data.ranks.RankTable.codes`.
+    block : (p,) ndarray of int, optional
+        Which columns are latent values of one column of states; see `bayesstruct.data.ranks.RankTable.block`.
 
     Attributes
     ----------
@@ -27,11 +29,13 @@ class LatentRows(TableRows):
         Columns of which no value is known as a number.
     """
 
-    def __init__(self, values, location, scale, codes):
+    def __init__(self, values, location, scale, codes, block=None):
         super().__init__(values, location, scale, codes > KNOWN)
-        self.columns = np.flatnonzero((codes > KNOWN).any(axis=0))
+        self.block = np.full(codes.shape[1], -1) if block is None else np.asarray(block, np.int64)
+        self.columns = np.flatnonzero((codes > KNOWN).any(axis=0) & (self.block < 0))
+        self.chosen = np.flatnonzero(self.block >= 0)
         self.is_free = (codes[:, self.columns] > KNOWN).all(axis=0)
-        codes = codes[self.gaps]
+        self.codes = codes = np.ascontiguousarray(codes[self.gaps], np.int64)
         self.free = self.columns[self.is_free]
         n, q = len(codes), len(self.columns)
         self.order, self.bounds = np.full((q, n), -1), np.full((q, n + 1), -1)
@@ -44,15 +48,19 @@ class LatentRows(TableRows):
             starts = np.flatnonzero(np.diff(known, prepend=-1))
             self.bounds[c, : len(starts)] = starts
             self.bounds[c, len(starts)] = len(known)
-        self.work = np.empty(n)
+        self.work = np.empty((2, n))
 
     def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
         """Draw all latent and missing values once, column by column."""
+        from bayesstruct.precision.kernels.choices import draw_choices
         from bayesstruct.precision.kernels.ranks import draw_ordered
 
         residuals = self.residuals(mean)
         which = (self.columns, self.order, self.bounds, self.is_free)
-        draw_ordered(rng, precision, residuals, *which, self.work)
+        draw_ordered(rng, precision, residuals, *which, self.work[0])
+        if len(self.chosen):
+            known = (mean, self.chosen, self.block, self.codes, self.work)
+            draw_choices(rng, precision, residuals, *known)
         self.set_residuals(residuals, mean)
 
     def move_means(self, rng, mean: np.ndarray, centre: np.ndarray, sd: np.ndarray) -> np.ndarray:
@@ -71,4 +79,15 @@ class LatentRows(TableRows):
 
         residuals, prior = self.residuals(mean), (shapes, variances, rates)
         rescale_columns(rng, precision, covariance, residuals, self.free, *prior)
+        self.set_residuals(residuals, mean)
+
+    def move_choices(self, rng, precision, covariance, mean, scale, prior, centre, sd) -> None:
+        """Move units and means of columns of states, changing the values, the matrix, its inverse and the means in place."""
+        from bayesstruct.precision.kernels.choices import move_choices, rescale_choices
+
+        residuals, own = self.residuals(mean), (self.chosen, self.block)
+        prior, of_means = tuple(prior), (np.array(centre), np.array(sd))
+        rescale_choices(rng, precision, covariance, residuals, mean, *own, prior, *of_means)
+        own, matrices = (*own, self.codes), (precision, covariance)
+        move_choices(rng, matrices, scale, residuals, mean, *own, prior, of_means, self.work)
         self.set_residuals(residuals, mean)

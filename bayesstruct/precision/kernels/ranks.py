@@ -48,7 +48,7 @@ def normal_between(rng, low, high):
 
 
 @vector_inner
-def _column_means(precision, values, j, centre):
+def column_means(precision, values, j, centre):
     """Mean of each value of column j given the rest of its row."""
     p, pivot = precision.shape[0], precision[j, j]
     for i in range(values.shape[0]):
@@ -92,7 +92,7 @@ def draw_ordered(rng, precision, values, columns, order, bounds, free, centre):
     for c in range(columns.shape[0]):
         j = columns[c]
         spread = 1.0 / math.sqrt(precision[j, j])
-        _column_means(precision, values, j, centre)
+        column_means(precision, values, j, centre)
         levels, known = 0, bounds[c, 0]
         while levels < n and bounds[c, levels + 1] >= 0:
             levels += 1

@@ -137,10 +137,19 @@ class StudentRows(TableRows):
         rows = np.concatenate([rows, self.residuals(mean)])
         return np.einsum("ij,ij->i", rows @ precision, rows)
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of observed values of each row, the complete rows first."""
+        complete = np.full(len(self.complete), self.complete.shape[1])
+        return np.concatenate([complete, (~self.mask).sum(axis=1)])
+
     def draw_weights(self, rng, quadratic: np.ndarray, degrees: float) -> None:
         """Draw the weight of each row given its values."""
         shape = 0.5 * (degrees + self.complete.shape[1])
-        weights = rng.standard_gamma(shape, size=self.n) * 2.0 / (degrees + quadratic)
+        self.set_weights(rng.standard_gamma(shape, size=self.n) * 2.0 / (degrees + quadratic))
+
+    def set_weights(self, weights: np.ndarray) -> None:
+        """Take the weight of each row, the complete rows first."""
         seen = len(self.complete)
         self.complete_weights, self.roots = weights[:seen], np.sqrt(weights[seen:])
         weighted = self.complete * self.complete_weights[:, None]

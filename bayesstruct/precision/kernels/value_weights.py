@@ -113,9 +113,9 @@ def _log_density(t, old, precision, residuals, roots, missing, e, shape, rate):
 
 @kernel
 def draw_value_degrees(rng, degrees, precision, residuals, roots, missing, shape, rate):
-    """Draw the degrees of freedom given the weights by a slice of their logarithm (Neal 2003), and another one along which the weights move.
+    r"""Draw the degrees of freedom given the weights by a slice, and by another along which the weights move.
 
-    Along the second the logarithms of all weights are multiplied by :math:`\\sqrt{\\nu / \\nu'}`, so that they keep about their prior
+    Along the second the logarithms of all weights are multiplied by :math:`\sqrt{\nu / \nu'}`, so that they keep about their prior
     distribution (Liu and Sabatti 2000): without it the degrees of freedom hardly leave what the weights say.
 
     Parameters

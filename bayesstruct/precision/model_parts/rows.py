@@ -19,7 +19,7 @@ from bayesstruct.data.errors import warn
 from bayesstruct.data.labels import check_same_rows
 from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
-from bayesstruct.graphs.records import OrderedColumns, ValueWeighted
+from bayesstruct.graphs.records import OrderedColumns, StateColumns, ValueWeighted
 from bayesstruct.precision.priors.alternative_rows import (
     AlternativeStudent,
     MissingWeightedValues,
@@ -148,9 +148,13 @@ def observe_order(table: "RankTable", mean, precision) -> None:
     pm.modelcontext(None).add_coord("latent_value", labels)
     OrderedColumns(table.by_order.astype("int64")).record()
     start = table.location + table.scale * np.nan_to_num(table.standardized)
-    known = {"table": table.values, "codes": table.codes, "start": start}
+    block = {"block": table.block}
+    known = {"table": table.values, "codes": table.codes, "start": start} | block
+    if table.variables:
+        pm.modelcontext(None).add_coord("state_variable", table.variables)
+        StateColumns(table.block, np.bincount(table.block[table.block >= 0])).record()
     LatentValues("latent", *rows, **known, dims="latent_value")
-    own = {"table": table.values, "by_order": table.by_order, "dims": _ROWS}
+    own = {"table": table.values, "by_order": table.by_order, "dims": _ROWS} | block
     if table.missing.any():
         MissingMask(table.missing.astype("int64")).record()
     filled = np.where(table.missing, 0.0, table.values)

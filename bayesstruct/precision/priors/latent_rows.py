@@ -41,7 +41,7 @@ _REFUSED = (
 
 class LatentValuesRV(SymbolicRandomVariable):
     name = "latent_values"
-    extended_signature = "[rng],(p),(p,p),(p),(p),(n,p),(n,p),(n,p),(n,p),(m)->[rng],(m)"
+    extended_signature = "[rng],(p),(p,p),(p),(p),(n,p),(n,p),(n,p),(n,p),(p),(m)->[rng],(m)"
     _print_name = ("LatentValues", "\\operatorname{LatentValues}")
 
     @classmethod
@@ -55,6 +55,7 @@ class LatentValuesRV(SymbolicRandomVariable):
         codes,
         lower,
         upper,
+        block,
         start,
         *,
         size=None,
@@ -62,7 +63,7 @@ class LatentValuesRV(SymbolicRandomVariable):
     ):
         """Build the graph of a draw."""
         rng = normalize_rng_param(rng)
-        params = (mean, precision, location, scale, table, codes, lower, upper, start)
+        params = (mean, precision, location, scale, table, codes, lower, upper, block, start)
         next_rng, rows = draw_rows(rng, codes.shape[:1], mean, precision, location, scale)
         return cls(inputs=[rng, *params], outputs=[next_rng, rows[pt.nonzero(codes > KNOWN)]])(
             rng, *params
@@ -87,6 +88,10 @@ class LatentValues(Continuous):
         (n, p), the values that are known as numbers; the others are ignored.
     codes : array_like of int
         (n, p), levels from 0; -1 for missing values, -2 for values that are known as numbers.
+    block : array_like of int, optional
+        (p,), the columns with one number from 0 are the latent values of one column of states without an order, -1 the others. Codes are
+        then 1 for the state of a row and 0 for the others; a row of zeros has the reference state. The latent value of the
+        state of a row is positive and the largest one of the block, and all are negative for the reference state.
     start : array_like of float
         (n, p), where chains begin, in the units of `location` and `scale`; in the order of the levels.
     """
@@ -95,20 +100,26 @@ class LatentValues(Continuous):
     rv_op = LatentValuesRV.rv_op
 
     @classmethod
-    def dist(cls, mean, precision, location=0.0, scale=1.0, *, table, codes, start, **kwargs):
+    def dist(
+        cls, mean, precision, location=0.0, scale=1.0, *, table, codes, start, block=None, **kwargs
+    ):
         """Create the distribution without a model."""
         codes = np.asarray(codes, "int64")
         latent = codes > KNOWN
         table = np.where(latent, 0.0, np.asarray(table, "float64"))
         start = np.asarray(start, "float64")[latent]
-        constants = [as_float(table), *map(pt.constant, (codes, *_places(codes))), as_float(start)]
+        block = np.full(codes.shape[1], -1) if block is None else np.asarray(block, "int64")
+        places = _places(np.where(block >= 0, FREE, codes))
+        constants = [as_float(table), *map(pt.constant, (codes, *places, block)), as_float(start)]
         return super().dist([*row_params(mean, precision, location, scale), *constants], **kwargs)
 
-    def support_point(rv, mean, precision, location, scale, table, codes, lower, upper, start):
+    def support_point(
+        rv, mean, precision, location, scale, table, codes, lower, upper, block, start
+    ):
         """Return the values that are given."""
         return start
 
-    def logp(value, mean, precision, location, scale, table, codes, lower, upper, start):
+    def logp(value, mean, precision, location, scale, table, codes, lower, upper, block, start):
         """Log density of all rows together, or minus infinity."""
         rows = table[pt.nonzero(codes > KNOWN)].set(value)
         e = standardized(rows, mean, location, scale)
@@ -117,6 +128,8 @@ class LatentValues(Continuous):
         logp = -n * (0.5 * p * LOG_2PI + pt.log(scale).sum())
         logp = logp + 0.5 * (n * log_det(precision) - quadratic)
         logp = pt.switch(_in_order(rows, lower, upper), logp, -np.inf)
+        for own in _blocks(block):
+            logp = pt.switch(_are_chosen(rows[:, own], codes[:, own]), logp, -np.inf)
         return check_parameters(logp, pt.all(scale > 0), msg="scale > 0")
 
 
@@ -131,6 +144,18 @@ def _places(codes):
     return lower, upper
 
 
+def _blocks(block) -> list[np.ndarray]:
+    """Columns of each column of states without an order."""
+    numbers = block.data
+    return [np.flatnonzero(numbers == one) for one in range(numbers.max() + 1)]
+
+
+def _are_chosen(rows, codes):
+    """Whether the largest latent value of each row is that of its state."""
+    top = (rows * pt.eq(codes, 1)).sum(axis=1, keepdims=True)
+    return pt.all(pt.eq(codes, FREE) | ((rows <= top) & (top >= 0.0)))
+
+
 def _in_order(rows, lower, upper):
     """Whether the values of each column are in the order of their levels."""
     known = lower >= 0
@@ -142,16 +167,27 @@ def _in_order(rows, lower, upper):
 
 class OrderedRowsRV(SymbolicRandomVariable):
     name = "ordered_rows"
-    extended_signature = "[rng],[size],(p),(p,p),(p),(p),(n,p),(p),(p)->[rng],(p)"
+    extended_signature = "[rng],[size],(p),(p,p),(p),(p),(n,p),(p),(p),(p)->[rng],(p)"
     _print_name = ("OrderedRows", "\\operatorname{OrderedRows}")
 
     @classmethod
     def rv_op(
-        cls, mean, precision, location, scale, quantiles, counts, by_order, *, size=None, rng=None
+        cls,
+        mean,
+        precision,
+        location,
+        scale,
+        quantiles,
+        counts,
+        by_order,
+        block,
+        *,
+        size=None,
+        rng=None,
     ):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        params = (mean, precision, location, scale, quantiles, counts, by_order)
+        params = (mean, precision, location, scale, quantiles, counts, by_order, block)
         next_rng, rows = draw_rows(rng, size, mean, precision, location, scale)
         spread = pt.sqrt(pt.diagonal(pt.linalg.inv(precision)))
         share = 0.5 * pt.erfc(-(rows - mean) / (spread * np.sqrt(2.0)))
@@ -159,6 +195,9 @@ class OrderedRowsRV(SymbolicRandomVariable):
         at = pt.cast(pt.clip(pt.ceil(share * counts) - 1.0, 0.0, last), "int64")
         found = quantiles[at, pt.arange(quantiles.shape[1])]
         drawn = pt.switch(by_order > 0, found, rows)
+        for own in _blocks(block):
+            top = pt.maximum(rows[..., own].max(axis=-1, keepdims=True), 0.0)
+            drawn = drawn[..., own].set(pt.cast(pt.eq(rows[..., own], top), "float64"))
         return cls(inputs=[rng, size, *params], outputs=[next_rng, drawn])(rng, size, *params)
 
 
@@ -176,24 +215,32 @@ class OrderedRows(Continuous):
         (n, p), observed values, NaN where missing.
     by_order : array_like of bool
         (p,), which columns count by their order.
+    block : array_like of int, optional
+        As in :class:`LatentValues`; draws of such columns are 1 for the state of a row and 0 for the others.
     """
 
     rv_type = OrderedRowsRV
     rv_op = OrderedRowsRV.rv_op
 
     @classmethod
-    def dist(cls, mean, precision, location=0.0, scale=1.0, *, table, by_order, **kwargs):
+    def dist(
+        cls, mean, precision, location=0.0, scale=1.0, *, table, by_order, block=None, **kwargs
+    ):
         """Create the distribution without a model."""
         table = np.asarray(table, "float64")
         counts = (~np.isnan(table)).sum(axis=0)
         quantiles = np.nan_to_num(np.sort(table, axis=0))  # NaN are sorted to the end
+        block = np.full(table.shape[1], -1) if block is None else np.asarray(block, "int64")
         constants = [as_float(quantiles), as_float(counts), as_float(np.asarray(by_order, float))]
+        constants.append(pt.constant(block))
         return super().dist([*row_params(mean, precision, location, scale), *constants], **kwargs)
 
-    def support_point(rv, size, mean, precision, location, scale, quantiles, counts, by_order):
+    def support_point(
+        rv, size, mean, precision, location, scale, quantiles, counts, by_order, block
+    ):
         """Return the mean row."""
         return mean_rows(size, mean, location, scale)
 
-    def logp(value, mean, precision, location, scale, quantiles, counts, by_order):
+    def logp(value, mean, precision, location, scale, quantiles, counts, by_order, block):
         """Zero for each row; a function of these alone is refused when it is made."""
         return row_densities(pt.zeros_like(value[..., 0]), refused=_REFUSED)

@@ -187,12 +187,23 @@ def _has_t_rows(idata) -> bool:
     return _is_graphical_normal(idata) and "degrees" in found
 
 
+def _has_states(idata) -> bool:
+    return _is_graphical_normal(idata) and "state_block" in variables(idata, CONSTANTS)
+
+
 register_summary(
     "Gaussian graphical models of columns by their order",
     _counts_by_order,
     edge_table,
     (*EDGE_READERS, "predictive_correlations", "plot_correlations"),
     before="Gaussian graphical models",
+)
+register_summary(
+    "Gaussian graphical models of columns without an order",
+    _has_states,
+    edge_table,
+    (*EDGE_READERS, "variable_edges", "predictive_correlations", "plot_correlations"),
+    before="Gaussian graphical models of columns by their order",
 )
 register_summary(
     "graphical models of t rows",

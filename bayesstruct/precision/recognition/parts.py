@@ -107,6 +107,8 @@ class TablePart:
         Levels of columns that count by their order; `rv` and `missing_rv` are then all latent and missing values.
     known : TensorVariable, optional
         With `codes` or `weights`, the values that are known as numbers.
+    block : TensorVariable, optional
+        With `codes`, which columns are latent values of one column of states.
     weights : TensorVariable, optional
         Weights of all values of rows that have an alternative t distribution; `rv` is the same variable.
     """
@@ -122,6 +124,7 @@ class TablePart:
     codes: "TensorVariable | None" = None
     known: "TensorVariable | None" = None
     weights: "TensorVariable | None" = None
+    block: "TensorVariable | None" = None
 
 
 @dataclass
@@ -266,8 +269,9 @@ def _table(precision, rv) -> TablePart:
         part = TablePart(rv, mean, location, scale, missing[0] if missing else None)
         part.degrees = degrees
     elif is_op(rv, LatentValuesRV):
-        mean, matrix, location, scale, known, codes, *_ = unpadded_parameters(rv)
+        mean, matrix, location, scale, known, codes, *_, block, _ = unpadded_parameters(rv)
         part = TablePart(rv, mean, location, scale, codes=codes, known=known, missing_rv=rv)
+        part.block = block
     elif is_op(rv, ValueWeightsRV):
         mean, matrix, location, scale, degrees, known, missing = unpadded_parameters(rv)
         part = TablePart(rv, mean, location, scale, degrees=degrees, known=known, weights=rv)

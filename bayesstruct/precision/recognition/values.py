@@ -1,6 +1,8 @@
 """Values of a recognised part of a model at a point: tables, means and hyperparameters."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -365,9 +367,9 @@ class PartValues:
         return scatter, float(n)
 
 
-def _kind(table) -> type[TableRows]:
+def _kind(table) -> Callable[..., TableRows]:
     if table.codes is not None:
-        return LatentRows
+        return partial(LatentRows, block=table.block.data)
     if table.weights is not None:
         return WeightedRows
     return TableRows if table.degrees is None else StudentRows

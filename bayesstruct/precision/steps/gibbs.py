@@ -252,6 +252,12 @@ class PartGibbs:
         if prior is None or not isinstance(table, LatentRows):
             return
         table.rescale(rng, precision, covariance, means[0], *prior)
+        if "mean" in self.drawn and len(table.chosen):
+            means[0] = means[0].copy()
+            scale = float(values.scale) if np.ndim(values.scale) == 0 else 1.0
+            known = (means[0], scale, prior, *self.values.mean_prior(point))
+            table.move_choices(rng, precision, covariance, *known)
+            point[self.values.names["mean"]] = means[0]
         point[self.values.missing[0]] = table.missing_values()
 
     def unit_prior(self, rng, precision: np.ndarray, values) -> tuple | None:

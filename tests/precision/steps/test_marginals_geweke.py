@@ -17,12 +17,14 @@ from bayesstruct.distributions import (
     IncompleteGraphicalStudent,
     LatentValues,
     MissingStudentValues,
+    MissingWeightedValues,
+    ValueWeights,
 )
+from bayesstruct.precision.kernels import choices, ranks, value_weights
 from bayesstruct.precision.kernels import degrees as degrees_kernel
-from bayesstruct.precision.kernels import ranks
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.kernels.latent_tables import LatentRows
-from bayesstruct.precision.kernels.tables import StudentRows
+from bayesstruct.precision.kernels.tables import StudentRows, WeightedRows
 from bayesstruct.steps import PrecisionGibbs
 
 P, N = 3, 6
@@ -141,6 +143,43 @@ class StudentJoint(Joint):
         return out | {"missing": z[MISSING].mean(), "missing mean": (z[0, 1] * point["mean"][1])}
 
 
+class AlternativeJoint(StudentJoint):
+    """Rows with an alternative t distribution, some values missing, and random degrees of freedom."""
+
+    def build(self, matrix):
+        mean = ColumnMeans("mean", 0.5, 0.8, shape=P)
+        rows = (mean, matrix, LOCATION, SCALE)
+        self.missing = MISSING if self.gaps else np.zeros((N, P), bool)
+        known = {"table": np.zeros((N, P)), "missing": self.missing}
+        degrees = DegreesOfFreedom("degrees", 4.0, 0.8)
+        weights = ValueWeights("w", *rows, degrees, **known)
+        if self.gaps:
+            MissingWeightedValues("x_missing", *rows, weights, **known)
+
+    def others(self, rng):
+        point = super().others(rng)
+        nu = np.exp(point["degrees_log__"])
+        return point | {"w_log__": np.log(rng.gamma(nu / 2, 2 / nu, size=(N, P)))}
+
+    def with_rows(self, rng, point):
+        covariance = unpack_cholesky(point["K_cholesky-cov__"], P)[1]
+        e = rng.normal(size=(N, P)) @ np.linalg.cholesky(covariance).T
+        rows = LOCATION + SCALE * (point["mean"] + e / np.exp(0.5 * point["w_log__"]))
+        if self.gaps:
+            point["x_missing"] = rows[MISSING]
+        return point, rows
+
+    def load(self, state):
+        self.part.values.tables = [WeightedRows(state[1], LOCATION, SCALE, self.missing)]
+
+    def of_rows(self, state, rho):
+        w = state[0]["w_log__"]
+        small = np.exp(np.minimum(w, 1.0))
+        out = {"w": small.mean(), "w^2": (small**2).mean(), "log w": np.maximum(w, -3.0).mean()}
+        out |= {"w nu": small.mean() * state[0]["degrees_log__"], "w rho": small[0, 1] * rho[0]}
+        return super().of_rows(state, rho) | out
+
+
 class OrderJoint(Joint):
     """Columns that count by their order, all of them, or beside a column of numbers, with missing values."""
 
@@ -182,10 +221,81 @@ class OrderJoint(Joint):
         return out | {"z": small.mean(), "z^2": (small**2).mean(), "r2 codes": rho[2] * codes[0, 2]}
 
 
+class ChoiceJoint(Joint):
+    """A column of numbers beside one of three states without an order, with missing values."""
+
+    def build(self, matrix):
+        mean = ColumnMeans("mean", 0.3, 0.8, shape=P)
+        known = {"table": np.zeros((N, P)), "codes": self.codes(np.zeros((N, P)))}
+        self.block = np.array([-1, 0, 0])
+        LatentValues("z", mean, matrix, 0.0, 1.0, start=np.zeros((N, P)), block=self.block, **known)
+
+    def codes(self, z):
+        top = np.maximum(z[:, 1:].max(axis=1, keepdims=True), 0.0)
+        codes = np.column_stack([np.full(N, KNOWN), z[:, 1:] == top]).astype(int)
+        codes[2, 0] = codes[4, 1] = codes[4, 2] = FREE
+        return codes
+
+    def others(self, rng):
+        return {"mean": 0.3 + 0.8 * rng.normal(size=P)}
+
+    def with_rows(self, rng, point):
+        covariance = unpack_cholesky(point["K_cholesky-cov__"], P)[1]
+        z = point["mean"] + rng.normal(size=(N, P)) @ np.linalg.cholesky(covariance).T
+        codes = self.codes(z)
+        point["z"] = z[codes > KNOWN]
+        return point, z, codes
+
+    def load(self, state):
+        _, z, codes = state
+        self.part.values.tables = [LatentRows(z, np.zeros(P), np.ones(P), codes, self.block)]
+
+    def of_rows(self, state, rho):
+        point, z, codes = state
+        small, seen = np.tanh(0.3 * z), np.delete(codes[:, 1:], 4, axis=0)
+        out = {"z": small.mean(), "z^2": (small**2).mean(), "states": seen.mean()}
+        out |= {
+            "state mean": seen[:, 0].mean() * point["mean"][1],
+            "r2 states": rho[2] * seen[0, 1],
+        }
+        return out | {"r0 states": rho[0] * (seen[:, 0] * np.delete(small[:, 0], 4)).mean()}
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace"])
+def test_states_without_an_order_have_their_joint_distribution(prior, full):
+    assert len(ChoiceJoint(prior).check(60_000 if full else 2_000)) > 20
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("wrong", ["held", "units"])
+def test_wrong_states_are_noticed(wrong, full, monkeypatch):
+    right = choices.move_choices
+
+    def held(rng, matrices, scale, values, *args):  # latent values that were integrated out stay
+        before = values.copy()
+        right(rng, matrices, scale, values, *args)
+        values[:] = before
+
+    def units(*args):  # another prior of the diagonal
+        shapes, variances, rates = args[-3]
+        right(*args[:-3], (shapes, variances, 4.0 * rates), *args[-2:])
+
+    monkeypatch.setattr(choices, "move_choices", held if wrong == "held" else units)
+    with pytest.raises(AssertionError, match="worst z"):
+        ChoiceJoint("laplace").check(30_000 if full else 1_500)
+
+
 @pytest.mark.calibration
 @pytest.mark.parametrize(("prior", "gaps"), [("spike_slab", True), ("laplace", False)])
 def test_t_rows_have_their_joint_distribution(prior, gaps, full):
     assert len(StudentJoint(prior, gaps).check(60_000 if full else 2_000)) > 20
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(("prior", "gaps"), [("spike_slab", True), ("laplace", False)])
+def test_alternative_t_rows_have_their_joint_distribution(prior, gaps, full):
+    assert len(AlternativeJoint(prior, gaps).check(60_000 if full else 2_000)) > 25
 
 
 @pytest.mark.calibration
@@ -213,6 +323,27 @@ def test_wrong_t_rows_are_noticed(wrong, full, monkeypatch):
         )
     with pytest.raises(AssertionError, match="worst z"):
         StudentJoint("laplace").check(30_000 if full else 1_500)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("wrong", ["neighbours", "degrees"])
+def test_wrong_weights_of_values_are_noticed(wrong, full, monkeypatch):
+    if wrong == "degrees":  # another prior
+        right = value_weights.draw_value_degrees
+
+        def broken(rng, nu, *args):
+            return right(rng, nu, *args[:-2], args[-2] + 1.5, args[-1])
+
+        monkeypatch.setattr(value_weights, "draw_value_degrees", broken)
+    else:  # each weight as if the values of its row were independent
+        alone = value_weights.draw_value_weights
+        monkeypatch.setattr(
+            value_weights,
+            "draw_value_weights",
+            lambda rng, K, *args: alone(rng, np.diag(np.diag(K)), *args),
+        )
+    with pytest.raises(AssertionError, match="worst z"):
+        AlternativeJoint("laplace", gaps=False).check(30_000 if full else 1_500)
 
 
 @pytest.mark.calibration

@@ -15,6 +15,8 @@ from bayesstruct.distributions import (
     IncompleteGraphicalStudent,
     LatentValues,
     MissingStudentValues,
+    MissingWeightedValues,
+    ValueWeights,
 )
 
 P, N = 3, 6
@@ -68,6 +70,35 @@ def test_t_rows_with_missing_values():
         gibbs = pm.sample(6_000, tune=200, chains=1, random_seed=1, **QUIET)
         step = pm.NUTS(model.free_RVs, target_accept=0.9, max_treedepth=7)
         nuts = pm.sample(1_500, tune=500, chains=1, random_seed=2, step=step, **QUIET)
+    assert_agree(gibbs, nuts)
+
+
+@pytest.mark.chain
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_values_with_weights_of_their_own():
+    x, missing = table(), np.zeros((N, P), bool)
+    missing[0, 1] = missing[4, 2] = missing[4, 0] = True
+    with pm.Model():
+        matrix = bs.GraphicalLasso("K", P, 1.0)
+        rows = (ColumnMeans("mean", 0.0, 1.0, shape=P), matrix, np.zeros(P), np.ones(P))
+        known = {"table": x, "missing": missing}
+        weights = ValueWeights("w", *rows, DegreesOfFreedom("nu", 4.0, 0.5), **known)
+        MissingWeightedValues("x_missing", *rows, weights, **known)
+        gibbs = pm.sample(10_000, tune=200, chains=1, random_seed=1, **QUIET)
+    with pm.Model() as model:  # PyMC's own distributions, without the missing values
+        matrix = bs.GraphicalLasso("K", P, 1.0)
+        mean, nu = pm.Normal("mean", 0.0, 1.0, shape=P), pm.Gamma("nu", 4.0, 0.5)
+        weights = pm.Gamma("w", nu / 2, nu / 2, shape=(N, P))
+        for i, seen in enumerate(~missing):
+            kept = np.flatnonzero(seen)
+            spread = 1.0 / pt.sqrt(weights[i, kept])
+            covariance = pt.linalg.inv(matrix)[kept][:, kept] * spread[:, None] * spread
+            pm.MvNormal(f"x{i}", mean[kept], covariance, observed=x[i, kept])
+        step = pm.NUTS(model.free_RVs, target_accept=0.9, max_treedepth=7)
+        nuts = pm.sample(1_200, tune=500, chains=1, random_seed=2, step=step, **QUIET)
+    assert "w" in gibbs["posterior"]
+    del gibbs["posterior"]["x_missing"]
     assert_agree(gibbs, nuts)
 
 
