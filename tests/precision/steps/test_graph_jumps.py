@@ -39,7 +39,7 @@ def model(**options):
 
 def scores(x):
     correlation = np.corrcoef(x.T)
-    return np.array([float(pseudo_likelihood(correlation, s, float(len(x)))) for s in EDGES])
+    return 0.5 * np.array([float(pseudo_likelihood(correlation, s, float(len(x)))) for s in EDGES])
 
 
 def draws_of(model, draws=8_000, burn=100, seed=1, **options):

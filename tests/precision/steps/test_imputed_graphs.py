@@ -39,7 +39,7 @@ def model(**options):
 def log_weights(m, at, n=14):
     """Log pseudo-likelihood of every graph given one of the completed tables."""
     correlation = m.rvs_to_values[m["correlation"]].data[at]
-    return np.array([float(pseudo_likelihood(correlation, s, float(n))) for s in EDGES])
+    return 0.5 * np.array([float(pseudo_likelihood(correlation, s, float(n))) for s in EDGES])
 
 
 def draws_of(m, draws=2_000, burn=50, seed=1):
