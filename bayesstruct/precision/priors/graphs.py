@@ -6,7 +6,6 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc.distributions.distribution import Continuous, Discrete
-from pymc.distributions.shape_utils import rv_size_is_none
 from pytensor.tensor.random.basic import BernoulliRV, IntegersRV
 
 from bayesstruct.core.distributions import KernelRV
@@ -43,8 +42,8 @@ class RandomGraph(Discrete):
     Support   0/1 vectors of length p(p-1)/2, row-major
     ========  ==========================================
 
-    As :class:`pymc.Bernoulli`, but an indicator takes one byte, and chains start from the graph without edges, except for those
-    that are certain.
+    As :class:`pymc.Bernoulli`, but an indicator takes one byte. A chain starts from the graph without edges, except for those
+    that are certain, or with probability one half from a random graph with few edges, so that R-hat compares chains that began apart.
 
     Parameters
     ----------
@@ -60,9 +59,15 @@ class RandomGraph(Discrete):
         return super().dist([as_float(p)], **kwargs)
 
     def support_point(rv, size, p):
-        """Return the graph of the certain edges."""
-        point = pt.ge(p, 1.0).astype("int8")
-        return point if rv_size_is_none(size) else pt.full(size, point)
+        """Return the graph of the certain edges or, in every second chain, a random graph with few others."""
+        rng = pt.random.shared_rng(seed=None)
+        rng, coin = pt.random.uniform(rng=rng, return_next_rng=True)
+        _, u = pt.random.uniform(size=rv.shape, rng=rng, return_next_rng=True)
+        few = pt.minimum(
+            p, 1.0 / pt.sqrt(2.0 * rv.shape[-1])
+        )  # about one neighbour of each column
+        chosen = pt.or_(pt.ge(p, 1.0), pt.and_(coin < 0.5, u < few))
+        return pt.broadcast_to(chosen, rv.shape).astype("int8")
 
     def logp(value, p):
         """Log probability of each indicator."""
