@@ -63,9 +63,7 @@ class RandomGraph(Discrete):
         rng = pt.random.shared_rng(seed=None)
         rng, coin = pt.random.uniform(rng=rng, return_next_rng=True)
         _, u = pt.random.uniform(size=rv.shape, rng=rng, return_next_rng=True)
-        few = pt.minimum(
-            p, 1.0 / pt.sqrt(2.0 * rv.shape[-1])
-        )  # about one neighbour of each column
+        few = pt.minimum(p, 1.0 / pt.sqrt(2.0 * rv.shape[-1]))  # about one neighbour of each column
         chosen = pt.or_(pt.ge(p, 1.0), pt.and_(coin < 0.5, u < few))
         return pt.broadcast_to(chosen, rv.shape).astype("int8")
 
