@@ -54,7 +54,8 @@ def areas(truth, probability):
 def one_chain(model, truth, seconds, seed=1, edges=None):
     """Areas after a growing number of draws: seconds, draws, edges, areas of the mean over the later draws."""
     step = GraphJumps(model.free_RVs, model=model, rounds=1)
-    point = model.initial_point()
+    point = model.initial_point(random_seed=0)
+    point["edge"] = np.zeros_like(point["edge"])
     step.setup_chain(np.random.default_rng(0), 0, 1)
     step.step(point)  # compiled
     step.setup_chain(np.random.default_rng(seed), 0, 1)

@@ -397,7 +397,7 @@ class GraphMode(ModeSolver):
         from bayesstruct.precision.steps.graph_sampler import GraphSampler
 
         sampler = GraphSampler(model, part)
-        best, highest, rounds = model.initial_point(), -np.inf, 0
+        best, highest, rounds = model.initial_point(random_seed=_SEED), -np.inf, 0
         rng, point = np.random.default_rng(_SEED), best
         for _ in range(_RESTARTS + 1):
             point, height, rounds = sampler.climb(point, max_rounds)

@@ -455,6 +455,20 @@ FAULTS = [
         "precision/kernels/test_nodewise.py",
     ),
     Fault(
+        "imputed-value: a power of the regressions of other columns on it",
+        "bayesstruct/precision/kernels/column_imputation.py",
+        "count = _add_set(left, powers[q] - 0.5, count, sets)",
+        "count = _add_set(left, powers[q] + 0.5, count, sets)",
+        "precision/kernels/test_column_imputation.py",
+    ),
+    Fault(
+        "imputed-table: all graphs are drawn given the first completed table",
+        "bayesstruct/precision/steps/graph_sampler.py",
+        "self.target, self.partners = self.tables[at or 0]",
+        "self.target, self.partners = self.tables[0]",
+        "precision/steps/test_imputed_graphs.py",
+    ),
+    Fault(
         "fused-neighbours: the neighbours of one of the two columns alone",
         "bayesstruct/precision/kernels/fused.py",
         "points[count], weights[count] = precision[j, other], differences[i, other]",

@@ -21,8 +21,8 @@ __all__ = ["NODEWISE_NOTE", "credible_edges", "edge_table"]
 
 #: What is approximate in a posterior of graphs alone.
 NODEWISE_NOTE = (
-    "The likelihood is a pseudo-likelihood, the product of the marginal densities of each column given its neighbours: probabilities are "
-    "somewhat too near 0 and 1. The draws of the graph are exact for this posterior, once the chains have converged (bs.check)."
+    "The likelihood is a pseudo-likelihood, the root of the product of the marginal densities of each column given its neighbours: probabilities "
+    "are approximate, on tables of four columns by about .01, of single edges by up to .3. The draws of the graph are exact for this posterior, once the chains have converged (bs.check)."
 )
 
 

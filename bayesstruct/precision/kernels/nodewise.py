@@ -45,12 +45,15 @@ class Target(NamedTuple):
         Of M.
     sizes, powers : (p,) ndarray
         Of a node with 0, 1, ... neighbours: the constant a, the density of the table included, and the power h.
+    weight : float
+        Power of the pseudo-likelihood, by which all scores are multiplied.
     """
 
     matrix: np.ndarray
     diagonal: np.ndarray
     sizes: np.ndarray
     powers: np.ndarray
+    weight: float
 
 
 class Work(NamedTuple):
@@ -72,7 +75,7 @@ def make_work(p):
 
 
 @kernel
-def make_target(correlation, n):
+def make_target(correlation, n, weight=1.0):
     """Return what the scores depend on.
 
     Parameters
@@ -81,6 +84,8 @@ def make_target(correlation, n):
         Of the columns of the table.
     n : float
         Number of rows. One degree of freedom goes into the means, which are integrated out under a flat prior.
+    weight : float
+        Power of the pseudo-likelihood.
 
     Returns
     -------
@@ -95,7 +100,7 @@ def make_target(correlation, n):
         powers[q] = 0.5 * (_DEGREES + left + q)
         constant = math.lgamma(powers[q]) - math.lgamma(0.5 * (_DEGREES + q))
         sizes[q] = constant - 0.5 * left * math.log(math.pi)
-    return Target(matrix, diagonal, sizes, powers)
+    return Target(matrix, diagonal, sizes, powers, weight)
 
 
 @vector_inner
@@ -163,7 +168,7 @@ def node_score(i, graph, without, beside, target, work):
     total = target.sizes[q] - target.powers[q] * math.log(residual)
     for a in range(q):
         total -= math.log(root[a, a])
-    return total
+    return target.weight * total
 
 
 @inner
@@ -189,6 +194,7 @@ def node_gains(i, graph, target, gain, work):
         base = sizes[q + 1] - sizes[q] + powers[q] * math.log(residual)
         _outside(gain, product, square, residual, powers[q + 1], base)
     _inside(q, neighbours, residual, target, root, y, work.column, gain)
+    gain *= target.weight
     gain[i] = 0.0
 
 

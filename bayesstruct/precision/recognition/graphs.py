@@ -48,6 +48,8 @@ class GraphPart:
         The observed correlations.
     n : TensorVariable
         Number of rows.
+    weight : TensorVariable
+        Power of the pseudo-likelihood.
     share : TensorVariable, optional
         The common probability of the edges that are not certain, if it has a beta distribution and nothing else depends on it.
     free : (pairs,) ndarray of bool, optional
@@ -60,6 +62,7 @@ class GraphPart:
     probability: "TensorVariable"
     correlation: "TensorVariable"
     n: "TensorVariable"
+    weight: "TensorVariable"
     share: "TensorVariable | None" = None
     free: "np.ndarray | None" = None
     imputation: "TensorVariable | None" = None
@@ -80,15 +83,15 @@ def graph_part(model: "pm.Model", edge: "TensorVariable") -> GraphPart:
         raise NotRecognized(f"{', '.join(others)} depends on it")
     if len(tables) != 1 or tables[0] not in model.observed_RVs:
         raise NotRecognized("it has no observed table, or several")
-    indicator, n = parameters(tables[0])
+    indicator, n, weight = parameters(tables[0])
     if unpad(indicator) is not edge:
         raise NotRecognized(f"{tables[0].name!r} depends on a function of it")
-    if random_ancestors(n):
-        raise NotRecognized("the number of rows is random")
+    if random_ancestors(n, weight):
+        raise NotRecognized("the number of rows or the power of the pseudo-likelihood is random")
     [probability] = parameters(edge)
     share, free = _share(model, edge, probability)
     number = _imputation(model) if edge.type.ndim > 1 else None
-    return GraphPart(edge, probability, tables[0], n, share, free, number)
+    return GraphPart(edge, probability, tables[0], n, weight, share, free, number)
 
 
 def _imputation(model):

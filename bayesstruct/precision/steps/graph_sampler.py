@@ -66,7 +66,7 @@ class GraphSampler:
         self.free = np.ones(pairs, bool) if part.free is None else part.free
         self.shapes = Expressions(model, list(shapes), compile_kwargs)
         self.prior = Expressions(model, [part.probability], compile_kwargs, user=part.edge.name)
-        self.data = Expressions(model, [correlation, part.n], compile_kwargs)
+        self.data = Expressions(model, [correlation, part.n, part.weight], compile_kwargs)
         self.average = np.empty(pairs, np.float32)
         self.graph, self.gains = np.zeros((p, p), np.int8), np.zeros((p, p))
         self.log_odds = np.zeros((p, p))
@@ -100,10 +100,10 @@ class GraphSampler:
         from bayesstruct.precision.kernels.graph_jumps import partner_sums
         from bayesstruct.precision.kernels.nodewise import make_target
 
-        correlation, n = self.data(point)
-        correlation = np.array(correlation, float)
+        correlation, n, weight = (np.array(value, float) for value in self.data(point))
         for one in correlation.reshape(-1, self.p, self.p):
-            self.tables.append((make_target(one, float(np.ravel(n)[0])), partner_sums(one)))
+            target = make_target(one, n.flat[0], weight.flat[0])
+            self.tables.append((target, partner_sums(one)))
 
     def load_prior(self, point: dict, at: int | None = None) -> None:
         """Bring the prior log odds up to date with a point."""

@@ -34,7 +34,7 @@ def edge_probabilities(rows):
     p, n = rows.shape[1], float(len(rows))
     states = np.array(list(itertools.product((0, 1), repeat=p * (p - 1) // 2)), np.int8)
     correlation = np.corrcoef(rows.to_numpy().T)
-    log = [float(pseudo_likelihood(correlation, state, n)) for state in states]
+    log = 0.5 * np.array([float(pseudo_likelihood(correlation, state, n)) for state in states])
     log += states.sum(axis=1) * np.log(SHARE / (1.0 - SHARE))
     return states.T @ np.exp(log - logsumexp(log))
 

@@ -39,14 +39,14 @@ def model(**options):
 
 def scores(x):
     correlation = np.corrcoef(x.T)
-    return np.array([float(pseudo_likelihood(correlation, s, float(len(x)))) for s in EDGES])
+    return 0.5 * np.array([float(pseudo_likelihood(correlation, s, float(len(x)))) for s in EDGES])
 
 
 def draws_of(model, draws=8_000, burn=100, seed=1, **options):
     """Points of one chain of the step, without PyMC's traces."""
     step = GraphJumps(model.free_RVs, model=model, **options)
     step.setup_chain(np.random.default_rng(seed), burn, draws)
-    point, out = model.initial_point(), []
+    point, out = model.initial_point(random_seed=1), []
     for k in range(draws + burn):
         point, [stats] = step.step(point)
         if k >= burn:
@@ -94,6 +94,16 @@ def test_a_learned_edge_probability_against_all_graphs():
     share = np.array([1 / (1 + np.exp(-p["edge_probability_logodds__"])) for p, _ in found])
     mean = exact @ ((1.5 + free) / 9.5)
     assert abs(share.mean() - mean) < 0.01
+
+
+def test_chains_start_apart():
+    m = model(edge_probability=0.3, required=[("a", "c")], forbidden=[("b", "d")])
+    starts = np.array([m.initial_point(random_seed=seed)["edge"] for seed in range(20)])
+    assert starts[:, 1].all()
+    assert not starts[:, 4].any()
+    assert 5 < (starts.sum(1) == 1).sum() < 20  # from the certain edges alone, or from others too
+    same = [m.initial_point(random_seed=3)["edge"] for _ in range(2)]
+    assert np.array_equal(*same)
 
 
 @pytest.mark.chain
@@ -161,7 +171,7 @@ def test_a_chain_goes_on_from_its_point_and_generator():
     rng = np.random.default_rng(5)
     step = GraphJumps(m.free_RVs, model=m)
     step.setup_chain(rng, 0, 20)
-    point = m.initial_point()
+    point = m.initial_point(random_seed=1)
     for at in range(20):
         if at == 10:  # another process continues
             step = GraphJumps(m.free_RVs, model=m)
@@ -194,7 +204,7 @@ def test_random_probabilities_of_ones_own():
         edge = RandomGraph("edge", pm.math.sigmoid(a * np.linspace(-1, 1, 6)))
         NeighbourRegressions("correlation", edge, len(x), observed=x.corr())
         assert graph_part(m, edge).share is None
-    point = m.initial_point()
+    point = m.initial_point(random_seed=1)
     step = GraphJumps([edge], model=m)
     step.setup_chain(np.random.default_rng(1), 0, 1)
     assert set(np.unique(step.step(point)[0]["edge"])) <= {0, 1}
