@@ -151,6 +151,16 @@ def test_answers_of_several_states(potentials):
     assert bs.edge_information(own)["information"].iloc[0] > 0.1
 
 
+def test_modes_and_corrections_are_refused_with_a_remedy():
+    model = ising(frame(n=60, gaps=True), group="site")
+    with pytest.raises(ValueError, match=r"there is no mode.*bs\.difference_table"):
+        bs.find_MAP(model)
+    with pytest.raises(ValueError, match="several groups of rows are not corrected"):
+        bs.sandwich(None, model)
+    with pytest.raises(ValueError, match="rows belong to groups"):
+        bs.new_rows(model, frame(n=60))
+
+
 def test_potentials_of_several_weights_are_refused():
     with pytest.raises(ValueError, match='"ordinal", "blume_capel" or "ising".*not \'full\''):
         pairwise_mrf(ordinal_frame(), group="site")
