@@ -3,12 +3,12 @@
 from bayesstruct.features.reading.plots import plot_feature_count, plot_features
 from bayesstruct.fields.reading.plots import plot_item_rest, plot_pair_tables, plot_sum_scores
 from bayesstruct.graphs.plots.calibration import plot_calibration
+from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.graphs.plots.evidence import plot_evidence
 from bayesstruct.graphs.plots.forest import plot_edges
 from bayesstruct.graphs.plots.heatmap import plot_matrix
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.positions import layout
-from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.precision.reading.plots import plot_correlations
 
 __all__ = [

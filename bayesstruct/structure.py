@@ -38,6 +38,7 @@ from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.tables.arcs import arc_table
+from bayesstruct.graphs.tables.differences import difference_table, one_group
 from bayesstruct.graphs.tables.edges import credible_edges, edge_table
 from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.graphs.units import coefficients, covariance, precision_matrix
@@ -45,7 +46,6 @@ from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading import symmetrize
 from bayesstruct.networks.reading import do
-from bayesstruct.graphs.tables.differences import difference_table, one_group
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations

@@ -259,9 +259,7 @@ def pairwise_mrf(
         return _of_groups(rows, family, given | differing, likelihood, bias_scale, missing_codes)
     [data] = repeated_rows(row_counts, data)
     table = StateTable.read(without_codes(data, missing_codes), states=states)
-    family = _family(
-        table, potentials, reference, graph, likelihood, absent=prior == "spike_slab"
-    )
+    family = _family(table, potentials, reference, graph, likelihood, absent=prior == "spike_slab")
     if bias_scale == math.inf:
         table.refuse_unseen(
             "with a flat prior of the biases they have none; give a finite bias_scale"

@@ -110,9 +110,7 @@ def add_group_weights(
         options.get("required", ()),
         options.get("forbidden", ()),
     )
-    difference, nominal = _difference(
-        table, potentials, options.get("difference_probability", 0.5)
-    )
+    difference, nominal = _difference(table, potentials, options.get("difference_probability", 0.5))
     weight = GroupedWeights(
         "weight",
         len(grouped.labels),
@@ -136,9 +134,9 @@ def _difference(table, potentials, probability):
         share, mean = beta_probability("difference_probability", probability)
         size = len(potentials.ends[0])
         return share + pt.zeros(size), np.full(size, mean)
-    matrix = edge_probability_matrix(
-        table.names, probability, option="difference_probability"
-    )[potentials.ends]
+    matrix = edge_probability_matrix(table.names, probability, option="difference_probability")[
+        potentials.ends
+    ]
     return matrix, matrix
 
 

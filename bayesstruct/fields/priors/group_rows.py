@@ -144,9 +144,7 @@ class GroupedPairwiseMRF(Discrete):
         """Add the rows to the model, if all observed values are states."""
         if observed is not None:
             check_observed(name, observed, potentials.states)
-        return super().__new__(
-            cls, name, *args, observed=observed, potentials=potentials, **kwargs
-        )
+        return super().__new__(cls, name, *args, observed=observed, potentials=potentials, **kwargs)
 
     @classmethod
     def dist(

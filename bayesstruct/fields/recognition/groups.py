@@ -114,7 +114,9 @@ def grouped_field_of(model: "pm.Model", weight: "TensorVariable") -> GroupedFiel
     _, bias, own, *missing = (unpad(v) for v in parameters(rows))
     if own is not weight:
         raise NotRecognized(f"{weight.name!r} is not the matrix of weights of {rows.name!r} itself")
-    field = GroupedField(rows, bias, weight, missing[0] if missing else None, _own(model, bias, rows))
+    field = GroupedField(
+        rows, bias, weight, missing[0] if missing else None, _own(model, bias, rows)
+    )
     _check(model, field)
     return field
 

@@ -89,7 +89,9 @@ class GroupedPairwiseGibbs(GibbsStep):
             edges += np.count_nonzero(relation)
             differences += np.count_nonzero(relation == 2)
             reported = field.pool.edge, field.pool.difference
-            stats |= dict(zip(field.statistics, (v.astype(np.float32) for v in reported), strict=True))
+            stats |= dict(
+                zip(field.statistics, (v.astype(np.float32) for v in reported), strict=True)
+            )
         share = tally[0] / tally[1] if tally[1] else 1.0
         counts = {"n_edges": int(edges), "n_differences": int(differences)}
         return point, [counts | {"acceptance": float(share)} | stats]
@@ -127,7 +129,9 @@ class _Sampler:
 
     def __init__(self, model, field, drawn, compile_kwargs):
         self.potentials, self.exact = field.potentials, field.likelihood == "exact"
-        self.statistics = tuple(f"{field.weight.name}_{what}" for what in ("inclusion", "difference"))
+        self.statistics = tuple(
+            f"{field.weight.name}_{what}" for what in ("inclusion", "difference")
+        )
         self.rows, self.mask = field.places.rows, field.mask
         self.missing = [] if self.mask is None else self._missing_draws()
         variables = {"weight": field.weight, "bias": field.own_bias, "missing": field.missing}
@@ -188,7 +192,12 @@ class _Sampler:
 
     def _load(self, rng, point, weight, bias, missing):
         """Bring tables and chains up to date with the point; draw the missing values."""
-        from bayesstruct.fields.kernels.group_arrays import Pool, join_chains, join_tables, join_works
+        from bayesstruct.fields.kernels.group_arrays import (
+            Pool,
+            join_chains,
+            join_tables,
+            join_works,
+        )
         from bayesstruct.fields.kernels.preparation import make_chain, make_layout, make_table
 
         potentials, groups = self.potentials, range(len(self.rows))
