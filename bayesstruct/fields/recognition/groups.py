@@ -102,10 +102,10 @@ def grouped_field_of(model: "pm.Model", weight: "TensorVariable") -> GroupedFiel
         If the weights cannot be drawn exactly; says why.
     """
     children = children_of(model, weight)
-    rows = [child for child in children if is_op(child, GroupedPairwiseRV)]
-    if len(rows) != 1:
+    found = [child for child in children if is_op(child, GroupedPairwiseRV)]
+    if len(found) != 1:
         raise NotRecognized(f"{weight.name!r} does not belong to one GroupedPairwiseMRF")
-    [rows] = rows
+    [rows] = found
     if len(children) > 1:
         names = ", ".join(repr(c.name) for c in children if c is not rows)
         raise NotRecognized(f"{names} depends on {weight.name!r} too")
