@@ -191,16 +191,18 @@ SIZE, ROWS = 10, 250
 
 
 def binary_truth(rng):
-    """Biases and weights of two groups from the prior of the model, with edge probability .3, and rows of both groups."""
+    """Rows of two groups whose parameters are from the prior of the model, with edge probability .3; pairs with an edge, and that differ."""
     m = SIZE * (SIZE - 1) // 2
-    edge, differs = rng.random(m) < 0.3, rng.random(m) < 0.5
-    gap = np.outer([1.0, -1.0], rng.normal(size=m)) / np.sqrt(2.0) * differs
-    weight, bias = (rng.normal(size=m) + gap) * edge, rng.normal(size=(2, SIZE))
-    rows = [
-        pm.draw(bs.Ising.dist(b, w, shape=(ROWS, SIZE)), random_seed=rng)
-        for b, w in zip(bias, weight, strict=True)
-    ]
-    return pd.DataFrame(np.vstack(rows)).add_prefix("x"), edge, edge & differs
+    while True:
+        edge, differs = rng.random(m) < 0.3, rng.random(m) < 0.5
+        gap = np.outer([1.0, -1.0], rng.normal(size=m)) / np.sqrt(2.0) * differs
+        weight, bias = (rng.normal(size=m) + gap) * edge, rng.normal(size=(2, SIZE))
+        rows = [
+            pm.draw(bs.Ising.dist(b, w, shape=(ROWS, SIZE)), random_seed=rng)
+            for b, w in zip(bias, weight, strict=True)
+        ]
+        if all(np.ptp(own, axis=0).all() for own in rows):  # models refuse constant columns
+            return pd.DataFrame(np.vstack(rows)).add_prefix("x"), edge, edge & differs
 
 
 def print_reliability(found):
