@@ -204,7 +204,8 @@ def ising(
 
     *Groups.* The weights of a pair in all groups are a shared part, with the standard deviation `slab_scale`, and orthonormal contrasts
     (the design of Marsman et al. 2025). A pair is *absent* (all weights are zero), *equal* (the same weight in all groups) or
-    *different*. :func:`bayesstruct.difference_table` reads the result, :func:`bayesstruct.one_group` makes one of a single group.
+    *different*. :func:`bayesstruct.difference_table` reads the result, :func:`bayesstruct.one_group` makes one of a single group;
+    :func:`bayesstruct.find_MAP` searches for the most probable relations if no value is missing and no probability is learned.
     A pseudo-likelihood overstates differences as it overstates edges.
 
     The pointwise log likelihood (``pm.compute_log_likelihood``) of a row with missing values is that of the row as it was

@@ -153,10 +153,8 @@ def test_answers_of_several_states(potentials):
     assert bs.edge_information(own)["information"].iloc[0] > 0.1
 
 
-def test_modes_and_corrections_are_refused_with_a_remedy():
+def test_corrections_and_new_rows_are_refused_with_a_remedy():
     model = ising(frame(n=60, gaps=True), group="site")
-    with pytest.raises(ValueError, match=r"there is no mode.*bs\.difference_table"):
-        bs.find_MAP(model)
     with pytest.raises(ValueError, match="several groups of rows are not corrected"):
         bs.sandwich(None, model)
     with pytest.raises(ValueError, match="rows belong to groups"):
