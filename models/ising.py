@@ -22,8 +22,8 @@ from bayesstruct.data.options import check_options
 from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.row_groups import is_one_for_each
-from bayesstruct.data.state_groups import grouped_states
 from bayesstruct.data.states import StateTable, refuse_coded_states
+from bayesstruct.fields.data import grouped_states
 from bayesstruct.fields.model_parts.fields import (
     add_biases,
     check_likelihood,

@@ -29,8 +29,8 @@ from bayesstruct.data.orders import (
 )
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.row_groups import is_one_for_each
-from bayesstruct.data.state_groups import grouped_states
 from bayesstruct.data.states import StateTable, refuse_coded_states
+from bayesstruct.fields.data import grouped_states
 from bayesstruct.fields.kernels.potentials import KINDS
 from bayesstruct.fields.model_parts.fields import (
     add_biases,

@@ -12,7 +12,7 @@ from bayesstruct.core.tables.codings import record_levels
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import number
 from bayesstruct.data.edge_priors import edge_probability_matrix
-from bayesstruct.data.state_groups import GroupedStates
+from bayesstruct.fields.data import GroupedStates
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.model_parts.fields import (
     add_missing,

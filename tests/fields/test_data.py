@@ -6,7 +6,7 @@ import pytest
 
 import bayesstruct as bs
 
-from bayesstruct.data.state_groups import grouped_states
+from bayesstruct.fields.data import grouped_states
 
 
 def frame(n=30):
