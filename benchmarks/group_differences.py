@@ -3,10 +3,14 @@
     python benchmarks/group_differences.py               # time and AUC, p = 50, n = 100 in each group
     python benchmarks/group_differences.py --reliability # 200 tables from the prior, p = 10
     python benchmarks/group_differences.py --scales      # other scales of differences
+    python benchmarks/group_differences.py --ising       # binary columns, p = 10, n = 250 in each group: time, AUC, reliability
 
 Truth: random graphs of 5 % of the pairs, elements from .2 to .6 with random signs, of which 30 % are absent in one group or have the other
 sign. A published sampler of spike-and-slab graphs of two groups takes 7.5 s for 300 iterations at this size, its version with exact zeros 105 s
 at p = 30 (see the figures that its authors give).
+
+Binary columns: parameters are drawn from the prior, so that probabilities should be reliable with the exact likelihood, and are too extreme
+with the pseudo-likelihood. The R package `bgms`, whose `bgmCompare` has this design, is on CRAN only and was not run.
 """
 
 import os
@@ -148,15 +152,9 @@ def reliability(p, n, tables):
             groups_sweep(rng, K, W, chances, scatter, sizes, *prior, *work)
         own = ((chances + chances.swapaxes(1, 2)) / 2000)[:, *upper]
         found.append((1 - own[0], relation > 0, own[2], relation > 1))
-    edge, has_edge, chance, differs = map(np.concatenate, zip(*found, strict=True))
-    for name, given, true in (("edge", edge, has_edge), ("difference", chance, differs)):
-        print(f"{name:11} pairs   mean probability   share that is true")
-        for low, high in itertools.pairwise((0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.001)):
-            own = (given >= low) & (given < high)
-            if own.any():
-                print(
-                    f"{low:4.2f}-{high:4.2f} {own.sum():7} {given[own].mean():18.3f} {true[own].mean():20.3f}"
-                )
+    for name, at in (("edges", 0), ("differences", 2)):
+        print(f"{name}:")
+        print_reliability([values[at : at + 2] for values in found])
 
 
 def scales(p, n, tables):
@@ -189,17 +187,88 @@ def scales(p, n, tables):
         )
 
 
+SIZE, ROWS = 10, 250
+
+
+def binary_truth(rng):
+    """Rows of two groups whose parameters are from the prior of the model, with edge probability .3; pairs with an edge, and that differ."""
+    m = SIZE * (SIZE - 1) // 2
+    while True:
+        edge, differs = rng.random(m) < 0.3, rng.random(m) < 0.5
+        gap = np.outer([1.0, -1.0], rng.normal(size=m)) / np.sqrt(2.0) * differs
+        weight, bias = (rng.normal(size=m) + gap) * edge, rng.normal(size=(2, SIZE))
+        rows = [
+            pm.draw(bs.Ising.dist(b, w, shape=(ROWS, SIZE)), random_seed=rng)
+            for b, w in zip(bias, weight, strict=True)
+        ]
+        if all(np.ptp(own, axis=0).all() for own in rows):  # models refuse constant columns
+            return pd.DataFrame(np.vstack(rows)).add_prefix("x"), edge, edge & differs
+
+
+def print_reliability(found):
+    """Shares of true pairs by the probability that they were given."""
+    given, true = map(np.concatenate, zip(*found, strict=True))
+    print("pairs   mean probability   share that is true")
+    for low, high in itertools.pairwise((0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.001)):
+        own = (given >= low) & (given < high)
+        if own.any():
+            print(
+                f"{low:4.2f}-{high:4.2f} {own.sum():7} {given[own].mean():18.3f} {true[own].mean():20.3f}"
+            )
+
+
+def binary(tables, draws, tune):
+    """Time, AUC of differences against two separate fits, and reliability, with both likelihoods."""
+    for likelihood in ("pseudo", "exact"):
+        found, edges, differences = [], [], []
+        for seed in range(tables):
+            rows, edge, differs = binary_truth(np.random.default_rng(seed))
+            options = {"likelihood": likelihood, "edge_probability": 0.3, "bias_scale": 1.0}
+            model = bs.models.ising({"a": rows[:ROWS], "b": rows[ROWS:]}, **options)
+            idata, seconds = sampled(model, draws, tune, chains=2, warm=seed == 0)
+            table = bs.difference_table(idata)
+            chance, present = (in_order(table, idata, c) for c in ("probability", "edge"))
+            r_hat = max(row.r_hat for row in bs.check(idata).rows if np.isfinite(row.r_hat))
+            gap = _separate_gap(rows, options, draws, tune)
+            aucs = [roc_auc_score(differs, score) for score in (chance, gap)]
+            found.append((seconds, r_hat, *aucs, roc_auc_score(edge, present)))
+            edges.append((present, edge))
+            differences.append((chance, differs))
+        mean = np.mean(found, axis=0)
+        print(
+            f"{likelihood}: {tables} tables, {mean[0]:.1f} CPU s for 2 x ({tune} + {draws}), largest R-hat {mean[1]:.3f} on average; AUC of "
+            f"differences {mean[2]:.3f}, separate fits {mean[3]:.3f} (weights), of edges {mean[4]:.3f}"
+        )
+        for name, values in (("edges", edges), ("differences", differences)):
+            print(f"{likelihood}, {name}:")
+            print_reliability(values)
+
+
+def _separate_gap(rows, options, draws, tune):
+    """Difference of the weights of two separate fits over its deviation."""
+    parts = []
+    for own in (rows[:ROWS], rows[ROWS:]):
+        idata, _ = sampled(bs.models.ising(own, **options), draws, tune, chains=1, warm=False)
+        weight = idata["posterior"]["weight"]
+        parts.append((weight.mean(("chain", "draw")).values, weight.var(("chain", "draw")).values))
+    (a, v), (b, w) = parts
+    return np.abs(a - b) / np.sqrt(v + w + 1e-12)
+
+
 def main():
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tables", type=int)
     parser.add_argument("--reliability", action="store_true")
     parser.add_argument("--scales", action="store_true")
+    parser.add_argument("--ising", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
     if args.reliability:
         reliability(10, 100, args.tables or 200)
+    elif args.ising:
+        binary(args.tables or 60, draws=400, tune=50)
     elif args.scales:
         scales(50, 100, args.tables or 5)
     else:

@@ -22,8 +22,8 @@ from bayesstruct.data.options import check_options
 from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_words
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.row_groups import is_by_group
-from bayesstruct.data.state_groups import grouped_states
 from bayesstruct.data.states import StateTable, refuse_coded_states
+from bayesstruct.fields.data import grouped_states
 from bayesstruct.fields.model_parts.fields import (
     add_biases,
     check_likelihood,
@@ -204,7 +204,8 @@ def ising(
 
     *Groups.* The weights of a pair in all groups are a shared part, with the standard deviation `slab_scale`, and orthonormal contrasts
     (the design of Marsman et al. 2025). A pair is *absent* (all weights are zero), *equal* (the same weight in all groups) or
-    *different*. :func:`bayesstruct.difference_table` reads the result, :func:`bayesstruct.one_group` makes one of a single group.
+    *different*. :func:`bayesstruct.difference_table` reads the result, :func:`bayesstruct.one_group` makes one of a single group;
+    :func:`bayesstruct.find_MAP` searches for the most probable relations if no value is missing and no probability is learned.
     A pseudo-likelihood overstates differences as it overstates edges.
 
     The pointwise log likelihood (``pm.compute_log_likelihood``) of a row with missing values is that of the row as it was

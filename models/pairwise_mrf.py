@@ -29,8 +29,8 @@ from bayesstruct.data.orders import (
 )
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.row_groups import is_by_group
-from bayesstruct.data.state_groups import grouped_states
 from bayesstruct.data.states import StateTable, refuse_coded_states
+from bayesstruct.fields.data import grouped_states
 from bayesstruct.fields.kernels.potentials import KINDS
 from bayesstruct.fields.model_parts.fields import (
     add_biases,
@@ -259,9 +259,7 @@ def pairwise_mrf(
         return _of_groups(rows, family, given | differing, likelihood, bias_scale, missing_codes)
     [data] = repeated_rows(row_counts, data)
     table = StateTable.read(without_codes(data, missing_codes), states=states)
-    family = _family(
-        table, potentials, reference, graph, likelihood, absent=prior == "spike_slab"
-    )
+    family = _family(table, potentials, reference, graph, likelihood, absent=prior == "spike_slab")
     if bias_scale == math.inf:
         table.refuse_unseen(
             "with a flat prior of the biases they have none; give a finite bias_scale"

@@ -13,7 +13,7 @@ from bayesstruct.graphs.partitions import block_quantities, labelled_blocks
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.edges import INDICATOR
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import NODEWISE, CompositeLikelihood
+from bayesstruct.graphs.records import NODEWISE, CompositeLikelihood, RelationPrior
 from bayesstruct.graphs.tables.edges import NODEWISE_NOTE
 from bayesstruct.graphs.traces import graph_distance, n_edges
 
@@ -265,10 +265,11 @@ def _notes(posterior) -> list[str]:
         return []
     if composite == NODEWISE:
         return [f"{NODEWISE_NOTE} az.loo of rows does not hold."]
+    grouped = RelationPrior.is_in(posterior.constants)  # which the correction does not take
     return [
         "The likelihood is a composite one (a pseudo-likelihood): draws that have converged are still too sure, intervals "
-        'too narrow and edge probabilities too extreme; likelihood="exact" has neither fault, bs.sandwich widens the '
-        "intervals, and az.loo of rows does not hold."
+        'too narrow and edge probabilities too extreme; likelihood="exact" has neither fault, '
+        f"{'' if grouped else 'bs.sandwich widens the intervals, '}and az.loo of rows does not hold."
     ]
 
 

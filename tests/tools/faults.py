@@ -752,6 +752,20 @@ FAULTS = [
         "fields/steps/test_spike_slab.py fields/steps/test_geweke.py",
     ),
     Fault(
+        "group-relations: the chance of proposing a relation is left out",
+        "bayesstruct/fields/kernels/groups.py",
+        "target = pool.log_odds[relation] - math.log(pool.chance[relation])",
+        "target = pool.log_odds[relation]",
+        "fields/steps/test_groups.py",
+    ),
+    Fault(
+        "group-contrasts: present contrasts are read in the unit of the shared part",
+        "bayesstruct/fields/kernels/groups.py",
+        "size = groups * pool.scale[0, k] if c == 0 else pool.scale[1, k]",
+        "size = groups * pool.scale[0, k] if c == 0 else pool.scale[0, k]",
+        "fields/steps/test_groups.py",
+    ),
+    Fault(
         "slab: a Laplace slab with the constant of another scale",
         "bayesstruct/fields/kernels/slab.py",
         "return -math.sqrt(square) / scale - math.log(2.0 * scale)",

@@ -88,18 +88,18 @@ class Pool(NamedTuple):
         """Allocate arrays for any block of a number of groups."""
         d = int(np.diff(layout.block_start).max())
         size, blocks = groups * d, len(layout.block_edge)
+        vectors = ("gradient", "point", "before", "now", "value", "vector")
         return cls(
-            contrast_basis(groups),
-            np.zeros((groups, d)),
-            np.zeros((2, d)),
-            *(np.zeros(3) for _ in range(4)),
-            np.zeros((2, size)),
-            np.zeros((2, size, size)),
-            np.zeros(size),
-            np.zeros((size, size)),
-            *(np.zeros(size) for _ in range(5)),
-            np.zeros(blocks),
-            np.zeros(blocks),
+            basis=contrast_basis(groups),
+            weight=np.zeros((groups, d)),
+            scale=np.zeros((2, d)),
+            **{name: np.zeros(3) for name in ("log_odds", "share", "chance", "evidence")},
+            centre=np.zeros((2, size)),
+            factor=np.zeros((2, size, size)),
+            hessian=np.zeros((size, size)),
+            **{name: np.zeros(size) for name in vectors},
+            edge=np.zeros(blocks),
+            difference=np.zeros(blocks),
         )
 
 

@@ -59,7 +59,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 @inner
 def _levels(pool, relation):
-    """Number of coordinates of each weight: the shared part, and contrasts if there are any."""
+    """Return the number of coordinates of each weight: the shared part, and contrasts if there are any."""
     return relation if relation < DIFFERENT else pool.basis.shape[0]
 
 
@@ -265,9 +265,7 @@ def _prepare(layout, tables, chains, priors, works, pool):
     for relation in range(EQUAL, DIFFERENT + 1):
         if pool.log_odds[relation] == -np.inf:
             continue
-        refined = _approximate(
-            layout, tables, chains, priors, works, pool, relation, value, best
-        )
+        refined = _approximate(layout, tables, chains, priors, works, pool, relation, value, best)
         best = max(best, pool.log_odds[relation] + pool.evidence[relation])
         # Where equal weights are possible those that differ are near them, or else near zero.
         if refined and relation == EQUAL:
@@ -392,7 +390,7 @@ def _load(layout, tables, chains, priors, works, pool, prior, block):
 
 @inner
 def _tables(layout, tables):
-    """References to the table of each group."""
+    """Make references to the table of each group."""
     found = []
     row = start = multiple = 0
     wide = layout.states.shape[0] + 1
@@ -416,7 +414,7 @@ def _tables(layout, tables):
 
 @inner
 def _chains(layout, tables, chains):
-    """References to the chain of each group."""
+    """Make references to the chain of each group."""
     found = []
     at = 0
     states = layout.unary_start[layout.states.shape[0]]
@@ -439,7 +437,7 @@ def _chains(layout, tables, chains):
 
 @inner
 def _priors(prior, slab):
-    """References to the prior of each group; that of the weights is not used."""
+    """Make references to the prior of each group; that of the weights is not used."""
     none = np.zeros(0)
     return [
         prior_of(slab, none, prior.scale[0], prior.tied, prior.mean[g], prior.precision[g])
@@ -449,7 +447,7 @@ def _priors(prior, slab):
 
 @inner
 def _works(works):
-    """References to the work arrays of each group."""
+    """Make references to the work arrays of each group."""
     return [
         work_of(
             works.dims[g],

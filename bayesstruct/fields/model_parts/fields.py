@@ -3,7 +3,7 @@
 import math
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -211,9 +211,7 @@ def _where_free(known, probability, source, target):
     return pt.switch(pt.eq(filled, 0.5), probability, filled)
 
 
-def beta_probability(
-    name: str, distribution: "TensorVariable"
-) -> "tuple[TensorVariable, float]":
+def beta_probability(name: str, distribution: Any) -> "tuple[TensorVariable, float]":
     """Add the probability that all pairs share; returns it and its prior mean.
 
     Parameters

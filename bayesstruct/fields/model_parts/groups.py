@@ -12,7 +12,7 @@ from bayesstruct.core.tables.codings import record_levels
 from bayesstruct.core.tensors import is_beta
 from bayesstruct.data.arguments import number
 from bayesstruct.data.edge_priors import edge_probability_matrix
-from bayesstruct.data.state_groups import GroupedStates
+from bayesstruct.fields.data import GroupedStates
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.model_parts.fields import (
     add_missing,
@@ -110,9 +110,7 @@ def add_group_weights(
         options.get("required", ()),
         options.get("forbidden", ()),
     )
-    difference, nominal = _difference(
-        table, potentials, options.get("difference_probability", 0.5)
-    )
+    difference, nominal = _difference(table, potentials, options.get("difference_probability", 0.5))
     weight = GroupedWeights(
         "weight",
         len(grouped.labels),
@@ -136,9 +134,9 @@ def _difference(table, potentials, probability):
         share, mean = beta_probability("difference_probability", probability)
         size = len(potentials.ends[0])
         return share + pt.zeros(size), np.full(size, mean)
-    matrix = edge_probability_matrix(
-        table.names, probability, option="difference_probability"
-    )[potentials.ends]
+    matrix = edge_probability_matrix(table.names, probability, option="difference_probability")[
+        potentials.ends
+    ]
     return matrix, matrix
 
 

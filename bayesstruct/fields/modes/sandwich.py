@@ -109,7 +109,8 @@ def _field(model) -> tuple[Field, list[str]]:
     fields = [field for field in fields_of(model) if field.rows in model.observed_RVs]
     if len(fields) != 1 or fields[0].likelihood != "pseudo":
         raise ValueError(
-            'the correction is for one Markov random field with likelihood="pseudo", which this model does not have'
+            'the correction is for one Markov random field with likelihood="pseudo", which this model does not have; '
+            "fields of several groups of rows are not corrected"
         )
     [field] = fields
     if field.missing is not None:

@@ -49,6 +49,11 @@ class RowPlaces:
     groups : int
         Number of groups.
 
+    Raises
+    ------
+    ValueError
+        If one is not the position of a group.
+
     Attributes
     ----------
     rows : list of (rows of the group,) arrays of int
@@ -58,6 +63,10 @@ class RowPlaces:
 
     def __init__(self, group: "ArrayLike", groups: int):
         self.group = np.asarray(group).astype(np.int64)
+        if self.group.ndim != 1 or not ((self.group >= 0) & (self.group < groups)).all():
+            raise ValueError(
+                f"`group` must be a vector of 0 to {groups - 1}, the position of the group of each row"
+            )
         self.rows = [np.flatnonzero(self.group == g) for g in range(groups)]
         self.order = np.argsort(np.concatenate(self.rows), kind="stable")
 
@@ -144,9 +153,7 @@ class GroupedPairwiseMRF(Discrete):
         """Add the rows to the model, if all observed values are states."""
         if observed is not None:
             check_observed(name, observed, potentials.states)
-        return super().__new__(
-            cls, name, *args, observed=observed, potentials=potentials, **kwargs
-        )
+        return super().__new__(cls, name, *args, observed=observed, potentials=potentials, **kwargs)
 
     @classmethod
     def dist(
@@ -161,8 +168,9 @@ class GroupedPairwiseMRF(Discrete):
         **kwargs,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
+        bias, weight = as_float(bias), as_float(weight)
         options = _options(weight, group, potentials, likelihood, sweeps)
-        params = [_index(group), as_float(bias), as_float(weight)]
+        params = [_index(group), bias, weight]
         _claim(weight)
         return super().dist(params, **options, floats=False, mask=None, **kwargs)
 
@@ -214,8 +222,9 @@ class IncompleteGroupedPairwiseMRF(Discrete):
         **kwargs,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
+        bias, weight = as_float(bias), as_float(weight)
         options = _options(weight, group, potentials, likelihood, sweeps)
-        params = [_index(group), as_float(bias), as_float(weight), pt.as_tensor_variable(values)]
+        params = [_index(group), bias, weight, pt.as_tensor_variable(values)]
         _claim(weight, values)
         return super().dist(params, **options, floats=floats, mask=Mask(missing), **kwargs)
 
@@ -230,7 +239,7 @@ def _options(weight, group, potentials, likelihood, sweeps):
     if likelihood == "exact":
         ExactSums.of(potentials)  # raises if the sum would take too long
     group = np.asarray(group)
-    groups = pt.as_tensor_variable(weight).type.shape[-2] or int(group.max()) + 1
+    groups = weight.type.shape[-2] or int(group.max()) + 1
     return {
         "potentials": potentials,
         "likelihood": likelihood,

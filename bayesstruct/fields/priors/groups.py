@@ -42,6 +42,8 @@ _HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 class GroupedWeightsRV(GraphRV):
+    """Weights of several groups; the number of groups is a property of the Op."""
+
     extended_signature = "[rng],[size],(w),(w),(w),(w)->[rng],(g,w)"
     _print_name = ("GroupedWeights", "\\operatorname{GroupedWeights}")
     options = ("groups",)
@@ -95,7 +97,9 @@ class GroupedWeights(Continuous):
 
         with pm.Model(coords={"group": ["a", "b"], "pair": pairs}):
             inclusion = np.full(len(pairs), 0.5)
-            bs.distributions.GroupedWeights("weight", 2, inclusion, inclusion, dims=("group", "pair"))
+            bs.distributions.GroupedWeights(
+                "weight", 2, inclusion, inclusion, dims=("group", "pair")
+            )
     """
 
     rv_type = GroupedWeightsRV

@@ -102,10 +102,10 @@ def grouped_field_of(model: "pm.Model", weight: "TensorVariable") -> GroupedFiel
         If the weights cannot be drawn exactly; says why.
     """
     children = children_of(model, weight)
-    rows = [child for child in children if is_op(child, GroupedPairwiseRV)]
-    if len(rows) != 1:
+    found = [child for child in children if is_op(child, GroupedPairwiseRV)]
+    if len(found) != 1:
         raise NotRecognized(f"{weight.name!r} does not belong to one GroupedPairwiseMRF")
-    [rows] = rows
+    [rows] = found
     if len(children) > 1:
         names = ", ".join(repr(c.name) for c in children if c is not rows)
         raise NotRecognized(f"{names} depends on {weight.name!r} too")
@@ -114,7 +114,9 @@ def grouped_field_of(model: "pm.Model", weight: "TensorVariable") -> GroupedFiel
     _, bias, own, *missing = (unpad(v) for v in parameters(rows))
     if own is not weight:
         raise NotRecognized(f"{weight.name!r} is not the matrix of weights of {rows.name!r} itself")
-    field = GroupedField(rows, bias, weight, missing[0] if missing else None, _own(model, bias, rows))
+    field = GroupedField(
+        rows, bias, weight, missing[0] if missing else None, _own(model, bias, rows)
+    )
     _check(model, field)
     return field
 

@@ -82,16 +82,19 @@ class GroupedPairwiseGibbs(GibbsStep):
 
     def step(self, point: dict) -> tuple[dict, list[dict]]:
         """Draw the field once."""
-        point, tally, stats = dict(point), np.zeros(2), {}
+        point, tally = dict(point), np.zeros(2)
+        stats: dict = {}
         edges = differences = 0
         for field in self.fields:
             relation = field.draw(self.rng, point, tally)
-            edges += np.count_nonzero(relation)
-            differences += np.count_nonzero(relation == 2)
+            edges += int(np.count_nonzero(relation))
+            differences += int(np.count_nonzero(relation == 2))
             reported = field.pool.edge, field.pool.difference
-            stats |= dict(zip(field.statistics, (v.astype(np.float32) for v in reported), strict=True))
+            stats |= dict(
+                zip(field.statistics, (v.astype(np.float32) for v in reported), strict=True)
+            )
         share = tally[0] / tally[1] if tally[1] else 1.0
-        counts = {"n_edges": int(edges), "n_differences": int(differences)}
+        counts = {"n_edges": edges, "n_differences": differences}
         return point, [counts | {"acceptance": float(share)} | stats]
 
     @staticmethod
@@ -127,7 +130,9 @@ class _Sampler:
 
     def __init__(self, model, field, drawn, compile_kwargs):
         self.potentials, self.exact = field.potentials, field.likelihood == "exact"
-        self.statistics = tuple(f"{field.weight.name}_{what}" for what in ("inclusion", "difference"))
+        self.statistics = tuple(
+            f"{field.weight.name}_{what}" for what in ("inclusion", "difference")
+        )
         self.rows, self.mask = field.places.rows, field.mask
         self.missing = [] if self.mask is None else self._missing_draws()
         variables = {"weight": field.weight, "bias": field.own_bias, "missing": field.missing}

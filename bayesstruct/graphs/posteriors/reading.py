@@ -221,7 +221,7 @@ def _with_statistics(posterior: EdgePosterior, stats) -> EdgePosterior:
     if differing and not _mismatch(differing, posterior):
         values["differing"] = differing[0]
     read = {n: v.sel(at).transpose(*SAMPLE_DIMS, ...).values for n, v in values.items()}
-    return replace(posterior, **read)
+    return replace(posterior, inclusion=read["inclusion"], differing=read.get("differing"))
 
 
 def _statistics(stats, end: str) -> list["xr.DataArray"]:

@@ -13,8 +13,6 @@ from tools.enumeration import assert_matches_enumeration
 from tools.geweke import assert_geweke
 from tools.random_fields import all_states, feature_matrix
 
-import bayesstruct as bs
-
 from bayesstruct.distributions import (
     GroupedPairwiseMRF,
     GroupedWeights,
@@ -111,7 +109,12 @@ def model_of(potentials, rows, group, likelihood, bias_scale=BIAS_SCALE):
     with pm.Model() as model:
         bias = pm.Normal("bias", 0, bias_scale, shape=(groups, potentials.bias_size))
         weight = GroupedWeights(
-            "weight", groups, np.full(pairs, EDGE), np.full(pairs, DIFFERENCE), **SCALES, shape=(groups, pairs)
+            "weight",
+            groups,
+            np.full(pairs, EDGE),
+            np.full(pairs, DIFFERENCE),
+            **SCALES,
+            shape=(groups, pairs),
         )
         options = {"group": group, "potentials": potentials, "likelihood": likelihood}
         GroupedPairwiseMRF("x", bias, weight, **options, observed=rows)
@@ -125,7 +128,9 @@ def run(model, draws, seed=3, tune=20):
     for t in range(-tune, draws):
         point, [reported] = step.step(point)
         if t >= 0:
-            kept.append((point["weight"], reported["weight_inclusion"], reported["weight_difference"]))
+            kept.append(
+                (point["weight"], reported["weight_inclusion"], reported["weight_difference"])
+            )
     return (np.array(values) for values in zip(*kept, strict=True))
 
 
@@ -177,7 +182,14 @@ class Joint:
             weight = GroupedWeights("weight", 2, np.full(3, EDGE), np.full(3, DIFFERENCE), **SCALES)
             values = MissingStates("values", np.array(FIELD.states)[np.nonzero(MISSING)[1]])
             IncompleteGroupedPairwiseMRF(
-                "x", bias, weight, values, group=GROUP, missing=MISSING, potentials=FIELD, observed=self.rows
+                "x",
+                bias,
+                weight,
+                values,
+                group=GROUP,
+                missing=MISSING,
+                potentials=FIELD,
+                observed=self.rows,
             )
             self.step = GroupedPairwiseGibbs(model.free_RVs, rng=1)
 
