@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.gibbs import close_column, open_column, shift_column
 from bayesstruct.precision.kernels.groups import normalise
@@ -107,7 +108,7 @@ def groups_mode_sweep(precision, covariance, scatter, n, log_prior, scales, rate
                 # The elements stay unless another maximum is better beyond rounding.
                 if start < 0 or value > highest + 1e-10 * (1.0 + abs(highest)):
                     highest = value
-                    best[:] = new
+                    copy_vector(best, new)
             for g in range(groups):
                 delta, ratio = best[g] - precision[g, j, i], column[g, i] / pivot[g]
                 shift_column(covariance[g], column[g], product[g], i, delta, ratio)
