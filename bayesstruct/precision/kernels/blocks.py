@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.node_inclusion import possible_gain
 from bayesstruct.precision.kernels.odds import edge_log_odds
@@ -146,7 +147,7 @@ def best_labels(rng, precision, labels, shares, most, concentration, spike, slab
         score = _score(precision, other, *prior)
         if score > best + 1e-9:
             best = score
-            labels[:] = other
+            copy_vector(labels, other)
 
 
 @kernel

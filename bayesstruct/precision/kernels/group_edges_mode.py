@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.gibbs import marginal_log_odds
 from bayesstruct.precision.kernels.groups import normalise, pattern_logs
@@ -83,7 +84,7 @@ def best_with_indicators(b, h, log_prior, scales, new, best, work):
     highest = -math.inf
     for start in range(-1, groups + 1):
         if start < 0:
-            new[:] = best
+            copy_vector(new, best)
         else:
             for g in range(groups):  # an edge where fewer than `start` groups have larger odds
                 larger = 0
@@ -103,7 +104,7 @@ def best_with_indicators(b, h, log_prior, scales, new, best, work):
         # The elements stay unless another maximum is better beyond rounding.
         if start < 0 or value > highest + 1e-10 * (1.0 + abs(highest)):
             highest = value
-            best[:] = new
+            copy_vector(best, new)
 
 
 @kernel

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.gibbs import close_column, open_column, shift_column
 from bayesstruct.precision.kernels.group_edges_mode import best_with_indicators
@@ -79,7 +80,7 @@ def _climb(b, h, log_prior, scales, chances, u):
 def _best_with_contrasts(b, h, log_prior, scales, new, best, work):
     """Set ``best``, which holds the elements, to their maximum given everything else, of those that are found."""
     highest, chances = -math.inf, work[0, :3]
-    new[:] = best
+    copy_vector(new, best)
     for start in range(-1, 3):
         if start >= 0:
             chances[:] = 0.0
@@ -89,7 +90,7 @@ def _best_with_contrasts(b, h, log_prior, scales, new, best, work):
         # The elements stay unless another maximum is better beyond rounding.
         if start < 0 or value > highest + 1e-10 * (1.0 + abs(highest)):
             highest = value
-            best[:] = new
+            copy_vector(best, new)
 
 
 @kernel

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel, numpy_inner, vector_inner
 
 __all__ = [
@@ -181,9 +182,10 @@ def node_gains(i, graph, target, gain, work):
     rows = work.rows if q + 2 <= work.rows.shape[0] else np.empty((q + 2, p))
     residual = _factor(i, neighbours, q, matrix, root, y)
     product, square = rows[q], rows[q + 1]
-    product[:], square[:] = matrix[i], target.diagonal
+    for k in range(p):
+        product[k], square[k] = matrix[i, k], target.diagonal[k]
     for a in range(q):
-        rows[a, :] = matrix[neighbours[a]]
+        copy_vector(rows[a], matrix[neighbours[a]])
         for b in range(a):
             _subtract(rows[a], root[a, b], rows[b])
         _finish(rows[a], root[a, a], y[a], product, square)
