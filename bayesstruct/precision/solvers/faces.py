@@ -18,6 +18,7 @@ __all__ = ["Face", "LowRankFace", "NeighbourFace", "NormFace", "conjugate_gradie
 _TIED = 1e-12  # elements of one value may differ by rounding
 _RANK = 1e-9  # singular values that count, relative to the largest one
 _STEPS = 12
+_INEXACT = 1e-6  # of a Newton step: how much of the error it leaves
 _STATIONARY = (
     1e-9  # of the gradient that a polished point may have, relative to that of its largest part
 )
@@ -293,11 +294,13 @@ def polish(S: np.ndarray, face_of, K: np.ndarray) -> np.ndarray | None:
             return best
         if size < least:
             best, least = K, size
-        K = face.move(-solve_on_face(face, W, S, gradient))
+        K = face.move(-solve_on_face(face, W, S, gradient, _INEXACT))
     return best
 
 
-def solve_on_face(face: Face, W: np.ndarray, S: np.ndarray, right: np.ndarray) -> np.ndarray:
+def solve_on_face(
+    face: Face, W: np.ndarray, S: np.ndarray, right: np.ndarray, tol: float = 1e-13
+) -> np.ndarray:
     """Direction in which the gradient along the face changes by the right side; W is the inverse of the matrix."""
     rest = S - W
 
@@ -305,7 +308,11 @@ def solve_on_face(face: Face, W: np.ndarray, S: np.ndarray, right: np.ndarray) -
         return face.project(W @ X @ W + face.curvature(X, rest))
 
     scale = np.outer(W.diagonal(), W.diagonal())
-    return conjugate_gradients(apply, face.project(right), lambda R: face.project(R / scale))
+
+    def precondition(R):
+        return face.project(R / scale)
+
+    return conjugate_gradients(apply, face.project(right), precondition, tol)
 
 
 def conjugate_gradients(apply, right, precondition, tol=1e-13):
