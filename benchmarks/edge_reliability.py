@@ -232,7 +232,9 @@ def reliability(kind, tables):
             continue
         share, error = share_and_error(true, chosen)
         mean = given[chosen].mean()
-        deviations.append((share - mean) / max(error, 1e-3))
+        # Where all pairs are true or none is, that of independent pairs with these probabilities.
+        error = max(error, np.sqrt((given * (1 - given))[chosen].sum()) / chosen.sum())
+        deviations.append((share - mean) / error)
         print(
             f"    {low:4.2f}-{min(high, 1):4.2f} {chosen.sum():5} pairs, mean probability {mean:.3f}, true {share:.3f} +- {error:.3f}"
         )
