@@ -4,9 +4,8 @@
 
 Recipe of `spike_slab_gibbs.py`, standardised columns. The published sampler (Li, Craig and Bhadra 2019) draws a whole column of
 the matrix given its local scales, which takes a factorisation, O(p^4) a sweep; here elements are drawn one by one with
-their local scales summed out, O(p^3). The reverse telescoping scan of Gao, Sagar and Bhadra (2025), O(p^3) too, is not among the
-samplers compared. Seconds are CPU seconds of one
-core with one BLAS thread.
+their local scales summed out, O(p^3). The reverse telescoping scan of Gao, Sagar and Bhadra (2025) is compared in
+`reverse_telescoping.py`. Seconds are CPU seconds of one core with one BLAS thread.
 """
 
 import os
