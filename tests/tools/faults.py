@@ -408,7 +408,7 @@ FAULTS = [
     Fault(
         "contrasts: the shared part of the elements is their sum instead of their mean",
         "bayesstruct/precision/kernels/groups.py",
-        "return 0.5 * (quadratic - logs - math.log(ratio / (groups * s / t)))",
+        "return 0.5 * (quadratic - logs - math.log(factor * ratio / (groups * s / t)))",
         "return 0.5 * (quadratic - logs - math.log(ratio / (s / t)))",
         "precision/kernels/test_groups.py precision/steps/test_groups.py",
     ),
