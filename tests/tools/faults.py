@@ -420,6 +420,27 @@ FAULTS = [
         "precision/kernels/test_groups.py precision/steps/test_groups.py",
     ),
     Fault(
+        "group-shares: differences are counted among all pairs and not among edges",
+        "bayesstruct/precision/kernels/group_shares.py",
+        "if own != ABSENT and 0.0 < difference[i, j] < 1.0:",
+        "if 0.0 < difference[i, j] < 1.0:",
+        "precision/steps/test_group_probabilities.py",
+    ),
+    Fault(
+        "group-scatter: each covariance matrix has as many rows as the first",
+        "bayesstruct/precision/recognition/groups.py",
+        "for own in zip(values, scale, n, strict=True)]",
+        "for own in zip(values, scale, 0 * n + n[0], strict=True)]",
+        "models/test_grouped_gaussian_tables.py",
+    ),
+    Fault(
+        "group-edges-mode: climbing starts at no pattern of edges",
+        "bayesstruct/precision/kernels/group_edges_mode.py",
+        "for start in range(-1, groups + 1):",
+        "for start in range(-1, 0):",
+        "precision/test_group_modes.py",
+    ),
+    Fault(
         "group-rows: each group has as many rows as the first",
         "bayesstruct/precision/kernels/groups.py",
         "v = rng.standard_gamma(0.5 * n[g] + 1.0) * 2.0 / slope[g]",
