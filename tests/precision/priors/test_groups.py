@@ -10,8 +10,8 @@ from tools.group_integration import GroupPrior, IndicatorPrior, groups_prior
 import bayesstruct as bs
 
 from bayesstruct.distributions import (
-    GroupEdges,
     GroupedCovariance,
+    GroupEdges,
     GroupedMissingValues,
     GroupedNormal,
     GroupedSpikeSlab,
