@@ -22,7 +22,7 @@ from bayesstruct.distributions import (
     implied_relation_probabilities,
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky
-from bayesstruct.precision.kernels.group_prior import draw_group_edges, log_relations
+from bayesstruct.precision.kernels.row_groups.prior import draw_group_edges, log_relations
 
 P, PAIRS = 3, np.triu_indices(3, 1)
 
