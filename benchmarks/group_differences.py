@@ -31,12 +31,12 @@ from sklearn.metrics import roc_auc_score
 
 import bayesstruct as bs
 
-from bayesstruct.precision.kernels.group_prior import (
+from bayesstruct.precision.kernels.row_groups.prior import (
     draw_relations,
     log_relations,
     sweep_groups_prior,
 )
-from bayesstruct.precision.kernels.groups import CONTRASTS, groups_sweep
+from bayesstruct.precision.kernels.row_groups.sweep import CONTRASTS, groups_sweep
 
 DENSITY, SHARE = 0.05, 0.3
 

@@ -391,9 +391,9 @@ def warn_of_variances(
         if ratio > _VARIANCES and rare < _SIGNIFICANT:
             found.append((name, ratio, labels[int(high)], labels[int(low)]))
     if found:
-        name, ratio, high, low = max(found, key=lambda each: each[1])
+        name, ratio, largest, smallest = max(found, key=lambda each: each[1])
         warn(
             f"{column_list([each[0] for each in found])}: variances differ between groups ({name!r}: {ratio:.1f} times as large in "
-            f'{high!r} as in {low!r}), and elements of precision matrices differ with them; standardize="group" compares '
+            f'{largest!r} as in {smallest!r}), and elements of precision matrices differ with them; standardize="group" compares '
             "columns in the units of each group"
         )

@@ -487,7 +487,7 @@ class GroupMode:
 
     def update(self, point: dict, tol: float, sweeps: int = 1000) -> None:
         """Raise the posterior density once, in place in the point."""
-        from bayesstruct.precision.kernels.groups_mode import groups_mode_sweep
+        from bayesstruct.precision.kernels.row_groups.mode import groups_mode_sweep
 
         part, names = self.values, self.values.names
         part.load(point)
@@ -512,9 +512,9 @@ class GroupMode:
 
     def _update_relations(self, log_prior: np.ndarray, point: dict) -> None:
         """Put the most probable relations or edges, and the modes of their probabilities, into the point."""
-        from bayesstruct.precision.kernels.group_edges_mode import likely_edges
-        from bayesstruct.precision.kernels.groups import INDICATORS
-        from bayesstruct.precision.kernels.groups_mode import relation_chances
+        from bayesstruct.precision.kernels.row_groups.edges_mode import likely_edges
+        from bayesstruct.precision.kernels.row_groups.mode import relation_chances
+        from bayesstruct.precision.kernels.row_groups.sweep import INDICATORS
 
         part = self.values
         chances = relation_chances(self.precision, log_prior, part.scales, part.design)

@@ -136,7 +136,7 @@ def test_the_mode_with_learned_probabilities(prior):
 
 def test_elements_of_a_pair_are_the_best_of_all_patterns():
     """The maximum over one pair in all groups is that of all 2**G patterns."""
-    from bayesstruct.precision.kernels.group_edges_mode import best_with_indicators
+    from bayesstruct.precision.kernels.row_groups.edges_mode import best_with_indicators
 
     best_of_pair = numba.njit(best_with_indicators)
     rng, groups = np.random.default_rng(4), 3

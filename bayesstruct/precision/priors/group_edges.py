@@ -45,8 +45,8 @@ class GroupIndicatorSpikeSlabRV(PrecisionRV):
     @classmethod
     def rng_fn(cls, rng, edge, difference, spike, slab, rates, size):
         """Draw by rejection or by Gibbs sweeps without data."""
-        from bayesstruct.precision.kernels.group_prior import draw_groups, log_relations
-        from bayesstruct.precision.kernels.groups import INDICATORS
+        from bayesstruct.precision.kernels.row_groups.prior import draw_groups, log_relations
+        from bayesstruct.precision.kernels.row_groups.sweep import INDICATORS
 
         def core(rng, edge, difference, spike, slab, rates):
             log_prior = log_relations(edge, difference)
@@ -58,8 +58,8 @@ class GroupIndicatorSpikeSlabRV(PrecisionRV):
 
     def numba_draw(self):
         """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.group_prior import draw_groups, log_relations
-        from bayesstruct.precision.kernels.groups import INDICATORS
+        from bayesstruct.precision.kernels.row_groups.prior import draw_groups, log_relations
+        from bayesstruct.precision.kernels.row_groups.sweep import INDICATORS
 
         def draw(rng, edge, difference, spike, slab, rates):
             log_prior = log_relations(edge.copy(), difference.copy())
@@ -186,7 +186,7 @@ class GroupEdgesRV(KernelRV):
     @classmethod
     def rng_fn(cls, rng, precision, edge, difference, spike, slab, size):
         """Draw the indicators of each pair."""
-        from bayesstruct.precision.kernels.group_prior import draw_group_edges, log_relations
+        from bayesstruct.precision.kernels.row_groups.prior import draw_group_edges, log_relations
 
         def core(rng, precision, edge, difference, spike, slab):
             return draw_group_edges(rng, precision, log_relations(edge, difference), spike, slab)
@@ -198,7 +198,7 @@ class GroupEdgesRV(KernelRV):
 
     def numba_draw(self):
         """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.group_prior import draw_group_edges, log_relations
+        from bayesstruct.precision.kernels.row_groups.prior import draw_group_edges, log_relations
 
         def draw(rng, precision, edge, difference, spike, slab):
             log_prior = log_relations(edge.copy(), difference.copy())

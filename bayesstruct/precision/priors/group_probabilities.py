@@ -32,7 +32,7 @@ class GroupProbabilityRV(KernelRV):
     @classmethod
     def rng_fn(cls, rng, alpha, beta, other, edge, difference, scales, rates, design, role, size):
         """Draw by rejection or by Gibbs sweeps over the joint prior."""
-        from bayesstruct.precision.kernels.group_shares import draw_group_share
+        from bayesstruct.precision.kernels.row_groups.shares import draw_group_share
 
         def core(rng, alpha, beta, other, edge, difference, scales, rates, design, role):
             shapes = (float(alpha), float(beta), float(other[0]), float(other[1]))
@@ -44,7 +44,7 @@ class GroupProbabilityRV(KernelRV):
 
     def numba_draw(self):
         """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.group_shares import draw_group_share
+        from bayesstruct.precision.kernels.row_groups.shares import draw_group_share
 
         def draw(rng, alpha, beta, other, edge, difference, scales, rates, design, role):
             return draw_group_share(

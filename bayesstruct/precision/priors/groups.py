@@ -134,8 +134,8 @@ class GroupedSpikeSlabRV(PrecisionRV):
     @classmethod
     def rng_fn(cls, rng, edge, difference, spike, slab, small, large, rates, size):
         """Draw by rejection or by Gibbs sweeps without data."""
-        from bayesstruct.precision.kernels.group_prior import draw_groups, log_relations
-        from bayesstruct.precision.kernels.groups import CONTRASTS
+        from bayesstruct.precision.kernels.row_groups.prior import draw_groups, log_relations
+        from bayesstruct.precision.kernels.row_groups.sweep import CONTRASTS
 
         def core(rng, edge, difference, spike, slab, small, large, rates):
             scales = (spike, slab, small, large)
@@ -147,8 +147,8 @@ class GroupedSpikeSlabRV(PrecisionRV):
 
     def numba_draw(self):
         """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.group_prior import draw_groups, log_relations
-        from bayesstruct.precision.kernels.groups import CONTRASTS
+        from bayesstruct.precision.kernels.row_groups.prior import draw_groups, log_relations
+        from bayesstruct.precision.kernels.row_groups.sweep import CONTRASTS
 
         def draw(rng, edge, difference, spike, slab, small, large, rates):
             log_prior = log_relations(edge.copy(), difference.copy())
@@ -238,7 +238,7 @@ def with_probabilities(name, groups, p, given, fixed, kwargs, scales) -> list:
     scales : dict
         Names and defaults of its standard deviations.
     """
-    from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
+    from bayesstruct.precision.kernels.row_groups.sweep import CONTRASTS, INDICATORS
 
     options = ("edge_probability", "difference_probability")
     both = dict(zip(options, given, strict=False))
@@ -384,7 +384,7 @@ class RelationsRV(KernelRV):
     @classmethod
     def rng_fn(cls, rng, precision, edge, difference, spike, slab, small, large, size):
         """Draw the relation of each pair."""
-        from bayesstruct.precision.kernels.group_prior import draw_relations, log_relations
+        from bayesstruct.precision.kernels.row_groups.prior import draw_relations, log_relations
 
         def core(rng, precision, edge, difference, *scales):
             return draw_relations(rng, precision, log_relations(edge, difference), scales)
@@ -396,7 +396,7 @@ class RelationsRV(KernelRV):
 
     def numba_draw(self):
         """Return the draw for Numba."""
-        from bayesstruct.precision.kernels.group_prior import draw_relations, log_relations
+        from bayesstruct.precision.kernels.row_groups.prior import draw_relations, log_relations
 
         def draw(rng, precision, edge, difference, spike, slab, small, large):
             log_prior = log_relations(edge.copy(), difference.copy())

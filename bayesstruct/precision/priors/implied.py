@@ -322,9 +322,9 @@ def _nominal(p, *probabilities) -> tuple[bytes, ...]:
 
 @lru_cache(maxsize=64)
 def _relations(groups, p, nominal, scales, rate, shapes):
-    from bayesstruct.precision.kernels import group_prior as kernel
-    from bayesstruct.precision.kernels.group_shares import sweep_group_shares
-    from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
+    from bayesstruct.precision.kernels.row_groups import prior as kernel
+    from bayesstruct.precision.kernels.row_groups.shares import sweep_group_shares
+    from bayesstruct.precision.kernels.row_groups.sweep import CONTRASTS, INDICATORS
 
     matrices = [np.frombuffer(own).reshape(p, p).copy() for own in nominal]
     upper = np.triu_indices(p, 1)

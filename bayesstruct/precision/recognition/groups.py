@@ -236,7 +236,7 @@ class GroupTables:
     """
 
     def __init__(self, model: "pm.Model", part: GroupPart, compile_kwargs: dict | None = None):
-        from bayesstruct.precision.kernels.groups import CONTRASTS, INDICATORS
+        from bayesstruct.precision.kernels.row_groups.sweep import CONTRASTS, INDICATORS
 
         self.names = {role: model.rvs_to_values[v].name for role, v in part.roles.items()}
         edge, difference, *constants = parameters(part.precision)
@@ -274,8 +274,8 @@ class GroupTables:
 
     def log_prior(self, point: dict) -> np.ndarray:
         """Logarithms of the prior probabilities of the relations of each pair, (p, p, 3)."""
-        from bayesstruct.precision.kernels.group_prior import log_relations
-        from bayesstruct.precision.kernels.group_shares import fill_relations
+        from bayesstruct.precision.kernels.row_groups.prior import log_relations
+        from bayesstruct.precision.kernels.row_groups.shares import fill_relations
 
         if max(self.shapes) > 0:
             return fill_relations(self.edge, self.difference, self.shapes, self.shares(point))

@@ -50,7 +50,7 @@ def draw_indicators(rng, precision: np.ndarray, log_prior: np.ndarray, scales) -
     scales : tuple of float
         The four of contrasts, or the two of indicators in each group.
     """
-    from bayesstruct.precision.kernels import group_prior as kernel
+    from bayesstruct.precision.kernels.row_groups import prior as kernel
 
     if len(scales) == 2:
         return kernel.draw_group_edges(rng, precision, log_prior, *scales)
@@ -92,7 +92,7 @@ class GroupPartGibbs:
 
     def update(self, rng, point: dict) -> np.ndarray:
         """Draw every variable of the part once, in place in the point; return the relations or edges."""
-        from bayesstruct.precision.kernels.groups import INDICATORS, groups_sweep
+        from bayesstruct.precision.kernels.row_groups.sweep import INDICATORS, groups_sweep
 
         part, names = self.values, self.values.names
         part.load(point)
@@ -122,7 +122,7 @@ class GroupPartGibbs:
 
     def _draw_shares(self, rng, drawn: np.ndarray, point: dict) -> None:
         """Draw the common probabilities given the relations, or the edges of each group."""
-        from bayesstruct.precision.kernels.group_shares import draw_shares, relations_of_edges
+        from bayesstruct.precision.kernels.row_groups.shares import draw_shares, relations_of_edges
 
         part = self.values
         relation = drawn if drawn.ndim == 1 else relations_of_edges(drawn)
@@ -162,7 +162,7 @@ class GroupedPrecisionGibbs(GibbsStep):
 
     Assigned by ``pm.sample`` to matrices with the prior :class:`bayesstruct.distributions.GroupedSpikeSlab` or
     :class:`bayesstruct.distributions.GroupIndicatorSpikeSlab` that belong to one table of normal rows. One call is one
-    sweep; see :mod:`bayesstruct.precision.kernels.groups` for the algorithm. The state of a chain is its point and its
+    sweep; see :mod:`bayesstruct.precision.kernels.row_groups.sweep` for the algorithm. The state of a chain is its point and its
     generator.
 
     Raises
@@ -254,7 +254,7 @@ class RelationsGibbs(GibbsStep):
 
     def step(self, point):
         """Draw the relations from their conditionals."""
-        from bayesstruct.precision.kernels.group_prior import log_relations
+        from bayesstruct.precision.kernels.row_groups.prior import log_relations
 
         precision, edge, difference, *scales = self.parameters(point)
         prior = log_relations(edge, difference), tuple(float(v) for v in scales)

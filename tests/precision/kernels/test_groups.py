@@ -9,8 +9,8 @@ from tools.enumeration import assert_matches_enumeration
 from tools.group_integration import GroupPrior, IndicatorPrior, contrasts, groups_posterior
 from tools.integration import moments
 
-from bayesstruct.precision.kernels import group_prior as prior_kernel
-from bayesstruct.precision.kernels import groups as kernel
+from bayesstruct.precision.kernels.row_groups import prior as prior_kernel
+from bayesstruct.precision.kernels.row_groups import sweep as kernel
 
 
 def tables(sizes, p=3, seed=0):

@@ -10,6 +10,7 @@ from tools.group_integration import GroupPrior, IndicatorPrior, groups_prior
 import bayesstruct as bs
 
 from bayesstruct.distributions import (
+    GroupedCovariance,
     GroupEdges,
     GroupedMissingValues,
     GroupedNormal,
@@ -21,7 +22,7 @@ from bayesstruct.distributions import (
     implied_relation_probabilities,
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky
-from bayesstruct.precision.kernels.group_prior import draw_group_edges, log_relations
+from bayesstruct.precision.kernels.row_groups.prior import draw_group_edges, log_relations
 
 P, PAIRS = 3, np.triu_indices(3, 1)
 
@@ -223,3 +224,17 @@ def test_parameters_out_of_range_are_refused(change, match):
         GroupedSpikeSlab.dist(**{"groups": 2, "p": 3} | change)
     with pytest.raises(ValueError, match="GroupedSpikeSlab"), pm.Model():
         Relations("relation", bs.GraphicalSpikeSlab("K", 3))
+
+
+def test_density_of_covariance_matrices_is_that_of_rows_with_zero_means():
+    rng, K = np.random.default_rng(2), some_matrices(2)
+    mean, scale = rng.normal(size=(2, P)), np.array([[1.0, 2.0, 0.5], [3.0, 1.0, 1.0]])
+    rows = [rng.normal(size=(n, P)) for n in (5, 9)]
+    rows = [scale[g] * (own - own.mean(axis=0)) for g, own in enumerate(rows)]
+    cov, n = np.array([np.cov(own.T) for own in rows]), [5, 9]
+    found = pm.logp(GroupedCovariance.dist(mean, K, scale, n), cov).eval()
+    expected = 0.0
+    for g, own in enumerate(rows):
+        covariance = np.linalg.inv(K[g]) * np.outer(scale[g], scale[g])
+        expected += multivariate_normal(scale[g] * mean[g], covariance).logpdf(own).sum()
+    assert found == pytest.approx(expected, rel=1e-10)

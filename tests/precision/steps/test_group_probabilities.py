@@ -17,8 +17,8 @@ from bayesstruct.distributions import (
     GroupIndicatorSpikeSlab,
     Relations,
 )
-from bayesstruct.precision.kernels import group_shares
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.kernels.row_groups import shares as group_shares
 from bayesstruct.steps import GroupedPrecisionGibbs
 
 P, GROUPS, N = 2, 2, 8

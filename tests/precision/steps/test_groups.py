@@ -21,8 +21,8 @@ from bayesstruct.distributions import (
     IncompleteGroupedNormal,
     Relations,
 )
-from bayesstruct.precision.kernels import groups as kernel
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
+from bayesstruct.precision.kernels.row_groups import sweep as kernel
 from bayesstruct.steps import GroupedPrecisionGibbs
 
 P, SIZES = 3, (4, 7)

@@ -12,8 +12,8 @@ import numpy as np
 from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.gibbs import marginal_log_odds
-from bayesstruct.precision.kernels.groups import normalise, pattern_logs
 from bayesstruct.precision.kernels.odds import edge_log_odds
+from bayesstruct.precision.kernels.row_groups.sweep import normalise, pattern_logs
 
 ROUNDS = 100
 

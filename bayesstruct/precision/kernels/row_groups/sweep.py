@@ -33,6 +33,7 @@ from bayesstruct.precision.kernels.gibbs import (
 
 #: Designs: a shared part with contrasts, or an indicator in each group.
 CONTRASTS, INDICATORS = 0, 1
+_LARGE = 1e100
 #: Relations of a pair: connected in no group, alike in all, differently.
 ABSENT, EQUAL, DIFFERENT = 0, 1, 2
 
@@ -53,19 +54,25 @@ def group_log_marginal(b, h, shared, contrast):
         Zero if ``b`` and ``h`` are.
     """
     groups = b.shape[0]
-    t, s = 1.0 / (contrast * contrast), 1.0 / (groups * groups * shared * shared)
+    unit = contrast * contrast
+    t, s = 1.0 / unit, 1.0 / (groups * groups * shared * shared)
     logs = squares = sums = inverse = kept = 0.0
+    factor = 1.0  # one logarithm of a product, which must not overflow
     for g in range(groups):
         d = h[g] + t
-        logs += math.log(d / t)
-        squares += b[g] * b[g] / d
-        sums += b[g] / d
-        inverse += 1.0 / d
-        kept += h[g] / d
+        own = 1.0 / d  # divisions take longer than all the rest
+        factor *= d * unit
+        if factor > _LARGE:
+            logs += math.log(factor)
+            factor = 1.0
+        squares += b[g] * b[g] * own
+        sums += b[g] * own
+        inverse += own
+        kept += h[g] * own
     # 1 + c 1'(1/d), without the cancellation
     ratio = kept / groups + s * inverse
     quadratic = squares - (s - t / groups) * sums * sums / ratio
-    return 0.5 * (quadratic - logs - math.log(ratio / (groups * s / t)))
+    return 0.5 * (quadratic - logs - math.log(factor * ratio / (groups * s / t)))
 
 
 @inner

@@ -5,7 +5,14 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.precision.kernels.groups import (
+from bayesstruct.precision.kernels.odds import edge_log_odds
+from bayesstruct.precision.kernels.prior import (
+    REJECTION_SIZE,
+    REJECTION_TRIES,
+    SWEEPS,
+    is_positive_definite,
+)
+from bayesstruct.precision.kernels.row_groups.sweep import (
     ABSENT,
     CONTRASTS,
     DIFFERENT,
@@ -15,13 +22,6 @@ from bayesstruct.precision.kernels.groups import (
     groups_sweep,
     normalise,
     pattern_probabilities,
-)
-from bayesstruct.precision.kernels.odds import edge_log_odds
-from bayesstruct.precision.kernels.prior import (
-    REJECTION_SIZE,
-    REJECTION_TRIES,
-    SWEEPS,
-    is_positive_definite,
 )
 
 #: Partial correlation up to which a pair that differs between groups has no edge in one of them.

@@ -3,27 +3,27 @@
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.precision.kernels.group_prior import (
-    count_group_edges,
-    draw_group_edges,
-    draw_relations,
-    fill_groups,
-    log_relations,
-)
-from bayesstruct.precision.kernels.groups import (
-    ABSENT,
-    CONTRASTS,
-    DIFFERENT,
-    EQUAL,
-    INDICATORS,
-    groups_sweep,
-)
 from bayesstruct.precision.kernels.prior import (
     REJECTION_SIZE,
     REJECTION_TRIES,
     SWEEPS,
     fill_free,
     is_positive_definite,
+)
+from bayesstruct.precision.kernels.row_groups.prior import (
+    count_group_edges,
+    draw_group_edges,
+    draw_relations,
+    fill_groups,
+    log_relations,
+)
+from bayesstruct.precision.kernels.row_groups.sweep import (
+    ABSENT,
+    CONTRASTS,
+    DIFFERENT,
+    EQUAL,
+    INDICATORS,
+    groups_sweep,
 )
 
 
@@ -94,7 +94,7 @@ def sweep_group_shares(rng, shapes, edge, difference, scales, rates, design, swe
     """Run sweeps over matrices and probabilities without data; return the last probabilities and the sums of those of relations.
 
     The first sweeps, which forget the start, do not count for the sums. Parameters are those of :func:`draw_shares` and
-    :func:`bayesstruct.precision.kernels.groups.groups_sweep`.
+    :func:`bayesstruct.precision.kernels.row_groups.sweep.groups_sweep`.
     """
     groups, p = rates.shape[0], edge.shape[0]
     precision, covariance = np.zeros((groups, p, p)), np.zeros((groups, p, p))

@@ -2,7 +2,7 @@
 
 The elements of a pair in all groups are set to a maximum of their conditional density, relations summed out: a fixed point of the
 expectation and maximisation over the relation, the best of those reached from the three relations and from where the elements are
-(indicators in each group: :mod:`bayesstruct.precision.kernels.group_edges_mode`). The density of the matrices never falls.
+(indicators in each group: :mod:`bayesstruct.precision.kernels.row_groups.edges_mode`). The density of the matrices never falls.
 """
 
 import math
@@ -12,9 +12,13 @@ import numpy as np
 from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.precision.kernels.gibbs import close_column, open_column, shift_column
-from bayesstruct.precision.kernels.group_edges_mode import best_with_indicators
-from bayesstruct.precision.kernels.groups import INDICATORS, normalise, pattern_probabilities
 from bayesstruct.precision.kernels.odds import edge_log_odds
+from bayesstruct.precision.kernels.row_groups.edges_mode import best_with_indicators
+from bayesstruct.precision.kernels.row_groups.sweep import (
+    INDICATORS,
+    normalise,
+    pattern_probabilities,
+)
 
 ROUNDS = 100
 
@@ -99,7 +103,7 @@ def groups_mode_sweep(
 ):
     """Maximise over every column of the matrices of all groups once; return the largest change of an element.
 
-    Parameters are those of :func:`bayesstruct.precision.kernels.groups.groups_sweep`; ``work`` is (13, G), with G >= 3.
+    Parameters are those of :func:`bayesstruct.precision.kernels.row_groups.sweep.groups_sweep`; ``work`` is (13, G), with G >= 3.
     """
     groups, p = precision.shape[0], precision.shape[1]
     column, product = columns[0], columns[1]

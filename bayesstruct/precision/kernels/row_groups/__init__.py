@@ -1,0 +1,1 @@
+"""Kernels of the precision matrices of several groups of rows."""
