@@ -50,7 +50,7 @@ def table_in_units(
     """
     if isinstance(table, RankTable):
         return table, 1.0
-    if standardize is None and automatic and (found := too_strong_for_slab(*_rows(table), 1.0)):
+    if standardize is None and automatic and (found := _strong(table)):
         (i, j), element = found
         standardize = _CONDITIONAL
         _log.info(
@@ -70,6 +70,11 @@ def too_strong_for_slab(
     """Pair of columns whose element of the precision matrix is far beyond the slab, and the element; None if there is none."""
     pair, element = strongest_element(rows, n)
     return (pair, element) if element > _WIDE * slab_scale else None
+
+
+def _strong(table):
+    rows, n = _rows(table)
+    return too_strong_for_slab(rows, n, 1.0)
 
 
 def strongest_element(rows: np.ndarray, n: int | None = None) -> tuple[tuple[int, int], float]:

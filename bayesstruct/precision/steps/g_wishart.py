@@ -76,8 +76,8 @@ class GraphGibbs(PartGibbs):
             given = (posterior, _prior_odds(values), b, n, _TRIES)
             done = joint_sweeps(rng, _SWEEPS, *state, *given, *space)
         else:
-            given = (values.adjacency, posterior, b + n, self.whole[0], self.work)
-            done = matrix_sweep(rng, precision, covariance, *given)
+            known = (values.adjacency, posterior, b + n, self.whole[0], self.work)
+            done = matrix_sweep(rng, precision, covariance, *known)
         if not done:
             raise ValueError(_SINGULAR)
 
