@@ -227,9 +227,10 @@ def _precision(posterior) -> np.ndarray:
 def _covariance(posterior) -> np.ndarray:
     """Covariance matrix of standardised columns of a graphical model."""
     inverse, factor = np.linalg.inv(_precision(posterior)), _student_factor(posterior)
-    if not ValueWeighted.is_in(posterior.constants):
+    degrees = _degrees(posterior)
+    if degrees is None or not ValueWeighted.is_in(posterior.constants):
         return inverse * factor
-    pairs = np.where(np.isnan(factor), np.nan, _pair_factor(_degrees(posterior)))
+    pairs = np.where(np.isnan(factor), np.nan, _pair_factor(degrees))
     return inverse * np.where(np.eye(inverse.shape[-1]) > 0, factor, pairs)
 
 

@@ -116,5 +116,5 @@ def fitter(kind, tune=60, draws=240):
 @pytest.mark.calibration
 @pytest.mark.parametrize("kind", [*STUDENT, "rank", "states"])
 def test_the_model_is_calibrated(kind, full):
-    simulations = 400 if full else 12
+    simulations = 400 if full else 8 if kind == "states" else 12
     assert_calibrated(simulator(kind), fitter(kind), simulations=simulations, seed=1)

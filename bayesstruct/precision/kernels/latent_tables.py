@@ -85,9 +85,9 @@ class LatentRows(TableRows):
         """Move units and means of columns of states, changing the values, the matrix, its inverse and the means in place."""
         from bayesstruct.precision.kernels.choices import move_choices, rescale_choices
 
-        residuals, own = self.residuals(mean), (self.chosen, self.block)
+        residuals, columns = self.residuals(mean), (self.chosen, self.block)
         prior, of_means = tuple(prior), (np.array(centre), np.array(sd))
-        rescale_choices(rng, precision, covariance, residuals, mean, *own, prior, *of_means)
-        own, matrices = (*own, self.codes), (precision, covariance)
+        rescale_choices(rng, precision, covariance, residuals, mean, *columns, prior, *of_means)
+        own, matrices = (*columns, self.codes), (precision, covariance)
         move_choices(rng, matrices, scale, residuals, mean, *own, prior, of_means, self.work)
         self.set_residuals(residuals, mean)

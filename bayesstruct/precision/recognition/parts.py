@@ -273,9 +273,9 @@ def _table(precision, rv) -> TablePart:
         part = TablePart(rv, mean, location, scale, codes=codes, known=known, missing_rv=rv)
         part.block = block
     elif is_op(rv, ValueWeightsRV):
-        mean, matrix, location, scale, degrees, known, missing = unpadded_parameters(rv)
+        mean, matrix, location, scale, degrees, known, gaps = unpadded_parameters(rv)
         part = TablePart(rv, mean, location, scale, degrees=degrees, known=known, weights=rv)
-        part.missing = None if is_zero(missing) else missing
+        part.missing = None if is_zero(gaps) else gaps
     elif is_op(rv, GraphicalCovarianceRV):
         mean, matrix, scale, n = unpadded_parameters(rv)
         part = TablePart(rv, mean, scale=scale, n=n)

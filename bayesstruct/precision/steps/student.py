@@ -1,5 +1,7 @@
 """Updates of the weights and the degrees of freedom of t rows."""
 
+from typing import Any
+
 import numpy as np
 
 from bayesstruct.core.expressions import Expressions
@@ -26,7 +28,7 @@ class StudentGibbs:
     """
 
     def __init__(self, model, part: PrecisionPart, name: str | None, drawn, compile_kwargs=None):
-        found = {at: t.degrees for at, t in enumerate(part.tables) if self.draws(t)}
+        found: dict[int, Any] = {at: t.degrees for at, t in enumerate(part.tables) if self.draws(t)}
         self.places, self.name = list(found), name
         user = part.precision.name
         self.degrees = Expressions(model, list(found.values()), compile_kwargs, user=user)

@@ -268,20 +268,19 @@ def test_states_without_an_order_have_their_joint_distribution(prior, full):
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("wrong", ["held", "units"])
+@pytest.mark.parametrize("wrong", ["means", "units"])
 def test_wrong_states_are_noticed(wrong, full, monkeypatch):
     right = choices.move_choices
 
-    def held(rng, matrices, scale, values, *args):  # latent values that were integrated out stay
-        before = values.copy()
-        right(rng, matrices, scale, values, *args)
-        values[:] = before
+    def means(*args):  # another prior of the means
+        centre, sd = args[-2]
+        right(*args[:-2], (centre, 3.0 * sd), args[-1])
 
     def units(*args):  # another prior of the diagonal
         shapes, variances, rates = args[-3]
         right(*args[:-3], (shapes, variances, 4.0 * rates), *args[-2:])
 
-    monkeypatch.setattr(choices, "move_choices", held if wrong == "held" else units)
+    monkeypatch.setattr(choices, "move_choices", means if wrong == "means" else units)
     with pytest.raises(AssertionError, match="worst z"):
         ChoiceJoint("laplace").check(30_000 if full else 1_500)
 
