@@ -8,8 +8,8 @@ where the weights are linear in coordinates z, one for a pair that is equal and 
 :mod:`bayesstruct.fields.kernels.groups`). The integral is approximated at its maximum (Tierney and Kadane 1986), which is also the mode
 given the relations.
 
-The search changes the relation of one pair at a time. All changes are ranked by one expansion around the present mode: coordinates are added by
-a score test, taken away by a Wald test. The best few are tried.
+The search changes the relations of many pairs at once while that helps, then of one pair at a time. All changes are ranked by one expansion
+around the present mode: coordinates are added by a score test, taken away by a Wald test. The best few are tried.
 """
 
 import math
@@ -206,20 +206,45 @@ def search_relations(evidence: GroupEvidence) -> GroupFit:
 
 
 def _climb(evidence, fit):
-    """Change the relation of one pair at a time until none of the tried changes improves."""
+    """Change the relations of many pairs at a time, then of one, until none of the tried changes improves."""
+    fit = _stride(evidence, fit)
     while True:
         moves = _ranked(evidence, fit)
-        for gain, pair, relation in moves[:_TRIED]:
-            if gain < -_SLACK:
-                return fit
-            new = fit.relation.copy()
-            new[pair] = relation
-            tried = evidence.fit(new, fit.x)
-            if evidence.score(tried) > evidence.score(fit) + _BETTER:
-                fit = tried
-                break
-        else:
+        better = _first_better(evidence, fit, [[move] for move in moves[:_TRIED]])
+        if better is None:
             return fit
+        fit = better
+
+
+def _stride(evidence, fit):
+    """Make all promising changes at once, or the best half of them, while that improves."""
+    while True:
+        best: dict = {}
+        for move in _ranked(evidence, fit):
+            if move[0] > 0.0:
+                best.setdefault(move[1], move)
+        moves, choices = list(best.values()), []
+        while len(moves) > 1:
+            choices.append(moves)
+            moves = moves[: len(moves) // 2]
+        better = _first_better(evidence, fit, choices)
+        if better is None:
+            return fit
+        fit = better
+
+
+def _first_better(evidence, fit, choices):
+    """Return the first of some sets of changes that improves, or None."""
+    for moves in choices:
+        if moves[0][0] < -_SLACK:
+            return None
+        new = fit.relation.copy()
+        for _, pair, relation in moves:
+            new[pair] = relation
+        tried = evidence.fit(new, fit.x)
+        if evidence.score(tried) > evidence.score(fit) + _BETTER:
+            return tried
+    return None
 
 
 def _ranked(evidence, fit):
