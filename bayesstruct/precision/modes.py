@@ -202,7 +202,7 @@ class PartMode:
 
     def _expect_missing(self, precision: np.ndarray, point: dict) -> np.ndarray:
         """Fill in the expected missing values; return the sum of their conditional covariances."""
-        from bayesstruct.precision.kernels.missing_values import expect_missing
+        from bayesstruct.precision.kernels.rows.missing_values import expect_missing
 
         part = self.values
         spread = np.zeros((part.p, part.p))
@@ -544,7 +544,7 @@ class GroupMode:
 
     def _expect_missing(self, point: dict) -> np.ndarray:
         """Fill in the expected missing values; return the sums of their conditional covariances."""
-        from bayesstruct.precision.kernels.missing_values import expect_missing
+        from bayesstruct.precision.kernels.rows.missing_values import expect_missing
 
         part, spread = self.values, np.zeros_like(self.precision)
         if "missing" not in part.names:

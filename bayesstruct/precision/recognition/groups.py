@@ -19,7 +19,7 @@ from bayesstruct.core.recognition import (
     unpadded_parameters,
 )
 from bayesstruct.core.tensors import random_ancestors
-from bayesstruct.precision.kernels.tables import TableRows, TableScatter
+from bayesstruct.precision.kernels.rows.tables import TableRows, TableScatter
 from bayesstruct.precision.priors.group_edges import GroupEdgesRV, GroupIndicatorSpikeSlabRV
 from bayesstruct.precision.priors.group_probabilities import GroupProbabilityRV
 from bayesstruct.precision.priors.group_rows import (

@@ -10,9 +10,9 @@ import numpy as np
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
-from bayesstruct.precision.kernels.latent_tables import LatentRows
 from bayesstruct.precision.kernels.odds import fill_free
-from bayesstruct.precision.kernels.tables import (
+from bayesstruct.precision.kernels.rows.latent_tables import LatentRows
+from bayesstruct.precision.kernels.rows.tables import (
     StudentRows,
     TableRows,
     TableScatter,

@@ -27,7 +27,7 @@ def impute(
     Columns are normal and regressed on some of those before them, in the order of their numbers of missing values; all parameters of the
     regressions are integrated out. A round chooses the predictors of each column anew, one by one while its marginal density rises,
     from the table as it is completed at the moment, and then sweeps over the missing values
-    (:mod:`bayesstruct.precision.kernels.column_imputation`).
+    (:mod:`bayesstruct.precision.kernels.rows.column_imputation`).
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ def impute(
     (tables, missing values) ndarray
         In row-major order.
     """
-    from bayesstruct.precision.kernels.column_imputation import (
+    from bayesstruct.precision.kernels.nodewise import make_target, make_work
+    from bayesstruct.precision.kernels.rows.column_imputation import (
         choose_parents,
         draw_cells,
         list_gaps,
         scatter,
     )
-    from bayesstruct.precision.kernels.nodewise import make_target, make_work
 
     missing = np.isnan(standardized)
     n, p = missing.shape

@@ -19,7 +19,7 @@ from bayesstruct.core.recognition import (
     parameters,
 )
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
-from bayesstruct.precision.kernels.latent_tables import LatentRows
+from bayesstruct.precision.kernels.rows.latent_tables import LatentRows
 from bayesstruct.precision.priors.alternative_rows import MissingWeightedCellsRV, ValueWeightsRV
 from bayesstruct.precision.priors.edge_probability import EdgeProbabilityRV
 from bayesstruct.precision.priors.edges import EdgesRV

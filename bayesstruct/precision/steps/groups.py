@@ -132,7 +132,7 @@ class GroupPartGibbs:
 
     def _draw_means_and_missing(self, rng, precision: np.ndarray, point: dict) -> None:
         """Draw the means of each group, and its missing values given its observed ones."""
-        from bayesstruct.precision.kernels.missing_values import draw_missing
+        from bayesstruct.precision.kernels.rows.missing_values import draw_missing
 
         part, names = self.values, self.values.names
         means = np.array(point[names["mean"]])

@@ -42,7 +42,7 @@ class StudentGibbs:
 
     def update(self, rng, tables: list, precision: np.ndarray, means: list, point: dict) -> None:
         """Draw both once: weights in the tables, the degrees of freedom in the point."""
-        from bayesstruct.precision.kernels.degrees import draw_degrees
+        from bayesstruct.precision.kernels.rows.degrees import draw_degrees
 
         own = [(tables[at], np.atleast_1d(means[at])) for at in self.places]
         quadratic = [table.quadratic(precision, mean) for table, mean in own]

@@ -5,13 +5,13 @@ import pytest
 
 from scipy.special import logsumexp
 
-from bayesstruct.precision.kernels.column_imputation import (
+from bayesstruct.precision.kernels.nodewise import graph_score, make_target, make_work
+from bayesstruct.precision.kernels.rows.column_imputation import (
     choose_parents,
     draw_cells,
     list_gaps,
     scatter,
 )
-from bayesstruct.precision.kernels.nodewise import graph_score, make_target, make_work
 from bayesstruct.precision.solvers.imputation import fill_gaps, impute
 
 PARENTS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]], np.int8)

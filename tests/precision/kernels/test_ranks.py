@@ -8,11 +8,11 @@ from scipy import integrate, stats
 from tools.priors import horseshoe_prior
 
 from bayesstruct.data.ranks import FREE, KNOWN
-from bayesstruct.precision.kernels.degrees import draw_degrees
 from bayesstruct.precision.kernels.g_wishart.draws import g_wishart
 from bayesstruct.precision.kernels.horseshoe.sweep import element_variances
-from bayesstruct.precision.kernels.latent_tables import LatentRows
-from bayesstruct.precision.kernels.ranks import normal_between, rescale_columns
+from bayesstruct.precision.kernels.rows.degrees import draw_degrees
+from bayesstruct.precision.kernels.rows.latent_tables import LatentRows
+from bayesstruct.precision.kernels.rows.ranks import normal_between, rescale_columns
 
 INF = np.inf
 

@@ -20,11 +20,11 @@ from bayesstruct.distributions import (
     MissingWeightedValues,
     ValueWeights,
 )
-from bayesstruct.precision.kernels import choices, ranks, value_weights
-from bayesstruct.precision.kernels import degrees as degrees_kernel
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
-from bayesstruct.precision.kernels.latent_tables import LatentRows
-from bayesstruct.precision.kernels.tables import StudentRows, WeightedRows
+from bayesstruct.precision.kernels.rows import choices, ranks, value_weights
+from bayesstruct.precision.kernels.rows import degrees as degrees_kernel
+from bayesstruct.precision.kernels.rows.latent_tables import LatentRows
+from bayesstruct.precision.kernels.rows.tables import StudentRows, WeightedRows
 from bayesstruct.steps import PrecisionGibbs
 
 P, N = 3, 6

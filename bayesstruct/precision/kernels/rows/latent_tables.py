@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayesstruct.data.ranks import FREE, KNOWN
-from bayesstruct.precision.kernels.tables import TableRows
+from bayesstruct.precision.kernels.rows.tables import TableRows
 
 __all__ = ["LatentRows"]
 
@@ -52,8 +52,8 @@ class LatentRows(TableRows):
 
     def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
         """Draw all latent and missing values once, column by column."""
-        from bayesstruct.precision.kernels.choices import draw_choices
-        from bayesstruct.precision.kernels.ranks import draw_ordered
+        from bayesstruct.precision.kernels.rows.choices import draw_choices
+        from bayesstruct.precision.kernels.rows.ranks import draw_ordered
 
         residuals = self.residuals(mean)
         which = (self.columns, self.order, self.bounds, self.is_free)
@@ -75,7 +75,7 @@ class LatentRows(TableRows):
 
     def rescale(self, rng, precision, covariance, mean, shapes, variances, rates) -> None:
         """Draw the units of free columns, changing the values, the precision matrix and its inverse in place."""
-        from bayesstruct.precision.kernels.ranks import rescale_columns
+        from bayesstruct.precision.kernels.rows.ranks import rescale_columns
 
         residuals, prior = self.residuals(mean), (shapes, variances, rates)
         rescale_columns(rng, precision, covariance, residuals, self.free, *prior)
@@ -83,7 +83,7 @@ class LatentRows(TableRows):
 
     def move_choices(self, rng, precision, covariance, mean, scale, prior, centre, sd) -> None:
         """Move units and means of columns of states, changing the values, the matrix, its inverse and the means in place."""
-        from bayesstruct.precision.kernels.choices import move_choices, rescale_choices
+        from bayesstruct.precision.kernels.rows.choices import move_choices, rescale_choices
 
         residuals, columns = self.residuals(mean), (self.chosen, self.block)
         prior, of_means = tuple(prior), (np.array(centre), np.array(sd))

@@ -57,7 +57,7 @@ class TableRows:
 
     def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
         """Draw the missing values given the observed ones of their rows."""
-        from bayesstruct.precision.kernels.missing_values import draw_missing
+        from bayesstruct.precision.kernels.rows.missing_values import draw_missing
 
         residuals = self.residuals(mean)
         draw_missing(rng, precision, residuals, self.mask)
@@ -158,7 +158,7 @@ class StudentRows(TableRows):
 
     def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
         """Draw the missing values given the observed ones and the weight of their rows."""
-        from bayesstruct.precision.kernels.missing_values import draw_missing
+        from bayesstruct.precision.kernels.rows.missing_values import draw_missing
 
         residuals = self.residuals(mean) * self.roots[:, None]
         draw_missing(rng, precision, residuals, self.mask)
@@ -195,7 +195,7 @@ class WeightedRows(TableRows):
 
     def draw_weights(self, rng, precision, mean: np.ndarray, degrees: float) -> None:
         """Draw the weight of each value given the rest of its row."""
-        from bayesstruct.precision.kernels.value_weights import draw_value_weights
+        from bayesstruct.precision.kernels.rows.value_weights import draw_value_weights
 
         residuals = self.residuals(mean)
         draw_value_weights(rng, precision, residuals, self.roots, self.mask, degrees)
@@ -203,7 +203,7 @@ class WeightedRows(TableRows):
 
     def draw_degrees(self, rng, precision, mean, degrees, shape: float, rate: float) -> float:
         """Draw the degrees of freedom given the weights, and both together; return them."""
-        from bayesstruct.precision.kernels.value_weights import draw_value_degrees
+        from bayesstruct.precision.kernels.rows.value_weights import draw_value_degrees
 
         residuals = self.residuals(mean)
         rows = (residuals, self.roots, self.mask)
@@ -213,7 +213,7 @@ class WeightedRows(TableRows):
 
     def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
         """Draw the missing values given the observed ones of their rows and all weights."""
-        from bayesstruct.precision.kernels.missing_values import draw_missing
+        from bayesstruct.precision.kernels.rows.missing_values import draw_missing
 
         residuals = self.residuals(mean) * self.roots
         draw_missing(rng, precision, residuals, self.mask)

@@ -10,7 +10,7 @@ import math
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.core.special import log_normal_cdf
 from bayesstruct.data.ranks import FREE
-from bayesstruct.precision.kernels.ranks import column_means, normal_between
+from bayesstruct.precision.kernels.rows.ranks import column_means, normal_between
 from bayesstruct.precision.kernels.slices import draw_slice
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from bayesstruct.data.covariance import CovarianceTable
 from bayesstruct.data.errors import TableError, TableWarning, count, listing, warn
+from bayesstruct.data.groups.rows import check_same_columns, pooled_deviations, warn_of_variances
 from bayesstruct.data.labels import is_labelled_array, without_mask
 from bayesstruct.data.names import label_text
-from bayesstruct.data.row_groups import check_same_columns, pooled_deviations, warn_of_variances
 from bayesstruct.data.table import NamedColumns
 
 __all__ = ["GroupedCovariances", "grouped_covariances"]

@@ -1,0 +1,1 @@
+"""Tables and covariance matrices of several groups of rows."""
