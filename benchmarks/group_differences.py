@@ -217,9 +217,9 @@ def print_reliability(found):
             )
 
 
-def binary(tables, draws, tune):
-    """Time, AUC of differences against two separate fits, and reliability, with both likelihoods."""
-    for likelihood in ("pseudo", "exact"):
+def binary(tables, draws, tune, likelihoods):
+    """Time, AUC of differences against two separate fits, and reliability, with one likelihood or both."""
+    for likelihood in likelihoods:
         found, edges, differences = [], [], []
         for seed in range(tables):
             rows, edge, differs = binary_truth(np.random.default_rng(seed))
@@ -262,13 +262,14 @@ def main():
     parser.add_argument("--reliability", action="store_true")
     parser.add_argument("--scales", action="store_true")
     parser.add_argument("--ising", action="store_true")
+    parser.add_argument("--likelihood", nargs="+", default=["pseudo", "exact"])
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
     if args.reliability:
         reliability(10, 100, args.tables or 200)
     elif args.ising:
-        binary(args.tables or 60, draws=400, tune=50)
+        binary(args.tables or 30, draws=400, tune=50, likelihoods=args.likelihood)
     elif args.scales:
         scales(50, 100, args.tables or 5)
     else:

@@ -59,6 +59,8 @@ def test_names_dims_and_constants(fitted):
 
 @pytest.mark.chain
 def test_differences_are_found(fitted):
+    import matplotlib.pyplot as plt
+
     _, idata = fitted
     table = bs.difference_table(idata)
     first = table.iloc[0]
@@ -74,6 +76,9 @@ def test_differences_are_found(fitted):
     np.testing.assert_allclose(found, shares, atol=0.12)  # over four standard errors of the shares
     assert bs.summary(idata).reader == "difference_table"
     assert bs.check(idata).rows
+    texts = [text.get_text() for text in bs.plot_difference(idata).get_legend().get_texts()]
+    assert "larger in a" in texts
+    plt.close("all")
 
 
 @pytest.mark.chain
