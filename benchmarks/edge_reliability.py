@@ -5,8 +5,8 @@
 Parameters and a table of 5 columns and 40 rows are drawn from the prior of the model, by plain rejection (`tests/tools/priors.py`), and a
 short chain of the steps of `pm.sample` gives the probabilities. Where the model is right the share of true edges is the mean probability
 up to its standard error, for which a table counts as one observation. Not all of these models are right for their tables:
-"pseudo_likelihood" has an approximate likelihood (tables from the G-Wishart prior), and "mixed" standardises its numeric columns, so that
-its prior is that of other units. Laplace and horseshoe priors have no edges; there the script prints the share of
+"pseudo_likelihood" has an approximate likelihood and standardises its columns (tables from the G-Wishart prior), and "mixed" standardises
+the numeric ones, so that the prior is that of other units; "g_wishart_standardised" shows what that alone does. Laplace and horseshoe priors have no edges; there the script prints the share of
 partial correlations in their credible intervals. Differences between groups: `group_differences.py --reliability`.
 """
 
@@ -132,6 +132,11 @@ KINDS = {
         g_wishart,
         lambda rng, K: pd.DataFrame(normal_rows(rng, K)).add_prefix("x"),
         lambda rows: gaussian_graphical(rows, prior="pseudo_likelihood", edge_probability=0.3),
+    ),
+    "g_wishart_standardised": (
+        g_wishart,
+        lambda rng, K: pd.DataFrame(normal_rows(rng, K)).add_prefix("x"),
+        lambda rows: gaussian_graphical(rows, prior="g_wishart", edge_probability=0.3),
     ),
     "rank": (spike_slab, by_order, ordered("rank")),
     "mixed": (spike_slab, mixed_rows, ordered("mixed")),
