@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import xarray as xr
 
-from bayesstruct.data.group_covariances import grouped_covariances
+from bayesstruct.data.covariance import grouped_covariances
 from bayesstruct.data.row_groups import grouped_table, rows_of_groups
 from bayesstruct.data.table import TableError, TableWarning
 

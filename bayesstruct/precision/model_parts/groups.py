@@ -11,7 +11,7 @@ from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import NumberCoding
-from bayesstruct.data.group_covariances import GroupedCovariances
+from bayesstruct.data.covariance import GroupedCovariances
 from bayesstruct.graphs.records import RowGroups
 from bayesstruct.precision.model_parts.edges import warn_of_narrow_slab
 from bayesstruct.precision.model_parts.rows import missing_labels
