@@ -19,12 +19,15 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.covariance import given_rows_or_covariance, refuse_options_of_rows
+from bayesstruct.data.covariance import (
+    given_rows_or_covariance,
+    grouped_covariances,
+    refuse_options_of_rows,
+)
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
-from bayesstruct.data.groups.covariances import grouped_covariances
-from bayesstruct.data.groups.rows import grouped_table, is_by_group
 from bayesstruct.data.names import nearest
 from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.row_groups import grouped_table, is_by_group
 from bayesstruct.graphs.records import (
     EdgeEnds,
     EdgePrior,

@@ -19,7 +19,6 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.groups.rows import is_by_group
 from bayesstruct.data.names import nearest
 from bayesstruct.data.options import check_options
 from bayesstruct.data.orders import (
@@ -29,6 +28,7 @@ from bayesstruct.data.orders import (
     warn_about_words,
 )
 from bayesstruct.data.recoding import repeated_rows, without_codes
+from bayesstruct.data.row_groups import is_by_group
 from bayesstruct.data.states import StateTable, refuse_coded_states
 from bayesstruct.fields.data import grouped_states
 from bayesstruct.fields.kernels.potentials import KINDS

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
-from bayesstruct.data.groups.rows import (
+from bayesstruct.data.names import label_text
+from bayesstruct.data.recoding import repeated_rows, without_codes
+from bayesstruct.data.row_groups import (
     check_same_columns,
     groups_apart,
     is_by_group,
     repeated_tables,
 )
-from bayesstruct.data.names import label_text
-from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import StateTable
 
 __all__ = ["GroupedStates", "grouped_states"]

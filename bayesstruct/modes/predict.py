@@ -6,8 +6,8 @@ from bayesstruct.core.families import import_chapters
 from bayesstruct.core.tables.codings import CovariateUnits
 from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.core.tables.predictions import rows_of
-from bayesstruct.data.groups.rows import rows_of_groups
 from bayesstruct.data.labels import check_same_rows
+from bayesstruct.data.row_groups import rows_of_groups
 from bayesstruct.graphs.groups import CONSTANTS, group_dataset
 from bayesstruct.graphs.records import RowGroups
 from bayesstruct.graphs.replicates import refuse_covariance

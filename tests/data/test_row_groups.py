@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 import xarray as xr
 
-from bayesstruct.data.groups.covariances import grouped_covariances
-from bayesstruct.data.groups.rows import grouped_table, rows_of_groups
+from bayesstruct.data.covariance import grouped_covariances
+from bayesstruct.data.row_groups import grouped_table, rows_of_groups
 from bayesstruct.data.table import TableError, TableWarning
 
 N = 40

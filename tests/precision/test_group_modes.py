@@ -138,7 +138,10 @@ def test_elements_of_a_pair_are_the_best_of_all_patterns():
     """The maximum over one pair in all groups is that of all 2**G patterns."""
     from bayesstruct.precision.kernels.row_groups.edges_mode import best_with_indicators
 
-    best_of_pair = numba.njit(best_with_indicators)
+    @numba.njit
+    def best_of_pair(b, h, log_prior, scales, new, best, work):
+        best_with_indicators(b, h, log_prior, scales, new, best, work)
+
     rng, groups = np.random.default_rng(4), 3
     prior = IndicatorPrior(groups, edge=0.4, difference=0.5, spike=0.1, slab=1.0)
     log_prior, work = np.log(prior.relations), np.zeros((7, groups))

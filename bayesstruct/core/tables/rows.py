@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.core.tables.missing_codes import MissingCodes
-from bayesstruct.data.groups.rows import rows_of_groups
 from bayesstruct.data.labels import check_same_rows
+from bayesstruct.data.row_groups import rows_of_groups
 
 if TYPE_CHECKING:
     import pymc as pm

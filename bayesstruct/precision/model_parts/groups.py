@@ -11,7 +11,7 @@ from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.starts import BootstrapStart, SampleCovarianceStart
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import NumberCoding
-from bayesstruct.data.groups.covariances import GroupedCovariances
+from bayesstruct.data.covariance import GroupedCovariances
 from bayesstruct.graphs.records import RowGroups
 from bayesstruct.precision.model_parts.edges import warn_of_narrow_slab
 from bayesstruct.precision.model_parts.rows import missing_labels
@@ -24,7 +24,7 @@ from bayesstruct.precision.priors.group_rows import (
 from bayesstruct.precision.priors.sample_covariance import GroupedCovariance
 
 if TYPE_CHECKING:
-    from bayesstruct.data.groups.rows import GroupedTable
+    from bayesstruct.data.row_groups import GroupedTable
     from bayesstruct.data.table import Table
 
 __all__ = ["observe_groups", "start_of_groups", "warn_of_narrow_slabs"]

@@ -1,1 +1,0 @@
-"""Tables and covariance matrices of several groups of rows."""
