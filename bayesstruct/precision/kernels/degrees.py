@@ -3,7 +3,7 @@
 import math
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.precision.kernels.slices import draw_slice
+from bayesstruct.precision.kernels.marginals.slices import draw_slice
 
 
 @inner

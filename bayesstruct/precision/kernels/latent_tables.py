@@ -52,7 +52,7 @@ class LatentRows(TableRows):
 
     def impute(self, rng, precision: np.ndarray, mean: np.ndarray) -> None:
         """Draw all latent and missing values once, column by column."""
-        from bayesstruct.precision.kernels.choices import draw_choices
+        from bayesstruct.precision.kernels.marginals.choices import draw_choices
         from bayesstruct.precision.kernels.ranks import draw_ordered
 
         residuals = self.residuals(mean)
@@ -83,7 +83,7 @@ class LatentRows(TableRows):
 
     def move_choices(self, rng, precision, covariance, mean, scale, prior, centre, sd) -> None:
         """Move units and means of columns of states, changing the values, the matrix, its inverse and the means in place."""
-        from bayesstruct.precision.kernels.choices import move_choices, rescale_choices
+        from bayesstruct.precision.kernels.marginals.choices import move_choices, rescale_choices
 
         residuals, columns = self.residuals(mean), (self.chosen, self.block)
         prior, of_means = tuple(prior), (np.array(centre), np.array(sd))

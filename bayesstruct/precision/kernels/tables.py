@@ -195,7 +195,7 @@ class WeightedRows(TableRows):
 
     def draw_weights(self, rng, precision, mean: np.ndarray, degrees: float) -> None:
         """Draw the weight of each value given the rest of its row."""
-        from bayesstruct.precision.kernels.value_weights import draw_value_weights
+        from bayesstruct.precision.kernels.marginals.value_weights import draw_value_weights
 
         residuals = self.residuals(mean)
         draw_value_weights(rng, precision, residuals, self.roots, self.mask, degrees)
@@ -203,7 +203,7 @@ class WeightedRows(TableRows):
 
     def draw_degrees(self, rng, precision, mean, degrees, shape: float, rate: float) -> float:
         """Draw the degrees of freedom given the weights, and both together; return them."""
-        from bayesstruct.precision.kernels.value_weights import draw_value_degrees
+        from bayesstruct.precision.kernels.marginals.value_weights import draw_value_degrees
 
         residuals = self.residuals(mean)
         rows = (residuals, self.roots, self.mask)

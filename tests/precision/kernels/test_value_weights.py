@@ -5,7 +5,7 @@ import pytest
 
 from scipy import stats
 
-from bayesstruct.precision.kernels.value_weights import (
+from bayesstruct.precision.kernels.marginals.value_weights import (
     draw_root,
     draw_value_degrees,
     draw_value_weights,

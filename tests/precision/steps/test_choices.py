@@ -12,7 +12,7 @@ import bayesstruct as bs
 
 from bayesstruct.data.ranks import FREE, KNOWN
 from bayesstruct.distributions import LatentValues, OrderedRows
-from bayesstruct.precision.kernels.choices import draw_choices
+from bayesstruct.precision.kernels.marginals.choices import draw_choices
 
 SCALES = {"spike_scale": 0.1, "slab_scale": 1.5}
 X = np.array([-1.6, -1.2, -0.8, -0.9, -0.2, 0.1, 0.4, 0.3, 0.9, 1.1, 1.4, 0.5])

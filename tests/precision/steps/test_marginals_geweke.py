@@ -20,10 +20,11 @@ from bayesstruct.distributions import (
     MissingWeightedValues,
     ValueWeights,
 )
-from bayesstruct.precision.kernels import choices, ranks, value_weights
 from bayesstruct.precision.kernels import degrees as degrees_kernel
+from bayesstruct.precision.kernels import ranks
 from bayesstruct.precision.kernels.cholesky import pack_cholesky, unpack_cholesky
 from bayesstruct.precision.kernels.latent_tables import LatentRows
+from bayesstruct.precision.kernels.marginals import choices, value_weights
 from bayesstruct.precision.kernels.tables import StudentRows, WeightedRows
 from bayesstruct.steps import PrecisionGibbs
 

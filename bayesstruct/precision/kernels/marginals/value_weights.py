@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
-from bayesstruct.precision.kernels.slices import draw_slice
+from bayesstruct.precision.kernels.marginals.slices import draw_slice
 
 _SMALLEST = 1e-150  # a root whose square is still a number
 

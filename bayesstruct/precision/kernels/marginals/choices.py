@@ -10,8 +10,8 @@ import math
 from bayesstruct.core.jit import inner, kernel
 from bayesstruct.core.special import log_normal_cdf
 from bayesstruct.data.ranks import FREE
+from bayesstruct.precision.kernels.marginals.slices import draw_slice
 from bayesstruct.precision.kernels.ranks import column_means, normal_between
-from bayesstruct.precision.kernels.slices import draw_slice
 
 
 @inner
