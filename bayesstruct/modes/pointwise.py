@@ -12,7 +12,7 @@ from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import OrderedColumns, ValueWeighted
+from bayesstruct.graphs.records import OrderedColumns, RowGroups, ValueWeighted
 from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 
@@ -102,8 +102,12 @@ def pointwise(
 
 
 def _refuse_rows(posterior) -> None:
-    """Raise for rows of a Gaussian graph that are not normal."""
+    """Raise for rows of several groups, and for those of a Gaussian graph that are not normal."""
     constants = posterior.constants
+    if RowGroups.is_in(constants):
+        raise ValueError(
+            "this result has parameters of its own for each group of rows: read one group, bs.pointwise(bs.one_group(idata, label))"
+        )
     OrderedColumns.refuse(constants, "this result has no densities of single values")
     if "degrees" in {*map(str, constants.data_vars), *map(str, posterior.draws.data_vars)}:
         rows = "; those of whole rows are: pm.compute_log_likelihood(idata)"

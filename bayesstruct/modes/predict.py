@@ -119,7 +119,13 @@ def predict(
         check_same_rows(table, covariates)
         covariates = codes.without(covariates, CovariateUnits.names(idata))
     if RowGroups.is_in(idata):
-        labels = [str(label) for label in group_dataset(idata, CONSTANTS)["group"].values]
+        constants = group_dataset(idata, CONSTANTS)
+        if "group" not in constants.coords:
+            raise ValueError(
+                "this result has a Markov random field for each group of rows: predict the rows of one group at a time, "
+                "bs.predict(bs.one_group(idata, label), table)"
+            )
+        labels = [str(label) for label in constants["group"].values]
         table, group = rows_of_groups(table, group, labels)
     options = {"setting": setting, "covariates": covariates, "group": group}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})

@@ -96,7 +96,8 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
         assert bs.edge_information(own)["information"].iloc[0] > 0.01
     rows = pd.DataFrame([{"mood": 1, "sleep": None, "worry": 0, "pain": 1}])
     assert bs.predict(own, rows)["probability"].sum() == pytest.approx(1.0)
-    for read in (bs.edge_information, lambda tree: bs.predict(tree, rows)):
+    assert bs.pointwise(own, draws=2)["log_likelihood"]["x"].sizes["chain"] == 2
+    for read in (bs.edge_information, bs.pointwise, lambda tree: bs.predict(tree, rows)):
         with pytest.raises(ValueError, match=r"each group of rows.*one_group"):
             read(idata)
 
