@@ -235,6 +235,11 @@ def test_bad_covariances_of_groups(cov, n, group, match):
         grouped_covariances(cov, n, group)
 
 
+def test_unknown_scales_of_covariances_are_refused():
+    with pytest.raises(ValueError, match=r'must be True or "group", it is \'pooled\''):
+        grouped_covariances({"a": GOOD, "b": GOOD}, 50, standardize="pooled")
+
+
 def test_remarks_about_covariances_name_the_group():
     with pytest.warns(TableWarning, match=r"[Gg]roup 'b': `cov` has rank 3"):
         grouped_covariances({"a": np.eye(3), "b": np.eye(3)}, [30, 3])
