@@ -47,7 +47,8 @@ def pointwise(
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical` without covariates, of
         :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), or of
-        :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"`` or ``"bde"``.
+        :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"`` or ``"bde"``; of groups of rows, that of one
+        group, :func:`bayesstruct.one_group`.
     draws : int, optional
         Maximum number of draws of each chain that are used, spread evenly; by default all. The result holds two
         numbers for each draw and value of the table.

@@ -55,8 +55,8 @@ def predict(
     covariates : DataFrame or array_like, optional
         (n, q), if the model has covariates.
     group : str or (n,) array_like, optional
-        Groups of the rows, or the name of the column of `table` that holds them, for a model of groups of rows; `table` may also be
-        a dict of one table for each group.
+        Groups of the rows, or the name of the column of `table` that holds them, for a Gaussian model of groups of rows; `table` may
+        also be a dict of one table for each group. Of a Markov random field of groups read one group, :func:`bayesstruct.one_group`.
     ci_prob : float, optional
         Probability of the intervals, which are equal-tailed. By default ``arviz.rcParams["stats.ci_prob"]``.
 

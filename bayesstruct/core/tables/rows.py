@@ -78,7 +78,7 @@ def new_rows(
     interventions : (m, p) bool array_like or DataFrame, optional
         Which values of the new rows were set from outside, for a Bayesian network.
     group : str or (m,) array_like, optional
-        Groups of the new rows, or the name of the column of `table` that holds them, for a model of groups of rows; `table` may
+        Groups of the new rows, or the name of the column of `table` that holds them, for a Gaussian model of groups of rows; `table` may
         also be a dict of one table for each group.
 
     Returns
