@@ -68,6 +68,7 @@ from bayesstruct.precision.priors.group_lasso import (
     block_members,
     node_members,
 )
+from bayesstruct.precision.priors.group_probabilities import GroupProbability
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValues,
     GroupedNormal,
@@ -162,6 +163,7 @@ __all__ = [
     "GroupEdges",
     "GroupIndicatorSpikeSlab",
     "GroupLaplace",
+    "GroupProbability",
     "GroupSpikeAndSlab",
     "GroupedCovariance",
     "GroupedMissingValues",

@@ -318,6 +318,10 @@ def grouped_covariances(
     >>> both.labels, both.sizes.tolist()
     (('a', 'b'), [20, 20])
     """
+    if standardize is not True and standardize != "group":
+        raise ValueError(
+            f'`standardize` of covariance matrices must be True or "group", it is {standardize!r}'
+        )
     matrices = _by_label(cov, group)
     labels = tuple(matrices)
     if len(labels) < 2:

@@ -116,8 +116,10 @@ def grouped_table(
             "`group` is needed: the name of the column with the groups, the group of each row, or a dict of one table "
             "for each group"
         )
+    elif isinstance(group, str):
+        [data] = repeated_rows(row_counts, data)
     else:
-        data, group = repeated_rows(row_counts, data, group if isinstance(group, str) else _column(group))  # fmt: skip
+        data, group = repeated_rows(row_counts, data, _column(group))
     data, labels, index = groups_apart(data, group, "gaussian_graphical")
     table = Table.continuous(data, standardize=False, counted=row_counts is not None)
     location, spread = _moments(table, labels, index)

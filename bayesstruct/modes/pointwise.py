@@ -12,7 +12,7 @@ from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.records import OrderedColumns, ValueWeighted
+from bayesstruct.graphs.records import OrderedColumns, RowGroups, ValueWeighted
 from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 
@@ -47,7 +47,8 @@ def pointwise(
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical` without covariates, of
         :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), or of
-        :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"`` or ``"bde"``.
+        :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"`` or ``"bde"``; of groups of rows, that of one
+        group, :func:`bayesstruct.one_group`.
     draws : int, optional
         Maximum number of draws of each chain that are used, spread evenly; by default all. The result holds two
         numbers for each draw and value of the table.
@@ -102,8 +103,12 @@ def pointwise(
 
 
 def _refuse_rows(posterior) -> None:
-    """Raise for rows of a Gaussian graph that are not normal."""
+    """Raise for rows of several groups, and for those of a Gaussian graph that are not normal."""
     constants = posterior.constants
+    if RowGroups.is_in(constants):
+        raise ValueError(
+            "this result has parameters of its own for each group of rows: read one group, bs.pointwise(bs.one_group(idata, label))"
+        )
     OrderedColumns.refuse(constants, "this result has no densities of single values")
     if "degrees" in {*map(str, constants.data_vars), *map(str, posterior.draws.data_vars)}:
         rows = "; those of whole rows are: pm.compute_log_likelihood(idata)"

@@ -55,8 +55,8 @@ def predict(
     covariates : DataFrame or array_like, optional
         (n, q), if the model has covariates.
     group : str or (n,) array_like, optional
-        Groups of the rows, or the name of the column of `table` that holds them, for a model of groups of rows; `table` may also be
-        a dict of one table for each group.
+        Groups of the rows, or the name of the column of `table` that holds them, for a Gaussian model of groups of rows; `table` may
+        also be a dict of one table for each group. Of a Markov random field of groups read one group, :func:`bayesstruct.one_group`.
     ci_prob : float, optional
         Probability of the intervals, which are equal-tailed. By default ``arviz.rcParams["stats.ci_prob"]``.
 
@@ -119,7 +119,13 @@ def predict(
         check_same_rows(table, covariates)
         covariates = codes.without(covariates, CovariateUnits.names(idata))
     if RowGroups.is_in(idata):
-        labels = [str(label) for label in group_dataset(idata, CONSTANTS)["group"].values]
+        constants = group_dataset(idata, CONSTANTS)
+        if "group" not in constants.coords:
+            raise ValueError(
+                "this result has a Markov random field for each group of rows: predict the rows of one group at a time, "
+                "bs.predict(bs.one_group(idata, label), table)"
+            )
+        labels = [str(label) for label in constants["group"].values]
         table, group = rows_of_groups(table, group, labels)
     options = {"setting": setting, "covariates": covariates, "group": group}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})

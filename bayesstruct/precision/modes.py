@@ -385,6 +385,11 @@ class GraphMode(ModeSolver):
                 raise NotRecognized(
                     f"the search for the graph {edge.name!r} does not fit, because {part}"
                 )
+            if part.imputation is not None:
+                raise NotRecognized(
+                    "the search for the most probable graph is for a table without missing values (leave out rows or columns), and here "
+                    "each completed table has a graph"
+                )
             known = {v for v in (part.edge, part.share) if v is not None}
             if others := [str(v.name) for v in model.free_RVs if v not in known]:
                 raise NotRecognized(
@@ -412,8 +417,14 @@ def _best_share(inclusion: np.ndarray, fixed: np.ndarray, alpha: float, beta: fl
     free = (fixed > 0) & (fixed < 1)
     present = inclusion[free].sum() + alpha - 1.0
     absent = free.sum() - inclusion[free].sum() + beta - 1.0
-    share = np.clip(present / (present + absent), 1e-12, 1 - 1e-12)
+    share = _beta_mode(present, absent)
     return np.asarray(np.log(share) - np.log1p(-share))
+
+
+def _beta_mode(present: float, absent: float) -> float:
+    """Probability of greatest density ``q^present (1 - q)^absent``, away from 0 and 1; negative powers count as zero."""
+    present, absent = max(present, 1e-12), max(absent, 1e-12)
+    return float(np.clip(present / (present + absent), 1e-12, 1 - 1e-12))
 
 
 def _climb(model, parts, others) -> Climb:
@@ -539,7 +550,7 @@ class GroupMode:
             if alpha > 0:
                 free = (nominal[upper] > 0) & (nominal[upper] < 1)
                 yes, no = present[free].sum() + alpha - 1.0, other[free].sum() + beta - 1.0
-                shares[k] = np.clip(yes / (yes + no), 1e-12, 1 - 1e-12)
+                shares[k] = _beta_mode(yes, no)
         return shares
 
     def _expect_missing(self, point: dict) -> np.ndarray:

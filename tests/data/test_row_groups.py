@@ -235,6 +235,18 @@ def test_bad_covariances_of_groups(cov, n, group, match):
         grouped_covariances(cov, n, group)
 
 
+def test_counted_rows_and_letters_of_the_name_of_the_groups_may_be_as_many():
+    counted = table().iloc[:6].assign(sex=[*"ffmmfm"], number=[4, 5, 6, 3, 1, 1])
+    counted = counted.rename(columns={"sex": "gender"})
+    found = grouped_table(counted, "gender", row_counts="number")
+    assert found.labels == ("f", "m") and found.sizes.tolist() == [10, 10]
+
+
+def test_unknown_scales_of_covariances_are_refused():
+    with pytest.raises(ValueError, match=r'must be True or "group", it is \'pooled\''):
+        grouped_covariances({"a": GOOD, "b": GOOD}, 50, standardize="pooled")
+
+
 def test_remarks_about_covariances_name_the_group():
     with pytest.warns(TableWarning, match=r"[Gg]roup 'b': `cov` has rank 3"):
         grouped_covariances({"a": np.eye(3), "b": np.eye(3)}, [30, 3])

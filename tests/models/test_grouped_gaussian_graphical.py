@@ -151,8 +151,10 @@ def test_edges_of_a_group_that_has_none():
     assert other["probability"] < 0.5
     assert first["bayes_factor"] > 10 and other["bayes_factor"] < 1
     assert bs.edge_table(idata).query(pair)["probability"].item() > 0.95
-    with pytest.raises(ValueError, match="need `weight`"):
-        bs.one_group(idata.map_over_datasets(lambda d: d.drop_vars("weight", errors="ignore")), "a")
+    for lost in ("weight", "relation"):
+        without = idata.map_over_datasets(lambda d, lost=lost: d.drop_vars(lost, errors="ignore"))
+        with pytest.raises(ValueError, match=f"need `{lost}`"):
+            bs.one_group(without, "a")
 
 
 @pytest.mark.chain

@@ -134,6 +134,13 @@ def test_the_mode_with_learned_probabilities(prior):
     assert_maximum(density, mode["precision"], mode["mean"], *shares)
 
 
+def test_the_mode_of_a_probability_that_no_pair_informs():
+    forbidden = [("x0", "x1"), ("x0", "x2"), ("x1", "x2")]
+    own = {"forbidden": forbidden, "difference_probability": pm.Beta.dist(1, 1)}
+    with bs.models.grouped_gaussian_graphical(rows(False)[:, :3], group=GROUP, **own):
+        assert bs.find_MAP()["difference_probability"] == pytest.approx(0.5)
+
+
 def test_elements_of_a_pair_are_the_best_of_all_patterns():
     """The maximum over one pair in all groups is that of all 2**G patterns."""
     from bayesstruct.precision.kernels.row_groups.edges_mode import best_with_indicators

@@ -78,7 +78,7 @@ def new_rows(
     interventions : (m, p) bool array_like or DataFrame, optional
         Which values of the new rows were set from outside, for a Bayesian network.
     group : str or (m,) array_like, optional
-        Groups of the new rows, or the name of the column of `table` that holds them, for a model of groups of rows; `table` may
+        Groups of the new rows, or the name of the column of `table` that holds them, for a Gaussian model of groups of rows; `table` may
         also be a dict of one table for each group.
 
     Returns
@@ -161,7 +161,8 @@ def _rows_of(model):
         raise ValueError(
             "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf, "
             "bayesian_network and the neighbourhood models make it. In other models each row has variables of its own "
-            "(features, clusters, series, links, latent values of columns that count by their order, weights of values), rows of states belong to groups, or "
+            "(features, clusters, series, links, latent values of columns that count by their order, weights of values), "
+            "rows belong to groups (of states: ising and pairwise_mrf), or "
             'there is the graph alone (prior="pseudo_likelihood"); a model that was changed by pm.do or pm.observe, or made by '
             "hand, does not know how its table was read"
         )

@@ -1,6 +1,6 @@
 """Arrays of the sampler of Markov random fields of several groups of rows, see :mod:`bayesstruct.fields.kernels.groups`.
 
-Groups have different numbers of rows. Their arrays are flat, one group after another; `sweep` makes the structures of
+Groups have different numbers of rows. Their arrays are flat, one group after another; `groups_sweep` makes the structures of
 :mod:`bayesstruct.fields.kernels.arrays` of the parts, one for each group, which the functions of a single field take. So
 machine code does not depend on the number of groups.
 """

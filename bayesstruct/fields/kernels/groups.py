@@ -49,7 +49,7 @@ from bayesstruct.fields.kernels.spike_slab import LEAST, accept, inclusion_estim
 
 __all__ = ["ABSENCE", "DIFFERENT", "EQUAL", "groups_sweep"]
 
-#: Relations of a pair: connected in no group, alike in all, differently.
+#: Relations of a pair: connected in no group, equally in all, differently.
 ABSENCE, EQUAL, DIFFERENT = 0, 1, 2
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -91,8 +91,8 @@ def _read(works, pool, relation):
 
 
 @inner
-def _relation(works, d):
-    """Return the present relation of the block."""
+def _relation(works, pool, d):
+    """Return the present relation of the block, or the next one that is possible: where zero or equal weights are not, they are like any others."""
     found = ABSENCE
     for a in range(d):
         if works[0].current[a] != 0.0:
@@ -101,6 +101,8 @@ def _relation(works, d):
         for a in range(d):
             if work.current[a] != works[0].current[a]:
                 found = DIFFERENT
+    while found < DIFFERENT and pool.log_odds[found] == -np.inf:
+        found += 1
     return found
 
 
@@ -345,7 +347,7 @@ def _estimate(pool, block, now, then, acceptance):
 def _redraw(rng, layout, tables, chains, priors, works, pool, block):
     """Draw relation and weights of the loaded block; returns the probability of acceptance, or -1."""
     d = pool.weight.shape[1]
-    now = _relation(works, d)
+    now = _relation(works, pool, d)
     _read(works, pool, now)
     empty = _prepare(layout, tables, chains, priors, works, pool)
     then = _pick(rng, pool.chance)

@@ -132,7 +132,7 @@ class GroupedPairwiseMRF(Discrete):
     Raises
     ------
     ValueError
-        As :class:`bayesstruct.PairwiseMRF`.
+        As :class:`bayesstruct.PairwiseMRF`; if biases or weights are not those of each group.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class GroupedPairwiseMRF(Discrete):
     ) -> "TensorVariable":
         """Create the distribution without a model."""
         bias, weight = as_float(bias), as_float(weight)
-        options = _options(weight, group, potentials, likelihood, sweeps)
+        options = _options(bias, weight, group, potentials, likelihood, sweeps)
         params = [_index(group), bias, weight]
         _claim(weight)
         return super().dist(params, **options, floats=False, mask=None, **kwargs)
@@ -223,7 +223,7 @@ class IncompleteGroupedPairwiseMRF(Discrete):
     ) -> "TensorVariable":
         """Create the distribution without a model."""
         bias, weight = as_float(bias), as_float(weight)
-        options = _options(weight, group, potentials, likelihood, sweeps)
+        options = _options(bias, weight, group, potentials, likelihood, sweeps)
         params = [_index(group), bias, weight, pt.as_tensor_variable(values)]
         _claim(weight, values)
         return super().dist(params, **options, floats=floats, mask=Mask(missing), **kwargs)
@@ -233,13 +233,21 @@ class IncompleteGroupedPairwiseMRF(Discrete):
         return pt.zeros(rv.shape, dtype="int64")
 
 
-def _options(weight, group, potentials, likelihood, sweeps):
+def _options(bias, weight, group, potentials, likelihood, sweeps):
     if likelihood not in LIKELIHOODS:
         raise ValueError(f"`likelihood` must be one of {LIKELIHOODS}, it is {likelihood!r}")
     if likelihood == "exact":
         ExactSums.of(potentials)  # raises if the sum would take too long
     group = np.asarray(group)
-    groups = weight.type.shape[-2] or int(group.max()) + 1
+    for name, value in (("bias", bias), ("weight", weight)):
+        if value.type.ndim < 2:
+            raise ValueError(f"`{name}` must have a row for each group, it has no second dimension")
+    known = sorted({v.type.shape[-2] for v in (bias, weight)} - {None})
+    if len(known) > 1:
+        raise ValueError(
+            f"`bias` and `weight` have rows for {known[0]} and {known[1]} groups: give one for each group"
+        )
+    groups = known[0] if known else int(group.max()) + 1
     return {
         "potentials": potentials,
         "likelihood": likelihood,

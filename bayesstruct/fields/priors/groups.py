@@ -67,9 +67,9 @@ class GroupedWeights(Continuous):
     is not differentiable in the weights. ``pm.sample`` draws them by :class:`bayesstruct.steps.GroupedPairwiseGibbs` if they are those of a
     :class:`bayesstruct.distributions.GroupedPairwiseMRF`, and raises an error with the reason otherwise.
 
-    ========  ===================================================
-    Support   (G, pairs) real, with atoms where a pair has no edge
-    ========  ===================================================
+    ========  ====================================================
+    Support   (G, pairs) real, with atoms at zero and equal weights
+    ========  ====================================================
 
     Parameters
     ----------

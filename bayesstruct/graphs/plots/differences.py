@@ -37,7 +37,8 @@ def plot_difference(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` with `group`.
+        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` or :func:`~bayesstruct.models.pairwise_mrf` with
+        `group`.
     groups : pair of str, optional
         The two groups to subtract; needed if there are more than two.
     pos : mapping of name to (x, y), optional

@@ -49,7 +49,8 @@ def difference_table(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` with `group`.
+        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` or :func:`~bayesstruct.models.pairwise_mrf` with
+        `group`.
     groups : pair of str, optional
         The two groups whose weights are subtracted, the second from the first. By default the two of a pair with the largest
         difference of means, which is the only one if there are two groups.
@@ -152,8 +153,8 @@ def verdicts(factor: np.ndarray, prior: np.ndarray, threshold: float) -> np.ndar
 def _prior(posterior: "EdgePosterior") -> RelationPrior:
     if DIFFERENCE not in posterior.draws or not RelationPrior.is_in(posterior.constants):
         raise ValueError(
-            "This result has no differences between groups: sample bs.models.grouped_gaussian_graphical, or bs.models.ising "
-            "with `group`, and read the whole result and not that of one group."
+            "This result has no differences between groups: sample bs.models.grouped_gaussian_graphical, or bs.models.ising or "
+            "pairwise_mrf with `group`, and read the whole result and not that of one group."
         )
     return RelationPrior.read(posterior.constants)
 
@@ -263,7 +264,8 @@ def one_group(idata: "xr.DataTree", group: str, *, negligible: float = 0.1) -> "
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` with `group`.
+        Result of :func:`bayesstruct.models.grouped_gaussian_graphical`, or of :func:`bayesstruct.models.ising` or :func:`~bayesstruct.models.pairwise_mrf` with
+        `group`.
     group : str
         Label of the group.
     negligible : float, default 0.1
@@ -281,7 +283,7 @@ def one_group(idata: "xr.DataTree", group: str, *, negligible: float = 0.1) -> "
     Raises
     ------
     ValueError
-        If the result has no such group; names those that it has. If weights were not sampled.
+        If the result has no such group; names those that it has. If relations or weights were not sampled.
 
     Examples
     --------
@@ -295,7 +297,7 @@ def one_group(idata: "xr.DataTree", group: str, *, negligible: float = 0.1) -> "
     if not own or not RelationPrior.is_in(constants):
         raise ValueError(
             "this result has no groups of rows; it is not one of bs.models.grouped_gaussian_graphical or, with `group`, "
-            "bs.models.ising, or that of one group"
+            "bs.models.ising or pairwise_mrf, or it is that of one group already"
         )
     labels = [str(label) for label in own[0][GROUP].values]
     if str(group) not in labels:
@@ -317,7 +319,7 @@ def one_group(idata: "xr.DataTree", group: str, *, negligible: float = 0.1) -> "
         if GROUP in dataset.dims:
             dataset = dataset.isel({GROUP: place})
         if RelationScales.is_in(constants):
-            if "relation" in dataset:
+            if "edge" in dataset or "relation" in dataset:
                 dataset = _beyond(dataset, negligible)
             if name == CONSTANTS:
                 dataset = _with_bound(dataset, negligible)
@@ -328,9 +330,9 @@ def one_group(idata: "xr.DataTree", group: str, *, negligible: float = 0.1) -> "
 
 def _beyond(dataset: "xr.Dataset", negligible: float) -> "xr.Dataset":
     """Edges of one group: pairs that are equal, and different ones whose weight there is not negligible."""
-    if "weight" not in dataset:
+    if lost := [name for name in ("relation", "weight") if name not in dataset]:
         raise ValueError(
-            "the edges of one group need `weight`: sample it too (`var_names`), or read the whole result"
+            f"the edges of one group need `{lost[0]}`: sample it too (`var_names`), or read the whole result"
         )
     relation, strong = dataset["relation"], abs(dataset["weight"]) > negligible
     own = ((relation == 1) | ((relation == 2) & strong)).astype("int64")

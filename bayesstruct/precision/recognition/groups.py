@@ -284,7 +284,8 @@ class GroupTables:
         return self._log_prior
 
     def put_shares(self, shares: np.ndarray, point: dict) -> None:
-        """Put the probabilities that are learned into a point."""
+        """Put the probabilities that are learned into a point; their log odds are finite also where they round to 0 or 1."""
+        shares = np.clip(shares, 1e-300, 1.0 - 2.0**-53)
         for role, share in zip(SHARES, shares, strict=True):
             if role in self.names:
                 point[self.names[role]] = np.asarray(np.log(share) - np.log1p(-share))

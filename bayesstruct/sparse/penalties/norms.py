@@ -164,7 +164,7 @@ class Nuclear:
     name = "nuclear"
 
     def _blocks(self, x, start):
-        blocks = np.split(x, start[1:-1])
+        blocks = np.split(x, start[1:-1]) if len(self.shapes) else []
         return [b.reshape(shape) for b, shape in zip(blocks, self.shapes.tolist(), strict=True)]
 
     def norms(self, x, start):

@@ -122,3 +122,18 @@ def test_rows_are_drawn_from_the_field_of_their_group():
     rows = pm.draw(dist, random_seed=1)
     assert rows[group == 0, 0].mean() > 0.9 and rows[group == 1, 0].mean() < 0.1
     assert rows[group == 0, 1].mean() > 0.8 and abs(rows[group == 1, 1].mean() - 0.5) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("bias", "weight", "message"),
+    [
+        (np.zeros(3), np.zeros((2, 3)), "`bias` must have a row for each group"),
+        (np.zeros((2, 3)), np.zeros(3), "`weight` must have a row for each group"),
+        (np.zeros((3, 3)), np.zeros((2, 3)), "rows for 2 and 3 groups"),
+        (np.zeros((2, 3)), np.zeros((2, 3)), "`group` must be a vector of 0 to 1"),
+    ],
+)
+def test_parameters_that_are_not_those_of_each_group_are_refused(bias, weight, message):
+    options = {"group": [0, 1, 2], "potentials": Potentials("ordinal", (2, 2, 2))}
+    with pytest.raises(ValueError, match=message):
+        GroupedPairwiseMRF.dist(bias, weight, **options)

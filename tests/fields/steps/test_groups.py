@@ -267,3 +267,22 @@ def test_a_wrong_step_breaks_the_joint_distribution(wrong, full, monkeypatch):
         monkeypatch.setattr(step_module, "log_relations", odds)
     with pytest.raises(AssertionError, match="worst z"):
         check(40_000 if full else 1_000)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("edge", "difference"), [(1.0, 0.5), (1.0, 1.0), (0.5, 1.0)])
+def test_a_chain_leaves_weights_that_are_possible_in_the_limit_only(edge, difference):
+    rows, group = np.tile(all_states((2, 2)), (20, 1)), np.repeat([0, 1], 40)
+    prior = np.array([edge]), np.array([difference])
+    with pm.Model() as model:
+        bias = pm.Normal("bias", 0, 1, shape=(2, 2))
+        weight = GroupedWeights("weight", 2, *prior)
+        options = {"group": group, "potentials": Potentials("ordinal", (2, 2))}
+        GroupedPairwiseMRF("x", bias, weight, observed=rows, **options)
+        step = GroupedPairwiseGibbs([weight, bias])
+    step.setup_chain(np.random.default_rng(1), 0, 20)
+    # Without an atom at zero, or of equal weights, these are values like any others.
+    point = model.initial_point(0) | {"weight": np.full((2, 1), 0.0 if edge == 1.0 else 0.3)}
+    found = [(point := step.step(point)[0])["weight"] for _ in range(20)]
+    assert np.isfinite(model.compile_logp()(point))
+    assert len(np.unique(found)) > 10

@@ -123,3 +123,16 @@ def test_invalid_inputs(python_mode):
         ops.locally_constant_graphical_lasso(s, N, [], rate, 1.0)
     with pytest.raises(ValueError, match="from 0 to 7"):
         ops.locally_constant_graphical_lasso(s, N, [(0, 8)], rate, 1.0)
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf", "nuclear"])
+def test_one_block_is_the_graphical_lasso(norm):
+    S, blocks = covariance(p=3), ["a"] * 3
+    penalty = (np.ones((3, 3)) - np.eye(3)) * 2.0 / N
+    expected = solvers.graphical_lasso(S, penalty + np.eye(3) * 2.0 / N, tol=1e-12).precision
+    own = {"norm": norm, "diagonal_rate": 1.0}
+    solution = solvers.blockwise_graphical_lasso(S, N, blocks, 2.0, 8.0, tol=1e-10, **own)
+    # A gap of 1e-12 leaves an error near its root.
+    np.testing.assert_allclose(solution.precision, expected, atol=1e-5)
+    found = ops.blockwise_graphical_lasso(S, N, blocks, 2.0, 8.0, **own)
+    np.testing.assert_allclose(found.eval(mode="FAST_COMPILE"), expected, atol=1e-5)

@@ -243,6 +243,19 @@ def test_pairs_that_are_certain_do_not_count():
     assert K.name == "K"
 
 
+@pytest.mark.statistical
+def test_probabilities_that_round_to_one_have_finite_log_odds():
+    beta = pm.Beta.dist(0.01, 0.01)
+    with pm.Model() as model:
+        Relations("relation", GroupedSpikeSlab("K", 2, 2, beta, beta))
+        step = GroupedPrecisionGibbs(model.free_RVs, rng=3)
+    point, odds = model.initial_point(0), []
+    for _ in range(50):
+        point, _ = step.step(point)
+        odds.append(point["difference_probability_logodds__"])
+    assert np.isfinite(odds).all() and np.max(odds) > 36.0
+
+
 def test_what_is_refused():
     beta = pm.Beta.dist(1, 1)
     with pm.Model():
