@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from bayesstruct.core.families import import_chapters
-from bayesstruct.core.tables.codings import CovariateUnits
+from bayesstruct.core.tables.codings import CovariateUnits, StateLevels
 from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.core.tables.predictions import rows_of
 from bayesstruct.data.labels import check_same_rows
@@ -119,6 +119,11 @@ def predict(
         check_same_rows(table, covariates)
         covariates = codes.without(covariates, CovariateUnits.names(idata))
     if RowGroups.is_in(idata):
+        if StateLevels.is_in(idata):
+            raise ValueError(
+                "this result has a Markov random field for each group of rows: predict the rows of one group at a time, "
+                "bs.predict(bs.one_group(idata, label), table)"
+            )
         labels = [str(label) for label in group_dataset(idata, CONSTANTS)["group"].values]
         table, group = rows_of_groups(table, group, labels)
     options = {"setting": setting, "covariates": covariates, "group": group}

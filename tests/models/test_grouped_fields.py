@@ -96,7 +96,11 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
         assert bs.edge_information(own)["information"].iloc[0] > 0.01
     rows = pd.DataFrame([{"mood": 1, "sleep": None, "worry": 0, "pain": 1}])
     assert bs.predict(own, rows)["probability"].sum() == pytest.approx(1.0)
-    for read in (bs.edge_information, lambda tree: bs.predict(tree, rows)):
+    for read in (
+        bs.edge_information,
+        lambda tree: bs.predict(tree, rows),
+        lambda tree: bs.predict(tree, rows.assign(site="b"), group="site"),
+    ):
         with pytest.raises(ValueError, match=r"each group of rows.*one_group"):
             read(idata)
 
@@ -162,7 +166,7 @@ def test_corrections_and_new_rows_are_refused_with_a_remedy():
     model = ising(frame(n=60, gaps=True), group="site")
     with pytest.raises(ValueError, match="several groups of rows are not corrected"):
         bs.sandwich(None, model)
-    with pytest.raises(ValueError, match="rows belong to groups"):
+    with pytest.raises(ValueError, match=r"ising, pairwise_mrf .without `group`"):
         bs.new_rows(model, frame(n=60))
 
 
