@@ -248,7 +248,11 @@ def _moments(values, counts):
 
 
 def far_remarks(
-    names: Sequence[str], values: np.ndarray, location: np.ndarray, scale: np.ndarray
+    names: Sequence[str],
+    values: np.ndarray,
+    location: np.ndarray,
+    scale: np.ndarray,
+    first: str = "the first table",
 ) -> list[str]:
     """List columns of new rows that are far outside of the first table, as codes and values in other units are.
 
@@ -259,6 +263,8 @@ def far_remarks(
         New rows, NaN where missing.
     location, scale : (p,) array of float
         Means and standard deviations of the first table.
+    first : str
+        Its name in messages.
     """
     codes, units = {}, {}
     for j, name in enumerate(names):
@@ -275,7 +281,7 @@ def far_remarks(
     if codes:
         shown = ", ".join(f"{n!r} ({', '.join(map(_short, own))})" for n, own in codes.items())
         found.append(
-            f"new rows: values that often stand for missing ones are read as measurements, far outside of the first table, in {shown}; "
+            f"new rows: values that often stand for missing ones are read as measurements, far outside of {first}, in {shown}; "
             f"if they mean missing, leave them empty, or name them in the model: {codes_option(codes)}"
         )
     if units:
@@ -284,7 +290,7 @@ def far_remarks(
             for n, (v, m, d) in list(units.items())[:_SHOWN]
         )
         found.append(
-            f"new rows: values are far outside of the first table in {shown}; give new rows in the units of the first table, and "
+            f"new rows: values are far outside of {first} in {shown}; give new rows in the units of the first table, and "
             "correct errors"
         )
     return found

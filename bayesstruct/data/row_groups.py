@@ -11,6 +11,7 @@ from bayesstruct.data.checks import max_columns, value_kinds
 from bayesstruct.data.errors import TableError, column_list, count, listing, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.labels import check_same_rows, without_mask
+from bayesstruct.data.matrices import matrix_problems
 from bayesstruct.data.names import label_text, reads_as_number
 from bayesstruct.data.recoding import column_apart, repeated_rows
 from bayesstruct.data.table import Table
@@ -32,6 +33,7 @@ _VARIANCES = 2.0
 _SIGNIFICANT = 1e-4
 #: More groups that are numbers than this are perhaps values of a quantity.
 _MANY = 10
+_REMEDY = "pass the rows that it was computed from, or, where there are none, grouped_gaussian_graphical(cov=matrices, n=numbers_of_rows)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +112,7 @@ def grouped_table(
     if not (standardize in (True, False) or standardize == "group"):
         raise ValueError(f'`standardize` must be True, False or "group", it is {standardize!r}')
     if is_by_group(data):
+        _refuse_matrices(data)
         data, group = _joined(repeated_tables(data, row_counts), group)
     elif group is None:
         raise TypeError(
@@ -238,7 +241,7 @@ def _joined(tables, group):
         raise TypeError("`group` is given twice: a dict of tables has the groups as its keys")
     if not tables:
         raise TableError("`data` is an empty dict: give one table for each group")
-    intakes = {label_text(label): read_columns(own, max_columns()) for label, own in tables.items()}
+    intakes = {label_text(label): _intake(label, own) for label, own in tables.items()}
     check_same_columns({label: own.names for label, own in intakes.items()})
     names = next(iter(intakes.values())).names
     for label, own in intakes.items():
@@ -248,6 +251,24 @@ def _joined(tables, group):
     frames = [pd.DataFrame(own.values, columns=own.names)[names] for own in intakes.values()]
     labels = [label for label, own in intakes.items() for _ in range(len(own.values))]
     return pd.concat(frames, ignore_index=True), pd.Categorical(labels, categories=[*intakes])
+
+
+def _intake(label, own):
+    """Columns of the table of a group; problems name the group."""
+    try:
+        return read_columns(own, max_columns())
+    except TableError as error:
+        raise TableError(
+            f"`data` is a dict, of one table for each group, and {label_text(label)!r}: {error}"
+        ) from None
+
+
+def _refuse_matrices(tables):
+    """Raise for covariance matrices in the place of rows."""
+    for label, own in tables.items():
+        intake = _intake(label, own)
+        if problems := matrix_problems(own, intake.names, intake.values, remedy=_REMEDY):
+            raise TableError(f"group {label_text(label)!r}: {problems[0]}")
 
 
 def check_same_columns(columns: Mapping[str, Sequence[str]]) -> None:

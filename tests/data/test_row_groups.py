@@ -114,6 +114,16 @@ def changed(**columns):
         (table()[[*"abc"]], table()["a"].iloc[:9] > 0, "`group` has 9 labels, and the table 40"),
         ({"x": table()[[*"abc"]], "y": table()[[*"abc"]][:0]}, None, "group 'y' has no rows"),
         ({}, None, "empty dict"),
+        (
+            {"a": [1.0, 2.0], "b": [0.0, 1.0]},
+            None,
+            "one table for each group, and 'a': The array has",
+        ),
+        (
+            {"f": table()[[*"abc"]], "m": table()[[*"abc"]].cov()},
+            None,
+            r"group 'm': .* covariance matrix.*grouped_gaussian_graphical\(cov=",
+        ),
         ({"x": table(), "y": table()}, None, "olumn 'sex' holds text"),
     ],
 )

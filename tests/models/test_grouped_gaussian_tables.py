@@ -119,6 +119,8 @@ def test_predictions_of_empty_values_are_those_of_one_group(fitted):
     pd.testing.assert_frame_equal(found, expected)
     apart = bs.predict(idata, {label: own[NAMES] for label, own in new.groupby("site")})
     assert sorted(apart["mean"]) == sorted(found["mean"])
+    with pytest.warns(bs.TableWarning, match="far outside of group 'a' of the first table in"):
+        bs.predict(idata, {"a": new[NAMES].head(2).add([0, 0, 1e4, 0])})
     with pytest.raises(ValueError, match="give those of the new rows, `group`"):
         bs.predict(idata, new[NAMES])
     with pytest.raises(ValueError, match="`group` does not apply"):
