@@ -287,16 +287,21 @@ def warn_size(table: "Table", draws: int = 4000) -> None:
         )
 
 
-def warn_latent(table: Any, draws: int = 4000) -> None:
-    """Warn if a usual number of draws of latent values, or of weights of values, takes more than a gibibyte."""
+def warn_latent(table: Any, draws: int = 4000, *, degrees: bool = True) -> None:
+    """Warn if a usual number of draws of latent values, or of weights of values, takes more than a gibibyte.
+
+    The parameters that it advises to keep are those from which predictive draws are made; `degrees` are one if they are learned.
+    """
     by_order = getattr(table, "by_order", None)
     latent = table.n * table.p if by_order is None else (by_order | table.missing).sum()
     size = 8 * draws * int(latent)
     if size > 2**30:
         what = "weights of the values" if by_order is None else "latent values"
+        others = "" if by_order is not None and by_order.all() else ', "mean"'
+        others += ', "degrees"' if by_order is None and degrees else ""
         warn(
             f"{draws:,} draws of the {what} take {size / 2**30:.0f} GiB of memory: leave them out of the result with "
-            'pm.sample(var_names=["edge", "weight", "precision"])'
+            f'pm.sample(var_names=["edge", "weight", "precision"{others}])'
         )
 
 
