@@ -12,7 +12,7 @@ from bayesstruct.data.errors import TableError, column_list, count, listing, rai
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.labels import check_same_rows, without_mask
 from bayesstruct.data.matrices import matrix_problems
-from bayesstruct.data.names import label_text, reads_as_number
+from bayesstruct.data.names import group_label, label_text, reads_as_number
 from bayesstruct.data.recoding import column_apart, repeated_rows
 from bayesstruct.data.table import Table
 
@@ -241,7 +241,7 @@ def _joined(tables, group):
         raise TypeError("`group` is given twice: a dict of tables has the groups as its keys")
     if not tables:
         raise TableError("`data` is an empty dict: give one table for each group")
-    intakes = {label_text(label): _intake(label, own) for label, own in tables.items()}
+    intakes = {group_label(label): _intake(label, own) for label, own in tables.items()}
     check_same_columns({label: own.names for label, own in intakes.items()})
     names = next(iter(intakes.values())).names
     for label, own in intakes.items():
@@ -259,7 +259,7 @@ def _intake(label, own):
         return read_columns(own, max_columns())
     except TableError as error:
         raise TableError(
-            f"`data` is a dict, of one table for each group, and {label_text(label)!r}: {error}"
+            f"`data` is a dict, of one table for each group, and {group_label(label)!r}: {error}"
         ) from None
 
 
@@ -268,7 +268,7 @@ def _refuse_matrices(tables):
     for label, own in tables.items():
         intake = _intake(label, own)
         if problems := matrix_problems(own, intake.names, intake.values, remedy=_REMEDY):
-            raise TableError(f"group {label_text(label)!r}: {problems[0]}")
+            raise TableError(f"group {group_label(label)!r}: {problems[0]}")
 
 
 def check_same_columns(columns: Mapping[str, Sequence[str]]) -> None:
@@ -312,11 +312,11 @@ def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
     if categories is not None:
         seen = {*different}
         ordered = [c for c in list(categories) if c in seen]
-        if empty := [label_text(c) for c in list(categories) if c not in seen]:
+        if empty := [group_label(c) for c in list(categories) if c not in seen]:
             warn(f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups")
     else:
         ordered = sorted(different, key=lambda v: (0, v, "") if is_number(v) else (1, 0, str(v)))
-    labels = [label_text(v) for v in ordered]
+    labels = [group_label(v) for v in ordered]
     if twice := sorted({label for label in labels if labels.count(label) > 1}):
         raise TableError(f"`group` has different values that are written {twice[0]!r}: rename one")
     place = {value: k for k, value in enumerate(ordered)}

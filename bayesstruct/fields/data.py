@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
-from bayesstruct.data.names import label_text
+from bayesstruct.data.names import group_label, label_text
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.row_groups import (
     check_same_columns,
@@ -122,7 +122,7 @@ def _joined(tables, group, row_counts):
     frames = {}
     for label, own in repeated_tables(tables, row_counts).items():
         frame = pd.DataFrame(own)
-        frames[label_text(label)] = frame.set_axis([label_text(c) for c in frame.columns], axis=1)
+        frames[group_label(label)] = frame.set_axis([label_text(c) for c in frame.columns], axis=1)
     check_same_columns({label: list(frame.columns) for label, frame in frames.items()})
     names = list(next(iter(frames.values())).columns)
     labels = [label for label, own in frames.items() for _ in range(len(own))]

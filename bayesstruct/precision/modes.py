@@ -385,6 +385,10 @@ class GraphMode(ModeSolver):
                 raise NotRecognized(
                     f"the search for the graph {edge.name!r} does not fit, because {part}"
                 )
+            if edge.ndim > 1:
+                raise NotRecognized(
+                    f"the search for the graph {edge.name!r} needs a table without missing values: leave out rows, or fill them in"
+                )
             known = {v for v in (part.edge, part.share) if v is not None}
             if others := [str(v.name) for v in model.free_RVs if v not in known]:
                 raise NotRecognized(
