@@ -9,7 +9,7 @@ import numpy as np
 from bayesstruct.data.arguments import is_missing, is_number
 from bayesstruct.data.checks import max_columns, value_kinds
 from bayesstruct.data.errors import TableError, column_list, count, listing, raise_problems, warn
-from bayesstruct.data.intake import read_columns
+from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.labels import check_same_rows, without_mask
 from bayesstruct.data.matrices import matrix_problems
 from bayesstruct.data.names import group_label, label_text, reads_as_number
@@ -25,6 +25,7 @@ __all__ = [
     "pooled_deviations",
     "repeated_tables",
     "rows_of_groups",
+    "table_of_group",
     "warn_of_variances",
 ]
 
@@ -241,7 +242,7 @@ def _joined(tables, group):
         raise TypeError("`group` is given twice: a dict of tables has the groups as its keys")
     if not tables:
         raise TableError("`data` is an empty dict: give one table for each group")
-    intakes = {group_label(label): _intake(label, own) for label, own in tables.items()}
+    intakes = {group_label(label): table_of_group(label, own) for label, own in tables.items()}
     check_same_columns({label: own.names for label, own in intakes.items()})
     names = next(iter(intakes.values())).names
     for label, own in intakes.items():
@@ -253,8 +254,14 @@ def _joined(tables, group):
     return pd.concat(frames, ignore_index=True), pd.Categorical(labels, categories=[*intakes])
 
 
-def _intake(label, own):
-    """Columns of the table of a group; problems name the group."""
+def table_of_group(label: object, own: Any) -> Intake:
+    """Return the columns of one of several tables; problems name the group.
+
+    Raises
+    ------
+    TableError
+        If it is no table.
+    """
     try:
         return read_columns(own, max_columns())
     except TableError as error:
@@ -266,7 +273,7 @@ def _intake(label, own):
 def _refuse_matrices(tables):
     """Raise for covariance matrices in the place of rows."""
     for label, own in tables.items():
-        intake = _intake(label, own)
+        intake = table_of_group(label, own)
         if problems := matrix_problems(own, intake.names, intake.values, remedy=_REMEDY):
             raise TableError(f"group {group_label(label)!r}: {problems[0]}")
 

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
-from bayesstruct.data.names import group_label, label_text
+from bayesstruct.data.names import group_label
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.row_groups import (
     check_same_columns,
     groups_apart,
     is_by_group,
     repeated_tables,
+    table_of_group,
 )
 from bayesstruct.data.states import StateTable
 
@@ -121,8 +122,8 @@ def _joined(tables, group, row_counts):
         raise TableError("`data` is an empty dict: give one table for each group")
     frames = {}
     for label, own in repeated_tables(tables, row_counts).items():
-        frame = pd.DataFrame(own)
-        frames[group_label(label)] = frame.set_axis([label_text(c) for c in frame.columns], axis=1)
+        names = table_of_group(label, own).names
+        frames[group_label(label)] = pd.DataFrame(own).set_axis(names, axis=1)
     check_same_columns({label: list(frame.columns) for label, frame in frames.items()})
     names = list(next(iter(frames.values())).columns)
     labels = [label for label, own in frames.items() for _ in range(len(own))]
