@@ -19,6 +19,8 @@ from bayesstruct.data.states import StateTable
 
 __all__ = ["GroupedStates", "grouped_states"]
 
+_SHOWN = 5  # groups in a warning
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedStates:
@@ -143,9 +145,12 @@ def _check_columns(grouped: GroupedStates) -> None:
         if constant := [name for name, k in found if k == 1]:
             single.append((constant, label))
     raise_problems(problems)
-    for constant, label in single:
+    if single:
+        first = [
+            f"{column_list(constant)} of group {label!r}" for constant, label in single[:_SHOWN]
+        ]
+        more = f" and columns of {len(single) - _SHOWN} more groups" if len(single) > _SHOWN else ""
         warn(
-            f"{column_list(constant)} of group {label!r}: always the same state there, so that this group says nothing about "
-            "these dependences, and what the result says of them comes from the other groups and the prior; leave the column or the group out "
-            "unless that is meant"
+            f"{', '.join(first)}{more}: always the same state there, so that such a group says nothing about these dependences, and "
+            "what the result says of them comes from the other groups and the prior; leave columns or groups out unless that is meant"
         )

@@ -53,6 +53,11 @@ def sample(model, draws=60, **options):
         ({"marginals": "ranks"}, "rank"),
         ({"degrees": 4.0}, "student"),
         ({"marginals": "student", "degrees": -1.0}, "`degrees` must be above 0"),
+        ({"marginals": "student", "degrees": pm.Normal.dist()}, "`degrees` is one positive number"),
+        (
+            {"marginals": "alternative_student", "degrees": pm.Gamma.dist([1, 2], 1)},
+            "without a shape",
+        ),
         ({"marginals": "rank", "covariates": numbers()[["mood"]] * 2}, "put the covariates into"),
         ({"marginals": "mixed", "standardize": False}, "standardize"),
     ],

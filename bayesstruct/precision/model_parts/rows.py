@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pymc as pm
 
+from pymc.distributions.distribution import support_point
+
 from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.recorded import record, register
 from bayesstruct.core.tables.codings import CovariateUnits
@@ -102,6 +104,10 @@ def _degrees_of_freedom(degrees):
     if degrees is None:
         return DegreesOfFreedom("degrees", 2.0, 0.1)
     if hasattr(degrees, "owner"):
+        if degrees.ndim or not support_point(degrees).eval() > 0:
+            raise ValueError(
+                "`degrees` is one positive number for all columns: give a distribution of such, pm.Gamma.dist(2, 0.1), without a shape"
+            )
         return register("degrees", degrees)
     degrees = number("degrees", degrees, above=0)
     record("degrees", degrees)
