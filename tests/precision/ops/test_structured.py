@@ -123,3 +123,13 @@ def test_invalid_inputs(python_mode):
         ops.locally_constant_graphical_lasso(s, N, [], rate, 1.0)
     with pytest.raises(ValueError, match="from 0 to 7"):
         ops.locally_constant_graphical_lasso(s, N, [(0, 8)], rate, 1.0)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    S = np.eye(4)
+    for blocks in ([*"aab"], {"a": [0, 1], "b": [2, 3]}, "a"):
+        with pytest.raises(ValueError, match="the block of each of the 4 columns"):
+            ops.blockwise_graphical_lasso(S, 60, blocks, 1.0, 1.0)
+    for rows in (np.ones((60, 4)), np.ones(4)):
+        with pytest.raises(ValueError, match="S must be a covariance matrix, it has shape"):
+            ops.node_selection_graphical_lasso(rows, 60, 1.0, 1.0)
