@@ -18,6 +18,7 @@ __all__ = [
     "group_remarks",
     "looks_like_code",
     "missing_code_remarks",
+    "number_remarks",
     "odd_codes",
     "one_or_list",
     "time_remarks",
@@ -80,6 +81,27 @@ def column_remarks(
         _skewed(names, values, codes, tails) if normal else [],
     ]
     return [remark for remarks in found for remark in remarks]
+
+
+def number_remarks(names: list[str], values: np.ndarray, normal: np.ndarray) -> list[str]:
+    """List columns of numbers, of which some are normal and others count by their order, that may not be what they seem.
+
+    Parameters
+    ----------
+    names : list of str
+    values : (n, p) array of float
+        NaN where missing.
+    normal : (p,) array of bool
+    """
+    codes = [odd_codes(column) for column in values.T]
+    chosen = np.flatnonzero(normal)
+    own = [names[j] for j in chosen], values[:, chosen], [codes[j] for j in chosen]
+    return [
+        *missing_code_remarks(names, codes),
+        *counter_remarks(names, values),
+        *_dates(names, values),
+        *_skewed(*own, True),
+    ]
 
 
 def missing_code_remarks(

@@ -421,7 +421,7 @@ def warn_of_variances(
     if found:
         name, ratio, largest, smallest = max(found, key=lambda each: each[1])
         warn(
-            f"{column_list([each[0] for each in found])}: variances differ between groups ({name!r}: {ratio:.1f} times as large in "
+            f"{column_list([each[0] for each in found])}: variances differ between groups ({name!r}: {ratio:.3g} times as large in "
             f'{largest!r} as in {smallest!r}), and elements of precision matrices differ with them; standardize="group" compares '
             "columns in the units of each group"
         )
