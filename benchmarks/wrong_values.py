@@ -44,7 +44,7 @@ def main():
     tables = parser.parse_args().tables
     warnings.simplefilter("ignore")
     for n, p in ((250, 20), (250, 40)):
-        for share in (0.0, 0.05):
+        for share in (0.05, 0.0):
             for marginals in ("gaussian", "student", "alternative_student", "rank"):
                 found, start = [], time.process_time()
                 for seed in range(tables):

@@ -37,7 +37,7 @@ def test_counts_stand_for_rows():
     parts = {label: own.drop(columns="g") for label, own in counted.groupby("g")}
     for found in (whole, other, grouped_states(parts, None, row_counts="n")):
         assert np.bincount(found.group).tolist() == [15, 15]
-    with pytest.raises(bs.TableError, match="name of a column that each of them has"):
+    with pytest.raises(TypeError, match="or the name of a column that all have"):
         grouped_states(parts, None, row_counts=[1, 2])
     with pytest.raises(bs.TableError, match="name the same column, 'n'"):
         grouped_states(counted, "n", row_counts="n")

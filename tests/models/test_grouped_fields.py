@@ -166,7 +166,7 @@ def test_corrections_and_new_rows_are_refused_with_a_remedy():
     model = ising(frame(n=60, gaps=True), group="site")
     with pytest.raises(ValueError, match="several groups of rows are not corrected"):
         bs.sandwich(None, model)
-    with pytest.raises(ValueError, match=r"ising, pairwise_mrf .without `group`"):
+    with pytest.raises(ValueError, match="rows of states belong to groups"):
         bs.new_rows(model, frame(n=60))
 
 

@@ -159,9 +159,9 @@ def _rows_of(model):
         )
     if rows is None:
         raise ValueError(
-            "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf "
-            "(without `group`), bayesian_network and the neighbourhood models make it. In other models each row has variables of its own "
-            "(features, clusters, series, links, latent values of columns that count by their order, weights of values), or "
+            "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf, "
+            "bayesian_network and the neighbourhood models make it. In other models each row has variables of its own "
+            "(features, clusters, series, links, latent values of columns that count by their order, weights of values), rows of states belong to groups, or "
             'there is the graph alone (prior="pseudo_likelihood"); a model that was changed by pm.do or pm.observe, or made by '
             "hand, does not know how its table was read"
         )

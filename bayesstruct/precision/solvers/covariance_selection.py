@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from bayesstruct.core.solution import PrecisionSolution
 from bayesstruct.precision.exact.constants import adjacency_matrix
-from bayesstruct.precision.kernels.g_wishart.constant_ratios import log_constant_ratio
 from bayesstruct.precision.solvers.graphical_lasso import as_covariance, graphical_lasso
 
 __all__ = ["common_when_added", "covariance_selection", "laplace_log_constant"]
@@ -136,6 +135,8 @@ def laplace_log_constant(
 
 def _correction(adjacency: np.ndarray, b: float) -> float:
     """Error of Laplace's method with a unit scale, edges being added in an order that is perfect if there is one."""
+    from bayesstruct.precision.kernels.g_wishart.constant_ratios import log_constant_ratio
+
     p, c = len(adjacency), b - 2.0
     node = 0.5 * b * math.log(2.0) + math.lgamma(0.5 * b)
     node -= 0.5 * c * math.log(c) - 0.5 * c + 0.5 * math.log(4.0 * math.pi * c)

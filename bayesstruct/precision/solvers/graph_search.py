@@ -6,7 +6,6 @@ import numpy as np
 
 from scipy.special import betaln
 
-from bayesstruct.precision.kernels.g_wishart.constant_ratios import log_constant_ratio
 from bayesstruct.precision.solvers.covariance_selection import (
     common_when_added,
     covariance_selection,
@@ -82,6 +81,8 @@ class GraphScores:
     """
 
     def __init__(self, scatter, n, degrees_of_freedom, scale, prior: EdgePrior):
+        from bayesstruct.precision.kernels.g_wishart.constant_ratios import log_constant_ratio
+
         self.posterior = scale + scatter
         self.b, self.n, self.prior = float(degrees_of_freedom), float(n), prior
         self.half_logs = 0.5 * np.log(np.diag(scale))

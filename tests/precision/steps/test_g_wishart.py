@@ -329,7 +329,7 @@ def without_degrees(args):
         ("matrix_sweep", without_degrees),
     ],
 )
-def test_wrong_sweeps_are_noticed(name, damage, full, monkeypatch):
+def test_wrong_sweeps_are_noticed(name, damage, monkeypatch):
     right = getattr(joint_sweeps, name)
 
     def wrong(*args):
@@ -340,7 +340,7 @@ def test_wrong_sweeps_are_noticed(name, damage, full, monkeypatch):
     monkeypatch.setattr(joint_sweeps, name, wrong)
     monkeypatch.setattr(joint_sweeps, "joint_sweeps", joint_sweeps.joint_sweeps.py_func)
     with pytest.raises(AssertionError, match="worst z"):
-        Joint().check(30_000 if full else 2_000)
+        Joint().check(2_000)  # in longer runs the wrong matrices end as singular ones
 
 
 def test_what_cannot_be_drawn_is_refused():
