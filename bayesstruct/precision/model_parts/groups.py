@@ -58,14 +58,16 @@ def start_of_groups(table: "GroupedTable | GroupedCovariances", odds, scales: di
 
 def warn_of_narrow_slabs(table: "GroupedTable | GroupedCovariances", slab_scale: float) -> None:
     """Warn of columns that depend on each other beyond the slab in some group; of several, where they do so most."""
-    known = isinstance(table, GroupedCovariances)
     groups = range(len(table.labels))
-    rows = [table.scatter(g) if known else table.standardized(g) for g in groups]
-    n = [int(size) if known else None for size in table.sizes]
-    g = max(groups, key=lambda g: strongest_element(rows[g], n[g])[1])
-    names = table.names if known else table.table.names
-    where = f" of group {table.labels[g]!r}"
-    warn_of_narrow_slab(rows[g], names, slab_scale, n=n[g], where=where)
+    found: list[tuple[Any, int | None]]
+    if isinstance(table, GroupedCovariances):
+        names = table.tables[0].names
+        found = [(table.scatter(g), int(table.sizes[g])) for g in groups]
+    else:
+        names, found = table.table.names, [(table.standardized(g), None) for g in groups]
+    g = max(groups, key=lambda g: strongest_element(*found[g])[1])
+    rows, n = found[g]
+    warn_of_narrow_slab(rows, names, slab_scale, n=n, where=f" of group {table.labels[g]!r}")
 
 
 def observe_groups(table: "GroupedTable | GroupedCovariances", mean, precision) -> None:

@@ -67,11 +67,11 @@ def _spike_slab(table, edge_probability, required, forbidden, **scales):
 def warn_of_slab(table: Any, slab_scale: float, *, conditional: bool) -> None:
     """Warn of columns that depend on each other beyond the slab; `conditional`: on the scale of standard deviations given all others."""
     first = "leave out one of these columns" if conditional else "leave out `standardize` and the scales"  # fmt: skip
-    own = {"others": f', {first}, or take prior="g_wishart"'}
+    others = f', {first}, or take prior="g_wishart"'
     if isinstance(table, CovarianceTable):
-        warn_of_narrow_slab(table.scatter, table.names, slab_scale, n=table.n, **own)
+        warn_of_narrow_slab(table.scatter, table.names, slab_scale, n=table.n, others=others)
     elif not isinstance(table, RankTable):  # whose columns have no units
-        warn_of_narrow_slab(table.standardized, table.names, slab_scale, **own)
+        warn_of_narrow_slab(table.standardized, table.names, slab_scale, others=others)
 
 
 def _laplace(table, rate, diagonal_rate, negligible):
