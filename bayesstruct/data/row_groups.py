@@ -165,7 +165,7 @@ def rows_of_groups(data: Any, group: Any, labels: Sequence[str]) -> tuple[Any, n
     if isinstance(group, str):
         data, group = column_apart("group", data, group, "the group")
     check_same_rows(data, group, "`group`")
-    found, index = _read_groups(group, name)
+    found, index = _read_groups(group, name, known=True)
     _check_length(data, index)
     if unknown := [label for label in found if label not in labels]:
         raise TableError(
@@ -302,8 +302,11 @@ def _refuse_variable(data, group, name):
         )
 
 
-def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
-    """Labels of the groups and the group of each row; categories keep their order, others are sorted."""
+def _read_groups(group, name=None, *, known=False) -> tuple[tuple[str, ...], np.ndarray]:
+    """Labels of the groups and the group of each row; categories keep their order, others are sorted.
+
+    Categories without rows are remarked upon unless the groups are those of a model, `known`.
+    """
     categories = getattr(getattr(group, "cat", group), "categories", None)
     values = np.asarray(without_mask(group), dtype=object)
     if values.ndim != 1:
@@ -319,7 +322,8 @@ def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
     if categories is not None:
         seen = {*different}
         ordered = [c for c in list(categories) if c in seen]
-        if empty := [group_label(c) for c in list(categories) if c not in seen]:
+        empty = [group_label(c) for c in list(categories) if c not in seen]
+        if empty and not known:
             warn(f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups")
     else:
         ordered = sorted(different, key=lambda v: (0, v, "") if is_number(v) else (1, 0, str(v)))

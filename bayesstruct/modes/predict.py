@@ -124,7 +124,9 @@ def predict(
                 "this result has a Markov random field for each group of rows: predict the rows of one group at a time, "
                 "bs.predict(bs.one_group(idata, label), table)"
             )
-        labels = [str(label) for label in group_dataset(idata, CONSTANTS)["group"].values]
+        constants = group_dataset(idata, CONSTANTS)
+        labels = [str(label) for label in constants["group"].values]
+        table = codes.without_of_groups(table, constants["node"].values.tolist())
         table, group = rows_of_groups(table, group, labels)
     options = {"setting": setting, "covariates": covariates, "group": group}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})

@@ -189,6 +189,8 @@ def test_rows_of_known_groups():
     ):
         assert [*own[0].columns] == [*"abc"]
         np.testing.assert_array_equal(own[1], data["sex"] == "f")
+    more = pd.Categorical(data["sex"], [*labels, "x"])  # no group of the model, and not asked for
+    np.testing.assert_array_equal(rows_of_groups(data[[*"abc"]], more, labels)[1], more.codes)
     assert rows_of_groups({"f": data[[*"abc"]]}, None, labels)[1].tolist() == [1] * N
     with pytest.raises(
         TableError, match="has the group 'x', and those of the model are 'm' and 'f'"
@@ -249,5 +251,5 @@ def test_bad_covariances_of_groups(cov, n, group, match):
 def test_remarks_about_covariances_name_the_group():
     with pytest.warns(TableWarning, match=r"[Gg]roup 'b': `cov` has rank 3"):
         grouped_covariances({"a": np.eye(3), "b": np.eye(3)}, [30, 3])
-    with pytest.warns(TableWarning, match=r"'x0'.*9.0 times as large in 'b' as in 'a'"):
+    with pytest.warns(TableWarning, match=r"'x0'.*9 times as large in 'b' as in 'a'"):
         grouped_covariances({"a": GOOD, "b": GOOD * [[9, 3], [3, 1]]}, 50)

@@ -125,3 +125,11 @@ def test_predictions_of_empty_values_are_those_of_one_group(fitted):
         bs.predict(idata, new[NAMES])
     with pytest.raises(ValueError, match="`group` does not apply"):
         bs.predict(bs.one_group(idata, "a"), new, group="site")
+
+
+def test_codes_of_missing_values_in_one_of_several_tables():
+    tables = {label: own[NAMES].astype(object) for label, own in frame().groupby("site")}
+    tables["a"].iloc[0, 0] = "unknown"
+    model = grouped_gaussian_graphical(tables, missing_codes="unknown")
+    new = bs.new_rows(model, {"a": tables["a"].head(2)})
+    assert model["x_missing"].eval().shape == (1,) and "x" in new.named_vars
