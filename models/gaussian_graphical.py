@@ -32,7 +32,7 @@ from bayesstruct.data.recoding import repeated_rows, tables_without_codes
 from bayesstruct.data.table import Table
 from bayesstruct.precision.model_parts.edges import check_negligible
 from bayesstruct.precision.model_parts.graphs import graph_alone, refuse_for_graphs
-from bayesstruct.precision.model_parts.matrices import MATRICES, OPTIONS
+from bayesstruct.precision.model_parts.matrices import MATRICES, OPTIONS, warn_of_slab
 from bayesstruct.precision.model_parts.rows import (
     column_means,
     observe_alternative_student,
@@ -199,7 +199,8 @@ def gaussian_graphical(
     the data. Their units are known from the prior alone and move slowly: look at R-hat of ``weight``, not of ``precision``.
 
     There are as many latent values as the table has values; a result without them is smaller, and PyMC's checks are faster:
-    ``pm.sample(var_names=["edge", "weight", "precision"])``.
+    ``pm.sample(var_names=["edge", "weight", "precision", "mean"])``, without ``mean`` under ``"rank"``. Predictive draws
+    need the others: PyMC draws a parameter that the result does not have from its prior.
 
     With ``marginals="alternative_student"`` a standardised value is :math:`\mu_j + e_{ij} / \sqrt{w_{ij}}`, where the rows e are normal with
     the precision matrix K and all weights are independent, :math:`w_{ij} \sim \mathrm{Gamma}(\nu / 2, \nu / 2)`; with ``"student"``
@@ -272,7 +273,7 @@ def gaussian_graphical(
             answers["school"], ["none", "primary", "high"], ordered=True
         )
         with bs.models.gaussian_graphical(answers, marginals="mixed"):
-            idata = pm.sample(var_names=["edge", "weight", "precision"])
+            idata = pm.sample(var_names=["edge", "weight", "precision", "mean"])
 
     From a correlation matrix of 88 students, without their marks:
 
@@ -305,7 +306,7 @@ def gaussian_graphical(
     if rows:
         data, covariates = repeated_rows(row_counts, data, covariates)
         data, covariates = tables_without_codes(missing_codes, data, covariates)
-        table: Any = _table(data, marginals, scaled, row_counts is not None)
+        table: Any = _table(data, marginals, scaled, row_counts is not None, degrees)
     else:
         if marginals != "gaussian":
             raise ValueError(
@@ -336,6 +337,8 @@ def gaussian_graphical(
         if marginals != "rank":
             mean = column_means(table, data, covariates, unit)
         precision = MATRICES[prior](table, **{name: options[name] for name in OPTIONS[prior]})
+        if prior == "spike_slab":
+            warn_of_slab(table, slab_scale, conditional=np.ndim(unit) > 0)
         _observe(table, mean, precision, marginals, degrees)
     return model
 
@@ -377,7 +380,7 @@ def _check_marginals(marginals, degrees, covariates, standardize):
         )
 
 
-def _table(data, marginals, standardize, counted):
+def _table(data, marginals, standardize, counted, degrees):
     """Read the table as the marginals need it."""
     if marginals in ("rank", "mixed"):
         table = RankTable.read(data, numbers=marginals == "mixed", counted=counted)
@@ -390,7 +393,7 @@ def _table(data, marginals, standardize, counted):
     own = {"robust": marginals in _STUDENT, "discrete": discrete}
     table = Table.continuous(data, standardize=standardize, counted=counted, **own)
     if marginals == "alternative_student":
-        warn_latent(table)
+        warn_latent(table, degrees=degrees is None or hasattr(degrees, "owner"))
     return table
 
 

@@ -26,7 +26,7 @@ from bayesstruct.data.covariance import (
 )
 from bayesstruct.data.edge_priors import edge_probability_matrix, fixed_edges
 from bayesstruct.data.names import nearest
-from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.recoding import tables_without_codes, without_codes
 from bayesstruct.data.row_groups import grouped_table, is_by_group
 from bayesstruct.graphs.records import (
     EdgeEnds,
@@ -284,7 +284,7 @@ def _add_indicators(precision, groups):
 
 def _without_codes(data, codes):
     if is_by_group(data):
-        return {label: without_codes(own, codes) for label, own in data.items()}
+        return dict(zip(data, tables_without_codes(codes, *data.values()), strict=True))
     return without_codes(data, codes)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesstruct.data.errors import column_list, count, listing
 from bayesstruct.data.intake import Intake
-from bayesstruct.data.remarks import codes_option, column_remarks, odd_codes
+from bayesstruct.data.remarks import codes_option, column_remarks, number_remarks, odd_codes
 
 __all__ = [
     "ARROW",
@@ -25,6 +25,7 @@ __all__ = [
     "equal_states",
     "levels_problems",
     "max_columns",
+    "mixed_remarks",
     "remarks",
     "shape_problems",
     "value_kinds",
@@ -171,6 +172,27 @@ def remarks(
         *_missing(names, values),
         *column_remarks(names, values, discrete, normal=normal, tails=tails),
         *_collinear(names, values),
+    ]
+
+
+def mixed_remarks(
+    names: list[str], values: np.ndarray, categorical: np.ndarray, by_order: np.ndarray
+) -> list[str]:
+    """List properties that may not be intended of a valid table in which some columns count by their order.
+
+    Parameters
+    ----------
+    names : list of str
+    values : (n, p) array of float
+    categorical, by_order : (p,) arrays of bool
+        Columns of text or categories, and those that are not normal.
+    """
+    numbers, normal = np.flatnonzero(~categorical), np.flatnonzero(~by_order)
+    own = [names[j] for j in numbers]
+    return [
+        *_missing(names, values),
+        *number_remarks(own, values[:, numbers], ~by_order[numbers]),
+        *(_collinear([names[j] for j in normal], values[:, normal]) if len(normal) > 1 else []),
     ]
 
 

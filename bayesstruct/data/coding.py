@@ -30,11 +30,14 @@ class NumberCoding:
         The p columns.
     location, scale : (p,) ndarray of float
         By which its columns were standardised, in the units of the table.
+    first : str
+        The table in messages.
     """
 
     names: tuple[str, ...]
     location: np.ndarray
     scale: np.ndarray
+    first: str = "the first table"
 
     def read(self, data: Any, *, optional: Sequence[str] = ()) -> Table:
         """Read other rows in the same units.
@@ -76,7 +79,7 @@ class NumberCoding:
         """List what shows that other rows are in other units, or no rows."""
         found = [] if np.isnan(values).any() else matrix_problems(data, intake.names, intake.values)
         if self.location.any() or (self.scale != 1.0).any():  # otherwise they are not known
-            found += far_remarks(self.names, values, self.location, self.scale)
+            found += far_remarks(self.names, values, self.location, self.scale, self.first)
         return found
 
 

@@ -24,7 +24,7 @@ from bayesstruct.data.errors import (
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.labels import is_labelled_array, without_mask
 from bayesstruct.data.matrices import completed, row_labels, without_labels
-from bayesstruct.data.names import label_text
+from bayesstruct.data.names import group_label
 from bayesstruct.data.row_groups import check_same_columns, pooled_deviations, warn_of_variances
 from bayesstruct.data.table import NamedColumns
 
@@ -368,7 +368,7 @@ def _by_label(cov, group) -> dict[str, Any]:
 
 
 def _labelled(labels, matrices) -> dict[str, Any]:
-    texts = [label_text(label) for label in labels]
+    texts = [group_label(label) for label in labels]
     if twice := sorted({text for text in texts if texts.count(text) > 1}):
         raise TableError(f"the group {twice[0]!r} of `cov` occurs more than once: rename one")
     return dict(zip(texts, matrices, strict=True))
@@ -377,7 +377,7 @@ def _labelled(labels, matrices) -> dict[str, Any]:
 def _sizes(n: Any, labels: Sequence[str]) -> list:
     """Numbers of rows of the groups, in the order of the labels."""
     if isinstance(n, Mapping):
-        own = {label_text(label): value for label, value in n.items()}
+        own = {group_label(label): value for label, value in n.items()}
         if wrong := sorted({*own} ^ {*labels}):
             raise ValueError(
                 f"`n` and `cov` have different groups: {listing(wrong)} {'are' if len(wrong) > 1 else 'is'} in one of them only"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.data.arguments import number, whole_number
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.labels import aligned
 from bayesstruct.data.names import label_text
 
@@ -181,7 +181,9 @@ def edge_probability_matrix(
             f"{option} is {what}; give a number between 0 and 1{', a' if learned else ' or a'} {p} x {p} matrix{beta}"
         ) from None
     if values.shape not in ((), (p, p)):
-        raise TableError(f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix")
+        raise TableError(
+            f"{option} has shape {values.shape}; give a number or a {p} x {p} matrix, for {column_list(names)}"
+        )
     matrix = np.broadcast_to(values, (p, p)).copy()
     np.fill_diagonal(matrix, 0.5)
     if not ((matrix >= 0) & (matrix <= 1)).all():

@@ -48,7 +48,9 @@ _BEFORE = {"m", "mean", "sd", "std", "n", "min", "max", "range", "alpha", "α"}
 _CROSS, _COUNT = 20, 10
 
 
-def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str]:
+def matrix_problems(
+    data: Any, names: list[str], values: np.ndarray, *, remedy: str = _REMEDY
+) -> list[str]:
     """List what shows that a table has no observations as rows but is a matrix of pairs of its columns.
 
     Parameters
@@ -58,6 +60,8 @@ def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str
     names : list of str
         Columns.
     values : (n, p) array of float
+    remedy : str
+        What to do with a covariance matrix.
     """
     first = 0 if _label_column(data) is None else 1
     names, values, labels = names[first:], values[:, first:], row_labels(data)
@@ -68,8 +72,8 @@ def matrix_problems(data: Any, names: list[str], values: np.ndarray) -> list[str
         names, values = [names[j] for j in kept], values[:, kept]
         published = _mirrored(completed(_with_ones(values)))
         ones = np.allclose(np.diag(published), 1.0) and (abs(published) <= 1 + 1e-6).all()
-        return _pair_problems(names, published, names) if ones else []
-    return _pair_problems(names, values, labels)
+        return _pair_problems(names, published, names, remedy) if ones else []
+    return _pair_problems(names, values, labels, remedy)
 
 
 def _summary_problems(names, labels) -> list[str]:
@@ -89,7 +93,7 @@ def _summary_problems(names, labels) -> list[str]:
     ]
 
 
-def _pair_problems(names, values, labels) -> list[str]:
+def _pair_problems(names, values, labels, remedy) -> list[str]:
     p = len(names)
     if values.shape != (p, p) or p < 2:
         return []
@@ -111,7 +115,7 @@ def _pair_problems(names, values, labels) -> list[str]:
     if (diagonal > 0).all() and (np.abs(values) <= bound * (1 + 1e-6)).all():
         kind = "correlation" if np.allclose(diagonal, 1.0) else "covariance"
         return [
-            f"the table is square and symmetric, a {kind} matrix of its columns and not rows of observations: {_REMEDY}"
+            f"the table is square and symmetric, a {kind} matrix of its columns and not rows of observations: {remedy}"
         ]
     return [
         "the table is square and symmetric, a matrix of pairs of its columns (distances, links) and not rows of "

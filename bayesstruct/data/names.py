@@ -18,6 +18,19 @@ def label_text(label: object) -> str:
     return "_".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
+def group_label(label: object) -> str:
+    """Return the label of a group of rows as text, whole numbers without a point: columns that had gaps hold 1.0 for 1.
+
+    Examples
+    --------
+    >>> group_label(1.0), group_label(1), group_label(1.5), group_label("1.0")
+    ('1', '1', '1.5', '1.0')
+    """
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return label_text(label)
+
+
 def nearest(kind: str, name: object, known: Iterable[str]) -> str:
     """Return a message for an unknown name: the nearest known one, and all of them.
 

@@ -12,6 +12,7 @@ from bayesstruct.data.checks import (
     duplicates,
     equal_states,
     max_columns,
+    mixed_remarks,
     shape_problems,
     value_problems,
 )
@@ -92,7 +93,8 @@ class RankTable(NamedColumns):
         Warns
         -----
         TableWarning
-            If text is taken as states without an order; if a normal column has few whole numbers; if columns of few levels are equal, which can be chance; if the table
+            As :meth:`Table.continuous` of missing values and their codes, numbers of rows, and normal columns that are skewed or combinations
+            of others. If text is taken as states without an order; if a normal column has few whole numbers; if columns of few levels are equal, which can be chance; if the table
             seems to be transposed; if rows are copies of others.
 
         Examples
@@ -113,6 +115,7 @@ class RankTable(NamedColumns):
         _refuse_copies(intake.names, values, by_order, few)
         if by_order.any():  # others are read again, as a table of numbers, which remarks upon them
             remarks = [*transposed_remarks(data), *([] if counted else copied_rows(values))]
+            remarks += mixed_remarks(intake.names, values, categorical, by_order)
             for remark in [*remarks, *_whole_numbers(intake.names, values, few & ~by_order)]:
                 warn(remark)
         names, values, owner = _indicators(intake.names, values, unordered)

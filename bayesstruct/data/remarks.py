@@ -18,6 +18,7 @@ __all__ = [
     "group_remarks",
     "looks_like_code",
     "missing_code_remarks",
+    "number_remarks",
     "odd_codes",
     "one_or_list",
     "time_remarks",
@@ -80,6 +81,27 @@ def column_remarks(
         _skewed(names, values, codes, tails) if normal else [],
     ]
     return [remark for remarks in found for remark in remarks]
+
+
+def number_remarks(names: list[str], values: np.ndarray, normal: np.ndarray) -> list[str]:
+    """List columns of numbers, of which some are normal and others count by their order, that may not be what they seem.
+
+    Parameters
+    ----------
+    names : list of str
+    values : (n, p) array of float
+        NaN where missing.
+    normal : (p,) array of bool
+    """
+    codes = [odd_codes(column) for column in values.T]
+    chosen = np.flatnonzero(normal)
+    own = [names[j] for j in chosen], values[:, chosen], [codes[j] for j in chosen]
+    return [
+        *missing_code_remarks(names, codes),
+        *counter_remarks(names, values),
+        *_dates(names, values),
+        *_skewed(*own, True),
+    ]
 
 
 def missing_code_remarks(
@@ -248,7 +270,11 @@ def _moments(values, counts):
 
 
 def far_remarks(
-    names: Sequence[str], values: np.ndarray, location: np.ndarray, scale: np.ndarray
+    names: Sequence[str],
+    values: np.ndarray,
+    location: np.ndarray,
+    scale: np.ndarray,
+    first: str = "the first table",
 ) -> list[str]:
     """List columns of new rows that are far outside of the first table, as codes and values in other units are.
 
@@ -259,6 +285,8 @@ def far_remarks(
         New rows, NaN where missing.
     location, scale : (p,) array of float
         Means and standard deviations of the first table.
+    first : str
+        Its name in messages.
     """
     codes, units = {}, {}
     for j, name in enumerate(names):
@@ -275,7 +303,7 @@ def far_remarks(
     if codes:
         shown = ", ".join(f"{n!r} ({', '.join(map(_short, own))})" for n, own in codes.items())
         found.append(
-            f"new rows: values that often stand for missing ones are read as measurements, far outside of the first table, in {shown}; "
+            f"new rows: values that often stand for missing ones are read as measurements, far outside of {first}, in {shown}; "
             f"if they mean missing, leave them empty, or name them in the model: {codes_option(codes)}"
         )
     if units:
@@ -284,7 +312,7 @@ def far_remarks(
             for n, (v, m, d) in list(units.items())[:_SHOWN]
         )
         found.append(
-            f"new rows: values are far outside of the first table in {shown}; give new rows in the units of the first table, and "
+            f"new rows: values are far outside of {first} in {shown}; give new rows in the units of the first table, and "
             "correct errors"
         )
     return found

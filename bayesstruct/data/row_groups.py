@@ -9,9 +9,10 @@ import numpy as np
 from bayesstruct.data.arguments import is_missing, is_number
 from bayesstruct.data.checks import max_columns, value_kinds
 from bayesstruct.data.errors import TableError, column_list, count, listing, raise_problems, warn
-from bayesstruct.data.intake import read_columns
+from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.labels import check_same_rows, without_mask
-from bayesstruct.data.names import label_text, reads_as_number
+from bayesstruct.data.matrices import matrix_problems
+from bayesstruct.data.names import group_label, label_text, reads_as_number
 from bayesstruct.data.recoding import column_apart, repeated_rows
 from bayesstruct.data.table import Table
 
@@ -24,6 +25,7 @@ __all__ = [
     "pooled_deviations",
     "repeated_tables",
     "rows_of_groups",
+    "table_of_group",
     "warn_of_variances",
 ]
 
@@ -32,6 +34,7 @@ _VARIANCES = 2.0
 _SIGNIFICANT = 1e-4
 #: More groups that are numbers than this are perhaps values of a quantity.
 _MANY = 10
+_REMEDY = "pass the rows that it was computed from, or, where there are none, grouped_gaussian_graphical(cov=matrices, n=numbers_of_rows)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +113,7 @@ def grouped_table(
     if not (standardize in (True, False) or standardize == "group"):
         raise ValueError(f'`standardize` must be True, False or "group", it is {standardize!r}')
     if is_by_group(data):
+        _refuse_matrices(data)
         data, group = _joined(repeated_tables(data, row_counts), group)
     elif group is None:
         raise TypeError(
@@ -163,7 +167,7 @@ def rows_of_groups(data: Any, group: Any, labels: Sequence[str]) -> tuple[Any, n
     if isinstance(group, str):
         data, group = column_apart("group", data, group, "the group")
     check_same_rows(data, group, "`group`")
-    found, index = _read_groups(group, name)
+    found, index = _read_groups(group, name, known=True)
     _check_length(data, index)
     if unknown := [label for label in found if label not in labels]:
         raise TableError(
@@ -240,7 +244,7 @@ def _joined(tables, group):
         raise TypeError("`group` is given twice: a dict of tables has the groups as its keys")
     if not tables:
         raise TableError("`data` is an empty dict: give one table for each group")
-    intakes = {label_text(label): read_columns(own, max_columns()) for label, own in tables.items()}
+    intakes = {group_label(label): table_of_group(label, own) for label, own in tables.items()}
     check_same_columns({label: own.names for label, own in intakes.items()})
     names = next(iter(intakes.values())).names
     for label, own in intakes.items():
@@ -250,6 +254,30 @@ def _joined(tables, group):
     frames = [pd.DataFrame(own.values, columns=own.names)[names] for own in intakes.values()]
     labels = [label for label, own in intakes.items() for _ in range(len(own.values))]
     return pd.concat(frames, ignore_index=True), pd.Categorical(labels, categories=[*intakes])
+
+
+def table_of_group(label: object, own: Any) -> Intake:
+    """Return the columns of one of several tables; problems name the group.
+
+    Raises
+    ------
+    TableError
+        If it is no table.
+    """
+    try:
+        return read_columns(own, max_columns())
+    except TableError as error:
+        raise TableError(
+            f"`data` is a dict, of one table for each group, and {group_label(label)!r}: {error}"
+        ) from None
+
+
+def _refuse_matrices(tables):
+    """Raise for covariance matrices in the place of rows."""
+    for label, own in tables.items():
+        intake = table_of_group(label, own)
+        if problems := matrix_problems(own, intake.names, intake.values, remedy=_REMEDY):
+            raise TableError(f"group {group_label(label)!r}: {problems[0]}")
 
 
 def check_same_columns(columns: Mapping[str, Sequence[str]]) -> None:
@@ -276,8 +304,11 @@ def _refuse_variable(data, group, name):
         )
 
 
-def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
-    """Labels of the groups and the group of each row; categories keep their order, others are sorted."""
+def _read_groups(group, name=None, *, known=False) -> tuple[tuple[str, ...], np.ndarray]:
+    """Labels of the groups and the group of each row; categories keep their order, others are sorted.
+
+    Categories without rows are remarked upon unless the groups are those of a model, `known`.
+    """
     categories = getattr(getattr(group, "cat", group), "categories", None)
     values = np.asarray(without_mask(group), dtype=object)
     if values.ndim != 1:
@@ -293,11 +324,12 @@ def _read_groups(group, name=None) -> tuple[tuple[str, ...], np.ndarray]:
     if categories is not None:
         seen = {*different}
         ordered = [c for c in list(categories) if c in seen]
-        if empty := [label_text(c) for c in list(categories) if c not in seen]:
+        empty = [group_label(c) for c in list(categories) if c not in seen]
+        if empty and not known:
             warn(f"{_called(name)} has no rows in {listing(empty)}: the model has the other groups")
     else:
         ordered = sorted(different, key=lambda v: (0, v, "") if is_number(v) else (1, 0, str(v)))
-    labels = [label_text(v) for v in ordered]
+    labels = [group_label(v) for v in ordered]
     if twice := sorted({label for label in labels if labels.count(label) > 1}):
         raise TableError(f"`group` has different values that are written {twice[0]!r}: rename one")
     place = {value: k for k, value in enumerate(ordered)}
@@ -395,7 +427,7 @@ def warn_of_variances(
     if found:
         name, ratio, largest, smallest = max(found, key=lambda each: each[1])
         warn(
-            f"{column_list([each[0] for each in found])}: variances differ between groups ({name!r}: {ratio:.1f} times as large in "
+            f"{column_list([each[0] for each in found])}: variances differ between groups ({name!r}: {ratio:.3g} times as large in "
             f'{largest!r} as in {smallest!r}), and elements of precision matrices differ with them; standardize="group" compares '
             "columns in the units of each group"
         )

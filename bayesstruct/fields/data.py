@@ -6,17 +6,20 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.errors import TableError, column_list, raise_problems, warn
-from bayesstruct.data.names import label_text
+from bayesstruct.data.names import group_label
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.row_groups import (
     check_same_columns,
     groups_apart,
     is_by_group,
     repeated_tables,
+    table_of_group,
 )
 from bayesstruct.data.states import StateTable
 
 __all__ = ["GroupedStates", "grouped_states"]
+
+_SHOWN = 5  # groups in a warning
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,8 +124,8 @@ def _joined(tables, group, row_counts):
         raise TableError("`data` is an empty dict: give one table for each group")
     frames = {}
     for label, own in repeated_tables(tables, row_counts).items():
-        frame = pd.DataFrame(own)
-        frames[label_text(label)] = frame.set_axis([label_text(c) for c in frame.columns], axis=1)
+        names = table_of_group(label, own).names
+        frames[group_label(label)] = pd.DataFrame(own).set_axis(names, axis=1)
     check_same_columns({label: list(frame.columns) for label, frame in frames.items()})
     names = list(next(iter(frames.values())).columns)
     labels = [label for label, own in frames.items() for _ in range(len(own))]
@@ -142,9 +145,12 @@ def _check_columns(grouped: GroupedStates) -> None:
         if constant := [name for name, k in found if k == 1]:
             single.append((constant, label))
     raise_problems(problems)
-    for constant, label in single:
+    if single:
+        first = [
+            f"{column_list(constant)} of group {label!r}" for constant, label in single[:_SHOWN]
+        ]
+        more = f" and columns of {len(single) - _SHOWN} more groups" if len(single) > _SHOWN else ""
         warn(
-            f"{column_list(constant)} of group {label!r}: always the same state there, so that this group says nothing about "
-            "these dependences, and what the result says of them comes from the other groups and the prior; leave the column or the group out "
-            "unless that is meant"
+            f"{', '.join(first)}{more}: always the same state there, so that such a group says nothing about these dependences, and "
+            "what the result says of them comes from the other groups and the prior; leave columns or groups out unless that is meant"
         )

@@ -126,7 +126,8 @@ def _table(idata, posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Observed values, which are missing, and which were not set from outside."""
     if "observed_data" not in idata.children or _TABLE not in idata["observed_data"]:
         raise ValueError(
-            f"the result has no observed table `{_TABLE}`: pass the whole result of pm.sample() of a model of bs.models"
+            f"the result has no observed table `{_TABLE}`, whose values would have densities: pass the whole result of pm.sample() of a "
+            "model of rows; covariance matrices and graphs alone have none"
         )
     table = idata["observed_data"][_TABLE].values.astype(float)
     missing = MissingMask.mask(posterior.constants, table.shape)

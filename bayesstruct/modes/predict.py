@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from bayesstruct.core.families import import_chapters
-from bayesstruct.core.tables.codings import CovariateUnits
+from bayesstruct.core.tables.codings import CovariateUnits, StateLevels
 from bayesstruct.core.tables.missing_codes import MissingCodes
 from bayesstruct.core.tables.predictions import rows_of
 from bayesstruct.data.labels import check_same_rows
@@ -119,13 +119,14 @@ def predict(
         check_same_rows(table, covariates)
         covariates = codes.without(covariates, CovariateUnits.names(idata))
     if RowGroups.is_in(idata):
-        constants = group_dataset(idata, CONSTANTS)
-        if "group" not in constants.coords:
+        if StateLevels.is_in(idata):
             raise ValueError(
                 "this result has a Markov random field for each group of rows: predict the rows of one group at a time, "
                 "bs.predict(bs.one_group(idata, label), table)"
             )
+        constants = group_dataset(idata, CONSTANTS)
         labels = [str(label) for label in constants["group"].values]
+        table = codes.without_of_groups(table, constants["node"].values.tolist())
         table, group = rows_of_groups(table, group, labels)
     options = {"setting": setting, "covariates": covariates, "group": group}
     rows = rows_of(idata, **{name: own for name, own in options.items() if own is not None})

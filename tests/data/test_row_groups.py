@@ -45,7 +45,8 @@ def test_categories_keep_their_order_and_numbers_are_sorted_as_numbers():
     for own in (levels, pd.Series(levels)):
         with pytest.warns(TableWarning, match="`group` has no rows in 'x'"):
             assert grouped_table(data, own).labels == ("m", "f")
-    assert grouped_table(data, np.arange(N) % 3 * 5).labels == ("0", "5", "10")
+    for numbers in (np.arange(N) % 3 * 5, np.arange(N) % 3 * 5.0):  # as of a column that had gaps
+        assert grouped_table(data, numbers).labels == ("0", "5", "10")
 
 
 def test_scales():
@@ -114,6 +115,16 @@ def changed(**columns):
         (table()[[*"abc"]], table()["a"].iloc[:9] > 0, "`group` has 9 labels, and the table 40"),
         ({"x": table()[[*"abc"]], "y": table()[[*"abc"]][:0]}, None, "group 'y' has no rows"),
         ({}, None, "empty dict"),
+        (
+            {"a": [1.0, 2.0], "b": [0.0, 1.0]},
+            None,
+            "one table for each group, and 'a': The array has",
+        ),
+        (
+            {"f": table()[[*"abc"]], "m": table()[[*"abc"]].cov()},
+            None,
+            r"group 'm': .* covariance matrix.*grouped_gaussian_graphical\(cov=",
+        ),
         ({"x": table(), "y": table()}, None, "olumn 'sex' holds text"),
     ],
 )
@@ -178,6 +189,8 @@ def test_rows_of_known_groups():
     ):
         assert [*own[0].columns] == [*"abc"]
         np.testing.assert_array_equal(own[1], data["sex"] == "f")
+    more = pd.Categorical(data["sex"], [*labels, "x"])  # no group of the model, and not asked for
+    np.testing.assert_array_equal(rows_of_groups(data[[*"abc"]], more, labels)[1], more.codes)
     assert rows_of_groups({"f": data[[*"abc"]]}, None, labels)[1].tolist() == [1] * N
     with pytest.raises(
         TableError, match="has the group 'x', and those of the model are 'm' and 'f'"
@@ -250,5 +263,5 @@ def test_unknown_scales_of_covariances_are_refused():
 def test_remarks_about_covariances_name_the_group():
     with pytest.warns(TableWarning, match=r"[Gg]roup 'b': `cov` has rank 3"):
         grouped_covariances({"a": np.eye(3), "b": np.eye(3)}, [30, 3])
-    with pytest.warns(TableWarning, match=r"'x0'.*9.0 times as large in 'b' as in 'a'"):
+    with pytest.warns(TableWarning, match=r"'x0'.*9 times as large in 'b' as in 'a'"):
         grouped_covariances({"a": GOOD, "b": GOOD * [[9, 3], [3, 1]]}, 50)

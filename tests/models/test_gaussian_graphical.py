@@ -449,6 +449,7 @@ def test_do_and_observe():
         ({"prior": "g_wishart", "degrees_of_freedom": 2.0}, "`degrees_of_freedom`"),
         ({"degrees_of_freedom": 4.0}, '`degrees_of_freedom` goes with prior="g_wishart"'),
         ({"negligible": 0.2}, "`negligible` goes with"),
+        ({"edge_probability": pm.Beta.dist([1, 2], 4)}, "is one beta distribution for all edges"),
         ({"edge_probability": StochasticBlock()}, 'StochasticBlock goes with prior="g_wishart"'),
         ({"prior": "horseshoe", "required": [("x0", "x1")]}, "`required` goes with"),
         ({"prior": "horseshoe", "global_scale": -1.5}, "`global_scale` .* it is -1.5$"),
@@ -477,6 +478,11 @@ def test_a_slab_that_is_too_narrow_for_the_table_is_remarked_upon():
     gaussian_graphical(table, slab_scale=7.0)
     gaussian_graphical(table, prior="g_wishart")
     gaussian_graphical(table.head(15))  # an inverse of so few rows says nothing
+    table["copy"] = table["x1"] + 0.01 * np.random.default_rng(0).normal(
+        size=250
+    )  # too near for conditional deviations, too
+    with pytest.warns(bs.TableWarning, match=r"Take slab_scale=[\d.]+, leave out one of these"):
+        gaussian_graphical(table)
 
 
 def test_columns_that_depend_strongly_are_put_on_the_scale_of_conditional_deviations(caplog):

@@ -97,7 +97,11 @@ def test_one_group_is_read_as_a_result_of_its_own(fitted):
     rows = pd.DataFrame([{"mood": 1, "sleep": None, "worry": 0, "pain": 1}])
     assert bs.predict(own, rows)["probability"].sum() == pytest.approx(1.0)
     assert bs.pointwise(own, draws=2)["log_likelihood"]["x"].sizes["chain"] == 2
-    for read in (bs.edge_information, bs.pointwise, lambda tree: bs.predict(tree, rows)):
+    for read in (
+        bs.edge_information,
+        lambda tree: bs.predict(tree, rows),
+        lambda tree: bs.predict(tree, rows.assign(site="b"), group="site"),
+    ):
         with pytest.raises(ValueError, match=r"each group of rows.*one_group"):
             read(idata)
 
@@ -187,6 +191,8 @@ def test_forms_of_tables():
     ]:
         assert model["weight"].eval().shape == (2, len(model.coords["pair"]))
         assert model["x"].eval().shape == (n, 4)
+    arrays = {label: own.to_numpy(int) for label, own in tables.items()}
+    assert ising(arrays).coords["node"] == ("x0", "x1", "x2", "x3")
     three = ising(table[NAMES], group=np.arange(300) % 3)
     assert three.coords["group"] == ("0", "1", "2")
 
@@ -209,6 +215,9 @@ def test_messages():
             ising(given, **{"group": "site"} | options)
     with pytest.raises(bs.TableError, match="'a' and 'b' have different columns, column 'pain'"):
         ising({"a": table[NAMES], "b": table[NAMES[:3]]})
+    for wrong in (None, "answers", [0, 1]):
+        with pytest.raises(bs.TableError, match="one table for each group, and 'b':"):
+            ising({"a": table[NAMES], "b": wrong})
     alike = table.copy()
     alike.loc[alike["site"] == "b", "pain"] = 1
     with pytest.warns(bs.TableWarning, match="'pain' of group 'b': always the same state"):

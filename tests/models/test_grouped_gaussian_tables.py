@@ -119,7 +119,17 @@ def test_predictions_of_empty_values_are_those_of_one_group(fitted):
     pd.testing.assert_frame_equal(found, expected)
     apart = bs.predict(idata, {label: own[NAMES] for label, own in new.groupby("site")})
     assert sorted(apart["mean"]) == sorted(found["mean"])
+    with pytest.warns(bs.TableWarning, match="far outside of group 'a' of the first table in"):
+        bs.predict(idata, {"a": new[NAMES].head(2).add([0, 0, 1e4, 0])})
     with pytest.raises(ValueError, match="give those of the new rows, `group`"):
         bs.predict(idata, new[NAMES])
     with pytest.raises(ValueError, match="`group` does not apply"):
         bs.predict(bs.one_group(idata, "a"), new, group="site")
+
+
+def test_codes_of_missing_values_in_one_of_several_tables():
+    tables = {label: own[NAMES].astype(object) for label, own in frame().groupby("site")}
+    tables["a"].iloc[0, 0] = "unknown"
+    model = grouped_gaussian_graphical(tables, missing_codes="unknown")
+    new = bs.new_rows(model, {"a": tables["a"].head(2)})
+    assert model["x_missing"].eval().shape == (1,) and "x" in new.named_vars

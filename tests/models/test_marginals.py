@@ -53,6 +53,11 @@ def sample(model, draws=60, **options):
         ({"marginals": "ranks"}, "rank"),
         ({"degrees": 4.0}, "student"),
         ({"marginals": "student", "degrees": -1.0}, "`degrees` must be above 0"),
+        ({"marginals": "student", "degrees": pm.Normal.dist()}, "`degrees` is one positive number"),
+        (
+            {"marginals": "alternative_student", "degrees": pm.Gamma.dist([1, 2], 1)},
+            "without a shape",
+        ),
         ({"marginals": "rank", "covariates": numbers()[["mood"]] * 2}, "put the covariates into"),
         ({"marginals": "mixed", "standardize": False}, "standardize"),
     ],
@@ -60,6 +65,31 @@ def sample(model, draws=60, **options):
 def test_options_that_do_not_fit_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         gaussian_graphical(numbers(), **options)
+
+
+@pytest.mark.parametrize("marginals", ["rank", "mixed"])
+def test_codes_gaps_and_row_numbers_are_remarked_upon(marginals):
+    table = numbers().assign(state=np.arange(40) % 2 == 0)
+    coded, gaps, rows = table.copy(), table.copy(), table.assign(row=np.arange(40))
+    coded.iloc[:4, 0] = -999
+    gaps.iloc[:30, 0] = np.nan
+    for own, message in (
+        (coded, r"missing_codes={'mood': -999}"),
+        (gaps, "ore than 50% is missing in column 'mood'"),
+        (rows, "'row': counts the rows"),
+    ):
+        with pytest.warns(bs.TableWarning, match=message):
+            gaussian_graphical(own, marginals=marginals)
+
+
+def test_normal_columns_of_mixed_tables_are_looked_at():
+    table = numbers().assign(state=np.arange(40) % 2 == 0)
+    skewed = np.exp(np.random.default_rng(1).normal(size=40) * 2)
+    with pytest.warns(bs.TableWarning, match="'skewed': far from normal"):
+        gaussian_graphical(table.assign(skewed=skewed), marginals="mixed")
+    gaussian_graphical(table.assign(skewed=skewed), marginals="rank")
+    with pytest.warns(bs.TableWarning, match="linear combination of the others"):
+        gaussian_graphical(table.assign(sum=table.iloc[:, :2].sum(axis=1)), marginals="mixed")
 
 
 @pytest.mark.parametrize("marginals", ["student", "alternative_student", "rank", "mixed"])

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.data.recoding import other_rows_without_codes, plain_codes
+from bayesstruct.data.row_groups import is_by_group
 
 __all__ = ["MissingCodes", "record_codes"]
 
@@ -46,6 +47,12 @@ class MissingCodes(Recorded):
             return data
         codes = json.loads(np.asarray(self.text, np.uint8).tobytes())
         return other_rows_without_codes(data, codes, names)
+
+    def without_of_groups(self, data: Any, names: Sequence[str]) -> Any:
+        """Return one table for each group without these values; other tables as they are."""
+        if not is_by_group(data):
+            return data
+        return {label: self.without(own, names) for label, own in data.items()}
 
 
 def record_codes(missing_codes: Any) -> None:

@@ -121,7 +121,9 @@ def new_rows(
             pm.sample_posterior_predictive(idata, predictions=True, extend_inferencedata=True)
     """
     rows = _rows_of(model)
+    codes = MissingCodes.of_model(model)
     if "group" in rows.options:
+        table = codes.without_of_groups(table, rows.coding.names)
         table, group = rows_of_groups(table, group, list(model.coords["group"]))
     given = {"covariates": covariates, "interventions": interventions, "group": group}
     given = {name: value for name, value in given.items() if value is not None}
@@ -131,7 +133,6 @@ def new_rows(
         raise ValueError("the model has covariates: give those of the new rows, `covariates`")
     for name, value in given.items():
         check_same_rows(table, value, f"`{name}`")
-    codes = MissingCodes.of_model(model)
     if covariates is not None:
         given["covariates"] = codes.without(covariates, model.coords["covariate"])
     new = rows.coding.read(codes.without(table, rows.coding.names))

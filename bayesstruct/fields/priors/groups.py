@@ -130,6 +130,11 @@ class GroupedWeights(Continuous):
         values = {"edge_probability": edge} | {n: as_float(v) for n, v in given.items()}
         for name, value in values.items():
             _check_constant(name, value)
+            sizes = {*value.type.shape, *edge.type.shape} - {None, 1}
+            if value.type.ndim > 1 or (value.type.ndim and len(sizes) > 1):
+                raise ValueError(
+                    f"`{name}` must be one number or have one entry for each pair, as `edge_probability` has; it has shape {value.type.shape}"
+                )
         params = [_of_pairs(value, edge) for value in values.values()]
         return super().dist(params, groups=int(groups), **kwargs)
 

@@ -44,7 +44,7 @@ def predictive_pair_tables(
     Raises
     ------
     ValueError
-        If there are no replicated tables.
+        If there are no replicated tables, or columns are numbers and not states.
 
     Notes
     -----
@@ -56,7 +56,7 @@ def predictive_pair_tables(
     Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness.
     *Statistica Sinica* 6, 733-760.
     """
-    table, replicated, names = replicated_tables(idata, group, draws)
+    table, replicated, names = _tables_of_states(idata, group, draws)
     states = np.maximum(np.nanmax(table, axis=0), replicated.max(axis=(0, 1))).astype(int) + 1
     labels = _labels(states)
     start = np.concatenate([[0], np.cumsum(states)])
@@ -101,7 +101,7 @@ def predictive_item_rest(
     Raises
     ------
     ValueError
-        If there are no replicated tables, or no complete row.
+        If there are no replicated tables or no complete row, or columns are numbers and not states.
 
     Notes
     -----
@@ -133,7 +133,7 @@ def predictive_sum_scores(
     Raises
     ------
     ValueError
-        If there are no replicated tables, or no complete row.
+        If there are no replicated tables or no complete row, or columns are numbers and not states.
 
     Notes
     -----
@@ -151,9 +151,20 @@ def predictive_sum_scores(
     return summary
 
 
+def _tables_of_states(idata, group, draws):
+    """Tables of `replicated_tables`; raises if they hold numbers that are no states."""
+    table, replicated, names = replicated_tables(idata, group, draws)
+    seen = table[~np.isnan(table)]
+    if ((seen < 0) | (seen % 1 != 0)).any():
+        raise ValueError(
+            "the columns of this result are numbers and not states: bs.predictive_correlations compares their correlations"
+        )
+    return table, replicated, names
+
+
 def _complete_rows(idata, group, draws):
     """Tables without incomplete rows."""
-    table, replicated, names = replicated_tables(idata, group, draws)
+    table, replicated, names = _tables_of_states(idata, group, draws)
     complete = ~np.isnan(table).any(axis=1)
     if not complete.any():
         raise ValueError(

@@ -7,6 +7,7 @@ import numpy as np
 from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.data.arguments import number
+from bayesstruct.data.names import group_label
 from bayesstruct.graphs.groups import CONSTANTS, NODE, SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, series_ess, typical_ess
 from bayesstruct.graphs.posteriors.edges import GROUP
@@ -242,7 +243,7 @@ def _compared(means, labels, groups) -> tuple[np.ndarray, np.ndarray]:
     if groups is None:
         high, low = means.argmax(axis=0), means.argmin(axis=0)
         return np.minimum(high, low), np.maximum(high, low)
-    chosen = [str(label) for label in groups]
+    chosen = [group_label(label) for label in groups]
     if len(chosen) != 2 or len({*chosen}) < 2 or {*chosen} - {*labels}:
         raise ValueError(
             f"`groups` must be two of the groups {', '.join(map(repr, labels))}, not {groups!r}"
@@ -300,11 +301,11 @@ def one_group(idata: "xr.DataTree", group: str, *, negligible: float = 0.1) -> "
             "bs.models.ising or pairwise_mrf, or it is that of one group already"
         )
     labels = [str(label) for label in own[0][GROUP].values]
-    if str(group) not in labels:
+    if group_label(group) not in labels:
         raise ValueError(
             f"the groups of this result are {', '.join(map(repr, labels))}, not {group!r}"
         )
-    place = labels.index(str(group))
+    place = labels.index(group_label(group))
     kept = {}
     if RowGroups.is_in(constants):  # and not covariance matrices
         rows = RowGroups.read(constants).index == place

@@ -83,7 +83,9 @@ def independent_edge_prior(edge) -> np.ndarray:
     return np.array(np.broadcast_to(prior, size * (size - 1) // 2), float)
 
 
-def warn_of_narrow_slab(rows, names, slab_scale: float, *, n: int | None = None, others: str = ""):
+def warn_of_narrow_slab(
+    rows, names, slab_scale: float, *, n: int | None = None, where: str = "", others: str = ""
+) -> None:
     """Warn if columns depend on each other so strongly that the slab is too narrow for their elements.
 
     Elements of the precision matrix far beyond the slab are shrunk, and pairs around them make up for it: pairs without an edge then
@@ -97,6 +99,8 @@ def warn_of_narrow_slab(rows, names, slab_scale: float, *, n: int | None = None,
     slab_scale : float
     n : int, optional
         Number of rows of a scatter matrix.
+    where : str
+        Which rows these are, for the message.
     others : str
         Remedies beside a wider slab.
     """
@@ -105,7 +109,7 @@ def warn_of_narrow_slab(rows, names, slab_scale: float, *, n: int | None = None,
         return
     pair, largest = found
     warn(
-        f"{column_list([names[j] for j in pair])} depend on each other so strongly that their element of the precision matrix is "
+        f"{column_list([names[j] for j in pair])}{where} depend on each other so strongly that their element of the precision matrix is "
         f"near {largest:.2g}, far beyond slab_scale={slab_scale:g}: pairs without an edge can get one with certainty. Take "
         f"slab_scale={largest / 2:.2g}{others}"
     )

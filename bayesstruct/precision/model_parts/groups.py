@@ -15,6 +15,7 @@ from bayesstruct.data.covariance import GroupedCovariances
 from bayesstruct.graphs.records import RowGroups
 from bayesstruct.precision.model_parts.edges import warn_of_narrow_slab
 from bayesstruct.precision.model_parts.rows import missing_labels
+from bayesstruct.precision.model_parts.units import strongest_element
 from bayesstruct.precision.ops.graphical_spike_slab import graphical_spike_slab_mode
 from bayesstruct.precision.priors.group_rows import (
     GroupedMissingValues,
@@ -56,13 +57,17 @@ def start_of_groups(table: "GroupedTable | GroupedCovariances", odds, scales: di
 
 
 def warn_of_narrow_slabs(table: "GroupedTable | GroupedCovariances", slab_scale: float) -> None:
-    """Warn of columns that depend on each other beyond the slab in some group."""
-    for g in range(len(table.labels)):
-        if isinstance(table, GroupedCovariances):
-            n = int(table.sizes[g])
-            warn_of_narrow_slab(table.scatter(g), table.names, slab_scale, n=n)
-        else:
-            warn_of_narrow_slab(table.standardized(g), table.table.names, slab_scale)
+    """Warn of columns that depend on each other beyond the slab in some group; of several, where they do so most."""
+    groups = range(len(table.labels))
+    found: list[tuple[Any, int | None]]
+    if isinstance(table, GroupedCovariances):
+        names = table.tables[0].names
+        found = [(table.scatter(g), int(table.sizes[g])) for g in groups]
+    else:
+        names, found = table.table.names, [(table.standardized(g), None) for g in groups]
+    g = max(groups, key=lambda g: strongest_element(*found[g])[1])
+    rows, n = found[g]
+    warn_of_narrow_slab(rows, names, slab_scale, n=n, where=f" of group {table.labels[g]!r}")
 
 
 def observe_groups(table: "GroupedTable | GroupedCovariances", mean, precision) -> None:

@@ -35,7 +35,7 @@ from bayesstruct.precision.priors.implied import (
 )
 from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
 
-__all__ = ["MATRICES", "OPTIONS", "beta_shapes", "start_of"]
+__all__ = ["MATRICES", "OPTIONS", "beta_shapes", "start_of", "warn_of_slab"]
 
 _MATRIX = ("node", "node_")
 _SPIKE = 0.02  # as the default of the spike and slab
@@ -57,7 +57,6 @@ def _spike_slab(table, edge_probability, required, forbidden, **scales):
     precision = GraphicalSpikeSlab(
         "precision", table.p, **arguments, **scales, dims=_MATRIX, start=start_of(table, mode)
     )
-    _warn_of_narrow_slab(table, scales["slab_scale"])
     Edges("edge", precision, dims="pair")
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
     implied = implied_edge_probability(table.p, nominal, beta=beta, **scales)
@@ -65,12 +64,14 @@ def _spike_slab(table, edge_probability, required, forbidden, **scales):
     return precision
 
 
-def _warn_of_narrow_slab(table, slab_scale):
-    own = {"others": ', leave out `standardize` and the scales, or take prior="g_wishart"'}
+def warn_of_slab(table: Any, slab_scale: float, *, conditional: bool) -> None:
+    """Warn of columns that depend on each other beyond the slab; `conditional`: on the scale of standard deviations given all others."""
+    first = "leave out one of these columns" if conditional else "leave out `standardize` and the scales"  # fmt: skip
+    others = f', {first}, or take prior="g_wishart"'
     if isinstance(table, CovarianceTable):
-        warn_of_narrow_slab(table.scatter, table.names, slab_scale, n=table.n, **own)
+        warn_of_narrow_slab(table.scatter, table.names, slab_scale, n=table.n, others=others)
     elif not isinstance(table, RankTable):  # whose columns have no units
-        warn_of_narrow_slab(table.standardized, table.names, slab_scale, **own)
+        warn_of_narrow_slab(table.standardized, table.names, slab_scale, others=others)
 
 
 def _laplace(table, rate, diagonal_rate, negligible):
@@ -183,6 +184,10 @@ def beta_shapes(probability, option: str = "edge_probability"):
             f"`{option}` can be a number, a matrix of numbers or a beta distribution such as "
             f"pm.Beta.dist(1, 1), not a {kind}; in a model of your own it is any expression: "
             'bs.GraphicalSpikeSlab(..., condition="joint"), or bs.distributions.IndependentEdges with bs.GWishart'
+        )
+    if probability.ndim:
+        raise ValueError(
+            f"`{option}` is one beta distribution for all edges: give pm.Beta.dist(1, 1), without a shape"
         )
     shapes = probability.owner.op.dist_params(probability.owner)
     return tuple(float(np.asarray(s.eval()).item()) for s in shapes)

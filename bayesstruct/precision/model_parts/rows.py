@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pymc as pm
 
+from pymc.distributions.distribution import support_point
+
 from bayesstruct.core.missing import MissingMask, show_missing
 from bayesstruct.core.recorded import record, register
 from bayesstruct.core.tables.codings import CovariateUnits
@@ -102,6 +104,10 @@ def _degrees_of_freedom(degrees):
     if degrees is None:
         return DegreesOfFreedom("degrees", 2.0, 0.1)
     if hasattr(degrees, "owner"):
+        if degrees.ndim or not support_point(degrees).eval() > 0:
+            raise ValueError(
+                "`degrees` is one positive number for all columns: give a distribution of such, pm.Gamma.dist(2, 0.1), without a shape"
+            )
         return register("degrees", degrees)
     degrees = number("degrees", degrees, above=0)
     record("degrees", degrees)
@@ -287,16 +293,21 @@ def warn_size(table: "Table", draws: int = 4000) -> None:
         )
 
 
-def warn_latent(table: Any, draws: int = 4000) -> None:
-    """Warn if a usual number of draws of latent values, or of weights of values, takes more than a gibibyte."""
+def warn_latent(table: Any, draws: int = 4000, *, degrees: bool = True) -> None:
+    """Warn if a usual number of draws of latent values, or of weights of values, takes more than a gibibyte.
+
+    The parameters that it advises to keep are those from which predictive draws are made; `degrees` are one if they are learned.
+    """
     by_order = getattr(table, "by_order", None)
     latent = table.n * table.p if by_order is None else (by_order | table.missing).sum()
     size = 8 * draws * int(latent)
     if size > 2**30:
         what = "weights of the values" if by_order is None else "latent values"
+        others = "" if by_order is not None and by_order.all() else ', "mean"'
+        others += ', "degrees"' if by_order is None and degrees else ""
         warn(
             f"{draws:,} draws of the {what} take {size / 2**30:.0f} GiB of memory: leave them out of the result with "
-            'pm.sample(var_names=["edge", "weight", "precision"])'
+            f'pm.sample(var_names=["edge", "weight", "precision"{others}])'
         )
 
 

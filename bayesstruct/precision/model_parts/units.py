@@ -12,7 +12,13 @@ from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.ranks import RankTable
 from bayesstruct.data.table import Table
 
-__all__ = ["check_standardize", "conditional_units", "table_in_units", "too_strong_for_slab"]
+__all__ = [
+    "check_standardize",
+    "conditional_units",
+    "strongest_element",
+    "table_in_units",
+    "too_strong_for_slab",
+]
 
 _log = logging.getLogger("pymc.bayesstruct")
 _CONDITIONAL = "conditional"

@@ -78,7 +78,7 @@ def node_selection_graphical_lasso(
            [-0.179,  1.012,  0.   ],
            [ 0.   ,  0.   ,  0.98 ]])
     """
-    S, n = as_float(S), as_float(n)
+    S, n = _square(S), as_float(n)
     own = 2.0 * as_float(node_rate) / n * pt.ones(S.shape[-1:])
     structure = Nodes(_norm(norm, ("l2", "linf")))
     return _mode(structure, S, _rates(S, n, rate, diagonal_rate), own, max_iter)
@@ -138,7 +138,11 @@ def blockwise_graphical_lasso(
            [-0.5  ,  1.167,  0.   ],
            [ 0.   ,  0.   ,  0.952]])
     """
-    S, n, block_rate = as_float(S), as_float(n), as_float(block_rate)
+    S, n, block_rate = _square(S), as_float(n), as_float(block_rate)
+    if np.ndim(blocks) != 1 or S.type.shape[-1] not in (None, len(blocks)):
+        raise ValueError(
+            f"blocks must hold the block of each of the {S.type.shape[-1] or 'p'} columns of S"
+        )
     label = np.unique(np.asarray(blocks), return_inverse=True)[1]
     structure = Blocks(tuple(label.tolist()), _norm(norm, ("l2", "linf", "nuclear")))
     if block_rate.type.ndim == 0:
@@ -199,10 +203,18 @@ def locally_constant_graphical_lasso(
            [-0.173,  1.256, -0.515],
            [-0.515, -0.515,  1.443]])
     """
-    S, n = as_float(S), as_float(n)
+    S, n = _square(S), as_float(n)
     structure = neighbours_of(neighbours, S.type.shape[-1])
     own = 2.0 * as_float(smoothness) / n * np.ones(len(structure.pairs))
     return _mode(structure, S, _rates(S, n, rate, diagonal_rate), own, max_iter)
+
+
+def _square(S):
+    """Tensor of the covariance matrix; raises if it is known not to be square."""
+    S = as_float(S)
+    if S.type.ndim < 2 or len({*S.type.shape[-2:]} - {None}) > 1:
+        raise ValueError(f"S must be a covariance matrix, it has shape {S.type.shape}")
+    return S
 
 
 def _norm(norm, known):

@@ -221,9 +221,8 @@ def _rates(blocks, entry_rates, block_rates):
     if labels.ndim != 1 or len(labels) < 2:
         raise ValueError("`blocks` must have the block of each column, of at least two columns")
     same, count = labels[:, None] == labels, len(names)
-    entries = np.asarray(same if entry_rates is None else entry_rates, dtype="float64")
-    entries = np.broadcast_to(entries, same.shape) * 1.0
-    between = np.broadcast_to(np.asarray(block_rates, dtype="float64"), (count, count)) * 1.0
+    entries = _matrix("entry_rates", same if entry_rates is None else entry_rates, len(same))
+    between = _matrix("block_rates", block_rates, count)
     for name, value in ("entry_rates", entries), ("block_rates", between):
         if not (np.isfinite(value).all() and (value >= 0).all() and (value == value.T).all()):
             raise ValueError(f"`{name}` must be finite, not negative, and symmetric")
@@ -240,3 +239,13 @@ def _rates(blocks, entry_rates, block_rates):
 @_default_transform.register(GraphicalNuclearLassoRV)
 def _(op, rv):
     return PackedCholesky(n=rv.type.shape[-1] or rv.shape[-1])
+
+
+def _matrix(name, value, size):
+    """Rates as a (size, size) array."""
+    value = np.asarray(value, dtype="float64")
+    if value.shape not in ((), (size, size)):
+        raise ValueError(
+            f"`{name}` must be a number or a {size} x {size} matrix, it has shape {value.shape}"
+        )
+    return np.full((size, size), value)

@@ -121,8 +121,10 @@ def grouped_rows(idata: "xr.DataTree", group: np.ndarray) -> GroupedRows:
     names, location, scale = constants["node"].values.tolist(), units.location, units.scale
     mean, precision = parameter_draws(idata, "mean", "precision")
     parts = []
-    for g in range(mean.shape[1]):
-        coding = NumberCoding(tuple(names), location[g], scale[g])
+    for g, label in enumerate(constants["group"].values):
+        coding = NumberCoding(
+            tuple(names), location[g], scale[g], f"group {str(label)!r} of the first table"
+        )
         own = np.ascontiguousarray(precision[:, g])
         linear = (own @ mean[:, g, :, None])[..., 0]
         parts.append(NormalRows(coding, linear, own, {}))

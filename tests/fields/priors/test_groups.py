@@ -91,6 +91,7 @@ def test_wrong_parameters_are_refused():
         ((1, half, half), "`groups` must be 2 or more"),
         ((2, half + 1, half), "`edge_probability` must be between 0 and 1"),
         ((2, half, -half), "`difference_probability` must be between 0 and 1"),
+        ((2, half, half[:2]), "`difference_probability` must be one number or"),
         ((2, 0.5, half), "one entry for each pair"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -104,6 +104,13 @@ def test_columns_that_are_never_seen_together():
             check(result)
 
 
+def test_numbers_are_no_states():
+    values = np.random.default_rng(1).normal(size=(2, 20, 3))
+    for check in CHECKS:
+        with pytest.raises(ValueError, match=r"numbers and not states: bs.predictive_correlations"):
+            check(tree(values[0], values))
+
+
 def test_a_column_that_is_always_constant_has_no_correlation():
     rng = np.random.default_rng(3)
     observed = table(rng)

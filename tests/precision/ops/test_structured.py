@@ -136,3 +136,13 @@ def test_one_block_is_the_graphical_lasso(norm):
     np.testing.assert_allclose(solution.precision, expected, atol=1e-5)
     found = ops.blockwise_graphical_lasso(S, N, blocks, 2.0, 8.0, **own)
     np.testing.assert_allclose(found.eval(mode="FAST_COMPILE"), expected, atol=1e-5)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    S = np.eye(4)
+    for blocks in ([*"aab"], {"a": [0, 1], "b": [2, 3]}, "a"):
+        with pytest.raises(ValueError, match="the block of each of the 4 columns"):
+            ops.blockwise_graphical_lasso(S, 60, blocks, 1.0, 1.0)
+    for rows in (np.ones((60, 4)), np.ones(4)):
+        with pytest.raises(ValueError, match="S must be a covariance matrix, it has shape"):
+            ops.node_selection_graphical_lasso(rows, 60, 1.0, 1.0)

@@ -80,6 +80,7 @@ def test_prior_probabilities():
     [
         ([0], {}, "at least two columns"),
         ([0, 1], {"block_rates": -1.0}, "block_rates"),
+        ([0, 0, 1], {"block_rates": np.ones((3, 3))}, "a number or a 2 x 2 matrix"),
         ([0, 1], {"block_rates": 0.0}, "would be improper"),
         ([0, 0, 1], {"entry_rates": 0.0}, "would be improper"),
         ([0, 1, 1], {"block_rates": np.array([[0.0, 1.0], [2.0, 0.0]])}, "symmetric"),
