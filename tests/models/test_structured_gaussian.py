@@ -428,3 +428,11 @@ def test_calibration_of_included_nodes(full):
         )
 
     assert_calibrated(simulate, fitter(build), simulations=300 if full else 6, seed=1)
+
+
+def test_other_units_are_refused():
+    table = np.random.default_rng(0).normal(size=(30, 3))
+    for name in ("blockwise", "node_selection", "locally_constant"):
+        model = getattr(bs.models, f"{name}_gaussian_graphical")
+        with pytest.raises(ValueError, match="`standardize` must be True or False, it is 'cond"):
+            model(table, standardize="conditional")

@@ -34,7 +34,14 @@ def read_table(
     standardize : bool
     missing_codes, row_counts
         As of the models.
+
+    Raises
+    ------
+    ValueError
+        If `standardize` is something else, such as the "conditional" of `gaussian_graphical`.
     """
+    if standardize not in (True, False):
+        raise ValueError(f"`standardize` must be True or False, it is {standardize!r}")
     options = {"missing_codes": missing_codes, "row_counts": row_counts}
     if given_rows_or_covariance(data, cov, n):
         return read_rows(data, covariates, standardize=standardize, **options)
