@@ -583,8 +583,8 @@ FAULTS = [
     Fault(
         "face-ties: elements that share a largest absolute value move alone",
         "bayesstruct/precision/solvers/faces.py",
-        "            labels = tied_elements(len(K), groups, tied)\n",
-        "            labels = None\n",
+        "            labels = tied_elements(len(K), groups, tied)",
+        "            labels = None",
         "precision/ops/test_structured.py",
     ),
     Fault(
@@ -716,8 +716,8 @@ FAULTS = [
     Fault(
         "cov-divisor: draws are divided by the number of rows",
         "bayesstruct/precision/priors/sample_covariance.py",
-        "draw = scatter / (n - 1.0) * pt.outer(scale, scale)",
-        "draw = scatter / n * pt.outer(scale, scale)",
+        "return rng, scatter / (n - 1.0) * pt.outer(scale, scale)",
+        "return rng, scatter / n * pt.outer(scale, scale)",
         "models/test_covariance.py",
     ),
     # graphs
