@@ -273,7 +273,7 @@ def main():
     elif args.scales:
         scales(50, 100, args.tables or 5)
     else:
-        compare(50, 100, args.tables or 5, draws=1000, tune=200)
+        compare(50, 100, args.tables or 5, draws=750, tune=150)
 
 
 if __name__ == "__main__":
