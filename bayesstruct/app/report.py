@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.report_correlations import CorrelationCheck, check_correlations
-from bayesstruct.app.report_page import STRONG, edge_header, edge_rows, page
+from bayesstruct.app.report_page import edge_header, edge_rows, page
+from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED, evidence
 from bayesstruct.graphs.summaries import bayes_factor_texts
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class Summary:
         """The result in a few lines."""
         fixed = f", {self.fixed} fixed beforehand" if self.fixed else ""
         return [
-            f"{len(self.edges)} possible edges: {self.found} found (Bayes factor above {STRONG}), "
-            f"{self.excluded} excluded (below 1/{STRONG}), {self.undecided} undecided{fixed}.",
+            f"{len(self.edges)} possible edges: {self.found} found (Bayes factor of at least {STRONG:g}), "
+            f"{self.excluded} excluded (at most 1/{STRONG:g}), {self.undecided} undecided{fixed}.",
             repr(self.check).splitlines()[0],
             str(self.correlations),
         ]
@@ -121,15 +122,16 @@ def _summarise(job, idata) -> Summary:
     from bayesstruct.modes.check import check
 
     edges = edge_table(idata)
-    factor = edges["bayes_factor"].to_numpy()
-    found, excluded = int((factor > STRONG).sum()), int((factor < 1 / STRONG).sum())
-    fixed = int(np.isnan(factor).sum())
+    kinds = evidence(edges["bayes_factor"])
+    found, excluded, undecided, fixed = (
+        int((kinds == kind).sum()) for kind in (INCLUDED, EXCLUDED, UNDECIDED, FIXED)
+    )
     weights = idata["posterior"]["weight"].values
     return Summary(
         edges=edges,
         found=found,
         excluded=excluded,
-        undecided=len(edges) - found - excluded - fixed,
+        undecided=undecided,
         fixed=fixed,
         prior=EdgePrior.read(idata).prior,
         check=check(idata),

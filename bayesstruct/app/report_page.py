@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from bayesstruct.app.folder import Job
     from bayesstruct.app.report import Summary
 
-__all__ = ["STRONG", "edge_header", "edge_rows", "page"]
+__all__ = ["edge_header", "edge_rows", "page"]
 
-STRONG = 10  # Bayes factor from which an edge counts as found, or below 1 / STRONG as excluded
 SHOWN = 20  # edges in the report
 _NOT_TESTED = (
     "*not tested* (`bayes_factor` is empty in `edges.csv`): the edge was required or forbidden, so the data could not "

@@ -5,9 +5,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.graphs.evidence import (
+    EXCLUDED,
+    FIXED,
+    INCLUDED,
+    UNDECIDED,
+    check_threshold,
+    evidence,
+)
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.graphs.plots.positions import resolve
-from bayesstruct.graphs.plots.style import FAINT, POSITIVE, UNDECIDED, axes
+from bayesstruct.graphs.plots.style import FAINT, POSITIVE, axes
+from bayesstruct.graphs.plots.style import UNDECIDED as ORANGE
 from bayesstruct.graphs.posteriors.reading import read_graphs
 
 if TYPE_CHECKING:
@@ -65,8 +74,7 @@ def plot_evidence(
     --------
     >>> ax = plot_evidence(idata, threshold=10)  # doctest: +SKIP
     """
-    if not threshold > 1:
-        raise ValueError(f"`threshold` must be above 1, got {threshold}.")
+    check_threshold(threshold)
     posterior = read_graphs(idata)
     variables, tested = posterior.variables, posterior.adjacencies()
     ax = axes(ax, network_size(variables))
@@ -84,18 +92,16 @@ def plot_evidence(
 
 
 def _kinds(factor, prior, threshold: float) -> list[tuple[dict, np.ndarray]]:
-    fixed = np.isnan(factor)
-    factor = np.where(fixed, 1, factor)
-    included, excluded = factor >= threshold, factor <= 1 / threshold
-    undecided = ~(included | excluded | fixed)
+    kind = evidence(factor, threshold)
+    fixed = kind == FIXED
     limit = f"{threshold:g}"
     return [
-        (_style(f"included (BF ≥ {limit})", POSITIVE, 2.2, "-", 3), included),
+        (_style(f"included (BF ≥ {limit})", POSITIVE, 2.2, "-", 3), kind == INCLUDED),
         (
-            _style(f"undecided (1/{limit} < BF < {limit})", UNDECIDED, 1.3, (0, (4, 2)), 2),
-            undecided,
+            _style(f"undecided (1/{limit} < BF < {limit})", ORANGE, 1.3, (0, (4, 2)), 2),
+            kind == UNDECIDED,
         ),
-        (_style(f"excluded (BF ≤ 1/{limit})", FAINT, 0.6, (0, (1, 2)), 1), excluded),
+        (_style(f"excluded (BF ≤ 1/{limit})", FAINT, 0.6, (0, (1, 2)), 1), kind == EXCLUDED),
         (
             _style("required (not tested)", "black", 2.2, "-", 4, always=False),
             fixed & (prior == 1),
