@@ -2,6 +2,7 @@
 
     uv run python benchmarks/g_wishart.py                  # about 5 minutes
     uv run python benchmarks/g_wishart.py --peer           # R's BDgraph on the same tables too, 20
+    uv run python benchmarks/g_wishart.py --peer --columns 100 --tables 1
 
 Recipe of `spike_slab_gibbs.py` (Vogels et al. 2024), on standardised columns. Seconds are CPU seconds of one core with one
 BLAS thread.
@@ -144,8 +145,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", action="store_true", help="run R's BDgraph too")
     parser.add_argument("--tables", type=int, default=10)
+    parser.add_argument("--columns", type=int, choices=[100], help="only the recipe of this size")
     options = parser.parse_args()
     peer = options.peer and shutil.which("Rscript") is not None
+    if options.columns:
+        accuracy(100, 200, options.tables, 5.0, peer)
+        return
     accuracy(10, 20, options.tables, 0.03, peer)
     accuracy(10, 100, options.tables, 0.03, peer)
     accuracy(50, 100, options.tables, 2.5, peer)
