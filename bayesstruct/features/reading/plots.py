@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_figure
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.reading.posterior import FEATURE, read_features
 from bayesstruct.features.reading.tables import (
@@ -169,3 +170,6 @@ def plot_feature_count(
     ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="number of features", ylabel="probability")
     return ax
+
+
+register_figure(plot_features, "latent features", "latent features with loadings")

@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_figure
 from bayesstruct.fields.reading.predictive import (
     predictive_item_rest,
     predictive_pair_tables,
     predictive_sum_scores,
 )
 from bayesstruct.graphs.plots.intervals import draw_intervals
+from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, axes
 
 if TYPE_CHECKING:
@@ -124,3 +126,6 @@ def _finish(ax):
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+register_figure(plot_graph, "Markov random fields")

@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from bayesstruct.core.readers import register_figure
 from bayesstruct.graphs.plots.intervals import draw_intervals
+from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.style import NEUTRAL, axes
 from bayesstruct.precision.reading.predictive import predictive_correlations
 
@@ -69,3 +71,13 @@ def _name_worst(ax: "Axes", table, label: int) -> None:
             fontsize=8,
             color=NEUTRAL,
         )
+
+
+register_figure(
+    plot_graph,
+    "Gaussian graphical models",
+    "Gaussian graphical models of columns by their order",
+    "Gaussian graphical models of columns without an order",
+    "Gaussian graphical models of selected nodes",
+    "graphical models of t rows",
+)
