@@ -88,6 +88,8 @@ def test_every_model_has_its_table(case):
     assert (found.kind, found.reader) == (kind, reader)
     pd.testing.assert_frame_equal(found.table, getattr(bs, reader)(idata))
     assert bs.check(idata).rows
+    assert found.plot().has_data()
+    plt.close("all")
 
 
 def test_every_model_of_the_catalogue_is_there():
@@ -112,6 +114,7 @@ def test_all_readers_are_public_and_there_are_others():
         assert all(callable(getattr(bs, name)) for name in names)
         assert all(next(iter(inspect.signature(getattr(bs, n)).parameters)) for n in names)
         assert f"`bs.{reader.table.__name__}` for " in bs.summary.__doc__
+        assert reader.figure is not None
 
 
 @pytest.mark.usefixtures("python_mode")

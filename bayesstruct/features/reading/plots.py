@@ -172,4 +172,11 @@ def plot_feature_count(
     return ax
 
 
-register_figure(plot_features, "latent features", "latent features with loadings")
+def _draw_main(idata: "xr.DataTree", *, ax: "Axes | None" = None, **options):
+    """Draw the features; where the reference draw has none, the number of features."""
+    if not options and feature_table(idata).empty:
+        return plot_feature_count(idata, ax=ax)
+    return plot_features(idata, ax=ax, **options)
+
+
+register_figure(_draw_main, "latent features", "latent features with loadings")

@@ -20,6 +20,7 @@ from bayesstruct.graphs.plots.grid import (
     draw_cells,
     grid_size,
     hatch_cells,
+    legend_above,
     name_sides,
     text_size,
 )
@@ -324,21 +325,7 @@ def _draw_matrix(
         Patch(facecolor=kind.cell, edgecolor=FAINT, hatch=kind.hatch, lw=0.6, label=kind.text)
         for kind in kinds
     ]
-    _explain_beside(ax, handles)
+    legend_above(ax, handles)
     name_sides(ax, [names[i] for i in rows])
     ax.spines[:].set(visible=True, color=FAINT, linewidth=0.6)
     return ax
-
-
-def _explain_beside(ax: "Axes", handles: list) -> None:
-    """Explain above the matrix: names are below and on the left."""
-    ax.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=legend_columns(ax, 2, 5.5),
-        frameon=False,
-        fontsize=text_size(0.9),
-        handlelength=1.4,
-        columnspacing=1.4,
-    )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.graphs.plots.nodes import legend_columns
 from bayesstruct.graphs.plots.style import FAINT, settle, shorten
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = [
     "draw_cells",
     "grid_size",
     "hatch_cells",
+    "legend_above",
     "name_sides",
     "text_size",
 ]
@@ -114,6 +116,20 @@ def colour_bar(ax: "Axes", image, label: str, **options: Any):
     bar.ax.tick_params(labelsize=text_size(0.8))
     bar.outline.set_visible(False)
     return bar
+
+
+def legend_above(ax: "Axes", handles: list) -> None:
+    """Explain cells above the matrix: names are below and on the left."""
+    ax.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=legend_columns(ax, 2, 5.5),
+        frameon=False,
+        fontsize=text_size(0.9),
+        handlelength=1.4,
+        columnspacing=1.4,
+    )
 
 
 def name_sides(ax: "Axes", rows: Sequence[str], columns: Sequence[str] | None = None) -> None:
