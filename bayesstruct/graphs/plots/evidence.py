@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["node_order", "plot_evidence"]
+__all__ = ["node_order", "plot_evidence", "square"]
 
 ONE_NETWORK, PANELS = 12, 25  # nodes up to which one network, or three, can be read
 OPEN = "#D9D9D9"  # cell of an undecided edge
@@ -189,11 +189,11 @@ def node_order(order: str, tested: dict[str, np.ndarray], p: int) -> np.ndarray:
         raise ValueError(f'`order` must be "table" or "alike", got {order!r}.')
     if order == "table":
         return np.arange(p)
-    return alike_together(1 - _square(tested, tested["probability"], p, 0.0))
+    return alike_together(1 - square(tested, tested["probability"], p, 0.0))
 
 
-def _square(tested: dict[str, np.ndarray], values: np.ndarray, p: int, other) -> np.ndarray:
-    """Symmetric matrix of values of pairs, `other` where there is no pair."""
+def square(tested: dict[str, np.ndarray], values: np.ndarray, p: int, other) -> np.ndarray:
+    """Symmetric (p, p) matrix of values of the pairs of `tested`, `other` where there is no pair."""
     matrix = np.full((p, p), other)
     matrix[tested["source"], tested["target"]] = matrix[tested["target"], tested["source"]] = values
     return matrix
@@ -314,7 +314,7 @@ def _draw_matrix(
     p, around = len(names), np.ix_(rows, rows)
     which = np.full((p, p), -1)
     for position, kind in enumerate(kinds):
-        cells = _square(tested, kind.chosen, p, False)[around]
+        cells = square(tested, kind.chosen, p, False)[around]
         which[cells] = position
         if kind.hatch:
             hatch_cells(ax, cells, kind.hatch)
