@@ -49,6 +49,7 @@ from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration
+from .plots import plot_clusters as plot_clusters
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_difference as plot_difference
 from .plots import plot_edges as plot_edges
@@ -57,9 +58,13 @@ from .plots import plot_feature_count as plot_feature_count
 from .plots import plot_features as plot_features
 from .plots import plot_graph as plot_graph
 from .plots import plot_item_rest as plot_item_rest
+from .plots import plot_links as plot_links
 from .plots import plot_matrix as plot_matrix
+from .plots import plot_nodes as plot_nodes
 from .plots import plot_pair_tables as plot_pair_tables
+from .plots import plot_states as plot_states
 from .plots import plot_sum_scores as plot_sum_scores
+from .plots import plot_support as plot_support
 from .runs.result import load_checkpoint as load_checkpoint
 from .runs.sample import sample as sample
 from .sparse.model_parts import support as support

@@ -3,7 +3,7 @@
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode
-from bayesstruct.core.readers import register_check, register_summary
+from bayesstruct.core.readers import register_check, register_figure, register_summary
 from bayesstruct.core.recognition import (
     NotRecognized,
     check_drawn,
@@ -36,6 +36,7 @@ __all__ = [
     "parameters",
     "refusals",
     "register_check",
+    "register_figure",
     "register_mode",
     "register_step",
     "register_summary",

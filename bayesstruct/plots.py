@@ -1,5 +1,6 @@
-"""Pictures of a posterior over graphs. Matplotlib only; each takes `ax=` and returns the axes."""
+"""Pictures of posteriors. Matplotlib only; each takes `ax=` and returns the axes."""
 
+from bayesstruct.features.reading.link_plots import plot_links
 from bayesstruct.features.reading.plots import plot_feature_count, plot_features
 from bayesstruct.fields.reading.plots import plot_item_rest, plot_pair_tables, plot_sum_scores
 from bayesstruct.graphs.plots.calibration import plot_calibration
@@ -9,11 +10,15 @@ from bayesstruct.graphs.plots.forest import plot_edges
 from bayesstruct.graphs.plots.heatmap import plot_matrix
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.positions import layout
-from bayesstruct.precision.reading.plots import plot_correlations
+from bayesstruct.mixtures.reading.plots import plot_clusters
+from bayesstruct.precision.reading.plots import plot_correlations, plot_nodes
+from bayesstruct.series.reading import plot_states
+from bayesstruct.sparse.reading import plot_support
 
 __all__ = [
     "layout",
     "plot_calibration",
+    "plot_clusters",
     "plot_correlations",
     "plot_difference",
     "plot_edges",
@@ -22,7 +27,11 @@ __all__ = [
     "plot_features",
     "plot_graph",
     "plot_item_rest",
+    "plot_links",
     "plot_matrix",
+    "plot_nodes",
     "plot_pair_tables",
+    "plot_states",
     "plot_sum_scores",
+    "plot_support",
 ]

@@ -1,6 +1,6 @@
 """Registries of the functions that read results.
 
-The main table of each kind of result, and the others that fit; and what is followed to tell whether chains
+The main table and the main figure of each kind of result, and the other functions that fit; and what is followed to tell whether chains
 have converged, where draws have labels that mean nothing.
 """
 
@@ -18,11 +18,13 @@ __all__ = [
     "reader_of",
     "readers",
     "register_check",
+    "register_figure",
     "register_summary",
     "variables",
 ]
 
 _READERS: list["Reader"] = []
+_FIGURES: dict[str, Callable[..., Any]] = {}
 _FOLLOWED: dict[str, "Followed"] = {}
 
 
@@ -46,6 +48,24 @@ class Reader:
     recognise: Callable[["xr.DataTree"], bool]
     table: Callable[..., Any]
     others: tuple[str, ...] = ()
+
+    @property
+    def figure(self) -> Callable[..., Any] | None:
+        """The main figure, of a result, ``ax=None`` and options; None if no figure is registered."""
+        return _FIGURES.get(self.kind)
+
+
+def register_figure(figure: Callable[..., Any], *kinds: str) -> None:
+    """Let ``bayesstruct.summary(idata).plot()`` and reports draw results of some kinds by a figure.
+
+    Parameters
+    ----------
+    figure : callable
+        Of a result and ``ax=None``, where to draw; returns the axes. It replaces the one that a kind had.
+    *kinds : str
+        As in `Reader`. They may be registered later.
+    """
+    _FIGURES.update(dict.fromkeys(kinds, figure))
 
 
 def register_summary(

@@ -2,9 +2,12 @@
 
 import inspect
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import bayesstruct.graphs.plots.main
 import bayesstruct.graphs.tables.arcs
 import bayesstruct.graphs.tables.edges  # noqa: F401  the tables of graphs, from any family
 
@@ -15,6 +18,8 @@ from bayesstruct.graphs.summaries import bayes_factor_texts
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+    from matplotlib.axes import Axes
 
 __all__ = ["Summary", "summary"]
 
@@ -34,12 +39,44 @@ class Summary:
     table : pandas.DataFrame
     others : tuple of str
         Names of other functions that read such results.
+    figure : callable, optional
+        Draws the main figure of the result, into ``ax=`` if that is given.
     """
 
     kind: str
     reader: str
     table: "pd.DataFrame"
     others: tuple[str, ...]
+    figure: Callable[..., Any] | None = None
+
+    def plot(self, *, ax: "Axes | None" = None, **options):
+        """Draw the main figure of the result.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a figure of a size that fits.
+        **options
+            Passed to the function that draws.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            If there is no figure for this kind of result.
+
+        Examples
+        --------
+        >>> summary(idata).plot()  # doctest: +SKIP
+        """
+        if self.figure is None:
+            raise ValueError(
+                f"There is no figure for {self.kind}; bs.extend.register_figure registers one."
+            )
+        return self.figure(ax=ax, **options)
 
     def __repr__(self):
         import pandas as pd
@@ -90,8 +127,8 @@ def summary(idata: "xr.DataTree", **options) -> Summary:
     Summary
         Prints as the table, in which bounds of Bayes factors are marked as in "> 1e6", with its notes and the
         names of the other readers; ``.table`` is the DataFrame,
-        ``.reader`` the name of the function that made it, ``.others`` the names of the other readers. The
-        table is that of
+        ``.reader`` the name of the function that made it, ``.others`` the names of the other readers, and
+        ``.plot()`` draws the main figure. The table is that of
 
         {tables}
 
@@ -111,6 +148,7 @@ def summary(idata: "xr.DataTree", **options) -> Summary:
     --------
     >>> summary(idata)  # doctest: +SKIP
     >>> summary(idata).table.query("probability > 0.5")  # doctest: +SKIP
+    >>> summary(idata).plot()  # doctest: +SKIP
     """
     import xarray as xr
 
@@ -127,7 +165,8 @@ def summary(idata: "xr.DataTree", **options) -> Summary:
             "Was it sampled from a model of bs.models? All numbers of any result: az.summary(idata)"
         )
     table = reader.table(idata, **options)
-    return Summary(reader.kind, reader.table.__name__, table, reader.others)
+    figure = reader.figure and partial(reader.figure, idata)
+    return Summary(reader.kind, reader.table.__name__, table, reader.others, figure)
 
 
 def _described() -> str:

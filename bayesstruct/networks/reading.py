@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.core.readers import register_figure, register_summary, variables
 from bayesstruct.core.tables.codings import ColumnUnits, StateLevels
 from bayesstruct.core.tables.predictions import NormalRows, StateRows, register_prediction
 from bayesstruct.data.arguments import generator
 from bayesstruct.data.coding import state_position
 from bayesstruct.data.names import nearest
+from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
@@ -368,4 +369,5 @@ register_summary(
     ("do", "predict", *DAG_READERS),
     before="directed acyclic graphs",
 )
+register_figure(plot_graph, "Bayesian networks")
 register_prediction("Bayesian networks", _is_network, network_rows, "setting")

@@ -1,23 +1,28 @@
-"""The behaviours of time series row by row, from a posterior of series that share them."""
+"""The behaviours of time series row by row, from a posterior of series that share them: table and picture."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.core.readers import register_figure, register_summary, variables
 from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.features.reading.posterior import draws_with, read_features, reference_draw
 from bayesstruct.features.reading.tables import FEATURE_READERS
+from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NODE, POSITIVE, UNDECIDED, axes, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["RecordedSeries", "state_probabilities"]
+    from matplotlib.axes import Axes
+
+__all__ = ["RecordedSeries", "plot_states", "state_probabilities"]
 
 _ORIGIN = "bs.models.markov_transitions"
+#: Colours of behaviours, of the palette of all pictures; rarer ones are grey.
+_COLOURS = (POSITIVE, UNDECIDED, "#009E73", "#CC79A7", "#56B4E9", NEGATIVE, "#F0E442")
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,90 @@ def state_probabilities(
     return table
 
 
+def plot_states(
+    idata: "xr.DataTree",
+    *,
+    n: int = 12,
+    draws: int = 200,
+    affinity: float = 0.5,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the probability of each behaviour over time, a strip for each series.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.markov_transitions`.
+    n : int, default 12
+        Series to draw at most, the first ones; ``idata.sel(observation=[...])`` chooses others.
+    draws : int, default 200
+    affinity : float, default 0.5
+        As in `state_probabilities`, whose names of behaviours these are.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        At each time the heights of the colours of a strip are the probabilities, which add up to 1. Behaviours beyond the
+        first seven, and those that the reference draw does not have, are grey.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `idata` is not a result of that model, or an option is out of range.
+
+    Examples
+    --------
+    >>> plot_states(idata)  # doctest: +SKIP
+    """
+    n = whole_number("n", n, 1)
+    table = state_probabilities(idata, draws=draws, affinity=affinity)
+    series = list(dict.fromkeys(table.index.get_level_values("series")))
+    named = [name for name in table.columns[: len(_COLOURS)] if name != "other"]
+    rest = table.drop(columns=named).sum(axis=1)
+    colours = [*_COLOURS[: len(named)], NODE]
+    shown = series[:n]
+    ax = axes(ax, (8.0, 1.2 + 0.62 * len(shown)))
+    for row, name in enumerate(shown):
+        own = np.column_stack([table.loc[name, named], rest.loc[name]])
+        _strip(ax, row, own, colours)
+    _name_strips(
+        ax, [str(name) for name in shown], [f"behaviour {name}" for name in named], colours
+    )
+    if len(series) > n:
+        ax.set_title(f"the first {n} of {len(series)} series", loc="left")
+    return ax
+
+
+def _strip(ax: "Axes", row: int, own: np.ndarray, colours: list[str]) -> None:
+    """Stack the probabilities of one series, each row of the data a step."""
+    times = np.arange(len(own) + 1) - 0.5
+    heights = np.column_stack([np.zeros(len(own)), own.cumsum(axis=1)])
+    heights = np.vstack([heights, heights[-1:]])  # the last step is as wide as the others
+    for k, colour in enumerate(colours):
+        low, high = (row + 0.4 - 0.8 * heights[:, i] for i in (k, k + 1))
+        ax.fill_between(times, low, high, step="post", color=colour, lw=0)
+    ax.hlines([row - 0.4, row + 0.4], times[0], times[-1], color=FAINT, lw=0.5)
+
+
+def _name_strips(ax: "Axes", series: list[str], behaviours: list[str], colours: list[str]) -> None:
+    from matplotlib.patches import Patch
+
+    ax.set_yticks(range(len(series)), shorten(series, 24))
+    ax.set(ylim=(len(series) - 0.5, -0.5), xlabel="time (rows of the series)")
+    ax.margins(x=0)
+    ax.locator_params(axis="x", integer=True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    labels = [*behaviours, "others"]
+    handles = [
+        Patch(facecolor=colour, edgecolor=FAINT, lw=0.5, label=label)
+        for colour, label in zip(colours, labels, strict=True)
+    ]
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+
+
 def _parameters(idata):
     """Transitions, means and scales of all draws, chains one after another."""
     names = {
@@ -171,6 +260,7 @@ register_summary(
     "behaviours of time series",
     _has_behaviours,
     state_probabilities,
-    ("feature_table", *FEATURE_READERS),
+    ("plot_states", "feature_table", *FEATURE_READERS),
     before="latent features",
 )
+register_figure(plot_states, "behaviours of time series")

@@ -1,13 +1,16 @@
-"""Table of coefficients that may be exactly zero."""
+"""Table and picture of coefficients that may be exactly zero."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.readers import register_check, register_summary, variables
+from bayesstruct.core.readers import register_check, register_figure, register_summary, variables
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.data.names import nearest
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
+from bayesstruct.graphs.plots.forest import draw_forest
+from bayesstruct.graphs.plots.style import shorten
 from bayesstruct.graphs.posteriors.estimators import bayes_factors_of
 from bayesstruct.graphs.posteriors.refusals import wrong_type
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
@@ -18,7 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["INCLUDED", "PRIOR", "support_table"]
+    from matplotlib.axes import Axes
+
+__all__ = ["INCLUDED", "PRIOR", "plot_support", "support_table"]
 
 #: Ends of the names of the indicators of coefficients, and of their prior probabilities.
 INCLUDED, PRIOR = "_included", "_prior"
@@ -94,6 +99,55 @@ def support_table(
     return table
 
 
+def plot_support(
+    idata: "xr.DataTree",
+    n: int = 20,
+    *,
+    var_name: str | None = None,
+    ci_prob: float | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the n coefficients that are most probably not zero: interval, and the probability in figures.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of a model with ``bs.support(coefficients)``.
+    n : int
+        Number of coefficients, in the order of `support_table`.
+    var_name : str, optional
+    ci_prob : float, optional
+        As in `support_table`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Dot: posterior mean. Bar: interval. Blue positive, orange negative. On the right the probability
+        that the coefficient is not zero.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `idata` is not such a result, there is no such variable, or `n` is not a whole number above 0.
+
+    Examples
+    --------
+    >>> plot_support(idata, n=10)  # doctest: +SKIP
+    """
+    n = whole_number("n", n, 1)
+    table = support_table(idata, var_name=var_name, ci_prob=ci_prob)
+    ci_prob, several = table.attrs["ci_prob"], table["variable"].nunique() > 1
+    table = table.head(n)
+    names = [
+        f"{row.variable}: {row.coefficient}" if several else str(row.coefficient)
+        for row in table.itertuples()
+    ]
+    quantity = f"coefficient (mean and {ci_prob:.0%} HDI)"
+    return draw_forest(ax, shorten(names, 40), table, "P(not 0)", quantity)
+
+
 def _supports(idata, group: str = "posterior") -> list[str]:
     """Names of the coefficients whose support was recorded."""
     constants, drawn = variables(idata, CONSTANTS), variables(idata, group)
@@ -160,5 +214,8 @@ def _indicators(draws: "xr.Dataset") -> list[str]:
     return [str(name) for name in draws.data_vars if str(name).endswith(INCLUDED)]
 
 
-register_summary("coefficients that may be zero", _recognise, support_table, ("check",))
+register_summary(
+    "coefficients that may be zero", _recognise, support_table, ("plot_support", "check")
+)
 register_check("coefficients that may be zero", _recognise, _quantities, _indicators)
+register_figure(plot_support, "coefficients that may be zero")

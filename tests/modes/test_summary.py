@@ -3,12 +3,14 @@
 import inspect
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
 
+from matplotlib.collections import LineCollection
 from tools.compliance import build
 from tools.dags import dag_posterior, random_dags
 from tools.features import shuffled_features
@@ -86,6 +88,8 @@ def test_every_model_has_its_table(case):
     assert (found.kind, found.reader) == (kind, reader)
     pd.testing.assert_frame_equal(found.table, getattr(bs, reader)(idata))
     assert bs.check(idata).rows
+    assert found.plot().has_data()
+    plt.close("all")
 
 
 def test_every_model_of_the_catalogue_is_there():
@@ -110,12 +114,25 @@ def test_all_readers_are_public_and_there_are_others():
         assert all(callable(getattr(bs, name)) for name in names)
         assert all(next(iter(inspect.signature(getattr(bs, n)).parameters)) for n in names)
         assert f"`bs.{reader.table.__name__}` for " in bs.summary.__doc__
+        assert reader.figure is not None
 
 
 @pytest.mark.usefixtures("python_mode")
 def test_a_symmetrised_result_is_one_of_undirected_graphs():
     graphs = bs.symmetrize(drawn_from_prior("neighbourhoods"))
     assert bs.summary(graphs).kind == "undirected graphs"
+
+
+def test_the_main_figure_is_that_of_the_kind():
+    idata = bernoulli_posterior([0.9, 0.1, 0.5], draws=40)
+    _, ax = plt.subplots()
+    found = bs.summary(idata)
+    assert found.plot(ax=ax, min_probability=0.8) is ax
+    (lines,) = (drawn for drawn in ax.collections if isinstance(drawn, LineCollection))
+    assert len(lines.get_segments()) == 1
+    plt.close()
+    with pytest.raises(ValueError, match="no figure for stars"):
+        Summary("stars", "edge_table", found.table, ()).plot()
 
 
 def test_options_go_to_the_table():

@@ -1,5 +1,6 @@
 """Predictive probabilities of links, observed or not."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray as xr
 
-__all__ = ["link_probabilities"]
+__all__ = ["LinkMatrices", "link_probabilities", "read_links"]
 
 
 def link_probabilities(
@@ -48,6 +49,40 @@ def link_probabilities(
     TypeError, ValueError
         If it is not a result of one of these models, or `draws` is not a whole number above 0.
     """
+    return _table(read_links(idata, draws, group))
+
+
+@dataclass(frozen=True)
+class LinkMatrices:
+    """Predictive probabilities, or expected responses, as matrices over sources and targets.
+
+    Attributes
+    ----------
+    sources, targets : ndarray
+        Labels of the objects; the same array if links are among the objects of one set.
+    counted : (n, m) ndarray of bool
+        Pairs that count: of objects of one set without directions the first is before the second.
+    mean, deviation, observed : (n, m) ndarray of float
+        `observed` is NaN where a pair was not.
+    likelihood : str
+    """
+
+    sources: np.ndarray
+    targets: np.ndarray
+    counted: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+    observed: np.ndarray
+    likelihood: str
+
+    @property
+    def quantity(self) -> str:
+        """Name of the mean: "probability", or "expectation" where responses are numbers."""
+        return "expectation" if self.likelihood == "normal" else "probability"
+
+
+def read_links(idata: "xr.DataTree", draws: int, group: str = "posterior") -> LinkMatrices:
+    """Compute what `link_probabilities` tabulates; parameters and errors are its own."""
     draws = whole_number("draws", draws, 1)
     posterior, pairs = _read(idata, group), LinkedPairs.read(idata)
     likelihood = LIKELIHOODS[pairs.likelihood]
@@ -59,7 +94,7 @@ def link_probabilities(
         counted &= bool(pairs.directed) | np.triu(counted)
     observed = np.full(mean.shape, np.nan)
     observed[pairs.source, pairs.target] = _responses(idata)
-    return _table(names, others, counted, mean, deviation, observed, likelihood)
+    return LinkMatrices(names, others, counted, mean, deviation, observed, likelihood)
 
 
 def _moments(arrays, likelihood):
@@ -77,22 +112,21 @@ def _moments(arrays, likelihood):
     return mean, np.sqrt(square / len(bias))
 
 
-def _table(names, others, counted, mean, deviation, observed, likelihood):
+def _table(links: LinkMatrices):
     """Table of the pairs that count, the largest probability or expectation first."""
     import pandas as pd
 
-    rows, columns = np.nonzero(counted)
-    value = "expectation" if likelihood == "normal" else "probability"
+    rows, columns = np.nonzero(links.counted)
     table = pd.DataFrame(
         {
-            "source": np.asarray(names, object)[rows],
-            "target": np.asarray(others, object)[columns],
-            value: mean[rows, columns],
-            "sd": deviation[rows, columns],
-            "observed": observed[rows, columns],
+            "source": np.asarray(links.sources, object)[rows],
+            "target": np.asarray(links.targets, object)[columns],
+            links.quantity: links.mean[rows, columns],
+            "sd": links.deviation[rows, columns],
+            "observed": links.observed[rows, columns],
         }
     )
-    return table.sort_values(value, ascending=False, kind="stable", ignore_index=True)
+    return table.sort_values(links.quantity, ascending=False, kind="stable", ignore_index=True)
 
 
 def _read(idata, group):
@@ -138,6 +172,6 @@ register_summary(
     "latent features of linked objects",
     _has_links,
     link_probabilities,
-    ("feature_table", *FEATURE_READERS),
+    ("plot_links", "feature_table", *FEATURE_READERS),
     before="latent features",
 )

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_figure
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.features.reading.posterior import FEATURE, read_features
 from bayesstruct.features.reading.tables import (
@@ -169,3 +170,13 @@ def plot_feature_count(
     ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="number of features", ylabel="probability")
     return ax
+
+
+def _draw_main(idata: "xr.DataTree", *, ax: "Axes | None" = None, **options):
+    """Draw the features; where the reference draw has none, the number of features."""
+    if not options and feature_table(idata).empty:
+        return plot_feature_count(idata, ax=ax)
+    return plot_features(idata, ax=ax, **options)
+
+
+register_figure(_draw_main, "latent features", "latent features with loadings")

@@ -333,7 +333,9 @@ def _has_loadings(idata) -> bool:
     return {FEATURE, LOADING} <= variables(idata)
 
 
-register_summary("latent features", _has_features, feature_table, FEATURE_READERS)
+register_summary(
+    "latent features", _has_features, feature_table, ("plot_features", *FEATURE_READERS)
+)
 register_summary(
     "latent features with loadings",
     _has_loadings,

@@ -4,15 +4,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.readers import register_figure
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.fields.reading.predictive import (
     predictive_item_rest,
     predictive_pair_tables,
     predictive_sum_scores,
+    state_labels,
 )
-from bayesstruct.graphs.plots.intervals import draw_intervals
-from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, axes
+from bayesstruct.graphs.plots.forest import name_rows
+from bayesstruct.graphs.plots.intervals import draw_observed, worst_first
+from bayesstruct.graphs.plots.network import plot_graph
+from bayesstruct.graphs.plots.style import axes, shorten
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from matplotlib.axes import Axes
@@ -24,10 +30,11 @@ def plot_pair_tables(
     idata: "xr.DataTree",
     *,
     prob: float = 0.95,
+    max_pairs: int = 25,
     group: str = "posterior_predictive",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the observed frequency of each pair of states against its predictive interval.
+    """Draw the pairs of states whose observed frequency is farthest from its predictive interval.
 
     Parameters
     ----------
@@ -35,6 +42,9 @@ def plot_pair_tables(
         With ``posterior_predictive``.
     prob : float
         Probability of the intervals.
+    max_pairs : int, default 25
+        Number of pairs of states to draw, the worst first: those outside their intervals, by the distance from the mean in
+        units of the half width of the interval.
     group : str
         Group of the replicated tables.
     ax : matplotlib.axes.Axes, optional
@@ -43,14 +53,43 @@ def plot_pair_tables(
     Returns
     -------
     matplotlib.axes.Axes
-        A bar that crosses the diagonal is a frequency that the model reproduces; the others are orange.
+        A row for each pair of states, such as "sleep = 3, mood = 1". Blue dots are inside their intervals, orange ones
+        outside; the legend counts those of all pairs, of which a model that fits has the share ``1 - prob`` outside.
+
+    Raises
+    ------
+    ValueError
+        If there are no replicated tables, columns are numbers and not states, or `max_pairs` is not a whole number above 0.
+
+    Examples
+    --------
+    >>> plot_pair_tables(idata)  # doctest: +SKIP
     """
-    table = predictive_pair_tables(idata, prob=prob, group=group).dropna()
-    ax = axes(ax, (5.2, 5.0))
-    draw_intervals(ax, table)
-    ax.set_xlabel("observed frequency of a pair of states")
-    ax.set_ylabel(f"replicated frequency (mean, {prob:.0%} interval)")
-    return _finish(ax)
+    max_pairs = whole_number("max_pairs", max_pairs, 1)
+    every = predictive_pair_tables(idata, prob=prob, group=group).dropna()
+    table = worst_first(every).head(max_pairs)
+    labels = shorten(_pair_labels(idata, table), 44)
+    ax = axes(ax, (4.6 + 0.075 * max(map(len, labels)), 1.8 + 0.26 * len(table)))
+    draw_observed(ax, np.arange(len(table)), table, prob, horizontal=True, counted=every)
+    name_rows(ax, labels)
+    some = f", the {len(table)} worst of {len(every):,}" if len(table) < len(every) else ""
+    ax.set_xlabel(f"frequency of a pair of states{some}")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _pair_labels(idata: "xr.DataTree", table: "pd.DataFrame") -> list[str]:
+    """Names of pairs of states, with the labels of the states if they are recorded."""
+    labels = state_labels(idata)
+
+    def text(column, state):
+        own = labels.get(str(column))
+        return f"{column} = {state if own is None else own[state]}"
+
+    return [
+        f"{text(row.source, row.source_state)}, {text(row.target, row.target_state)}"
+        for row in table.itertuples()
+    ]
 
 
 def plot_item_rest(
@@ -70,18 +109,21 @@ def plot_item_rest(
     Returns
     -------
     matplotlib.axes.Axes
+        A row for each column, in the order of the table.
+
+    Examples
+    --------
+    >>> plot_item_rest(idata)  # doctest: +SKIP
     """
     table = predictive_item_rest(idata, prob=prob, group=group)
-    ax = axes(ax, (5.2, 1.2 + 0.28 * len(table)))
-    at = np.arange(len(table))[::-1]
-    ax.hlines(
-        at, table.low, table.high, color=NEUTRAL, lw=3, alpha=0.6, label=f"{prob:.0%} interval"
-    )
-    colours = np.where(table.inside, POSITIVE, NEGATIVE)
-    ax.scatter(table.observed, at, c=colours, s=28, zorder=3, label="observed")
-    ax.set_yticks(at, [str(name) for name in table.node])
+    labels = shorten([str(name) for name in table.node], 30)
+    row = float(np.clip(9 / len(table), 0.16, 0.28))
+    ax = axes(ax, (4.6 + 0.075 * max(map(len, labels)), 1.8 + row * len(table)))
+    draw_observed(ax, np.arange(len(table)), table, prob, horizontal=True)
+    name_rows(ax, labels)
     ax.set_xlabel("item-rest correlation")
-    return _finish(ax)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
 
 
 def plot_sum_scores(
@@ -91,7 +133,7 @@ def plot_sum_scores(
     group: str = "posterior_predictive",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the distribution of the sum of the states of a row, observed and replicated.
+    """Draw the distribution of the sum score of a row, observed and replicated.
 
     Parameters
     ----------
@@ -101,26 +143,20 @@ def plot_sum_scores(
     Returns
     -------
     matplotlib.axes.Axes
+        Scores are on the scale of the table, as in `bayesstruct.predictive_sum_scores`.
+
+    Examples
+    --------
+    >>> plot_sum_scores(idata)  # doctest: +SKIP
     """
     table = predictive_sum_scores(idata, prob=prob, group=group)
-    ax = axes(ax, (6.0, 3.6))
-    ax.vlines(
-        table.score,
-        table.low,
-        table.high,
-        color=NEUTRAL,
-        lw=4,
-        alpha=0.5,
-        label=f"{prob:.0%} interval",
-    )
-    colours = np.where(table.inside, POSITIVE, NEGATIVE)
-    ax.scatter(table.score, table.observed, c=colours, s=28, zorder=3, label="observed")
-    ax.set_xlabel("sum score")
+    ax = axes(ax, (6.4, 3.8))
+    draw_observed(ax, table.score.to_numpy(), table, prob)
+    ax.set_xlabel("sum score" + (" (states count from 0)" if table.attrs["notes"] else ""))
     ax.set_ylabel("share of the rows")
-    return _finish(ax)
-
-
-def _finish(ax):
-    ax.legend(frameon=False)
+    ax.locator_params(axis="x", integer=True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+register_figure(plot_graph, "Markov random fields")

@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.replicates import ends_of, replicated_tables
+from bayesstruct.core.tables.codings import StateLevels
+from bayesstruct.graphs.replicates import constants_of, ends_of, replicated_tables
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["predictive_item_rest", "predictive_pair_tables", "predictive_sum_scores"]
+__all__ = [
+    "predictive_item_rest",
+    "predictive_pair_tables",
+    "predictive_sum_scores",
+    "state_labels",
+]
 
 _GROUP = "posterior_predictive"
+#: What sums of states are that are no numbers.
+FROM_ZERO = "states that are no whole numbers count from 0, in the order of their column"
 
 
 def predictive_pair_tables(
@@ -105,10 +113,13 @@ def predictive_item_rest(
 
     Notes
     -----
-    Only complete rows count. A column that is constant in a replicated table has no correlation
+    Only complete rows count. States are the numbers that they have in the table, as in `predictive_sum_scores`. A
+    column that is constant in a replicated table has no correlation
     there, and that table is left out for it; if it is constant in all of them, the numbers are NaN.
     """
     table, replicated, names = _complete_rows(idata, group, draws)
+    numbers, _ = _numbers(idata, table, replicated, names)
+    table, replicated = (_as_numbers(codes, numbers) for codes in (table, replicated))
     summary = _compare(_item_rest, table, replicated, prob)
     summary.insert(0, "node", names)
     return summary
@@ -128,7 +139,9 @@ def predictive_sum_scores(
     -------
     pandas.DataFrame
         One row for each possible sum: ``score``, and the summaries of `predictive_pair_tables` of
-        its relative frequency.
+        its relative frequency. Scores are sums of the values in the table, if the states of all columns are whole numbers
+        (twelve items from 1 to 5: 12 to 60); otherwise states count from 0 in the order of each column, as
+        ``attrs["notes"]`` says.
 
     Raises
     ------
@@ -139,16 +152,53 @@ def predictive_sum_scores(
     -----
     Only complete rows count.
     """
-    table, replicated, _ = _complete_rows(idata, group, draws)
-    most = int(np.maximum(table.max(axis=0), replicated.max(axis=(0, 1))).sum())
+    table, replicated, names = _complete_rows(idata, group, draws)
+    numbers, own = _numbers(idata, table, replicated, names)
+    low, high = (sum(int(end(column)) for column in numbers) for end in (min, max))
+    step = max(int(np.gcd.reduce(np.concatenate([np.diff(column) for column in numbers]))), 1)
 
     def scores(values):
-        totals = values.sum(axis=1).astype(int)
-        return np.bincount(totals, minlength=most + 1) / len(totals)
+        totals = (values.sum(axis=1).astype(int) - low) // step
+        return np.bincount(totals, minlength=(high - low) // step + 1) / len(totals)
 
+    table, replicated = (_as_numbers(codes, numbers) for codes in (table, replicated))
     summary = _compare(scores, table, replicated, prob)
-    summary.insert(0, "score", np.arange(most + 1))
+    summary.insert(0, "score", np.arange(low, high + 1, step))
+    summary.attrs["notes"] = [] if own else [FROM_ZERO]
     return summary
+
+
+def state_labels(idata: "xr.DataTree") -> dict[str, list[str]]:
+    """Labels of the states of each column, in the order of their codes; none if they are not recorded."""
+    constants = constants_of(idata)
+    if not StateLevels.is_in(constants):
+        return {}
+    names = [str(name) for name in constants["node"].values]
+    levels = StateLevels.coding(constants, names).levels
+    return {name: [str(state) for state in own] for name, own in zip(names, levels, strict=True)}
+
+
+def _numbers(idata, table, replicated, names) -> tuple[list[np.ndarray], bool]:
+    """Return the number of each state of each column, and whether it is that of the table of the user."""
+    labels = state_labels(idata)
+    own = [labels.get(str(name), [""]) for name in names]
+    if all(_is_whole(label) for column in own for label in column):
+        return [np.array([int(float(label)) for label in column]) for column in own], True
+    states = np.maximum(table.max(axis=0), replicated.max(axis=(0, 1))).astype(int) + 1
+    return [np.arange(number) for number in states], False
+
+
+def _is_whole(label: str) -> bool:
+    try:
+        return float(label).is_integer()
+    except ValueError:
+        return False
+
+
+def _as_numbers(codes: np.ndarray, numbers: list[np.ndarray]) -> np.ndarray:
+    """Numbers of states in the place of their codes, (..., columns)."""
+    columns = np.moveaxis(codes.astype(int), -1, 0)
+    return np.stack([own[column] for own, column in zip(numbers, columns, strict=True)], axis=-1)
 
 
 def _tables_of_states(idata, group, draws):

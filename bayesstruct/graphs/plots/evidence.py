@@ -1,7 +1,8 @@
-"""Edges as included, excluded or undecided by their Bayes factors."""
+"""Edges as included, excluded or undecided by their Bayes factors: a network, three panels, or a matrix."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -9,14 +10,23 @@ from bayesstruct.graphs.evidence import (
     EXCLUDED,
     FIXED,
     INCLUDED,
+    STRONG,
     UNDECIDED,
     check_threshold,
     evidence,
 )
+from bayesstruct.graphs.plots.grid import (
+    alike_together,
+    draw_cells,
+    grid_size,
+    hatch_cells,
+    legend_above,
+    name_sides,
+    text_size,
+)
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
-from bayesstruct.graphs.plots.positions import resolve
-from bayesstruct.graphs.plots.style import FAINT, POSITIVE, axes
-from bayesstruct.graphs.plots.style import UNDECIDED as ORANGE
+from bayesstruct.graphs.plots.positions import Positions, resolve
+from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes
 from bayesstruct.graphs.posteriors.reading import read_graphs
 
 if TYPE_CHECKING:
@@ -26,16 +36,56 @@ if TYPE_CHECKING:
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["plot_evidence"]
+__all__ = ["node_order", "plot_evidence", "square"]
+
+ONE_NETWORK, PANELS = 12, 25  # nodes up to which one network, or three, can be read
+OPEN = "#D9D9D9"  # cell of an undecided edge
+DASHED, DOTTED = (0, (4, 2)), (0, (1, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Edges of one kind, and how they are drawn.
+
+    Attributes
+    ----------
+    label : str
+    panel : str
+        Panel in which they are: of included, undecided or excluded edges.
+    chosen : ndarray of bool
+    colour, cell : str
+        Of the line and of the cell.
+    width : float
+        Points; 0 if no line is drawn.
+    dashes : str or tuple
+    hatch : str
+        Pattern of the cell.
+    """
+
+    label: str
+    panel: str
+    chosen: np.ndarray
+    colour: str
+    cell: str
+    width: float
+    dashes: str | tuple = "-"
+    hatch: str = ""
+
+    @property
+    def text(self) -> str:
+        """Entry in the legend."""
+        return f"{self.label}: {self.chosen.sum():,}"
 
 
 def plot_evidence(
     idata: "xr.DataTree | GraphPosterior",
-    threshold: float = 10,
+    threshold: float = STRONG,
     *,
+    kind: Literal["network", "panels", "matrix"] | None = None,
+    order: Literal["table", "alike"] = "table",
     pos: Mapping | None = None,
-    ax: "Axes | None" = None,
-) -> "Axes":
+    ax: "Axes | Sequence[Axes] | np.ndarray | None" = None,
+) -> "Axes | np.ndarray":
     """Draw each edge as included, excluded or undecided, by its Bayes factor.
 
     An edge that is not in the graph may be absent, or the data may not decide; this picture keeps
@@ -49,21 +99,30 @@ def plot_evidence(
     threshold : float, above 1
         Included: Bayes factor of at least `threshold`. Excluded: at most 1 / `threshold`. Undecided:
         between. 10 is commonly read as strong evidence.
+    kind : {"network", "panels", "matrix"}, optional
+        One network with lines of all kinds; three of them, for included, undecided and excluded edges,
+        with the same positions; or a matrix with a cell for each pair. By default the first up to 12
+        variables, the second up to 25, and the third beyond; with `ax`, what fits it.
+    order : {"table", "alike"}
+        Order of the rows of a matrix: that of the table, or such that variables that are probably
+        connected are neighbours.
     pos : mapping of name to (x, y), optional
-        Positions; by default the circle of `layout`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Positions of a network or of panels; by default the circle of `layout`.
+    ax : matplotlib.axes.Axes or sequence of three, optional
+        Where to draw; three for panels.
 
     Returns
     -------
-    matplotlib.axes.Axes
-        The legend counts the edges of each kind. Edges that the user required or forbade were not
-        tested and are counted apart; required ones are drawn in black.
+    matplotlib.axes.Axes or ndarray of three
+        The legend counts the edges of each kind. Included edges are blue where the mean weight is positive and
+        orange where it is negative; blue, too, where edges have no weights. Edges that the user
+        required or forbade were not tested and are counted apart; required ones are drawn in black.
 
     Raises
     ------
     ValueError
-        When `threshold` is not above 1, or `pos` lacks a variable.
+        When `threshold` is not above 1, `kind` or `order` is another one, `ax` does not fit `kind`, or `pos` lacks
+        a variable.
 
     References
     ----------
@@ -73,80 +132,200 @@ def plot_evidence(
     Examples
     --------
     >>> ax = plot_evidence(idata, threshold=10)  # doctest: +SKIP
+    >>> included, undecided, excluded = plot_evidence(idata, kind="panels")  # doctest: +SKIP
     """
     check_threshold(threshold)
     posterior = read_graphs(idata)
-    variables, tested = posterior.variables, posterior.adjacencies()
-    ax = axes(ax, network_size(variables))
-    pos = resolve(pos, variables)
-    places = np.array([pos[name] for name in variables])
+    names, tested = posterior.variables, posterior.adjacencies()
+    kind = _choose(kind, len(names), pos, ax)
+    kinds = _kinds(tested, _mean_weights(posterior), threshold)
+    rows = node_order(order, tested, len(names))
+    if kind == "matrix":
+        return _draw_matrix(axes(ax, grid_size(names, bars=0)), kinds, tested, names, rows)
+    pos = resolve(pos, names)
+    places = np.array([pos[name] for name in names])
     segments = np.stack([places[tested["source"]], places[tested["target"]]], axis=1)
-    handles = [
-        _draw_kind(ax, segments[chosen], style, len(variables))
-        for style, chosen in _kinds(tested["factor"], tested["prior"], threshold)
-        if chosen.any() or style["always"]
-    ]
-    _legend(ax, handles)
+    if kind == "panels":
+        return _draw_panels(ax, kinds, segments, pos)
+    ax = axes(ax, network_size(names))
+    _draw_lines(ax, kinds, segments, len(names))
+    _explain(ax, kinds, columns=2)
     draw_nodes(ax, pos)
     return ax
 
 
-def _kinds(factor, prior, threshold: float) -> list[tuple[dict, np.ndarray]]:
-    kind = evidence(factor, threshold)
-    fixed = kind == FIXED
-    limit = f"{threshold:g}"
-    return [
-        (_style(f"included (BF ≥ {limit})", POSITIVE, 2.2, "-", 3), kind == INCLUDED),
-        (
-            _style(f"undecided (1/{limit} < BF < {limit})", ORANGE, 1.3, (0, (4, 2)), 2),
-            kind == UNDECIDED,
+def _choose(kind: str | None, p: int, pos: Mapping | None, ax) -> str:
+    """Kind of picture for p variables, and what was asked for."""
+    several = ax is not None and np.ndim(ax) > 0
+    if several and np.size(ax) != 3:
+        raise ValueError(f"`ax` must be one axes, or three for panels; got {np.size(ax)}.")
+    if kind is None:
+        if several or (ax is None and p > ONE_NETWORK and (p <= PANELS or pos is not None)):
+            return "panels"
+        return "network" if p <= ONE_NETWORK or pos is not None else "matrix"
+    if kind not in ("network", "panels", "matrix"):
+        raise ValueError(f'`kind` must be "network", "panels" or "matrix", got {kind!r}.')
+    if ax is not None and several != (kind == "panels"):
+        needed = "three axes, as of plt.subplots(1, 3)[1]" if kind == "panels" else "one axes"
+        raise ValueError(f'`kind="{kind}"` needs {needed} in `ax`.')
+    return kind
+
+
+def node_order(order: str, tested: dict[str, np.ndarray], p: int) -> np.ndarray:
+    """Order of p variables: of the table, or such that those that are probably connected are neighbours.
+
+    Parameters
+    ----------
+    order : {"table", "alike"}
+    tested : dict of arrays
+        As of ``GraphPosterior.adjacencies``.
+    p : int
+
+    Raises
+    ------
+    ValueError
+    """
+    if order not in ("table", "alike"):
+        raise ValueError(f'`order` must be "table" or "alike", got {order!r}.')
+    if order == "table":
+        return np.arange(p)
+    return alike_together(1 - square(tested, tested["probability"], p, 0.0))
+
+
+def square(tested: dict[str, np.ndarray], values: np.ndarray, p: int, other) -> np.ndarray:
+    """Symmetric (p, p) matrix of values of the pairs of `tested`, `other` where there is no pair."""
+    matrix = np.full((p, p), other)
+    matrix[tested["source"], tested["target"]] = matrix[tested["target"], tested["source"]] = values
+    return matrix
+
+
+def _mean_weights(posterior: "GraphPosterior") -> np.ndarray | None:
+    """Mean weight of each pair; None if pairs have none, or one for each direction."""
+    if posterior.directed:
+        return None
+    return posterior.mean_weights(np.arange(posterior.n_lines))
+
+
+def _kinds(
+    tested: dict[str, np.ndarray], weight: np.ndarray | None, threshold: float
+) -> list[Kind]:
+    """All kinds of edges that have some, and the three that are always counted."""
+    found, prior, limit = evidence(tested["factor"], threshold), tested["prior"], f"{threshold:g}"
+    strong, weak = f"(BF ≥ {limit})", f"(1/{limit} < BF < {limit})"
+    included, negative = found == INCLUDED, np.zeros(len(found), bool)
+    if weight is not None:
+        negative = included & (weight < 0)
+    sign = "" if weight is None or not included.any() else ", positive"
+    unknown = (found == FIXED) & ~np.isin(prior, (0, 1))
+    kinds = [
+        Kind(f"included{sign} {strong}", INCLUDED, included & ~negative, POSITIVE, POSITIVE, 2.4),
+        Kind(f"included, negative {strong}", INCLUDED, negative, NEGATIVE, NEGATIVE, 2.4),
+        Kind("required (not tested)", INCLUDED, prior == 1, "black", "black", 2.4),
+        Kind(f"undecided {weak}", UNDECIDED, found == UNDECIDED, NEUTRAL, OPEN, 1.0, DASHED),
+        Kind("prior probability not known", UNDECIDED, unknown, FAINT, OPEN, 1.0, DOTTED, "...."),
+        Kind(
+            f"excluded (BF ≤ 1/{limit})", EXCLUDED, found == EXCLUDED, FAINT, "white", 0.7, DOTTED
         ),
-        (_style(f"excluded (BF ≤ 1/{limit})", FAINT, 0.6, (0, (1, 2)), 1), kind == EXCLUDED),
-        (
-            _style("required (not tested)", "black", 2.2, "-", 4, always=False),
-            fixed & (prior == 1),
-        ),
-        (
-            _style("forbidden (not tested)", "none", 0, "-", 0, always=False),
-            fixed & (prior == 0),
-        ),
+        Kind("forbidden (not tested)", EXCLUDED, prior == 0, "none", "white", 0, hatch="////"),
     ]
+    always = {kinds[3], kinds[5], *(kinds[:1] if not negative.any() else ())}
+    return [kind for kind in kinds if kind.chosen.any() or kind in always]
 
 
-def _style(label, color, width, dashes, order, *, always=True) -> dict:
-    return {
-        "label": label,
-        "color": color,
-        "linewidth": width,
-        "linestyle": dashes,
-        "order": order,
-        "always": always,
-    }
+# --- networks --------------------------------------------------------------------------------
 
 
-def _draw_kind(ax: "Axes", segments: np.ndarray, style: dict, p: int):
-    """Draw all edges of a kind and return its entry in the legend."""
+def _draw_lines(ax: "Axes", kinds: list[Kind], segments: np.ndarray, p: int) -> None:
     from matplotlib.collections import LineCollection
+
+    for above, kind in enumerate(reversed(kinds)):
+        if kind.width and kind.chosen.any():
+            lines = LineCollection(
+                list(segments[kind.chosen]),
+                linewidths=kind.width * crowding(p),
+                colors=kind.colour,
+                linestyles=[kind.dashes],
+                zorder=1 + above / 10,
+                label=kind.label,
+            )
+            ax.add_collection(lines, autolim=False)
+
+
+def _draw_panels(ax, kinds: list[Kind], segments: np.ndarray, pos: Positions) -> np.ndarray:
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        wide, high = network_size(pos)
+        ax = plt.subplots(1, 3, figsize=(2.6 * wide, 0.9 * high), layout="constrained")[1]
+    panels = np.ravel(ax)
+    for panel, name in zip(panels, (INCLUDED, UNDECIDED, EXCLUDED), strict=True):
+        here = [
+            replace(kind, width=kind.width and max(kind.width, 1.0))
+            for kind in kinds
+            if kind.panel == name
+        ]
+        panel.set_title(name, fontsize=text_size(1.1))
+        _draw_lines(panel, here, segments, len(pos))
+        _explain(panel, here, columns=1)
+    for panel in panels:  # once all titles and legends have their room
+        draw_nodes(panel, pos)
+    limits = np.array([(panel.get_xlim(), panel.get_ylim()) for panel in panels])
+    for panel in panels:  # one scale, so that the eye can go from one to the other
+        panel.set_xlim(limits[:, 0, 0].min(), limits[:, 0, 1].max())
+        panel.set_ylim(limits[:, 1, 0].min(), limits[:, 1, 1].max())
+    return panels
+
+
+def _line(kind: Kind):
     from matplotlib.lines import Line2D
 
-    pen = {key: style[key] for key in ("color", "linestyle")}
-    width = style["linewidth"] * crowding(p)
-    if len(segments):
-        lines = LineCollection(
-            list(segments), linewidths=width, zorder=1 + style["order"] / 10, **pen
-        )
-        ax.add_collection(lines, autolim=False)
-    label = f"{style['label']}: {len(segments)}"
-    return Line2D([], [], linewidth=max(style["linewidth"], 1.2), label=label, **pen)
+    return Line2D(
+        [],
+        [],
+        color=kind.colour,
+        linestyle=kind.dashes,
+        linewidth=max(kind.width, 1.2),
+        label=kind.text,
+    )
 
 
-def _legend(ax: "Axes", handles: list) -> None:
+def _explain(ax: "Axes", kinds: list[Kind], columns: int) -> None:
+    handles = [_line(kind) for kind in kinds]
     ax.legend(
         handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.5, 0),
-        ncols=legend_columns(ax, 2, 4.5) if len(handles) > 3 else 1,
+        ncols=legend_columns(ax, columns, 5.5) if len(handles) > 3 else 1,
         frameon=False,
-        fontsize=9,
+        fontsize=text_size(0.9),
         handlelength=3,
     )
+
+
+# --- a matrix --------------------------------------------------------------------------------
+
+
+def _draw_matrix(
+    ax: "Axes", kinds: list[Kind], tested: dict, names: list[str], rows: np.ndarray
+) -> "Axes":
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    p, around = len(names), np.ix_(rows, rows)
+    which = np.full((p, p), -1)
+    for position, kind in enumerate(kinds):
+        cells = square(tested, kind.chosen, p, False)[around]
+        which[cells] = position
+        if kind.hatch:
+            hatch_cells(ax, cells, kind.hatch)
+    colours = ListedColormap([kind.cell for kind in kinds])
+    draw_cells(ax, np.ma.masked_less(which, 0), cmap=colours, vmin=-0.5, vmax=len(kinds) - 0.5)
+    ax.plot([-0.5, p - 0.5], [-0.5, p - 0.5], color=FAINT, lw=0.6)
+    handles = [
+        Patch(facecolor=kind.cell, edgecolor=FAINT, hatch=kind.hatch, lw=0.6, label=kind.text)
+        for kind in kinds
+    ]
+    legend_above(ax, handles)
+    name_sides(ax, [names[i] for i in rows])
+    ax.spines[:].set(visible=True, color=FAINT, linewidth=0.6)
+    return ax

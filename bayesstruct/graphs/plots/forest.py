@@ -1,9 +1,10 @@
-"""The most probable edges or arcs with the intervals of their weights."""
+"""The most probable edges, arcs or coefficients with their intervals."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.style import NEUTRAL, axes, shorten, sign_colour
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.summaries import interval_probability
@@ -11,13 +12,14 @@ from bayesstruct.graphs.tables.arcs import arc_table
 from bayesstruct.graphs.tables.edges import edge_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from matplotlib.axes import Axes
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["plot_edges"]
+__all__ = ["draw_forest", "name_rows", "plot_edges", "print_beside", "printed"]
 
 
 def plot_edges(
@@ -66,16 +68,42 @@ def plot_edges(
             "arcs between discrete columns, and edges of graphs alone, have no coefficients to draw; bs.arc_table(idata) or "
             "bs.edge_table(idata) has their probabilities"
         )
-    labels = _labels(table, sign)
+    return draw_forest(
+        ax,
+        _labels(table, sign),
+        table,
+        f"P({posterior.line})",
+        f"weight (mean and {ci_prob:.0%} HDI)",
+    )
+
+
+def draw_forest(
+    ax: "Axes | None", labels: list[str], table: "pd.DataFrame", head: str, quantity: str
+) -> "Axes":
+    """Draw means and intervals, row by row, with probabilities in figures beside them.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+        A new figure of a size that fits, if it is None.
+    labels : list of str
+        Names of the rows.
+    table : pandas.DataFrame
+        With ``mean``, ``hdi_low``, ``hdi_high`` and ``probability``.
+    head : str
+        Name of the probabilities.
+    quantity : str
+        Name of what the intervals are of.
+    """
     ax = axes(ax, (5 + 0.075 * max(map(len, labels)), 1.1 + 0.26 * len(table)))
     rows = np.arange(len(table))
     colour = sign_colour(table["mean"])
     ax.axvline(0, color=NEUTRAL, lw=0.8, zorder=1)
     ax.hlines(rows, table["hdi_low"], table["hdi_high"], colors=colour.tolist(), lw=2.2, zorder=2)
     ax.scatter(table["mean"], rows, s=26, c=colour, zorder=3)
-    _name_rows(ax, labels)
-    _print_probabilities(ax, table["probability"], f"P({posterior.line})")
-    ax.set_xlabel(f"weight (mean and {ci_prob:.0%} HDI)")
+    name_rows(ax, labels)
+    print_beside(ax, [printed(value) for value in table["probability"]], head)
+    ax.set_xlabel(quantity)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 
@@ -86,7 +114,8 @@ def _labels(table, sign: str) -> list[str]:
     return [f"{short[a]}{sign}{short[b]}" for a, b in zip(table.source, table.target, strict=True)]
 
 
-def _name_rows(ax: "Axes", labels: list[str]) -> None:
+def name_rows(ax: "Axes", labels: list[str]) -> None:
+    """Name the rows, the first at the top."""
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(labels) - 0.5, -0.5)
@@ -94,21 +123,21 @@ def _name_rows(ax: "Axes", labels: list[str]) -> None:
     ax.set_axisbelow(True)
 
 
-def _print_probabilities(ax: "Axes", probability, head: str) -> None:
+def print_beside(ax: "Axes", texts: list[str], head: str) -> None:
     """Write a column beside the axes, at a distance in points so that it never meets a bar."""
     style: dict[str, Any] = {
         "xycoords": ax.get_yaxis_transform(),
         "textcoords": "offset points",
         "ha": "right",
-        "fontsize": 9,
+        "fontsize": text_size(0.9),
         "annotation_clip": False,
     }
     ax.annotate(head, (1, -0.6), (48, 3), va="bottom", color=NEUTRAL, **style)
-    for row, value in enumerate(probability):
-        ax.annotate(_printed(value), (1, row), (48, 0), va="center", **style)
+    for row, text in enumerate(texts):
+        ax.annotate(text, (1, row), (48, 0), va="center", **style)
 
 
-def _printed(probability: float) -> str:
+def printed(probability: float) -> str:
     """Two decimals, and never a 1.00 or 0.00 that was not one."""
     if 0.995 <= probability < 1:
         return "> 0.99"

@@ -1,15 +1,22 @@
-"""Partial correlations and probabilities of edges as a heat map."""
+"""Weights, Bayes factors and probabilities of edges as a heat map."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bayesstruct.graphs.matrices import inclusion_matrix, partial_correlations
-from bayesstruct.graphs.plots.style import axes, diverging_map, shorten
-from bayesstruct.graphs.posteriors.reading import read_edges
+from bayesstruct.graphs.plots.evidence import node_order, square
+from bayesstruct.graphs.plots.grid import (
+    colour_bar,
+    draw_cells,
+    grid_size,
+    hatch_cells,
+    legend_above,
+    name_sides,
+)
+from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, axes, diverging_map
+from bayesstruct.graphs.posteriors.reading import read_edges, read_graphs
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
     from matplotlib.axes import Axes
@@ -18,101 +25,134 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_matrix"]
 
-MAX_PRINTED = 15  # variables up to which the numbers are printed
+#: Absolute log10 Bayes factor at the ends of the colour scale: 100 is beyond doubt.
+DECISIVE = 2.0
 
 
 def plot_matrix(
     idata: "xr.DataTree | GraphPosterior",
     *,
+    values: Literal["weight", "bayes_factor"] = "weight",
     probabilities: bool = True,
+    order: Literal["table", "alike"] = "table",
     max_weight: float | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the posterior mean of the partial correlations (weights, of a Markov random field) as a heat map.
+    """Draw the weights of the edges, or the evidence for them, as a heat map.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of a bayesstruct graph model.
+        Result of a bayesstruct graph model; Bayes factors also of directed acyclic graphs, where they are those of
+        a connection either way.
+    values : {"weight", "bayes_factor"}
+        Posterior mean of the partial correlations (of the weights, of a Markov random field), or logarithm to base
+        10 of the Bayes factors: 1 is a factor of 10 for the edge, -1 one of 10 against it.
     probabilities : bool
         Show the probability of each edge above the diagonal; otherwise the picture is symmetric.
+    order : {"table", "alike"}
+        Order of rows and columns: that of the table, or such that variables that are probably
+        connected are neighbours.
     max_weight : float, optional
-        Absolute value at the ends of the colour scale; by default the largest one.
+        Absolute value at the ends of the colour scale; by default the largest weight, and 2 for Bayes factors,
+        of which those beyond 100 and 1/100 have the colours of the ends.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Rows and columns in the order of the table. With up to 15 variables the values are printed.
+        With up to 15 variables the values are printed. Bayes factors that are bounds have a ">" or "<", or a dot
+        where values are not printed; pairs that were not tested, as they were required or forbidden or the
+        probability that the prior gives them is not known, are hatched.
+
+    Raises
+    ------
+    ValueError
+        For other `values` or another `order`, or weights of a result that has none.
 
     Examples
     --------
     >>> ax = plot_matrix(idata)  # doctest: +SKIP
+    >>> ax = plot_matrix(idata, values="bayes_factor", order="alike")  # doctest: +SKIP
     """
-    weights = partial_correlations(idata)
-    p = len(weights)
+    if values not in ("weight", "bayes_factor"):
+        raise ValueError(f'`values` must be "weight" or "bayes_factor", got {values!r}.')
+    posterior = (read_edges if values == "weight" else read_graphs)(idata)
+    names, tested = posterior.variables, posterior.adjacencies()
+    p = len(names)
+    rows = node_order(order, tested, p)
+
+    def matrix(of_pairs, other):
+        return square(tested, of_pairs, p, other)[np.ix_(rows, rows)]
+
     lower = np.tri(p, k=-1, dtype=bool)
-    ax = axes(ax, _size(p))
-    limit = max_weight or float(np.abs(weights.to_numpy()[lower]).max()) or 1.0
     shown = lower if probabilities else ~np.eye(p, dtype=bool)
-    image = _cells(ax, weights, shown, cmap=diverging_map(), vmin=-limit, vmax=limit)
-    _colour_bar(ax, image, ("below: " if probabilities else "") + _quantity(idata), p)
+    ax = axes(ax, grid_size(names, bars=1 + probabilities))
+    side = "below: " if probabilities else ""
+    if values == "weight":
+        weight = matrix(posterior.weights.values.mean(axis=(0, 1)), 0.0)
+        _draw_weights(ax, weight, shown, side + _quantity(posterior), max_weight)
+    else:
+        _draw_factors(ax, tested, matrix, shown, side, max_weight or DECISIVE)
     if probabilities:
-        image = _cells(ax, inclusion_matrix(idata), lower.T, cmap="Greys", vmin=0, vmax=1)
-        _colour_bar(ax, image, "above: probability of the edge", p)
-    _name_sides(ax, list(weights.index))
+        probability = np.ma.masked_where(~lower.T, matrix(tested["probability"], 0.0))
+        image = draw_cells(
+            ax, probability, _probabilities(probability.data), cmap="Greys", vmin=0, vmax=1
+        )
+        colour_bar(ax, image, "above: probability of the edge")
+    name_sides(ax, [names[i] for i in rows])
     return ax
 
 
-def _quantity(idata) -> str:
+def _quantity(posterior) -> str:
     """Name of the weights: those of Markov random fields are no partial correlations."""
-    field = "potentials" in read_edges(idata).constants
-    return "weight" if field else "partial correlation"
+    return "weight" if "potentials" in posterior.constants else "partial correlation"
 
 
-def _size(p: int) -> tuple[float, float]:
-    side = float(np.clip(3.2 + 0.3 * p, 4.5, 11))
-    return side + 2.2, side
+def _draw_weights(ax: "Axes", weight, shown, label: str, max_weight: float | None) -> None:
+    limit = max_weight or float(np.abs(weight).max()) or 1.0
+    scale: dict[str, Any] = {"cmap": diverging_map(), "vmin": -limit, "vmax": limit}
+    image = draw_cells(ax, np.ma.masked_where(~shown, weight), _two_decimals(weight), **scale)
+    colour_bar(ax, image, label)
 
 
-def _cells(ax: "Axes", table: "pd.DataFrame", shown: np.ndarray, **scale):
-    values = np.ma.masked_where(~shown, table.to_numpy())
-    image = ax.imshow(values, **scale)
-    if len(table) <= MAX_PRINTED:
-        for i, j in np.argwhere(shown):
-            dark = _is_dark(image.cmap(image.norm(values[i, j])))
-            style: dict[str, Any] = {"color": "white" if dark else "black", "fontsize": 7.5}
-            ax.text(j, i, _printed(values[i, j]), ha="center", va="center", **style)
-    return image
+def _draw_factors(ax: "Axes", tested, matrix, shown, side: str, limit: float) -> None:
+    from matplotlib.patches import Patch
+
+    factor, bound = matrix(np.log10(tested["factor"]), np.nan), matrix(tested["bound"], False)
+    untested = shown & matrix(np.isnan(tested["factor"]), False)
+    bound &= shown & ~untested
+    cells = np.ma.masked_where(~shown | np.isnan(factor), factor)
+    image = draw_cells(ax, cells, _with_bounds(factor, bound), cmap="PRGn", vmin=-limit, vmax=limit)
+    colour_bar(ax, image, f"{side}log₁₀ of the Bayes factor", extend="both")
+    hatch_cells(ax, untested)
+    handles = []
+    if bound.any() and not ax.texts:
+        dots = ax.scatter(*np.argwhere(bound).T[::-1], s=3, color=NEUTRAL, lw=0, zorder=2)
+        dots.set_label("bound: the evidence is at least this strong")
+        handles.append(dots)
+    if untested.any():
+        handles.append(Patch(facecolor="white", edgecolor=FAINT, hatch="////", label="not tested"))
+    if handles:
+        legend_above(ax, handles)
 
 
-def _is_dark(rgba) -> bool:
-    red, green, blue, _ = rgba
-    return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+def _two_decimals(values: np.ndarray) -> np.ndarray:
+    """Texts without the leading zero, with a true minus; zeros are left out."""
+    texts = np.vectorize(lambda value: f"{value:.2f}".replace("0.", ".", 1).replace("-", "−"))(
+        values
+    )
+    return np.where(np.isin(texts, [".00", "−.00"]), "", texts)
 
 
-def _printed(value: float) -> str:
-    """Two decimals without the leading zero, with a true minus; zeros are left out."""
-    text = f"{value:.2f}".replace("0.", ".", 1).replace("-", "−")
-    return "" if text in {".00", "−.00"} else text
+def _probabilities(values: np.ndarray) -> np.ndarray:
+    """Texts of probabilities, of which none is 1.00 that was not one."""
+    return np.where((values >= 0.995) & (values < 1), ">.99", _two_decimals(values))
 
 
-def _colour_bar(ax: "Axes", image, label: str, p: int) -> None:
-    bar = ax.figure.colorbar(image, ax=ax, shrink=0.75, pad=0.02, aspect=30 if p > 20 else 25)
-    bar.set_label(label, fontsize=9)
-    bar.ax.tick_params(labelsize=8)
-    bar.outline.set_visible(False)
-
-
-def _name_sides(ax: "Axes", names: list[str]) -> None:
-    short = shorten(names, 18)
-    size = float(np.clip(10.5 - 0.07 * len(names), 5, 9.5))
-    ax.set_xticks(range(len(names)), short, rotation=90, fontsize=size)
-    ax.set_yticks(range(len(names)), short, fontsize=size)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.set_xticks(np.arange(len(names) + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(len(names) + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", lw=1 if len(names) <= 20 else 0.4)
-    ax.tick_params(which="minor", length=0)
+def _with_bounds(factor: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Texts of logarithms with one decimal; those of bounds have a mark."""
+    number = np.vectorize(lambda value: f"{value:.1f}".replace("-", "−"))(factor)
+    mark = np.where(bound, np.where(factor > 0, ">", "<"), "")
+    return np.char.add(mark, number)

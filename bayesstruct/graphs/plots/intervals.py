@@ -1,21 +1,90 @@
 """Intervals of replicated statistics beside the observed ones."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE
+import numpy as np
+
+from bayesstruct.graphs.plots.nodes import legend_columns
+from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from matplotlib.axes import Axes
 
-__all__ = ["draw_intervals"]
+__all__ = ["draw_intervals", "draw_observed", "worst_first"]
 
 
-def draw_intervals(ax: "Axes", table) -> None:
-    """Draw predictive intervals over the observed values, in two colours, and the diagonal."""
-    for inside, colour in ((True, POSITIVE), (False, NEGATIVE)):
+def draw_intervals(ax: "Axes", table: "pd.DataFrame") -> None:
+    """Draw predictive intervals over the observed values, in two colours, and the diagonal.
+
+    Many of them are thin and pale, and those that the model misses lie above the others.
+    """
+    n = len(table)
+    style: dict[str, Any] = {
+        "lw": float(np.clip(60 / n**0.5, 0.5, 1.6)),
+        "alpha": float(np.clip(12 / n**0.5, 0.25, 0.7)),
+    }
+    size = float(np.clip(250 / n**0.5, 3, 14))
+    for above, (inside, colour) in enumerate(((True, POSITIVE), (False, NEGATIVE))):
         part = table[table.inside == inside]
-        text = f"{'inside' if inside else 'outside'}: {len(part)}"
-        ax.vlines(part.observed, part.low, part.high, colors=colour, lw=1.6, alpha=0.7)
-        ax.scatter(part.observed, part["mean"], s=14, color=colour, label=text, zorder=3)
+        text = f"{'inside' if inside else 'outside'}: {len(part):,}"
+        order = {"zorder": 2 + above}
+        ax.vlines(part.observed, part.low, part.high, colors=colour, **style, **order)
+        ax.scatter(part.observed, part["mean"], s=size, color=colour, lw=0, label=text, **order)
     ends = [table[["observed", "low"]].min().min(), table[["observed", "high"]].max().max()]
     ax.plot(ends, ends, color=NEUTRAL, lw=0.8, zorder=1)
+
+
+def draw_observed(
+    ax: "Axes",
+    at: np.ndarray,
+    table: "pd.DataFrame",
+    prob: float,
+    *,
+    horizontal: bool = False,
+    counted: "pd.DataFrame | None" = None,
+) -> None:
+    """Draw observed values as dots, in two colours, over their predictive intervals as bars, and the legend.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    at : (n,) ndarray of float
+        Places.
+    table : pandas.DataFrame
+        With ``observed``, ``low``, ``high`` and ``inside``.
+    prob : float
+        Probability of the intervals.
+    horizontal : bool
+        Whether bars are horizontal.
+    counted : pandas.DataFrame, optional
+        All values, for the numbers in the legend, if `table` has some of them.
+    """
+    counted = table if counted is None else counted
+    wide = float(np.clip(260 / len(table), 1.0, 4.0))
+    bars = ax.hlines if horizontal else ax.vlines
+    bars(at, table.low, table.high, color=FAINT, lw=wide, label=f"{prob:.0%} interval", zorder=2)
+    for inside, colour in ((True, POSITIVE), (False, NEGATIVE)):
+        chosen = (table.inside == inside).to_numpy()
+        places, values = at[chosen], table.observed.to_numpy()[chosen]
+        name = "inside" if inside else "outside"
+        ax.scatter(
+            *((values, places) if horizontal else (places, values)),
+            s=8 * wide,
+            color=colour,
+            lw=0,
+            zorder=3,
+            label=f"observed, {name}: {(counted.inside == inside).sum():,}",
+        )
+    columns = legend_columns(ax, 3, 5.5)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderpad=0.2)
+
+
+def worst_first(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Sort by the distance of the observed value from the mean, in units of the half width of the interval."""
+    half = (table["high"] - table["low"]) / 2
+    gap = (table["observed"] - table["mean"]).abs()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(gap > 0, gap / half, 0.0)
+    return table.iloc[np.lexsort((-gap, -ratio, table["inside"]))]

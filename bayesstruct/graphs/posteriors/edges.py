@@ -138,13 +138,15 @@ class EdgePosterior(GraphPosterior):
         return prior
 
     def adjacencies(self) -> dict[str, np.ndarray]:
-        """Edges: ends, prior probability and Bayes factor."""
-        factor, _ = self.bayes_factors()
+        """Edges: ends, probability, prior probability, Bayes factor, and whether that is a bound."""
+        factor, bound = self.bayes_factors()
         return {
             "source": self.source,
             "target": self.target,
+            "probability": self.probability,
             "prior": self.prior,
             "factor": factor,
+            "bound": bound,
         }
 
     def median_lines(self, threshold: float) -> np.ndarray:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["cluster_coefficients", "cluster_table", "co_clustering"]
+__all__ = ["CLUSTER", "cluster_coefficients", "cluster_table", "co_clustering", "read_clusters"]
 
 CLUSTER = "cluster"
 COEFFICIENT = "coefficient"
 _ORIGIN = "a model with a bs.ChineseRestaurant, such as bs.models.dp_glm"
 
 
-def _read(idata, var_name, group="posterior") -> FeaturePosterior:
+def read_clusters(idata, var_name, group="posterior") -> FeaturePosterior:
     """Return memberships of clusters as binary features, of which each row has one."""
     draws = draws_with(idata, var_name, group, "the labels of clusters", _ORIGIN)
     labels = draws[var_name]
@@ -69,7 +69,7 @@ def co_clustering(idata: "xr.DataTree", *, var_name: str = CLUSTER) -> "pd.DataF
     --------
     >>> co_clustering(idata).loc[0].nlargest(5)  # doctest: +SKIP
     """
-    return mean_in_common(_read(idata, var_name))
+    return mean_in_common(read_clusters(idata, var_name))
 
 
 def cluster_table(
@@ -129,7 +129,7 @@ def cluster_table(
     >>> cluster_table(idata).query("probability > 0.5")  # doctest: +SKIP
     """
     ci_prob = interval_probability(ci_prob)
-    posterior = _read(idata, var_name)
+    posterior = read_clusters(idata, var_name)
     size = posterior.flat.sum(axis=1)
     return matched_table(posterior, overlap, ci_prob, size, ("cluster", "size"))
 
@@ -173,7 +173,7 @@ def cluster_coefficients(
     import pandas as pd
 
     ci_prob = interval_probability(ci_prob)
-    posterior = _read(idata, var_name)
+    posterior = read_clusters(idata, var_name)
     draws = group_dataset(idata, "posterior")
     if COEFFICIENT not in draws:
         raise ValueError(
@@ -215,11 +215,13 @@ def _has_coefficients(idata) -> bool:
     return {CLUSTER, COEFFICIENT} <= variables(idata)
 
 
-register_summary("clusters", _has_clusters, cluster_table, ("co_clustering", "check"))
+register_summary(
+    "clusters", _has_clusters, cluster_table, ("co_clustering", "plot_clusters", "check")
+)
 register_summary(
     "clusters of regressions",
     _has_coefficients,
     cluster_table,
-    ("cluster_coefficients", "mixture_predictions", "co_clustering", "check"),
+    ("cluster_coefficients", "mixture_predictions", "co_clustering", "plot_clusters", "check"),
     before="clusters",
 )

@@ -119,6 +119,6 @@ register_summary(
     "Gaussian graphical models of selected nodes",
     _has_nodes,
     edge_table,
-    ("node_table", *NORMAL_READERS),
+    ("node_table", "plot_nodes", *NORMAL_READERS),
     before="Gaussian graphical models",
 )

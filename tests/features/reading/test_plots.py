@@ -4,6 +4,7 @@ import pytest
 from matplotlib.axes import Axes
 from tools.features import feature_posterior, shuffled_features
 
+from bayesstruct.modes.summary import summary
 from bayesstruct.plots import plot_feature_count, plot_features
 
 Z = np.column_stack([np.arange(20) < 15, np.arange(20) % 2 == 0])
@@ -38,6 +39,13 @@ def test_features_without_loadings_show_who_has_them():
     np.testing.assert_array_equal(ax.images[0].get_array(), Z.T)
     with pytest.raises(ValueError, match="no loadings"):
         plot_features(tree, shape=(2, 3))
+
+
+def test_without_features_the_main_figure_is_their_number():
+    empty = feature_posterior(np.zeros((2, 5, 20, 2), int))
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot_features(empty)
+    assert summary(empty).plot().get_xlabel() == "number of features"
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,20 @@
 """Predictive checks of tables of states: they accept the model that made them, and no other."""
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_rgba
 
 from bayesstruct.fields.reading.predictive import (
     predictive_item_rest,
     predictive_pair_tables,
     predictive_sum_scores,
 )
+from bayesstruct.graphs.plots.style import NEGATIVE, POSITIVE
 from bayesstruct.plots import plot_item_rest, plot_pair_tables, plot_sum_scores
 
 matplotlib.use("Agg")
@@ -97,8 +102,7 @@ def test_columns_that_are_never_seen_together():
     pairs = predictive_pair_tables(result).set_index(["source", "target"])
     assert pairs.loc[("a", "b")][["observed", "mean", "low", "p_value"]].isna().all(axis=None)
     assert pairs.loc[("a", "c")].notna().all(axis=None)
-    legend = [t.get_text() for t in plot_pair_tables(result).get_legend().texts]
-    assert sum(int(text.split(": ")[1]) for text in legend) == pairs["observed"].notna().sum() == 10
+    assert sum(counts(plot_pair_tables(result))) == pairs["observed"].notna().sum() == 10
     for check in (predictive_item_rest, predictive_sum_scores):
         with pytest.raises(ValueError, match="no row of the table is complete"):
             check(result)
@@ -139,13 +143,93 @@ def test_intervals_and_numbers_that_there_are_not(check, options, words, trees):
         check(trees[0], **options)
 
 
-@pytest.mark.parametrize("plot", [plot_pair_tables, plot_item_rest, plot_sum_scores])
-def test_plots(plot, trees):
-    import matplotlib.pyplot as plt
+def dots(ax):
+    return [drawn for drawn in ax.collections if isinstance(drawn, PathCollection)]
 
+
+def counts(ax):
+    """Numbers of observed values inside and outside their intervals, as the legend has them."""
+    first, *others = (text.get_text() for text in ax.get_legend().get_texts())
+    assert first.endswith("interval")
+    assert [text.split(":")[0] for text in others] == ["observed, inside", "observed, outside"]
+    return [int(text.split(": ")[1].replace(",", "")) for text in others]
+
+
+@pytest.mark.parametrize("plot", [plot_pair_tables, plot_item_rest, plot_sum_scores])
+def test_every_mark_is_in_the_legend(plot, trees):
     ax = plot(trees[1])
     assert ax.get_xlabel()
-    assert ax.get_legend() is not None
+    table = CHECKS[[plot_pair_tables, plot_item_rest, plot_sum_scores].index(plot)](trees[1])
+    assert counts(ax) == [table.inside.sum(), (~table.inside).sum()]
+    inside, outside = dots(ax)
+    assert [len(inside.get_offsets()), len(outside.get_offsets())] == counts(ax)
+    assert to_rgba(inside.get_facecolor()[0]) == to_rgba(POSITIVE)
+    assert to_rgba(outside.get_facecolor()[0]) == to_rgba(NEGATIVE)
     other = plt.figure().add_subplot()
     assert plot(trees[0], ax=other) is other
     plt.close("all")
+
+
+def with_labels(result, levels):
+    """Record labels of the states of each column."""
+    labels = [f"{name}={state}" for name, own in zip("abc", levels, strict=True) for state in own]
+    node = np.repeat(np.arange(3), [len(own) for own in levels])
+    constants = xr.Dataset({"state_node": ("state", node)}, {"state": labels, "node": list("abc")})
+    result = result.copy()
+    result["constant_data"] = xr.DataTree(constants)
+    return result
+
+
+def test_sum_scores_are_on_the_scale_of_the_items(trees):
+    plain = predictive_sum_scores(trees[0])
+    assert plain.attrs["notes"]
+    assert plot_sum_scores(trees[0]).get_xlabel() == "sum score (states count from 0)"
+    likert = with_labels(trees[0], ["12", "123", "12"])
+    scores = predictive_sum_scores(likert)
+    assert scores.score.tolist() == [3, 4, 5, 6, 7]
+    np.testing.assert_allclose(scores.observed, plain.observed)
+    np.testing.assert_allclose(
+        predictive_item_rest(likert).observed, predictive_item_rest(trees[0]).observed
+    )
+    ax = plot_sum_scores(likert)
+    assert ax.get_xlabel() == "sum score"
+    places = np.concatenate([drawn.get_offsets()[:, 0] for drawn in dots(ax)])
+    assert sorted(places) == [3, 4, 5, 6, 7]
+    words = predictive_sum_scores(with_labels(trees[0], [["no", "yes"], "123", "12"]))
+    assert words.score.tolist() == plain.score.tolist()
+    assert words.attrs["notes"]
+
+
+def test_sums_of_numbers_that_are_not_one_apart(trees):
+    """Items with the numbers 0 and 2, 1, 3 and 7, and -1 and 1, added up by hand."""
+    levels = [np.array([0, 2]), np.array([1, 3, 7]), np.array([-1, 1])]
+    result = with_labels(trees[0], [[str(x) for x in own] for own in levels])
+    codes = trees[0]["observed_data"]["x"].values
+    values = np.column_stack([own[codes[:, j]] for j, own in enumerate(levels)])
+    scores = predictive_sum_scores(result)
+    assert scores.score.tolist() == [0, 2, 4, 6, 8, 10]
+    expected = [(values.sum(axis=1) == score).mean() for score in scores.score]
+    np.testing.assert_allclose(scores.observed, expected)
+    rest = np.corrcoef(values[:, 1], values[:, 0] + values[:, 2])[0, 1]
+    assert predictive_item_rest(result).observed[1] == pytest.approx(rest)
+
+
+def test_the_worst_pairs_of_states_come_first(trees):
+    result = with_labels(trees[1], ["12", ["low", "middle", "high"], "12"])
+    table = predictive_pair_tables(result)
+    ax = plot_pair_tables(result, max_pairs=4)
+    half = (table.high - table.low) / 2
+    worst = ((table.observed - table["mean"]).abs() / half).where(~table.inside).nlargest(4).index
+    states = {"a": "12", "b": ["low", "middle", "high"], "c": "12"}
+    expected = [
+        f"{r.source} = {states[r.source][r.source_state]}, {r.target} = {states[r.target][r.target_state]}"
+        for r in table.loc[worst].itertuples()
+    ]
+    assert [label.get_text() for label in ax.get_yticklabels()] == expected
+    assert ax.get_xlabel() == "frequency of a pair of states, the 4 worst of 16"
+    assert counts(ax) == [table.inside.sum(), (~table.inside).sum()]
+    bars = np.array(ax.collections[0].get_segments())[:, :, 0]
+    np.testing.assert_allclose(bars, table.loc[worst, ["low", "high"]])
+    assert len(plot_pair_tables(result).get_yticks()) == 16
+    with pytest.raises(ValueError, match="`max_pairs`"):
+        plot_pair_tables(result, max_pairs=0)

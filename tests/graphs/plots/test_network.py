@@ -109,41 +109,11 @@ def test_tiny_and_empty_graphs(p):
 @pytest.mark.parametrize("plot", [plot_graph, plot_evidence])
 def test_nothing_is_clipped(size, plot, request):
     tree, _ = request.getfixturevalue(size)
-    ax = plot(tree)
+    ax = plot(tree, pos=layout(tree), ax=plt.subplots(layout="constrained")[1])
     boxes = assert_nothing_clipped_or_overlapping(ax)
     if size == "small":  # turned names have loose bounding boxes, so only upright ones can be held
         assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
     plot(tree, pos=layout(tree, kind="spring"))
-
-
-def test_evidence_counts_every_edge_once(small):
-    tree, _ = small
-    texts = legend_texts(plot_evidence(tree))
-    assert [text.split(" ")[0] for text in texts] == ["included", "undecided", "excluded"]
-    assert sum(int(text.rsplit(":", 1)[1]) for text in texts) == 45
-
-
-def test_absent_is_not_unknown():
-    never, half = np.zeros((4, 100)), np.tile([0, 1], (4, 50))
-    always = np.ones((4, 100))
-    tree = posterior(np.stack([always, half, never], axis=-1).astype(int))
-    counts = [text.rsplit(": ", 1)[1] for text in legend_texts(plot_evidence(tree))]
-    assert counts == ["1", "1", "1"]
-
-
-def test_fixed_edges_are_counted_apart():
-    drawn = np.zeros((2, 50, 3), int)
-    drawn[..., 0] = 1
-    drawn[:, ::2, 2] = 1
-    tree = posterior(drawn, edge_prior=[1.0, 0.0, 0.5])
-    texts = legend_texts(plot_evidence(tree))
-    assert "required (not tested): 1" in texts
-    assert "forbidden (not tested): 1" in texts
-
-
-def test_evidence_threshold(small):
-    with pytest.raises(ValueError, match="above 1"):
-        plot_evidence(small[0], threshold=1)
 
 
 def test_shortened_names_stay_distinct():

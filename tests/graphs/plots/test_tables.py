@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from matplotlib.axes import Axes
+from tools.dags import dag_posterior, random_dags
 from tools.posteriors import posterior, sparse_posterior
 
+from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.plots import plot_calibration, plot_edges, plot_matrix
 from bayesstruct.structure import edge_table
 
@@ -64,3 +66,66 @@ def test_matrix_of_an_empty_graph():
     np.testing.assert_array_equal(ax.images[0].get_array(), 0)  # and no division by the largest
     low, high = ax.images[0].get_clim()
     assert low == -high < 0
+
+
+def side(ax):
+    """Names at the left, cells by a pair of names."""
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    return {(a, b): (i, j) for i, a in enumerate(names) for j, b in enumerate(names)}
+
+
+def test_cells_are_the_bayes_factors_with_marks_of_bounds_and_of_what_was_not_tested():
+    drawn = np.zeros((4, 200, 6), int)
+    drawn[..., [0, 3]] = 1
+    drawn[:, ::4, 1] = drawn[:, ::2, 5] = 1
+    tree = posterior(drawn, names=[*"abcd"], edge_prior=[0.5, 0.5, 0.5, 1.0, 0.0, 0.2])
+    ax = plot_matrix(tree, values="bayes_factor", probabilities=False)
+    cells, at = ax.images[0].get_array(), side(ax)
+    assert cells[at["a", "c"]] == cells[at["c", "a"]] == pytest.approx(np.log10(0.25 / 0.75))
+    assert cells[at["c", "d"]] == pytest.approx(np.log10(1.0 / (0.2 / 0.8)))
+    assert all(np.ma.is_masked(cells[at[pair]]) for pair in [("b", "c"), ("b", "d"), ("a", "a")])
+    table = edge_table(tree)
+    for row in table.itertuples():
+        if not np.isnan(row.bayes_factor):
+            assert cells[at[row.source, row.target]] == pytest.approx(np.log10(row.bayes_factor))
+    printed = {(t.get_position()[1], t.get_position()[0]): t.get_text() for t in ax.texts}
+    assert printed[at["a", "b"]] == f">{np.log10(table['bayes_factor'].max()):.1f}"
+    assert printed[at["a", "d"]].startswith("<−")
+    assert printed[at["a", "c"]] == "−0.5"
+    (hatched,) = (c for c in ax.collections if c.get_hatch())
+    assert len(hatched.get_paths()) == 4
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["not tested"]
+    assert ax.images[0].get_clim() == (-2, 2)
+
+
+def test_bounds_are_dots_where_values_are_not_printed(large):
+    tree, _ = large
+    ax = plot_matrix(tree, values="bayes_factor", order="alike")
+    (dots,) = (c for c in ax.collections if len(c.get_offsets()))
+    assert len(dots.get_offsets()) == len(edge_table(tree).attrs["bayes_factor_bounds"])
+    assert (dots.get_offsets()[:, 1] > dots.get_offsets()[:, 0]).all()  # below the diagonal
+
+
+def test_bayes_factors_of_directed_graphs_are_those_of_adjacencies():
+    drawn = random_dags(np.random.default_rng(0), 120, 4).reshape(2, 60, 4, 4)
+    tree = dag_posterior(drawn)
+    found, ax = read(tree).adjacencies(), plot_matrix(tree, values="bayes_factor")
+    cells = ax.images[0].get_array()[found["target"], found["source"]]
+    np.testing.assert_allclose(cells, np.log10(found["factor"]))
+    above = ax.images[1].get_array()[found["source"], found["target"]]
+    either = drawn | drawn.swapaxes(-1, -2)
+    np.testing.assert_allclose(above, either.mean(axis=(0, 1))[found["source"], found["target"]])
+    with pytest.raises(ValueError, match="directed"):
+        plot_matrix(tree)
+
+
+def test_probabilities_below_one_are_not_printed_as_one():
+    drawn = np.ones((2, 300, 1), int)
+    drawn[0, 0] = 0
+    assert [text.get_text() for text in plot_matrix(posterior(drawn)).texts] == [".30", ">.99"]
+
+
+@pytest.mark.parametrize("options", [{"values": "odds"}, {"order": "name"}])
+def test_other_values_and_orders_are_refused(small, options):
+    with pytest.raises(ValueError, match=f"`{next(iter(options))}` must be"):
+        plot_matrix(small[0], **options)
