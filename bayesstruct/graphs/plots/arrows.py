@@ -1,107 +1,193 @@
 """Arcs of a directed graph as arrows between the borders of its nodes."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.plots.nodes import crowding
-from bayesstruct.graphs.plots.positions import Positions
-from bayesstruct.graphs.plots.style import NEUTRAL, sign_colour
+from bayesstruct.graphs.plots.curves import BENDS, bends, control
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Curvatures that are tried, in this order, until an arrow keeps clear of all other nodes.
-BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4)
-STEPS = np.linspace(0.05, 0.95, 19)
+    from bayesstruct.graphs.plots.picture import Picture
+
+ONE_WAY, TWO_WAY, PAIR = "one-way", "two-way", "pair"
+#: Curvatures of the two arcs of a pair, on either side of the straight line.
+PAIR_BENDS = (0.18, 0.28, 0.4)
+GAP = 1.0  # points between the tip of an arrow and the border of its node
+ANGLES = np.linspace(0, 2 * np.pi, 361)
 
 
-def draw_arrows(
-    ax: "Axes", arcs: list, pos: Positions, sizes: np.ndarray, style: Callable[[int], tuple]
-) -> None:
-    """Draw arcs, the last on top.
+@dataclass(frozen=True)
+class Arrow:
+    """One arc: its ends as positions in the order of the nodes, and its style.
+
+    Attributes
+    ----------
+    parent, child : int
+    way : str
+        "one-way"; "two-way", one line without heads; or one of a "pair" of arcs of opposite directions.
+    colour : tuple
+    width : float
+        In points.
+    dashes : str or tuple
+        Line style of matplotlib.
+    """
+
+    parent: int
+    child: int
+    way: str
+    colour: Any
+    width: float
+    dashes: Any = "-"
+
+
+class Arrows:
+    """Arrows on an axes, drawn again after each arrangement of its nodes."""
+
+    def __init__(self, arrows: Sequence[Arrow], crowding: float):
+        self.arrows = list(arrows)
+        self.crowding = crowding
+        self._drawn: list[Any] = []
+
+    def __call__(self, ax: "Axes", picture: "Picture") -> None:
+        """Draw the arrows, the last on top."""
+        found = picture.arrangement
+        assert found is not None
+        for patch in self._drawn:
+            patch.remove()
+        points, half = picture.points * found.scale, found.bodies.half
+        bend = self._bends(points, half)
+        starts, tips = self._ends(points, half, bend, found.round)
+        self._drawn = [
+            ax.add_patch(self._patch(arrow, start / found.scale, tip / found.scale, bent))
+            for arrow, start, tip, bent in zip(self.arrows, starts, tips, bend, strict=True)
+        ]
+
+    def _bends(self, points, half) -> np.ndarray:
+        ends = np.array([(arrow.parent, arrow.child) for arrow in self.arrows]).reshape(-1, 2)
+        paired = np.array([arrow.way == PAIR for arrow in self.arrows], bool)
+        out = np.zeros(len(ends))
+        out[~paired] = bends(points, half, ends[~paired], BENDS)
+        out[paired] = bends(points, half, ends[paired], PAIR_BENDS)
+        return out
+
+    def _size(self, arrow: Arrow) -> float:
+        """Scale of a head: matplotlib makes it 0.4 of this wide."""
+        return (7 + 1.6 * arrow.width) * self.crowding
+
+    def _ends(self, points, half, bend, round: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Where arrows leave and meet the borders of their nodes, in points; (n, 2) each."""
+        n = len(self.arrows)
+        out = np.zeros((2, n, 2))
+        at_node: dict[int, list[tuple[int, int]]] = {}
+        for k, arrow in enumerate(self.arrows):
+            at_node.setdefault(arrow.parent, []).append((0, k))
+            at_node.setdefault(arrow.child, []).append((1, k))
+        for node, ends in at_node.items():
+            border = Border(half[node], round)
+            others = [(self.arrows[k].child, self.arrows[k].parent)[side] for side, k in ends]
+            towards = [
+                control(points[self.arrows[k].parent], points[self.arrows[k].child], bend[k])
+                if bend[k]
+                else points[other]
+                for (_, k), other in zip(ends, others, strict=True)
+            ]
+            places = border.places(np.array(towards) - points[node])
+            needed = [
+                0.4 * self._size(self.arrows[k]) + self.arrows[k].width
+                if side and self.arrows[k].way != TWO_WAY
+                else self.arrows[k].width
+                for side, k in ends
+            ]
+            apart = spread(places, np.array(needed) + 1.0, border.length)
+            for (side, k), at in zip(ends, points[node] + border.at(apart), strict=True):
+                out[side, k] = at
+        return out[0], out[1]
+
+    def _patch(self, arrow: Arrow, start, tip, bend: float):
+        from matplotlib.patches import FancyArrowPatch
+
+        return FancyArrowPatch(
+            tuple(start), tuple(tip), connectionstyle=f"arc3,rad={bend}",
+            arrowstyle="-" if arrow.way == TWO_WAY else "-|>", mutation_scale=self._size(arrow),
+            shrinkA=0, shrinkB=0, color=arrow.colour, lw=arrow.width, linestyle=arrow.dashes,
+            capstyle="butt", joinstyle="miter", zorder=2,
+        )  # fmt: skip
+
+
+class Border:
+    """The border of a node, just outside it: places along it are lengths in points.
 
     Parameters
     ----------
-    ax : Axes
-        With its nodes drawn and its limits set: whether an arrow is clear of a node depends on the scale.
-    arcs : list of (parent, child, two-way)
-        Two-way ones have no heads.
-    pos : dict of name to (float, float)
-    sizes : ndarray, shape (p, 2)
-        Half width and half height of each node, in points, in the order of `pos`.
-    style : function of the number of an arc
-        Gives its colour and width.
+    half : ndarray, shape (2,)
+        Half width and height.
+    round : bool
+        Whether the node is a disc.
     """
-    from matplotlib.patches import FancyArrowPatch
 
-    place = {name: k for k, name in enumerate(pos)}
-    points = np.array(list(pos.values())) * _points_per_unit(ax)
-    for k, (a, b, both) in enumerate(arcs):
-        i, j = place[a], place[b]
-        bend = _bend(points, sizes, i, j)
-        middle = _control(points[i], points[j], bend)
-        colour, width = style(k)
-        ax.add_patch(
-            FancyArrowPatch(
-                pos[a],
-                pos[b],
-                connectionstyle=f"arc3,rad={bend}",
-                arrowstyle="-" if both else "-|>",
-                mutation_scale=(7 + 1.6 * width) * crowding(len(pos)),
-                shrinkA=_reach(middle - points[i], sizes[i]) + 1,
-                shrinkB=_reach(middle - points[j], sizes[j]) + 1,
-                color=colour,
-                lw=width,
-                capstyle="butt",
-                joinstyle="miter",
-                zorder=2,
-            )
-        )
+    def __init__(self, half: np.ndarray, round: bool):
+        direction = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
+        if round:
+            reach = np.full(len(ANGLES), half[0])
+        else:
+            with np.errstate(divide="ignore"):
+                reach = (half / np.abs(direction)).min(axis=1)
+        self._path = direction * (reach + GAP)[:, None]
+        steps = np.hypot(*np.diff(self._path, axis=0).T)
+        self._along = np.concatenate([[0.0], np.cumsum(steps)])
 
+    @property
+    def length(self) -> float:
+        """All around."""
+        return float(self._along[-1])
 
-def arrow_style(
-    weight: np.ndarray, widths: np.ndarray, opacity: np.ndarray
-) -> Callable[[int], tuple]:
-    """Colour and width of arcs; neutral without weights."""
-    from matplotlib.colors import to_rgba
+    def places(self, directions: np.ndarray) -> np.ndarray:
+        """Where rays from the middle meet the border."""
+        angle = np.arctan2(directions[:, 1], directions[:, 0]) % (2 * np.pi)
+        return np.interp(angle, ANGLES, self._along)
 
-    known = not np.isnan(weight).any()
-    colours = sign_colour(weight) if known else np.full(len(weight), NEUTRAL)
-    return lambda k: (to_rgba(colours[k], float(opacity[k])), float(widths[k]))
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """Points of the border, from the middle of the node."""
+        places = np.asarray(places) % self.length
+        return np.stack([np.interp(places, self._along, self._path[:, k]) for k in (0, 1)], axis=1)
 
 
-def _points_per_unit(ax: "Axes") -> float:
-    """Scale of the axes, the same both ways, in points."""
-    pixels = ax.transData.transform([[0, 0], [1, 0]])
-    return float(pixels[1, 0] - pixels[0, 0]) * 72 / ax.figure.get_figure(root=True).dpi
+def spread(places: np.ndarray, needed: np.ndarray, length: float, rounds: int = 60) -> np.ndarray:
+    """Move places along a closed border apart, as little as needed.
 
+    Parameters
+    ----------
+    places : ndarray, shape (n,)
+        Along the border, in [0, length).
+    needed : ndarray, shape (n,)
+        Width that each place takes.
+    length : float
+        All around the border.
+    rounds : int
+        Largest number of rounds.
 
-def _control(start: np.ndarray, end: np.ndarray, bend: float) -> np.ndarray:
-    """Control point of matplotlib's "arc3" curve."""
-    dx, dy = end - start
-    return (start + end) / 2 + bend * np.array([dy, -dx])
-
-
-def _bend(points: np.ndarray, sizes: np.ndarray, i: int, j: int) -> float:
-    """First curvature that meets no other node; the one that meets fewest if all meet some."""
-    others = np.delete(np.arange(len(points)), [i, j])
-    met = [_met(points, sizes, i, j, others, bend) for bend in BENDS]
-    return BENDS[int(np.argmin(met))]
-
-
-def _met(points, sizes, i: int, j: int, others: np.ndarray, bend: float) -> int:
-    middle, t = _control(points[i], points[j], bend), STEPS[:, None]
-    curve = (1 - t) ** 2 * points[i] + 2 * t * (1 - t) * middle + t**2 * points[j]
-    inside = np.abs(curve[:, None] - points[others]) < sizes[others] + 3
-    return int(inside.all(axis=2).any(axis=0).sum())
-
-
-def _reach(direction: np.ndarray, size: np.ndarray) -> float:
-    """Distance in points from the centre of a box to its border, in a direction."""
-    length = np.hypot(*direction)
-    if not length:
-        return 0.0
-    with np.errstate(divide="ignore"):
-        return float((size / np.abs(direction / length)).min())
+    Returns
+    -------
+    ndarray, shape (n,)
+        In the order around the border that they had.
+    """
+    if len(places) < 2:
+        return places
+    needed = needed * min(1.0, 0.95 * length / needed.sum())
+    order = np.argsort(places, kind="stable")
+    at, width = places[order], needed[order]
+    apart = (width + np.roll(width, -1)) / 2
+    for _ in range(rounds):
+        gaps = np.roll(at, -1) - at
+        gaps[-1] += length
+        lack = np.clip(apart - gaps, 0, None)
+        if lack.max() < 0.05:
+            break
+        at = at - lack / 2 + np.roll(lack, 1) / 2
+    out = np.empty_like(at)
+    out[order] = at
+    return out

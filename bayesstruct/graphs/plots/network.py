@@ -1,141 +1,193 @@
 """Pictures of graphs: edges and arcs with their weights and probabilities."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.graphs import check_fraction, median_graph
-from bayesstruct.graphs.plots.arrows import arrow_style, draw_arrows
-from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
-from bayesstruct.graphs.plots.positions import Positions, layout, resolve
-from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, axes, sign_colour
+from bayesstruct.graphs.evidence import FIXED, INCLUDED
+from bayesstruct.graphs.evidence import evidence as evidence_of
+from bayesstruct.graphs.graphs import check_fraction
+from bayesstruct.graphs.plots.arrows import ONE_WAY, PAIR, TWO_WAY, Arrow, Arrows
+from bayesstruct.graphs.plots.curves import bends, curve
+from bayesstruct.graphs.plots.legends import (
+    DASHES,
+    evidence_handles,
+    fixed_handles,
+    legend_below,
+    line_width,
+    node_handles,
+    opacity,
+    probability_handles,
+    put_below,
+    weight_handles,
+)
+from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, look_of, network_size
+from bayesstruct.graphs.plots.picture import Picture
+from bayesstruct.graphs.plots.positions import Positions, place, resolve
+from bayesstruct.graphs.plots.style import axes, ink
+from bayesstruct.graphs.posteriors.reading import read_graphs
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from matplotlib.axes import Axes
 
 __all__ = ["draw_edges", "legend_below", "plot_graph", "weight_handles"]
 
-MAX_WIDTH = 6.0  # points, of the strongest edge
-MIN_OPACITY = 0.25
 ARROW = 0.6  # width of arrows against that of edges: heads take space
+PLAIN = 1.5  # points, of lines without weights
 
 
 def plot_graph(
     idata_or_graph: Any,
     *,
-    pos: Mapping | None = None,
+    layout: "str | Mapping | Axes | None" = None,
+    pos: "Mapping | Axes | None" = None,
     ax: "Axes | None" = None,
     min_probability: float = 0.5,
+    evidence: float | None = None,
+    groups: Mapping | None = None,
+    predictability: Mapping | None = None,
     max_weight: float | None = None,
     legend: bool = True,
 ) -> "Axes":
     """Draw a graph.
 
     Width is the absolute weight, colour its sign (blue positive, orange negative), opacity the
-    probability of the edge. Directed graphs have arrows and are drawn in layers, parents above
-    children; a pair joined in both directions (see `cpdag`) is a line without heads.
+    probability of the edge. Edges that were required are black: they were not tested. Directed graphs have arrows and are drawn in layers, parents above
+    children; a pair joined in both directions (see `cpdag`) is a line without heads, or two curved arrows if the two have weights of their own.
 
     Parameters
     ----------
     idata_or_graph : xarray.DataTree or networkx.Graph
         Result of a bayesstruct graph model, or a graph; of a graph whose edges have no `weight`
         or no `probability` all have the same style.
-    pos : mapping of name to (x, y), optional
-        Positions; by default those of `layout`: a circle, the same for the same variables, or the
-        layers of a directed graph.
+    layout : {"circle", "spring", "kamada_kawai", "layers"}, mapping or Axes, optional
+        Where the nodes are: a kind of :func:`bayesstruct.plots.layout`; positions (x, y) by name; or axes with another network, whose
+        positions are taken. By default layers for directed graphs, a circle, the same for the same variables, for others up to 15 nodes, and "spring" for more.
+    pos : mapping of name to (x, y) or Axes, optional
+        The same as `layout` with positions.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
     min_probability : float, between 0 and 1
         Only edges that are at least this probable are drawn.
+    evidence : float, above 1, optional
+        Bayes factor from which an edge counts as found, commonly 10. Edges that the data include are then drawn whatever their probability; those that are as probable as
+        `min_probability` but undecided are dashed. Needs a result, not a graph.
+    groups : mapping of name to group, or pandas.Series, optional
+        Nodes of a group have a colour, which the legend explains.
+    predictability : mapping of name to float, or pandas.Series, optional
+        Numbers in [0, 1] (NaN for none), such as R2: that part of a ring around the node is filled, clockwise from the top.
     max_weight : float, optional
         Absolute weight that is drawn at full width; by default that of the strongest edge. Set it
         to compare pictures.
     legend : bool
-        Whether to explain width, colour and opacity.
+        Whether to explain width, colour, opacity and what else was drawn.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The network fills it, and is arranged anew when its size changes. Long names are broken into lines, shortened, or replaced by numbers, such that
+        none lies over another or over a node; a key then has the full names. Where not even the key has room (a hundred long names on a small figure, or more than 300 nodes), a note
+        in the picture says so: a larger figure helps.
 
     Raises
     ------
     ValueError
-        When `min_probability` is not strictly between 0 and 1, or `pos` lacks a variable.
+        When `min_probability` is not strictly between 0 and 1, positions, `groups` or `predictability` lack a variable, `layout` is none of the above, or `evidence` is not above 1.
+
+    Notes
+    -----
+    Fonts, their size, and colours of text and background are those of Matplotlib's rcParams, dark themes included. Networks of the same
+    variables side by side, in axes of the same size, have the same scale, whatever the heights of their legends.
 
     Examples
     --------
     >>> ax = plot_graph(idata, min_probability=0.9)  # doctest: +SKIP
-    """
-    import networkx as nx
 
+    The same positions in two pictures, edges by their Bayes factors:
+
+    >>> fig, (left, right) = plt.subplots(1, 2, layout="constrained")  # doctest: +SKIP
+    >>> plot_graph(idata, ax=left, layout="spring", evidence=10)  # doctest: +SKIP
+    >>> plot_graph(other, ax=right, layout=left, evidence=10)  # doctest: +SKIP
+    """
     check_fraction("min_probability", min_probability)
-    if isinstance(idata_or_graph, nx.Graph):
-        graph = idata_or_graph
-    else:
-        graph = median_graph(idata_or_graph, min_probability)
+    graph = _shown(idata_or_graph, min_probability, evidence)
+    pos = _positions(graph, layout, pos)
     ax = axes(ax, network_size(graph.nodes))
-    if graph.is_directed():
-        _draw_directed(ax, graph, pos, min_probability, max_weight, legend)
-        return ax
-    pos = resolve(pos, graph.nodes)
-    edges = [e for e in graph.edges(data=True) if e[2].get("probability", 1) >= min_probability]
-    largest = draw_edges(ax, edges, pos, max_weight)
-    if legend and largest is not None:
-        legend_below(ax, weight_handles(largest, len(pos)), f"P(edge) ≥ {min_probability:g}")
-    draw_nodes(ax, pos)
+    look, colours = look_of(graph.nodes, groups, predictability)
+    draw = _draw_arcs if graph.is_directed() else _draw_lines
+    handles = draw(ax, graph, pos, min_probability, max_weight)
+    if legend:
+        if evidence is not None and graph.edges:
+            dashed = any(about.get("undecided") for *_, about in graph.edges(data=True))
+            handles += evidence_handles(ax, evidence, dashed, min_probability)
+        required = sum(bool(about.get("required")) for *_, about in graph.edges(data=True))
+        handles += fixed_handles(ax, required, graph.graph.get("forbidden", 0))
+        title = _title(graph, min_probability, evidence) if handles else None
+        put_below(ax, handles + node_handles(ax, colours, predictability is not None), title)
+    draw_nodes(ax, pos, look)
     return ax
 
 
-def _draw_directed(ax: "Axes", graph, pos, min_probability, max_weight, legend) -> None:
-    """Draw arrows once nodes are there: they end at the borders of the names."""
-    shown = [
-        arc for arc in graph.edges if graph.edges[arc].get("probability", 1) >= min_probability
-    ]
-    kept = graph.edge_subgraph(shown).copy()
-    kept.add_nodes_from(graph.nodes)
-    pos = resolve(layout(_in_order(kept, graph.nodes)) if pos is None else pos, graph.nodes)
-    arcs, weight, probability = _arcs(kept)
-    largest = None if np.isnan(weight).any() or not len(weight) else _largest(weight, max_weight)
-    if legend:
-        handles = _handles(kept, largest, min_probability, len(pos))
-        if handles:
-            legend_below(ax, handles, f"P(arc) ≥ {min_probability:g}")
-    sizes = draw_nodes(ax, pos)
-    width = np.full(len(arcs), 1.5) if largest is None else _width(weight, largest) * ARROW
-    style = arrow_style(weight, width * crowding(len(pos)), _opacity(probability))
-    draw_arrows(ax, arcs, pos, sizes, style)
+def _title(graph: "nx.Graph", min_probability: float, threshold: float | None) -> str:
+    line = "arc" if graph.is_directed() else "edge"
+    if threshold is not None:
+        return "paler = less probable"
+    return f"P({line}) ≥ {min_probability:g}, paler = less probable"
 
 
-def _in_order(graph, nodes):
-    """Put the nodes of a graph into the order of the table, on which layouts depend."""
+def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "nx.Graph":
+    """Take the lines that are drawn, strongest last, with what was required or undecided noted on them."""
     import networkx as nx
 
-    out = nx.DiGraph()
-    out.add_nodes_from(nodes)
-    out.add_edges_from(graph.edges(data=True))
-    return out
+    if isinstance(idata_or_graph, nx.Graph):
+        if threshold is not None:
+            raise ValueError(
+                "`evidence` needs the Bayes factors of a result: pass the result, not a graph of it"
+            )
+        chosen = [
+            edge
+            for edge in idata_or_graph.edges(data=True)
+            if edge[2].get("probability", 1) >= min_probability
+        ]
+        graph = nx.DiGraph() if idata_or_graph.is_directed() else nx.Graph()
+        graph.add_nodes_from(idata_or_graph.nodes)  # their order decides on layouts
+        graph.add_edges_from(chosen)
+        return graph
+    posterior = read_graphs(idata_or_graph)
+    chosen = posterior.median_lines(min_probability)
+    undecided = np.zeros(len(chosen), bool)
+    if threshold is not None:
+        kind = evidence_of(posterior.bayes_factors()[0], threshold)
+        undecided = ~np.isin(kind, (INCLUDED, FIXED))
+        chosen = chosen | (kind == INCLUDED)
+    graph = posterior.graph(chosen)
+    required = posterior.fixed & (posterior.prior == 1)
+    source, target = posterior.ends()
+    for k in np.flatnonzero(chosen & (required | undecided)):
+        graph.edges[source[k], target[k]].update(
+            required=bool(required[k]), undecided=bool(undecided[k])
+        )
+    graph.graph["forbidden"] = int((posterior.fixed & (posterior.prior == 0)).sum())
+    return graph
 
 
-def _arcs(graph) -> tuple[list, np.ndarray, np.ndarray]:
-    """List arcs, their weights and probabilities, strongest last; two-way ones once, unweighted."""
-    arcs = {}
-    for a, b, about in graph.edges(data=True):
-        both = graph.has_edge(b, a)
-        if (b, a) not in arcs:
-            weight = np.nan if both else about.get("weight", np.nan)
-            arcs[a, b] = (a, b, both, weight, about.get("probability", 1.0))
-    found = sorted(arcs.values(), key=lambda arc: (np.nan_to_num(abs(arc[3])), arc[4]))
-    weight = np.array([arc[3] for arc in found], float)
-    return [arc[:3] for arc in found], weight, np.array([arc[4] for arc in found], float)
+def _positions(graph: "nx.Graph", layout, pos) -> Positions:
+    if layout is not None and pos is not None:
+        raise ValueError("`layout` and `pos` both say where the nodes are: pass one of them")
+    given = layout if pos is None else pos
+    if given is None or isinstance(given, str):
+        return place(graph, given)
+    return resolve(given, graph.nodes)
 
 
-def _largest(weight: np.ndarray, max_weight: float | None) -> float:
-    return max_weight or np.abs(weight).max() or 1.0
-
-
-def _opacity(probability: np.ndarray) -> np.ndarray:
-    return MIN_OPACITY + (1 - MIN_OPACITY) * probability**2
+def _draw_lines(ax: "Axes", graph, pos, min_probability, max_weight) -> list:
+    edges = list(graph.edges(data=True))
+    largest = draw_edges(ax, edges, pos, max_weight)
+    return [] if largest is None else weight_handles(largest, len(pos), ax=ax)
 
 
 def draw_edges(ax: "Axes", edges: list, pos: Positions, max_weight: float | None):
@@ -144,91 +196,88 @@ def draw_edges(ax: "Axes", edges: list, pos: Positions, max_weight: float | None
     from matplotlib.colors import to_rgba
 
     edges = sorted(edges, key=lambda edge: abs(edge[2].get("weight", 0)))
-    weight = np.array([about.get("weight", np.nan) for *_, about in edges])
-    probability = np.array([about.get("probability", 1.0) for *_, about in edges])
-    weighted = len(edges) > 0 and not np.isnan(weight).any()
-    largest = _largest(weight, max_weight) if weighted else None
-    colour = np.full(len(edges), NEUTRAL) if largest is None else sign_colour(weight)
-    width = (1.5 if largest is None else _width(weight, largest)) * crowding(len(pos))
-    opacity = _opacity(probability)
+    weight, probability, dashes, colour, largest = _styles(ax, edges, max_weight)
+    width = (PLAIN if largest is None else line_width(weight, largest)) * crowding(len(pos))
     lines = LineCollection(
         [(pos[a], pos[b]) for a, b, _ in edges],
-        colors=[to_rgba(c, float(o)) for c, o in zip(colour, opacity, strict=True)],
+        colors=[to_rgba(c, float(o)) for c, o in zip(colour, opacity(probability), strict=True)],
         linewidths=width,
-        capstyle="round",
+        linestyles=dashes or "-",
+        capstyle="butt" if "-" not in dashes else "round",
         zorder=2,
     )
     ax.add_collection(lines, autolim=False)
+    at = {name: k for k, name in enumerate(pos)}
+    ends = np.array([(at[a], at[b]) for a, b, _ in edges], int).reshape(-1, 2)
+    Picture.on(ax, pos).follow(partial(_bend, lines, ends))
     return largest
 
 
-def _width(weight, largest: float):
-    return 0.5 + (MAX_WIDTH - 0.5) * np.minimum(np.abs(weight) / largest, 1)
+def _bend(lines, ends: np.ndarray, ax: "Axes", picture: Picture) -> None:
+    """Lead lines around the nodes in their way."""
+    found, points = picture.arrangement, picture.points
+    assert found is not None
+    bent = bends(points * found.scale, found.bodies.half, ends)
+    steps = np.linspace(0, 1, 30)
+    segments = []
+    for (i, j), bend in zip(ends, bent, strict=True):
+        ends_here = points[[i, j]]
+        if bend:
+            ends_here = curve(*(ends_here * found.scale), bend, steps) / found.scale
+        segments.append(ends_here)
+    lines.set_segments(segments)
 
 
-def _handles(graph, largest: float | None, min_probability: float, p: int) -> list:
-    """Explain weights, or probabilities alone, or nothing."""
-    from matplotlib.colors import to_rgba
-    from matplotlib.lines import Line2D
-
+def _styles(ax: "Axes", edges: list, max_weight: float | None):
+    """Weights, probabilities, dashes and colours of lines, and the weight at full width."""
+    colours = ink(ax)
+    weight = np.array([about.get("weight", np.nan) for *_, about in edges], float)
+    probability = np.array([about.get("probability", 1.0) for *_, about in edges], float)
+    weighted = len(edges) > 0 and not np.isnan(weight).any()
+    largest = (max_weight or np.abs(weight).max() or 1.0) if weighted else None
+    colour = np.full(len(edges), colours.line, dtype=object)
     if largest is not None:
-        return weight_handles(largest, p, ARROW)
-    if not graph.edges or not all("probability" in about for *_, about in graph.edges(data=True)):
-        return []
-    shades = [(share, float(_opacity(np.array(share)))) for share in (1.0, min_probability)]
-    return [
-        Line2D([], [], color=to_rgba(NEUTRAL, shade), lw=1.5, label=f"P = {share:g}")
-        for share, shade in shades
-    ]
+        colour = np.where(weight < 0, colours.negative, colours.positive).astype(object)
+    required = np.array([bool(about.get("required")) for *_, about in edges], bool)
+    colour[required] = colours.text
+    dashes: list[Any] = [DASHES if about.get("undecided") else "-" for *_, about in edges]
+    return weight, probability, dashes, colour, largest
 
 
-def weight_handles(
-    largest: float,
-    p: int,
-    thin: float = 1.0,
-    *,
-    signs: tuple[str, str] = ("positive", "negative"),
-    quantity: str = "weight",
-) -> list:
-    """Entries of a legend for the colours and widths of lines.
+def _draw_arcs(ax: "Axes", graph, pos, min_probability, max_weight) -> list:
+    from matplotlib.colors import to_rgba
 
-    Parameters
-    ----------
-    largest : float
-        Weight at full width.
-    p : int
-        Number of nodes.
-    thin : float
-        Factor of the widths.
-    signs : pair of str
-        What the two colours mean.
-    quantity : str
-        What the width is.
-    """
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=POSITIVE, lw=2.5, label=signs[0]),
-        Line2D([], [], color=NEGATIVE, lw=2.5, label=signs[1]),
-    ]
-    for share in (1.0, 0.33):
-        size = thin * _width(share * largest, largest) * crowding(p)
-        label = f"|{quantity}| = {share * largest:.2g}"
-        handles.append(Line2D([], [], color=NEUTRAL, lw=size, label=label))
-    return handles
+    arcs = _arcs(graph)
+    plain = [(a, b, about) for a, b, _, about in arcs]
+    weight, probability, dashes, colour, largest = _styles(ax, plain, max_weight)
+    thin = crowding(len(pos))
+    width = np.full(len(arcs), PLAIN) if largest is None else line_width(weight, largest) * ARROW
+    at = {name: k for k, name in enumerate(pos)}
+    arrows = [
+        Arrow(at[a], at[b], way, to_rgba(colour[k], float(opacity(probability)[k])),
+              float(width[k] * thin), dashes[k])
+        for k, (a, b, way, _) in enumerate(arcs)
+    ]  # fmt: skip
+    Picture.on(ax, pos).follow(Arrows(arrows, thin))
+    if largest is not None:
+        return weight_handles(largest, len(pos), ARROW, ax=ax)
+    known = arcs and all("probability" in about for *_, about in arcs)
+    return probability_handles(ax, min_probability) if known else []
 
 
-def legend_below(ax: "Axes", handles: list, title: str) -> None:
-    """Explain lines below the picture."""
-    ax.legend(
-        handles=handles,
-        title=f"{title}, paler = less probable",
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0),
-        ncols=legend_columns(ax, len(handles), 4.5),
-        frameon=False,
-        fontsize=9,
-        title_fontsize=9,
-        columnspacing=1.4,
-        handlelength=1.8,
-    )
+def _arcs(graph) -> list[tuple[Any, Any, str, dict]]:
+    """List arcs, strongest last; those of a pair once, unless they have weights of their own."""
+    out: dict[tuple, tuple] = {}
+    for a, b, about in graph.edges(data=True):
+        if not graph.has_edge(b, a):
+            out[a, b] = (a, b, ONE_WAY, about)
+        elif about.get("weight") != graph.edges[b, a].get("weight"):
+            out[a, b] = (a, b, PAIR, about)
+        elif (b, a) not in out:
+            known = {key: value for key, value in about.items() if key != "weight"}
+            out[a, b] = (a, b, TWO_WAY, known)
+
+    def strength(arc):
+        return abs(arc[3].get("weight", 0.0)), arc[3].get("probability", 1.0)
+
+    return sorted(out.values(), key=strength)

@@ -5,10 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.graphs.plots.geometry import into_square, separate
+
 if TYPE_CHECKING:
     import networkx as nx
 
+    from matplotlib.axes import Axes
+
 __all__ = ["layout"]
+
+#: Nodes up to which an undirected graph is drawn as a circle by default.
+ROUND = 15
 
 Positions = dict[str, tuple[float, float]]
 
@@ -20,45 +27,53 @@ def layout(idata_or_graph: Any, *, kind: str | None = None, random_seed: int = 0
     ----------
     idata_or_graph : xarray.DataTree or networkx.Graph
         Result of a bayesstruct graph model, or a graph.
-    kind : {"circle", "spring", "layered"}, optional
-        By default "layered" for directed graphs and "circle" for others. "circle" depends on
+    kind : {"circle", "spring", "kamada_kawai", "layers"}, optional
+        By default "layers" for directed graphs; for others "circle" up to 15 variables and "spring" for more. "circle" depends on
         nothing but the names and their order, so that pictures of different groups, models or
-        priors can be laid side by side. "spring" pulls connected variables together; "layered"
+        priors can be laid side by side. "spring" pulls connected variables together [1]_;
+        "kamada_kawai" makes distances in the plane as equal as can be to those along edges [2]_; "layers" (also "layered")
         puts the parents of a directed graph above their children, in orders with few crossings
-        [1]_. Compute these once and pass them as `pos=` to every picture.
+        [3]_. Compute these once and pass them as `layout=` to every picture.
     random_seed : int
         Of the starting positions of "spring".
 
     Returns
     -------
     dict of str to (float, float)
-        Within the unit circle, "layered" within the square around it. "circle": first variable at
-        the top, then clockwise.
+        "circle": on the unit circle, first variable at the top, then clockwise. All others: within the square around it, variables without edges in rows at the bottom.
 
     Raises
     ------
     ValueError
-        For another `kind`, or "layered" for an undirected graph.
+        For another `kind`, or "layers" for an undirected graph.
 
     References
     ----------
-    .. [1] Sugiyama, Tagawa and Toda (1981). Methods for visual understanding of hierarchical system
+    .. [1] Fruchterman and Reingold (1991). Graph drawing by force-directed placement. Software: Practice and Experience 21, 1129-1164.
+    .. [2] Kamada and Kawai (1989). An algorithm for drawing general undirected graphs. Information Processing Letters 31, 7-15.
+    .. [3] Sugiyama, Tagawa and Toda (1981). Methods for visual understanding of hierarchical system
        structures. IEEE Transactions on Systems, Man, and Cybernetics 11, 109-125.
 
     Examples
     --------
     >>> pos = layout(idata, kind="spring")  # doctest: +SKIP
-    >>> plot_graph(idata, pos=pos)  # doctest: +SKIP
+    >>> plot_graph(idata, layout=pos)  # doctest: +SKIP
     """
-    graph = as_graph(idata_or_graph)
-    kind = kind or ("layered" if graph.is_directed() else "circle")
-    if kind == "layered":
-        return _layered(graph)
+    return place(as_graph(idata_or_graph), kind, random_seed)
+
+
+def place(graph: "nx.Graph", kind: str | None, random_seed: int = 0) -> Positions:
+    """Place the nodes of a graph."""
+    if kind is None:
+        small = graph.number_of_nodes() <= ROUND
+        kind = "layers" if graph.is_directed() else ("circle" if small else "spring")
+    if kind in ("layers", "layered"):
+        return _layers(graph)
     if kind == "circle":
         return _circle(list(graph.nodes))
-    if kind == "spring":
-        return _spring(graph, random_seed)
-    raise ValueError(f'`kind` must be "circle", "spring" or "layered", got {kind!r}.')
+    if kind in ("spring", "kamada_kawai"):
+        return _by_edges(graph, kind, random_seed)
+    raise ValueError(f'`layout` must be "circle", "spring", "kamada_kawai" or "layers", got {kind!r}.')
 
 
 def as_graph(idata_or_graph) -> "nx.Graph":
@@ -72,14 +87,34 @@ def as_graph(idata_or_graph) -> "nx.Graph":
     return median_graph(idata_or_graph)
 
 
-def resolve(pos: Mapping | None, nodes) -> Positions:
-    """Use the positions that were given, or the circle."""
+def resolve(pos: "Mapping | Axes | None", nodes) -> Positions:
+    """Use the positions that were given, or those of another picture, or the circle."""
     if pos is None:
         return _circle(list(nodes))
+    if hasattr(pos, "get_axes_locator"):
+        pos = of_picture(pos)
+    if not hasattr(pos, "keys"):
+        raise ValueError(
+            "positions must be a mapping of names to (x, y), or the axes of another network"
+        )
     absent = [str(node) for node in nodes if node not in pos]
     if absent:
         raise ValueError(f"`pos` has no position for {', '.join(absent)}.")
     return {node: (float(pos[node][0]), float(pos[node][1])) for node in nodes}
+
+
+def of_picture(ax: "Axes") -> Mapping:
+    """Positions of the network on an axes.
+
+    Raises
+    ------
+    ValueError
+        When there is none.
+    """
+    pos = getattr(ax.get_axes_locator(), "pos", None)
+    if pos is None:
+        raise ValueError("these axes have no network: pass the axes that `plot_graph` returned")
+    return pos
 
 
 def is_round(pos: Positions) -> bool:
@@ -89,12 +124,12 @@ def is_round(pos: Positions) -> bool:
     return len(points) > 2 and bool(np.allclose(radius, radius[0], rtol=1e-3))
 
 
-def _layered(graph: "nx.Graph") -> Positions:
+def _layers(graph: "nx.Graph") -> Positions:
     from bayesstruct.graphs.plots.layers import layered
 
     if not graph.is_directed():
         raise ValueError(
-            '`kind="layered"` is for directed graphs: an undirected one has no layers.'
+            '`layout="layers"` is for directed graphs: an undirected one has no layers. Use "circle", "spring" or "kamada_kawai".'
         )
     return layered(graph)
 
@@ -107,30 +142,71 @@ def _circle(nodes: list) -> Positions:
     }
 
 
-def _spring(graph: "nx.Graph", random_seed: int) -> Positions:
+def _by_edges(graph: "nx.Graph", kind: str, random_seed: int) -> Positions:
+    """Place joined nodes near each other, those without edges in rows below."""
+    nodes = list(graph.nodes)
+    lonely = [k for k, node in enumerate(nodes) if not graph.degree(node)]
+    joined = [k for k, node in enumerate(nodes) if graph.degree(node)]
+    points = np.zeros((len(nodes), 2))
+    if joined:
+        part = _in_one_piece(graph.subgraph(nodes[k] for k in joined), [nodes[k] for k in joined])
+        points[joined] = into_square(_pulled(part, kind, random_seed))
+    points[lonely] = _rows(len(lonely), len(nodes))
+    if lonely and joined:  # each row takes as much height as a row of all nodes in a square would
+        share = min(len(set(points[lonely, 1])) / (len(nodes) ** 0.5 + 1), 0.7)
+        points[joined, 1] = share + (1 - share) * points[joined, 1]
+        points[lonely, 1] = -1 + share * (points[lonely, 1] + 1) * 0.6
+    points = separate(points, _half_sizes([str(node) for node in nodes]))
+    return {node: (float(x), float(y)) for node, (x, y) in zip(nodes, points, strict=True)}
+
+
+def _in_one_piece(graph: "nx.Graph", nodes: list) -> "nx.Graph":
+    """Join the components by weak edges between their best connected nodes: else they drift apart."""
+    import networkx as nx
+
+    out = nx.Graph()
+    out.add_nodes_from(nodes)
+    out.add_edges_from(graph.edges, weight=1.0)
+    parts = sorted(nx.connected_components(out), key=len, reverse=True)
+    order = {node: k for k, node in enumerate(nodes)}
+    centres = [min(part, key=lambda node: (-out.degree(node), order[node])) for part in parts]
+    out.add_edges_from([(centres[0], other) for other in centres[1:]], weight=0.3)
+    return out
+
+
+def _pulled(graph: "nx.Graph", kind: str, random_seed: int) -> np.ndarray:
     import networkx as nx
 
     p = graph.number_of_nodes()
-    start = nx.spring_layout(
-        graph, seed=random_seed, k=2 / max(p, 1) ** 0.5, iterations=200, weight=None
-    )
-    points = _spread(np.array([start[node] for node in graph.nodes]))
-    return {node: (float(x), float(y)) for node, (x, y) in zip(graph.nodes, points, strict=True)}
+    if kind == "kamada_kawai":
+        found = nx.kamada_kawai_layout(graph, weight=None)
+    else:
+        found = nx.spring_layout(
+            graph, seed=random_seed, k=2 / max(p, 1) ** 0.5, iterations=200 if p <= 200 else 60
+        )
+    return np.array([found[node] for node in graph.nodes]).reshape(-1, 2)
 
 
-def _spread(points: np.ndarray, rounds: int = 100) -> np.ndarray:
-    """Push apart nodes whose names would touch; springs alone let some overlap."""
-    if len(points) < 2:
-        return points
-    gap = 1.65 / len(points) ** 0.5
-    shape = np.array([1, 1.4])  # names are wide and low: less distance will do vertically
-    for _ in range(rounds):
-        points = points - points.mean(axis=0)
-        points /= np.hypot(*points.T).max() or 1
-        apart = points[:, None] - points[None]
-        distance = np.hypot(*np.moveaxis(apart * shape, -1, 0))
-        short = np.clip(gap - distance, 0, None) * (distance > 0)
-        push = apart / np.where(distance > 0, distance, 1)[..., None] * short[..., None]
-        points = points + 0.25 * push.sum(axis=1)
-    points -= points.mean(axis=0)
-    return points / np.hypot(*points.T).max()
+def _rows(n: int, p: int) -> np.ndarray:
+    """Rows of n nodes in the square, not many more in a row than p nodes would have."""
+    width = max(int(np.ceil(1.2 * p**0.5)), 1)
+    rows = max(-(-n // width), 1)
+    at = np.arange(n)
+    counts = np.bincount(at % rows, minlength=rows)  # as equal as can be
+    row = np.repeat(np.arange(rows), counts)
+    place = at - np.repeat(np.cumsum(counts) - counts, counts)
+    x = (2 * place + 1) / counts[row] - 1 if n else np.zeros(0)
+    y = 1 - 2 * row / max(rows - 1, 1) if rows > 1 else np.zeros(n)
+    return np.stack([x, y], axis=1)
+
+
+def _half_sizes(names: list[str]) -> np.ndarray:
+    """Half sizes of framed names in the square, on a page of the usual size; smaller if there is no room for them."""
+    p = len(names)
+    length = np.array([min(len(name), 16) for name in names], float)
+    side = 36 * min(4.6 + 0.075 * p, 12)  # points of half the side
+    size = 8.5
+    half = np.stack([(0.3 * length + 0.8) * size, np.full(p, 1.1 * size)], axis=1) / side
+    if 4 * half.prod(axis=1).sum() > 0.35 * 4:
+        half = np.full((p, 2), 0.6 / p**0.5)
+    return half

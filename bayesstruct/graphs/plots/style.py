@@ -1,8 +1,10 @@
 """Style of all pictures: colours, names that fit, an axes to draw on."""
 
+import re
+
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -45,6 +47,83 @@ def diverging_map() -> "LinearSegmentedColormap":
 def sign_colour(weight: np.ndarray) -> np.ndarray:
     """Colour of each edge: blue above zero, orange below."""
     return np.where(np.asarray(weight) < 0, NEGATIVE, POSITIVE)
+
+
+class Ink(NamedTuple):
+    """Colours that suit the background of a figure."""
+
+    paper: str
+    text: str
+    line: str
+    faint: str
+    node: str
+    positive: str
+    negative: str
+    undecided: str
+
+
+def ink(ax: "Axes | None" = None) -> Ink:
+    """Colours for an axes: dark on light, or light on dark as the theme has it."""
+    import matplotlib as mpl
+
+    from matplotlib.colors import to_hex, to_rgb, to_rgba
+
+    theme = mpl.rcParams["figure.facecolor"]
+    paper = to_rgba(theme if ax is None else ax.figure.get_figure(root=True).get_facecolor())
+    paper = to_rgb("white" if paper[3] < 0.5 else paper[:3])
+    dark = np.dot(paper, (0.299, 0.587, 0.114)) < 0.45
+    text = to_rgb(mpl.rcParams["text.color"])
+    if np.abs(np.subtract(text, paper)).max() < 0.3:  # nobody could read it
+        text = to_rgb("white" if dark else "black")
+    line, faint, node = (
+        to_hex(np.add(share * np.array(text), (1 - share) * np.array(paper)))
+        for share in (0.7, 0.34, 0.05 if not dark else 0.18)
+    )
+    signs = (POSITIVE, NEGATIVE, UNDECIDED)
+    if dark:  # the same hues, lighter
+        signs = ("#56B4E9", "#FF8C42", "#F0C450")
+    return Ink(to_hex(paper), to_hex(text), line, faint, node, *signs)
+
+
+#: Pale colours on which black text can be read, told apart by all common kinds of colour vision.
+GROUPS = (
+    "#A6CEE3", "#FDBF6F", "#B2DF8A", "#CAB2D6", "#FB9A99", "#FFFF99", "#D9D9D9", "#66C2A5",
+)  # fmt: skip
+
+
+def group_colours(labels: Sequence[str]) -> dict[str, str]:
+    """Colour of each group of nodes."""
+    import matplotlib as mpl
+
+    from matplotlib.colors import to_hex
+
+    if len(labels) <= len(GROUPS):
+        return dict(zip(labels, GROUPS, strict=False))
+    shades = mpl.colormaps["turbo"](np.linspace(0.08, 0.92, len(labels)))
+    pale = 0.45 + 0.55 * shades[:, :3]
+    return {label: to_hex(colour) for label, colour in zip(labels, pale, strict=True)}
+
+
+def font_scale() -> float:
+    """Size of text against that of matplotlib's default, as the user has set it."""
+    import matplotlib as mpl
+
+    return float(mpl.rcParams["font.size"]) / 10
+
+
+def wrap(name: str, width: int) -> str:
+    """Break a name at spaces and joints into at most three lines of about equal length."""
+    parts = re.findall(r".+?(?:[\s_\-/.:;,]+|$)", name)
+    for lines in (1, 2, 3):
+        limit = -(-len(name) // lines) + 2
+        out = [""]
+        for part in parts:
+            if out[-1] and len((out[-1] + part).rstrip()) > limit:
+                out.append("")
+            out[-1] += part
+        if len(out) <= lines and max(map(len, out)) <= width:
+            return "\n".join(line.rstrip() for line in out)
+    return name
 
 
 def shorten(names: Sequence[str], width: int) -> list[str]:

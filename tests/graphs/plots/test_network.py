@@ -40,12 +40,14 @@ def test_layout_depends_on_names_only(small):
     assert layout(tree) == layout(tree) == layout(other) == layout(median_graph(tree))
 
 
-def test_spring_layout_is_stable_and_inside_the_circle(small):
+@pytest.mark.parametrize("kind", ["spring", "kamada_kawai"])
+def test_layouts_by_edges_are_stable_and_fill_the_square(small, kind):
     tree, _ = small
-    first, second = layout(tree, kind="spring"), layout(tree, kind="spring")
+    first, second = layout(tree, kind=kind), layout(tree, kind=kind)
     assert first == second
     assert list(first) == list(layout(tree))
-    assert np.hypot(*np.array(list(first.values())).T).max() <= 1 + 1e-9
+    points = np.array(list(first.values()))
+    np.testing.assert_allclose([points.min(axis=0), points.max(axis=0)], [[-1, -1], [1, 1]])
     with pytest.raises(ValueError, match="circle"):
         layout(tree, kind="tree")
 

@@ -1,0 +1,66 @@
+"""Lines that bend around the nodes in their way."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+#: Curvatures that are tried, in this order, until a line keeps clear of all other nodes.
+BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4)
+STEPS = np.linspace(0.04, 0.96, 24)
+CLEARANCE = 2.5  # points
+MANY = 1500  # lines from which on all are straight: there is no way around
+
+
+def bends(
+    points: np.ndarray, half: np.ndarray, ends: np.ndarray, choices: Sequence[float] = BENDS
+) -> np.ndarray:
+    """Curvature of each line at which it meets no other node, or the fewest.
+
+    Parameters
+    ----------
+    points : ndarray, shape (p, 2)
+        Nodes, in points of the page.
+    half : ndarray, shape (p, 2)
+        Half widths and heights of the nodes.
+    ends : ndarray of int, shape (n, 2)
+    choices : sequence of float
+        Curvatures, in the order of preference.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        0 is straight; 1 puts the control point half of the length of the line beside its middle.
+    """
+    out = np.full(len(ends), choices[0], float)
+    if len(ends) > MANY:
+        return out
+    for k, (i, j) in enumerate(ends):
+        fewest = np.inf
+        for bend in choices:
+            met = _met(points, half, i, j, bend)
+            if met < fewest:
+                out[k], fewest = bend, met
+            if not met:
+                break
+    return out
+
+
+def control(start: np.ndarray, end: np.ndarray, bend) -> np.ndarray:
+    """Control point of matplotlib's "arc3" curve."""
+    apart = np.asarray(end - start)
+    return (start + end) / 2 + np.asarray(bend)[..., None] * np.stack(
+        [apart[..., 1], -apart[..., 0]], axis=-1
+    )
+
+
+def curve(start: np.ndarray, end: np.ndarray, bend: float, steps: np.ndarray) -> np.ndarray:
+    """Points along a quadratic curve."""
+    t = steps[:, None]
+    return (1 - t) ** 2 * start + 2 * t * (1 - t) * control(start, end, bend) + t**2 * end
+
+
+def _met(points, half, i: int, j: int, bend: float) -> int:
+    inside = np.abs(curve(points[i], points[j], bend, STEPS)[:, None] - points) < half + CLEARANCE
+    met = inside.all(axis=2).any(axis=0)
+    met[[i, j]] = False
+    return int(met.sum())

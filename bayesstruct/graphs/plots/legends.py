@@ -1,0 +1,155 @@
+"""Legends of networks: below the network, inside its axes, where they lie over nothing."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.graphs.plots.nodes import crowding
+from bayesstruct.graphs.plots.style import font_scale, ink
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_WIDTH = 6.0  # points, of the strongest edge
+MIN_OPACITY = 0.25
+
+
+def line_width(weight, largest: float):
+    """Width in points of lines of some weights; `largest` is drawn at full width."""
+    return 0.5 + (MAX_WIDTH - 0.5) * np.minimum(np.abs(weight) / largest, 1)
+
+
+def opacity(probability: np.ndarray) -> np.ndarray:
+    """Opacity of lines of some probabilities."""
+    return MIN_OPACITY + (1 - MIN_OPACITY) * probability**2
+
+
+def weight_handles(
+    largest: float,
+    p: int,
+    thin: float = 1.0,
+    *,
+    signs: tuple[str, str] = ("positive", "negative"),
+    quantity: str = "weight",
+    ax: "Axes | None" = None,
+) -> list:
+    """Entries of a legend for the colours and widths of lines.
+
+    Parameters
+    ----------
+    largest : float
+        Weight at full width.
+    p : int
+        Number of nodes.
+    thin : float
+        Factor of the widths.
+    signs : pair of str
+        What the two colours mean.
+    quantity : str
+        What the width is.
+    ax : Axes, optional
+        Whose background decides on the colours.
+    """
+    colours = ink(ax)
+    handles = [
+        _line(signs[0], color=colours.positive, lw=2.5),
+        _line(signs[1], color=colours.negative, lw=2.5),
+    ]
+    for share in (1.0, 0.33):
+        size = thin * line_width(share * largest, largest) * crowding(p)
+        handles.append(_line(f"|{quantity}| = {share * largest:.2g}", color=colours.line, lw=size))
+    return handles
+
+
+def probability_handles(ax: "Axes", min_probability: float) -> list:
+    """Entries for lines whose probabilities alone are known."""
+    from matplotlib.colors import to_rgba
+
+    neutral = ink(ax).line
+    return [
+        _line(f"P = {share:g}", color=to_rgba(neutral, float(opacity(np.array(share)))), lw=1.5)
+        for share in (1.0, min_probability)
+    ]
+
+
+def fixed_handles(ax: "Axes", required: int, forbidden: int) -> list:
+    """Entries for lines that the user required or forbade, if there are any."""
+    handles = []
+    if required:
+        handles.append(_line(f"required (not tested): {required}", color=ink(ax).text, lw=1.8))
+    if forbidden:
+        handles.append(_line(f"forbidden (not tested): {forbidden}", color="none", lw=0))
+    return handles
+
+
+def evidence_handles(ax: "Axes", threshold: float, undecided: bool, min_probability) -> list:
+    """Entries for lines by their Bayes factors."""
+    neutral = ink(ax).line
+    handles = [_line(f"included (BF ≥ {threshold:g})", color=neutral, lw=1.5)]
+    if undecided:
+        label = f"undecided, P ≥ {min_probability:g}"
+        handles.append(_line(label, color=neutral, lw=1.5, linestyle=DASHES))
+    return handles
+
+
+def node_handles(ax: "Axes", groups: Mapping[str, str], rings: bool) -> list:
+    """Entries for the colours of nodes and the rings around them."""
+    colours = ink(ax)
+    look = {"marker": "o", "linestyle": "", "markeredgecolor": colours.line}
+    handles = [
+        _line(label, markerfacecolor=colour, markersize=8, markeredgewidth=0.8, **look)
+        for label, colour in groups.items()
+    ]
+    if rings:
+        ring = look | {"markeredgecolor": colours.positive, "markeredgewidth": 2.2}
+        handles.append(
+            _line("full ring: predictability 1", markerfacecolor=colours.node, markersize=7, **ring)
+        )
+    return handles
+
+
+DASHES = (0, (2.5, 1.5))
+
+
+def _line(label: str, **style):
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **style)
+
+
+def legend_below(ax: "Axes", handles: list, title: str) -> None:
+    """Explain lines below the picture, in as many columns as the axes are wide."""
+    explained = title if title.endswith("solid") else f"{title}, paler = less probable"
+    put_below(ax, handles, explained)
+
+
+def put_below(ax: "Axes", handles: list, title: str | None = None) -> None:
+    """Put a legend at the bottom of the axes; `draw_nodes` keeps the network above it."""
+    if not handles:
+        return
+    ax.figure.get_figure(root=True).draw_without_rendering()  # the axes have their size
+    for size, columns in _shapes(len(handles)):
+        legend = ax.legend(
+            handles=handles,
+            title=title,
+            loc="lower center",
+            bbox_to_anchor=(0.5, 0),
+            borderaxespad=0.1,
+            ncols=columns,
+            frameon=False,
+            fontsize=size * font_scale(),
+            title_fontsize=size * font_scale(),
+            labelcolor=ink(ax).text,
+            columnspacing=1.4,
+            handlelength=1.8,
+        )
+        legend.get_title().set_color(ink(ax).text)
+        if legend.get_window_extent().width <= ax.bbox.width:
+            return
+
+
+def _shapes(n: int) -> list[tuple[float, int]]:
+    """Sizes of text and numbers of columns to try: rows of equal length, the fewest first."""
+    columns = sorted({-(-n // rows) for rows in range(1, n + 1)}, reverse=True)
+    return [(9.0, k) for k in columns[:3]] + [(7.5, k) for k in columns]
