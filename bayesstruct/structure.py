@@ -36,6 +36,7 @@ from bayesstruct.graphs.graphs import (
 from bayesstruct.graphs.groups import submodel
 from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
+from bayesstruct.graphs.nodes.centrality import centrality, centrality_draws
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.tables.arcs import arc_table
 from bayesstruct.graphs.tables.differences import difference_table, one_group
@@ -62,6 +63,8 @@ __all__ = [
     "bayes_factors",
     "blanket_probabilities",
     "calibration_table",
+    "centrality",
+    "centrality_draws",
     "cluster_coefficients",
     "cluster_table",
     "co_assignment",
