@@ -49,6 +49,8 @@ from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration
+from .plots import plot_centrality as plot_centrality
+from .plots import plot_co_membership as plot_co_membership
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_difference as plot_difference
 from .plots import plot_edges as plot_edges
@@ -73,10 +75,13 @@ from .structure import cluster_table as cluster_table
 from .structure import co_assignment as co_assignment
 from .structure import co_clustering as co_clustering
 from .structure import coefficients as coefficients
+from .structure import communities as communities
 from .structure import compare as compare
 from .structure import covariance as covariance
 from .structure import cpdag as cpdag
 from .structure import credible_edges as credible_edges
+from .structure import degree_distribution as degree_distribution
+from .structure import degree_table as degree_table
 from .structure import difference_table as difference_table
 from .structure import do as do
 from .structure import edge_information as edge_information

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["DRAWS", "WeightedGraphs", "weighted_graphs"]
+__all__ = ["DRAWS", "WeightedGraphs", "refuse_groups", "weighted_graphs"]
 
 #: Number of draws of which quantities are computed that take long for each graph.
 DRAWS = 1000
@@ -121,7 +121,7 @@ def weighted_graphs(
     """
     posterior = read(idata, group)
     made = posterior.n_draws
-    _refuse_groups(posterior)
+    refuse_groups(posterior)
     if draws is not None:
         posterior = _thinned(posterior, whole_number("draws", draws, 1))
     present = posterior.indicators.reshape(posterior.n_draws, -1).astype(bool)
@@ -158,7 +158,8 @@ def _weights(posterior: "GraphPosterior") -> np.ndarray | None:
     return posterior.weights.values  # type: ignore[attr-defined]
 
 
-def _refuse_groups(posterior: "GraphPosterior") -> None:
+def refuse_groups(posterior: "GraphPosterior") -> None:
+    """Raise if a result has weights of several groups of rows."""
     if "weight" in posterior.draws and GROUP in posterior.draws["weight"].dims:
         labels = [str(label) for label in posterior.draws["weight"][GROUP].values]
         raise ValueError(
