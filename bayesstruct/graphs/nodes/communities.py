@@ -128,8 +128,8 @@ def communities(
     ``negative="signed"``, Q is that of the positive weights minus that of the negative ones, each times its share of the total weight [2]_. The
     partition need not be the best of all. A node without edges is a community by itself.
 
-    The representative partition is the one among those drawn whose expected variation of information from the
-    others has the smallest lower bound [3]_. Every graph has some partition of largest modularity, random ones
+    The representative partition is the one whose expected variation of information from those drawn has the smallest
+    lower bound [3]_, of all that were drawn and those into 1, 2, ..., p parts by average linkage of the co-membership. Every graph has some partition of largest modularity, random ones
     too: `number`, `modularity` and `co_membership` tell whether draws agree. A model in which communities are parameters is one with
     ``edge_probability=bs.StochasticBlock()``.
 
@@ -230,13 +230,33 @@ def _co_membership(labels: np.ndarray) -> np.ndarray:
 
 
 def _representative(labels: np.ndarray, together: np.ndarray) -> np.ndarray:
-    """Drawn partition with the smallest bound on the expected variation of information."""
-    distinct = np.unique(labels, axis=0)
+    """Partition with the smallest bound on the expected variation of information, of those drawn and those of a tree."""
+    candidates = np.unique(np.concatenate([labels, _cuts(together)]), axis=0)
     losses = []
-    for row in distinct:
+    for row in candidates:
         same = row[:, None] == row
         losses.append(np.sum(np.log(same.sum(1)) - 2 * np.log((together * same).sum(1))))
-    return distinct[int(np.argmin(np.round(losses, 10)))]
+    return candidates[int(np.argmin(np.round(losses, 10)))]
+
+
+def _cuts(together: np.ndarray) -> np.ndarray:
+    """Partitions into 1, 2, ..., p parts by average linkage of co-membership, labels as they first appear."""
+    from scipy.cluster.hierarchy import cut_tree, linkage
+    from scipy.spatial.distance import squareform
+
+    p = len(together)
+    if p < 2:
+        return np.zeros((1, p), int)
+    apart = np.clip(1.0 - together, 0.0, 1.0)
+    np.fill_diagonal(apart, 0.0)
+    cuts = cut_tree(linkage(squareform(apart, checks=False), "average")).T
+    return np.array([_by_appearance(row) for row in cuts])
+
+
+def _by_appearance(labels: np.ndarray) -> np.ndarray:
+    """Number labels from 0 in the order of their first nodes."""
+    first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def _table(

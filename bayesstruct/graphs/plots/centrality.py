@@ -140,9 +140,10 @@ def _panels(axes, names: list[str], nodes: list[str], results: int) -> np.ndarra
 def _draw(ax, tables: Mapping, measure: str, nodes: list[str]) -> None:
     place = {node: k for k, node in enumerate(nodes)}
     many = len(nodes) * len(tables) > 60
+    spread = 0.36 if len(tables) == 2 else 0.6  # of the rows of one node, which are 1 from the next
     for k, (name, table) in enumerate(tables.items()):
         own = table[table["measure"] == measure]
-        offset = 0.0 if len(tables) == 1 else 0.6 * (k / (len(tables) - 1) - 0.5)
+        offset = 0.0 if len(tables) == 1 else spread * (k / (len(tables) - 1) - 0.5)
         rows = np.array([place[node] for node in own["node"]]) + offset
         colour, marker = _STYLES[k]
         ax.hlines(rows, own["hdi_low"], own["hdi_high"], colors=colour, lw=1.2 if many else 2.0)
