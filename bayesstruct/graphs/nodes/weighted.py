@@ -134,7 +134,7 @@ def weighted_graphs(
     if not np.isfinite(weights).all():
         line = int(np.argwhere(~np.isfinite(weights))[0][1])
         raise ValueError(
-            f"the weight of {posterior.labels[line]!r} is not a finite number in some draws"
+            f"the weight of {str(posterior.labels[line])!r} is not a finite number in some draws"
         )
     return WeightedGraphs(posterior, present, weights, made)
 
