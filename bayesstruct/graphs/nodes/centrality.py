@@ -69,7 +69,9 @@ def centrality_draws(
     asked = (measures,) if isinstance(measures, str) else measures
     names = found.usual() if asked is None else tuple(dict.fromkeys(asked))
     if not names:
-        raise ValueError(f"`measures` names none; there are {', '.join(map(repr, found.available))}")
+        raise ValueError(
+            f"`measures` names none; there are {', '.join(map(repr, found.available))}"
+        )
     values = {name: graphs.labelled(found.take(name), name) for name in names}
     return xr.Dataset(values, attrs={"notes": _notes(graphs, all_weights, names)})
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from bayesstruct.data.arguments import choice, generator, number, whole_number
 from bayesstruct.graphs.nodes.centrality import interval_columns
-from bayesstruct.graphs.nodes.modularity import best_partitions
 from bayesstruct.graphs.nodes.weighted import DRAWS, WeightedGraphs, weighted_graphs
 from bayesstruct.graphs.summaries import interval_probability
 
@@ -170,6 +169,8 @@ def _partitions(
     graphs: WeightedGraphs, negative: str, resolution: float, starts: int, rng
 ) -> tuple[np.ndarray, np.ndarray]:
     """Communities of each graph, (n, p), and their modularity, (n,)."""
+    from bayesstruct.graphs.nodes.modularity import best_partitions  # loads Numba
+
     n, p = graphs.present.shape[0], graphs.p
     orders = np.array([rng.permutation(p) for _ in range(starts)])
     labels, quality = np.empty((n, p), np.int64), np.empty(n)
@@ -189,7 +190,7 @@ def _weights(graphs: WeightedGraphs, k: int) -> np.ndarray:
 
 
 def modularity_matrix(weights: np.ndarray, negative: str, resolution: float = 1.0) -> np.ndarray:
-    """What each pair of nodes adds to the modularity if both are in one community.
+    """Return what each pair of nodes adds to the modularity if both are in one community.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ def _cuts(together: np.ndarray) -> np.ndarray:
 
 
 def _by_appearance(labels: np.ndarray) -> np.ndarray:
-    """Number labels from 0 in the order of their first nodes."""
+    """Renumber labels from 0 in the order of their first nodes."""
     first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
     return np.argsort(np.argsort(first))[inverse]
 
@@ -267,7 +268,9 @@ def _table(
     same = partition[:, None] == partition
     others = same & ~np.eye(len(partition), dtype=bool)
     count = others.sum(1)
-    mean = np.divide((together * others).sum(1), count, out=np.full(len(count), np.nan), where=count > 0)
+    mean = np.divide(
+        (together * others).sum(1), count, out=np.full(len(count), np.nan), where=count > 0
+    )
     alone = np.mean([np.bincount(row)[row] == 1 for row in labels], axis=0)
     sizes = np.bincount(partition)
     order = np.argsort(-sizes, kind="stable")  # labels are in the order of their first nodes

@@ -153,7 +153,7 @@ def degree_distribution(
 
 
 def _degrees(posterior: "GraphPosterior") -> tuple[np.ndarray, np.ndarray]:
-    """Number of lines of which a node is the target, and the source; two arrays (chain, draw, p)."""
+    """Count the lines of which a node is the target, and the source; two arrays (chain, draw, p)."""
     from scipy.sparse import csr_array
 
     lines, p, present = posterior.n_lines, len(posterior.variables), posterior.indicators

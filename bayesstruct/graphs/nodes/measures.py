@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesstruct.graphs.nodes.paths import shortest_paths
 from bayesstruct.graphs.nodes.weighted import WeightedGraphs
 
 __all__ = ["Measures", "node_groups"]
@@ -95,8 +94,10 @@ class Measures:
         return self.graphs.present.astype(float)
 
     def _signed(self, weights: np.ndarray) -> np.ndarray:
-        """Sums of weights with their signs: of all edges, or of arcs that leave."""
-        return self.graphs.leaving(weights) if self.graphs.directed else self.graphs.touching(weights)
+        """Sum weights with their signs: of all edges, or of arcs that leave."""
+        return (
+            self.graphs.leaving(weights) if self.graphs.directed else self.graphs.touching(weights)
+        )
 
     def _influence(self) -> np.ndarray:
         return self._signed(self._weights)
@@ -123,6 +124,8 @@ class Measures:
 
     @cached_property
     def _paths(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        from bayesstruct.graphs.nodes.paths import shortest_paths  # loads Numba
+
         graphs = self.graphs
         size = graphs.present.astype(float) if graphs.weights is None else np.abs(graphs.weights)
         with np.errstate(divide="ignore", over="ignore"):

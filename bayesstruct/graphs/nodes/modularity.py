@@ -93,7 +93,7 @@ def _move(modularity, order, labels):
 
 @inner
 def _renumber(labels):
-    """Number parts from 0 as they first appear, in place; returns how many there are."""
+    """Renumber parts from 0 as they first appear, in place; returns how many there are."""
     new, count = np.full(len(labels), -1), 0
     for i in range(len(labels)):
         if new[labels[i]] < 0:

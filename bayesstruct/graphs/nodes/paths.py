@@ -53,7 +53,7 @@ def shortest_paths(length, source, target, p, directed):
 
 @inner
 def _neighbours(length, tail, head, p, directed):
-    """Lists of the nodes that lines lead to from each node: where each begins, nodes, lengths."""
+    """List the nodes that lines lead to from each node: where each list begins, nodes, lengths."""
     begin = np.zeros(p + 1, np.int64)
     for line in range(len(length)):
         if length[line] < np.inf:

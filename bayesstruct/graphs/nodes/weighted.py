@@ -64,15 +64,15 @@ class WeightedGraphs:
         return tuple(csr_array((ones, (at, end)), shape) for end in ends)
 
     def leaving(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the lines that leave each node, (n, p), of values (n, lines)."""
+        """Sum over the lines that leave each node: (n, p), from values (n, lines)."""
         return (self._ends[0].T @ values.T).T
 
     def entering(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the lines that enter each node, (n, p), of values (n, lines)."""
+        """Sum over the lines that enter each node: (n, p), from values (n, lines)."""
         return (self._ends[1].T @ values.T).T
 
     def touching(self, values: np.ndarray) -> np.ndarray:
-        """Sums over all lines of each node, (n, p), of values (n, lines)."""
+        """Sum over all lines of each node: (n, p), from values (n, lines)."""
         return self.leaving(values) + self.entering(values)
 
     def over_draws(self, values: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ class WeightedGraphs:
         import xarray as xr
 
         known = self.posterior.draws
-        coords = {d: known[d].values for d in SAMPLE_DIMS if d in known.coords}
+        coords: dict = {d: known[d].values for d in SAMPLE_DIMS if d in known.coords}
         coords["node"] = self.posterior.variables
         return xr.DataArray(self.over_draws(values), coords, (*SAMPLE_DIMS, "node"), name=name)
 
@@ -119,7 +119,7 @@ def weighted_graphs(
     TypeError, ValueError
         As `read`; if the result has a graph for each of several groups of rows, or weights that are not numbers.
     """
-    posterior = read(idata, group)
+    posterior: GraphPosterior = read(idata, group)
     made = posterior.n_draws
     refuse_groups(posterior)
     if draws is not None:

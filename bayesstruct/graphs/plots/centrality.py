@@ -64,7 +64,9 @@ def plot_centrality(
     """
     import pandas as pd
 
-    results = dict(idata) if isinstance(idata, Mapping) and not _is_one(idata) else {"": idata}
+    results: dict[str, Any] = (
+        dict(idata) if isinstance(idata, Mapping) and not _is_one(idata) else {"": idata}
+    )
     if not 1 <= len(results) <= len(_STYLES):
         raise ValueError(f"one to {len(_STYLES)} results can be drawn together, not {len(results)}")
     options = {"communities": communities, "draws": draws, "all_weights": all_weights}
@@ -97,7 +99,9 @@ def _measures(tables: Mapping, asked) -> list[str]:
     names = found[0] if asked is None else [asked] if isinstance(asked, str) else list(asked)
     shown = [name for name in names if all(name in own for own in found)]
     if asked is not None and (lost := [name for name in names if name not in shown]):
-        raise ValueError(f"there is no measure {lost[0]!r} in a table, which has {', '.join(found[0])}")
+        raise ValueError(
+            f"there is no measure {lost[0]!r} in a table, which has {', '.join(found[0])}"
+        )
     if not shown:
         raise ValueError("the results have no measure in common")
     return shown
@@ -126,14 +130,14 @@ def _panels(axes, names: list[str], nodes: list[str], results: int) -> np.ndarra
     step = 0.24 if results == 1 else 0.14 + 0.12 * results
     height = 1.3 + step * len(nodes) * (1 if len(nodes) <= 30 else 0.8)
     width = 0.4 + 0.075 * min(max(map(len, nodes)), 24) + 2.1 * len(names)
-    figure, panels = plt.subplots(
+    panels = plt.subplots(
         1,
         len(names),
         figsize=(max(width, 3.6), height),
         layout="constrained",
         sharey=True,
         squeeze=False,
-    )
+    )[1]
     return panels[0]
 
 
@@ -147,7 +151,9 @@ def _draw(ax, tables: Mapping, measure: str, nodes: list[str]) -> None:
         rows = np.array([place[node] for node in own["node"]]) + offset
         colour, marker = _STYLES[k]
         ax.hlines(rows, own["hdi_low"], own["hdi_high"], colors=colour, lw=1.2 if many else 2.0)
-        ax.scatter(own["mean"], rows, s=10 if many else 22, c=colour, marker=marker, zorder=3, label=name)
+        ax.scatter(
+            own["mean"], rows, s=10 if many else 22, c=colour, marker=marker, zorder=3, label=name
+        )
     if ax.get_xlim()[0] < 0 < ax.get_xlim()[1]:
         ax.axvline(0, color=NEUTRAL, lw=0.8, zorder=1)
     ax.grid(axis="y", color="0.92", lw=0.8)

@@ -48,7 +48,9 @@ def plot_co_membership(found: Any, *, ax: "Axes | None" = None, **options: Any) 
     nodes, p = list(found.table["node"]), len(found.table)
     side = float(np.clip(2.6 + 0.22 * p, 4.0, 11.0))
     ax = axes(ax, (side + 0.9, side))
-    image = ax.imshow(found.co_membership.loc[nodes, nodes].to_numpy(), cmap="Greys", vmin=0, vmax=1)
+    image = ax.imshow(
+        found.co_membership.loc[nodes, nodes].to_numpy(), cmap="Greys", vmin=0, vmax=1
+    )
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.75, pad=0.02)
     bar.set_label("probability of one community", fontsize="small")
     bar.outline.set_visible(False)

@@ -173,7 +173,12 @@ DAG_READERS = (
     "plot_centrality",
     "check",
 )
-register_summary("dependency networks", _has_arcs, arc_table, ("symmetrize", "centrality", "degree_table", "plot_centrality", "check"))
+register_summary(
+    "dependency networks",
+    _has_arcs,
+    arc_table,
+    ("symmetrize", "centrality", "degree_table", "plot_centrality", "check"),
+)
 register_summary(
     "directed acyclic graphs", _has_dags, arc_table, DAG_READERS, before="dependency networks"
 )

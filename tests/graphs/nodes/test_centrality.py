@@ -154,7 +154,9 @@ def test_sums_of_a_directed_graph(dags):
     groups = {f"v{k}": k < 3 for k in range(7)}
     other = (np.arange(7)[:, None] < 3) != (np.arange(7) < 3)
     bridge = of_one(tree, "bridge_strength", communities=groups)
-    np.testing.assert_allclose(bridge, np.abs(weight * other).sum(0) + np.abs(weight * other).sum(1))
+    np.testing.assert_allclose(
+        bridge, np.abs(weight * other).sum(0) + np.abs(weight * other).sum(1)
+    )
     influence = of_one(tree, "bridge_expected_influence", communities=groups)
     np.testing.assert_allclose(influence, (weight * other).sum(1))
 
@@ -239,7 +241,7 @@ def test_graphs_without_weights_are_followed_edge_by_edge():
         matrix[np.triu_indices(3, 1)] = tree["posterior"]["edge"].values[0, k]
         close = nx.closeness_centrality(nx.from_numpy_array(matrix + matrix.T))
         np.testing.assert_allclose(found["closeness"][0, k], in_order(close, 3))
-    with pytest.raises(ValueError, match="'strength' needs weights, .* there are 'betweenness'"):
+    with pytest.raises(ValueError, match=r"'strength' needs weights, .* there are 'betweenness'"):
         bs.centrality(tree, "strength")
 
 
@@ -276,7 +278,9 @@ def test_wrong_arguments_are_refused(options, error, message):
 
 
 def test_what_cannot_be_read_is_refused(dags):
-    with pytest.raises(ValueError, match="in a directed graph it is 'in_strength' or 'out_strength'"):
+    with pytest.raises(
+        ValueError, match="in a directed graph it is 'in_strength' or 'out_strength'"
+    ):
         bs.centrality(dag_posterior(dags[None]), "strength")
     with pytest.raises(TypeError, match="got pandas"):
         bs.centrality(pd.DataFrame())
@@ -284,10 +288,15 @@ def test_what_cannot_be_read_is_refused(dags):
     both = xr.concat([tree["posterior"]["weight"]] * 2, "group").assign_coords(group=["f", "m"])
     draws = tree["posterior"].to_dataset().drop_vars("weight")
     grouped = xr.DataTree.from_dict(
-        {"posterior": draws.assign(weight=both), "constant_data": tree["constant_data"].to_dataset()}
+        {
+            "posterior": draws.assign(weight=both),
+            "constant_data": tree["constant_data"].to_dataset(),
+        }
     )
     for reader in (bs.centrality, bs.degree_table, bs.communities):
-        with pytest.raises(ValueError, match=r"groups of rows 'f', 'm': .* bs.one_group\(idata, 'f'\)"):
+        with pytest.raises(
+            ValueError, match=r"groups of rows 'f', 'm': .* bs.one_group\(idata, 'f'\)"
+        ):
             reader(grouped)
     tree["posterior"]["weight"][0, 3, 1] = np.nan
     tree["posterior"]["edge"][0, 3, 1] = 1
@@ -315,7 +324,9 @@ def test_intervals_of_strength_cover_as_often_as_they_say(full):
         drawn = fit(rows, rng)["K"]
         table = bs.centrality(result(_partial(drawn)), "strength", ci_prob=0.8).set_index("node")
         right = np.abs(_partial(truth)).sum(0)
-        low, high = (table.loc[[f"v{k}" for k in range(p)], side] for side in ("hdi_low", "hdi_high"))
+        low, high = (
+            table.loc[[f"v{k}" for k in range(p)], side] for side in ("hdi_low", "hdi_high")
+        )
         covered.append((low.to_numpy() <= right + 1e-9) & (right - 1e-9 <= high.to_numpy()))
     # Nodes of one table depend on each other: the error is that of means over tables. Isolated nodes, whose interval
     # often begins at their strength, 0, are covered more often.

@@ -152,7 +152,9 @@ def test_directions_are_left_out():
     graphs = random_dags(np.random.default_rng(1), 20, 5).reshape(2, 10, 5, 5)
     found = bs.communities(dag_posterior(graphs, weighted=False))
     assert "directions of arcs were left out" in found.notes[0]
-    for labels, graph in zip(found.labels.values.reshape(-1, 5), graphs.reshape(-1, 5, 5), strict=True):
+    for labels, graph in zip(
+        found.labels.values.reshape(-1, 5), graphs.reshape(-1, 5, 5), strict=True
+    ):
         matrix = (graph | graph.T).astype(float)
         if matrix.any():
             best = max(modularity(matrix, other) for other in partitions(5))
@@ -171,7 +173,11 @@ def test_communities_are_groups_for_bridges():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"negative": "keep"}, ValueError, "`negative` must be one of 'absolute', 'signed', 'zero'"),
+        (
+            {"negative": "keep"},
+            ValueError,
+            "`negative` must be one of 'absolute', 'signed', 'zero'",
+        ),
         ({"resolution": 0}, ValueError, "`resolution` must be above 0"),
         ({"starts": 0}, ValueError, "`starts` must be a whole number from 1 up"),
         ({"random_seed": "x"}, TypeError, "`random_seed` must be"),

@@ -40,7 +40,9 @@ def test_degrees_of_an_undirected_graph_are_those_of_networkx():
 def test_degrees_of_a_directed_graph_are_those_of_networkx():
     graphs = random_dags(np.random.default_rng(1), 40, 5).reshape(2, 20, 5, 5)
     table = bs.degree_table(dag_posterior(graphs)).set_index("node")
-    drawn_graphs = [nx.from_numpy_array(g, create_using=nx.DiGraph) for g in graphs.reshape(-1, 5, 5)]
+    drawn_graphs = [
+        nx.from_numpy_array(g, create_using=nx.DiGraph) for g in graphs.reshape(-1, 5, 5)
+    ]
     for k in range(5):
         row = table.loc[f"v{k}"]
         assert row["in_degree"] == pytest.approx(np.mean([g.in_degree[k] for g in drawn_graphs]))
