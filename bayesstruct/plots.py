@@ -4,6 +4,8 @@ from bayesstruct.features.reading.link_plots import plot_links
 from bayesstruct.features.reading.plots import plot_feature_count, plot_features
 from bayesstruct.fields.reading.plots import plot_item_rest, plot_pair_tables, plot_sum_scores
 from bayesstruct.graphs.plots.calibration import plot_calibration
+from bayesstruct.graphs.plots.centrality import plot_centrality
+from bayesstruct.graphs.plots.communities import plot_co_membership
 from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.graphs.plots.evidence import plot_evidence
 from bayesstruct.graphs.plots.forest import plot_edges
@@ -18,7 +20,9 @@ from bayesstruct.sparse.reading import plot_support
 __all__ = [
     "layout",
     "plot_calibration",
+    "plot_centrality",
     "plot_clusters",
+    "plot_co_membership",
     "plot_correlations",
     "plot_difference",
     "plot_edges",

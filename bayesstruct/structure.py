@@ -36,6 +36,9 @@ from bayesstruct.graphs.graphs import (
 from bayesstruct.graphs.groups import submodel
 from bayesstruct.graphs.indicators import edge_ess, edge_rhat
 from bayesstruct.graphs.matrices import as_matrix, inclusion_matrix, partial_correlations
+from bayesstruct.graphs.nodes.centrality import centrality, centrality_draws
+from bayesstruct.graphs.nodes.communities import Communities, communities
+from bayesstruct.graphs.nodes.degrees import degree_distribution, degree_table
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
 from bayesstruct.graphs.tables.arcs import arc_table
 from bayesstruct.graphs.tables.differences import difference_table, one_group
@@ -55,6 +58,7 @@ from bayesstruct.sparse.reading import support_table
 
 __all__ = [
     "ArcComparison",
+    "Communities",
     "Comparison",
     "arc_probabilities",
     "arc_table",
@@ -62,16 +66,21 @@ __all__ = [
     "bayes_factors",
     "blanket_probabilities",
     "calibration_table",
+    "centrality",
+    "centrality_draws",
     "cluster_coefficients",
     "cluster_table",
     "co_assignment",
     "co_clustering",
     "coefficients",
+    "communities",
     "compare",
     "conditional_information",
     "covariance",
     "cpdag",
     "credible_edges",
+    "degree_distribution",
+    "degree_table",
     "difference_table",
     "do",
     "edge_ess",

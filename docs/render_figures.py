@@ -33,7 +33,12 @@ def names_of(p: int, kind: str) -> list[str]:
         return [f"v{k + 1}" for k in range(p)]
     if p == len(WINE):
         return list(WINE)
-    stems = ["nonflavanoid phenols in", "worst_concave_points_of", LONG[:24], "how often I felt that I"]
+    stems = [
+        "nonflavanoid phenols in",
+        "worst_concave_points_of",
+        LONG[:24],
+        "how often I felt that I",
+    ]
     return [f"{stems[k % 4]} {'item' if k % 3 else 'subscale'} {k + 1}" for k in range(p)]
 
 

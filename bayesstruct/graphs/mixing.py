@@ -89,16 +89,30 @@ def indicator_rhat(indicators: np.ndarray) -> np.ndarray:
     Equal to the rank-normalised, folded R-hat: for a 0/1 variable ranking and folding are affine
     maps, which R-hat does not see.
     """
+    return series_rhat(indicators)
+
+
+def series_rhat(series: np.ndarray) -> np.ndarray:
+    """Split R-hat of each series, with the exceptions of `indicator_rhat`.
+
+    Parameters
+    ----------
+    series : ndarray of float or bool, shape (chain, draw, edge)
+
+    Returns
+    -------
+    ndarray, shape (edge,)
+    """
     import arviz as az
 
-    n_chains, n_draws, n_edges = indicators.shape
+    n_chains, n_draws, n_edges = series.shape
     if n_chains < 2 or n_draws < MIN_DRAWS:
         return np.full(n_edges, np.nan)
     rhat = np.ones(n_edges)
-    stuck = _constant_in_each_half(indicators)
-    rhat[stuck & ~_constant(indicators)] = np.inf
-    for at in _pieces(indicators, np.flatnonzero(~stuck)):
-        rhat[at] = az.rhat(indicators[..., at].astype(float), method="split")
+    stuck = _constant_in_each_half(series)
+    rhat[stuck & ~_constant(series)] = np.inf
+    for at in _pieces(series, np.flatnonzero(~stuck)):
+        rhat[at] = az.rhat(series[..., at].astype(float), method="split")
     return rhat
 
 
@@ -113,12 +127,12 @@ def typical_ess(ess: np.ndarray, n_draws: int) -> float:
     return float(np.clip(np.nanmedian(ess), 1, n_draws))
 
 
-def _constant(indicators: np.ndarray) -> np.ndarray:
-    return indicators.all(axis=(0, 1)) | ~indicators.any(axis=(0, 1))
+def _constant(series: np.ndarray) -> np.ndarray:
+    return series.min(axis=(0, 1)) == series.max(axis=(0, 1))
 
 
-def _constant_in_each_half(indicators: np.ndarray) -> np.ndarray:
+def _constant_in_each_half(series: np.ndarray) -> np.ndarray:
     """R-hat splits chains in two: without variance in any half it would divide by zero."""
-    half = indicators.shape[1] // 2
-    parts = np.concatenate([indicators[:, :half], indicators[:, -half:]])
-    return (parts.all(axis=1) | ~parts.any(axis=1)).all(axis=0)
+    half = series.shape[1] // 2
+    parts = np.concatenate([series[:, :half], series[:, -half:]])
+    return (parts.min(axis=1) == parts.max(axis=1)).all(axis=0)

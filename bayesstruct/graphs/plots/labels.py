@@ -197,7 +197,9 @@ def _attempt(
         if candidate.way != FRAMED:
             radius = min(radius, 0.44 * _nearest(points * scale) / page.ring)
         labels, bodies = _boxes(points * scale, candidate, extent, radius, page.ring)
-        before, after = (np.maximum(*ends) + 1 for ends in zip(labels.reach(), bodies.reach(), strict=True))
+        before, after = (
+            np.maximum(*ends) + 1 for ends in zip(labels.reach(), bodies.reach(), strict=True)
+        )
         scale = scale_to_fit(points, before, after, frame.size, stretch)
     low, high = (scale * points - before).min(axis=0), (scale * points + after).max(axis=0)
     shift = frame.middle - (low + high) / 2
@@ -209,7 +211,16 @@ def _attempt(
         and _clear(points * scale, labels, bodies, candidate.way)
     )
     return Arrangement(
-        candidate.way, candidate.texts, candidate.size, radius, labels, bodies, scale, shift, key, good
+        candidate.way,
+        candidate.texts,
+        candidate.size,
+        radius,
+        labels,
+        bodies,
+        scale,
+        shift,
+        key,
+        good,
     )
 
 
@@ -258,7 +269,9 @@ def _boxes(points, candidate: Candidate, extent, radius: float, ring: float) -> 
     side = np.where(np.abs(x) < 1e-6, 0, np.sign(x))
     # Beside the node, or above it where the circle is flat
     up = np.sign(y) * np.clip((np.abs(y) - 0.5) / 0.4, 0, 1)
-    return Boxes(gap * outward + np.stack([side, up], 1) * extent, extent, np.zeros(len(points))), body
+    return Boxes(
+        gap * outward + np.stack([side, up], 1) * extent, extent, np.zeros(len(points))
+    ), body
 
 
 def _inside_disc(candidate: Candidate, extent, radius: float) -> bool:

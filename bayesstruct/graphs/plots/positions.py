@@ -73,7 +73,9 @@ def place(graph: "nx.Graph", kind: str | None, random_seed: int = 0) -> Position
         return _circle(list(graph.nodes))
     if kind in ("spring", "kamada_kawai"):
         return _by_edges(graph, kind, random_seed)
-    raise ValueError(f'`layout` must be "circle", "spring", "kamada_kawai" or "layers", got {kind!r}.')
+    raise ValueError(
+        f'`layout` must be "circle", "spring", "kamada_kawai" or "layers", got {kind!r}.'
+    )
 
 
 def as_graph(idata_or_graph) -> "nx.Graph":

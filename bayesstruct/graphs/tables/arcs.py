@@ -166,10 +166,19 @@ DAG_READERS = (
     "blanket_probabilities",
     "compare",
     "to_networkx",
+    "centrality",
+    "degree_table",
+    "communities",
     "plot_graph",
+    "plot_centrality",
     "check",
 )
-register_summary("dependency networks", _has_arcs, arc_table, ("symmetrize", "plot_edges", "check"))
+register_summary(
+    "dependency networks",
+    _has_arcs,
+    arc_table,
+    ("symmetrize", "centrality", "degree_table", "plot_centrality", "plot_edges", "check"),
+)
 register_summary(
     "directed acyclic graphs", _has_dags, arc_table, DAG_READERS, before="dependency networks"
 )

@@ -172,9 +172,13 @@ EDGE_READERS = (
     "credible_edges",
     "compare",
     "to_networkx",
+    "centrality",
+    "degree_table",
+    "communities",
     "plot_graph",
     "plot_edges",
     "plot_evidence",
+    "plot_centrality",
     "plot_matrix",
     "check",
 )

@@ -1,0 +1,1 @@
+"""Centrality, degrees and communities of the nodes of drawn graphs."""
