@@ -265,7 +265,7 @@ def test_refusals_name_the_remedy():
         prior = pm.sample_prior_predictive(3, var_names=["edge"], random_seed=1)
     own = {"posterior": prior["prior"].to_dataset()}
     idata = xr.DataTree.from_dict(own | {"constant_data": prior["constant_data"].to_dataset()})
-    with pytest.raises(ValueError, match="bs.precision_draws"):
+    with pytest.raises(ValueError, match=r"bs\.precision_draws"):
         bs.predictability(idata)
     with pytest.raises(TypeError, match="DataTree"):
         bs.predictability(idata["posterior"].to_dataset())

@@ -169,9 +169,7 @@ DAG_READERS = (
     "plot_graph",
     "check",
 )
-register_summary(
-    "dependency networks", _has_arcs, arc_table, ("symmetrize", "predictability", "check")
-)
+register_summary("dependency networks", _has_arcs, arc_table, ("symmetrize", "check"))
 register_summary(
     "directed acyclic graphs", _has_dags, arc_table, DAG_READERS, before="dependency networks"
 )

@@ -170,7 +170,6 @@ EDGE_READERS = (
     "graph_probabilities",
     "inclusion_probabilities",
     "credible_edges",
-    "predictability",
     "compare",
     "to_networkx",
     "plot_graph",
@@ -189,7 +188,7 @@ def _has_graphs_alone(idata) -> bool:
     return _has_edges(idata) and "weight" not in variables(idata) and is_nodewise(idata)
 
 
-_WEIGHT_READERS = ("plot_edges", "plot_matrix", "predictability")
+_WEIGHT_READERS = ("plot_edges", "plot_matrix")
 _ALONE = tuple(name for name in EDGE_READERS if name not in _WEIGHT_READERS)
 
 register_summary("undirected graphs", _has_edges, edge_table, EDGE_READERS)

@@ -44,7 +44,7 @@ def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[
 def _fitted(
     posterior: "ArcPosterior", chosen: list[tuple[int, int]], z: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """Expected values (or log odds) of all columns in all rows, draw by draw: all at once may not fit."""
+    """Yield expected values (or log odds) of all columns in all rows, draw by draw: all at once may not fit."""
     intercept, every = _draws(posterior, "intercept"), np.arange(posterior.n_lines)
     for c, d in chosen:
         one = replace(posterior, draws=posterior.draws.isel(chain=[c], draw=[d]))

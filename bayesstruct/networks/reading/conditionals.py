@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.graphs.groups import SAMPLE_DIMS
-from bayesstruct.networks.priors.discrete_network import strides
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,6 +25,8 @@ class DrawnNetwork:
     """
 
     def __init__(self, dag: np.ndarray, table: np.ndarray, states: np.ndarray):
+        from bayesstruct.networks.priors.discrete_network import strides
+
         self.states, self.step = states, strides(dag, states.tolist())
         self.children = [np.flatnonzero(row) for row in dag]
         with np.errstate(divide="ignore"):
