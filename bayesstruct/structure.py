@@ -47,8 +47,8 @@ from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.graphs.units import coefficients, covariance, precision_matrix
 from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_table, co_clustering
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
-from bayesstruct.neighbourhoods.reading import symmetrize
-from bayesstruct.networks.reading import do
+from bayesstruct.neighbourhoods.reading.symmetrize import symmetrize
+from bayesstruct.networks.reading.effects import do
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations

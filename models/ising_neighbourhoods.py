@@ -31,7 +31,7 @@ from bayesstruct.neighbourhoods.model_parts import (
     neighbour_coefficients,
     refuse_missing,
 )
-from bayesstruct.neighbourhoods.reading import ColumnMeans
+from bayesstruct.neighbourhoods.reading.symmetrize import ColumnMeans
 
 if TYPE_CHECKING:
     from pytensor.tensor.variable import TensorVariable

@@ -11,6 +11,7 @@ __all__ = [
     "CONSTANTS",
     "NODE",
     "SAMPLE_DIMS",
+    "chosen_draws",
     "group_dataset",
     "in_order",
     "is_group",
@@ -66,6 +67,14 @@ def parameter_draws(idata: "xr.DataTree", *names: str) -> list[np.ndarray]:
         )
     values = [draws[name].transpose(*SAMPLE_DIMS, ...).values for name in names]
     return [own.reshape(-1, *own.shape[2:]) for own in values]
+
+
+def chosen_draws(draws: "xr.Dataset", most: int) -> list[tuple[int, int]]:
+    """Positions (chain, draw) of at most so many draws, spread evenly over all of them."""
+    chains, each = draws.sizes["chain"], draws.sizes["draw"]
+    total = chains * each
+    kept = np.linspace(0, total - 1, min(most, total)).astype(int)
+    return [(int(k) // each, int(k) % each) for k in kept]
 
 
 def _missing_group(idata: "xr.DataTree", group: str) -> ValueError:

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.missing import MissingMask
 from bayesstruct.core.tables.codings import ColumnUnits
+from bayesstruct.core.tables.observed import completed_tables, observed_table
 from bayesstruct.data.arguments import generator, whole_number
 from bayesstruct.fields.priors.records import FieldPotentials
+from bayesstruct.fields.reading.conditionals import field_conditionals
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.records import OrderedColumns, RowGroups, ValueWeighted
-from bayesstruct.networks.priors.discrete_network import strides
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
+from bayesstruct.networks.reading.conditionals import drawn_networks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,19 +87,17 @@ def pointwise(
     """
     posterior = read(idata)
     _refuse_rows(posterior)
-    table, missing, free = _table(idata, posterior)
+    table, missing = observed_table(idata)
+    free = SetMask.free(posterior.constants, table.shape)
     rng, kept = generator(random_seed), _spread(posterior.draws.sizes["draw"], draws)
     chosen = posterior.draws.isel(draw=kept)
-    imputed = _values(chosen, "x_missing") if missing.any() else None
+    completed = completed_tables(table, missing, chosen)
     shape = (posterior.n_chains, len(kept))
     shown = ~missing & free
     found = np.empty((2, *shape, *table.shape))
     of_draw = _family(posterior)(posterior, chosen)
-    x = table.copy()
     for c, d in np.ndindex(shape):
-        if imputed is not None:
-            x[missing] = imputed[c, d]
-        found[:, c, d] = of_draw(c, d)(x, free, rng)
+        found[:, c, d] = of_draw(c, d)(completed(c, d), free, rng)
     return _tree(chosen, table, found, shown, posterior.variables)
 
 
@@ -120,20 +119,6 @@ def _refuse_rows(posterior) -> None:
 def _spread(size: int, draws: int | None) -> np.ndarray:
     most = size if draws is None else whole_number("draws", draws, 1)
     return np.unique(np.linspace(0, size - 1, min(most, size)).astype(int))
-
-
-def _table(idata, posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Observed values, which are missing, and which were not set from outside."""
-    if "observed_data" not in idata.children or _TABLE not in idata["observed_data"]:
-        raise ValueError(
-            f"the result has no observed table `{_TABLE}`, whose values would have densities: pass the whole result of pm.sample() of a "
-            "model of rows; covariance matrices and graphs alone have none"
-        )
-    table = idata["observed_data"][_TABLE].values.astype(float)
-    missing = MissingMask.mask(posterior.constants, table.shape)
-    was_set = SetMask.read(posterior.constants).was_set
-    free = np.ones(table.shape, bool) if was_set is None else was_set == 0
-    return table, missing, free
 
 
 def _values(draws, name: str, *dims: str) -> np.ndarray:
@@ -218,78 +203,42 @@ def _gaussian_network(posterior, draws):
 
 
 def _categories(logs, x, rng) -> tuple[np.ndarray, np.ndarray]:
-    """Log probability of the states of one column, and draws; `logs` is (states, n), not normalised."""
-    from scipy.special import logsumexp
-
-    logs = logs - logsumexp(logs, axis=0)
+    """Log probability of the states of one column, and draws; `logs` is (states, n)."""
     drawn = (np.cumsum(np.exp(logs), axis=0)[:-1] < rng.random(len(x))).sum(axis=0)
     return logs[x, np.arange(len(x))], drawn
 
 
-def _field(posterior, draws):
-    from bayesstruct.fields.kernels.conditionals import condition
+def _of_columns(found, codes, rng) -> tuple[np.ndarray, ...]:
+    """Log probabilities and draws of all columns from a list of log probabilities of their states."""
+    pairs = [_categories(logs, codes[:, j], rng) for j, logs in enumerate(found)]
+    return tuple(np.stack(own, axis=1) for own in zip(*pairs, strict=True))
 
+
+def _field(posterior, draws):
     recorded = FieldPotentials.read(posterior.constants)
     potentials = recorded.with_edges(posterior.source, posterior.target)
-    bias = _values(draws, "bias").reshape(*_sizes(draws), -1).astype(float)
-    name = "potential" if "potential" in draws else "weight"
-    weight = _values(draws, name).reshape(*_sizes(draws), -1).astype(float)
-    start, ends = potentials.unary_start, potentials.ends
+    conditionals = field_conditionals(potentials, draws)
 
     def of_draw(c, d):
-        unary, pair = potentials.unary(bias[c, d]), potentials.pair(weight[c, d])
+        states = conditionals(c, d)
 
         def conditional(x, free, rng):
-            codes = np.ascontiguousarray(x.T, np.int16)
-            logs, shares = np.empty((2, int(start[-1]), len(x)))
-            lowest = np.empty(potentials.p)
-            condition(codes, start, unary, pair, potentials.pair_start, *ends, logs, shares, lowest)
-            with np.errstate(divide="ignore"):
-                logs = np.log(shares)
-            found = [
-                _categories(logs[start[j] : start[j + 1]], codes[j], rng)
-                for j in range(potentials.p)
-            ]
-            return tuple(np.stack(own, axis=1) for own in zip(*found, strict=True))
+            return _of_columns(states(x), x.astype(int), rng)
 
         return conditional
 
     return of_draw
 
 
-def _sizes(draws) -> tuple[int, int]:
-    return draws.sizes["chain"], draws.sizes["draw"]
-
-
 def _discrete_network(posterior, draws):
-    states = NetworkStates.read(posterior.constants).count.astype(int)
-    dags, tables = _values(draws, "dag", "node", "node_"), _values(draws, "table", "node", "cell")
+    networks = drawn_networks(draws, NetworkStates.read(posterior.constants).count.astype(int))
 
     def of_draw(c, d):
-        dag = dags[c, d] != 0
-        step = strides(dag, states)
-        with np.errstate(divide="ignore"):
-            logs = np.log(tables[c, d])
-
-        def own(x, i):
-            return logs[i][(x @ step[:, i]) * states[i] + x[:, i]]
-
-        def of_column(x, free, j):
-            out, children = np.zeros((states[j], len(x))), np.flatnonzero(dag[j])
-            other = x.copy()
-            for s in range(states[j]):
-                other[:, j] = s
-                out[s] = own(other, j)
-                for child in children:
-                    out[s] += np.where(free[:, child], own(other, child), 0.0)
-            return out
+        network = networks(c, d)
 
         def conditional(x, free, rng):
             codes = x.astype(int)
-            found = [
-                _categories(of_column(codes, free, j), codes[:, j], rng) for j in range(len(states))
-            ]
-            return tuple(np.stack(column, axis=1) for column in zip(*found, strict=True))
+            return _of_columns(network.given_others(codes, free), codes, rng)
 
         return conditional
 

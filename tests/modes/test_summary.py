@@ -52,7 +52,15 @@ RESULTS = {
     "mixture": ("clusters of regressions", "cluster_table"),
 }
 #: Readers that need more than a result.
-WITH_MORE = {"compare", "do", "one_group", "mixture_predictions", "predict", "sandwich"}
+WITH_MORE = {
+    "compare",
+    "do",
+    "one_group",
+    "mixture_predictions",
+    "predict",
+    "predictability",
+    "sandwich",
+}
 
 
 def drawn_from_prior(case):

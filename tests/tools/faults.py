@@ -746,14 +746,14 @@ FAULTS = [
     # neighbourhoods
     Fault(
         "or-rule: the product is added",
-        "bayesstruct/neighbourhoods/reading.py",
+        "bayesstruct/neighbourhoods/reading/symmetrize.py",
         "return one + other - one * other, (1 - one) * (1 - other)",
         "return one + other + one * other, (1 - one) * (1 - other)",
         "neighbourhoods/test_reading.py",
     ),
     Fault(
         "partial-correlation: the ratio of the noises upside down",
-        "bayesstruct/neighbourhoods/reading.py",
+        "bayesstruct/neighbourhoods/reading/symmetrize.py",
         "ratio = root[..., i[at]] / root[..., j[at]]",
         "ratio = root[..., j[at]] / root[..., i[at]]",
         "neighbourhoods/test_reading.py",
@@ -895,7 +895,7 @@ FAULTS = [
     ),
     Fault(
         "predict-set: a set column still depends on its parents",
-        "bayesstruct/networks/reading.py",
+        "bayesstruct/networks/reading/effects.py",
         "free = ~np.isin(names, list(setting))",
         "free = np.isin(names, names)",
         "modes/test_predict.py",

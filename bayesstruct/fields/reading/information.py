@@ -288,6 +288,7 @@ register_summary(
     (
         "edge_information",
         "predict",
+        "predictability",
         "pointwise",
         "sandwich",
         *EDGE_READERS,

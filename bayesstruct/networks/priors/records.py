@@ -33,3 +33,17 @@ class SetMask(Recorded):
     """
 
     was_set: np.ndarray | None = constant("cell_set", ("observation", "node"), optional=True)
+
+    @classmethod
+    def free(cls, source, shape: tuple[int, ...]) -> np.ndarray:
+        """Return a bool array of this shape that is true where a value was not set from outside.
+
+        Parameters
+        ----------
+        source : xarray.DataTree or xarray.Dataset
+            A result, or its group ``constant_data``.
+        shape : tuple of int
+            Of the table.
+        """
+        was_set = cls.read(source).was_set
+        return np.ones(shape, bool) if was_set is None else was_set.reshape(shape) == 0

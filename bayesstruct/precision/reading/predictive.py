@@ -157,9 +157,11 @@ def _is_graphical_normal(idata) -> bool:
     return {"edge", "precision"} <= variables(idata)
 
 
+_READERS = (*EDGE_READERS, "predictability")
+
 #: Readers of Gaussian graphical models with normal rows, beside the table of edges.
 NORMAL_READERS = (
-    *EDGE_READERS,
+    *_READERS,
     "covariance",
     "precision_matrix",
     "coefficients",
@@ -195,14 +197,14 @@ register_summary(
     "Gaussian graphical models of columns by their order",
     _counts_by_order,
     edge_table,
-    (*EDGE_READERS, "predictive_correlations", "plot_correlations"),
+    (*_READERS, "predictive_correlations", "plot_correlations"),
     before="Gaussian graphical models",
 )
 register_summary(
     "Gaussian graphical models of columns without an order",
     _has_states,
     edge_table,
-    (*EDGE_READERS, "variable_edges", "predictive_correlations", "plot_correlations"),
+    (*_READERS, "variable_edges", "predictive_correlations", "plot_correlations"),
     before="Gaussian graphical models of columns by their order",
 )
 register_summary(
@@ -210,7 +212,7 @@ register_summary(
     _has_t_rows,
     edge_table,
     (
-        *EDGE_READERS,
+        *_READERS,
         "covariance",
         "precision_matrix",
         "coefficients",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["do", "network_rows", "state_probabilities"]
+__all__ = ["do", "is_gaussian", "is_network", "network_rows", "state_probabilities"]
 
 _DRAWS = 2000  # posterior draws of a discrete network that are used
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
@@ -99,7 +99,7 @@ def do(
     prob = interval_probability(ci_prob)
     setting = _checked(setting, names)
     rng = generator(random_seed)
-    effects = _gaussian if _has_weights(posterior) else _discrete
+    effects = _gaussian if is_gaussian(posterior) else _discrete
     return effects(posterior, names, setting, prob, rng)
 
 
@@ -114,7 +114,7 @@ def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRow
     """
     posterior = read_dags(idata)
     setting = {} if setting is None else _checked(setting, posterior.variables)
-    rows = _normal_rows if _has_weights(posterior) else _state_rows
+    rows = _normal_rows if is_gaussian(posterior) else _state_rows
     return rows(posterior, posterior.variables, setting)
 
 
@@ -129,7 +129,7 @@ def _checked(setting, names):
     return setting
 
 
-def _has_weights(posterior):
+def is_gaussian(posterior):
     """Whether a network is Gaussian, not discrete; raise if it has no parameters."""
     if {"weight", "table"} & {*posterior.draws}:
         return "weight" in posterior.draws
@@ -357,17 +357,18 @@ def _given_held(i, held, tables, states, step, set_to, dag):
     return tables[i][cell[..., None] * k + np.arange(k)]
 
 
-def _is_network(idata) -> bool:
+def is_network(idata) -> bool:
+    """Whether a result is of a Bayesian network with its parameters."""
     recorded = variables(idata, "constant_data")
     return {"dag", "arc"} <= variables(idata) and "arc_acyclic" in recorded
 
 
 register_summary(
     "Bayesian networks",
-    _is_network,
+    is_network,
     arc_table,
-    ("do", "predict", *DAG_READERS),
+    ("do", "predict", "predictability", *DAG_READERS),
     before="directed acyclic graphs",
 )
 register_figure(plot_graph, "Bayesian networks")
-register_prediction("Bayesian networks", _is_network, network_rows, "setting")
+register_prediction("Bayesian networks", is_network, network_rows, "setting")

@@ -1,0 +1,1 @@
+"""The undirected graph of the arcs, and predictions of single values."""

@@ -1,0 +1,1 @@
+"""Effects of setting columns, and how well columns are predicted."""

@@ -1,0 +1,65 @@
+"""How well each column of a Bayesian network is predicted by its parents, and by all others."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.tables.observed import completed_tables, observed_table
+from bayesstruct.core.tables.predictability import (
+    OTHERS,
+    PARENTS,
+    Predicted,
+    StateTally,
+    register_predictability,
+)
+from bayesstruct.graphs.groups import chosen_draws
+from bayesstruct.graphs.posteriors.reading import read_dags
+from bayesstruct.networks.priors.records import NetworkStates, SetMask
+from bayesstruct.networks.reading.conditionals import drawn_networks
+from bayesstruct.networks.reading.effects import is_gaussian, is_network
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__: list[str] = []
+
+
+def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[str]]:
+    posterior = read_dags(idata)
+    of = _of_numbers if is_gaussian(posterior) else _of_states
+    return of(idata, posterior, chosen_draws(posterior.draws, draws))
+
+
+def _of_numbers(idata, posterior, chosen):
+    chain, draw = np.array(chosen).T
+    weight = posterior.weights(np.arange(posterior.n_lines))[chain, draw]
+    away = np.eye(len(posterior.variables)) - posterior.matrix(weight).mT  # rows are children
+    noise = posterior.draws["noise_variance"].transpose("chain", "draw", "node").values[chain, draw]
+    inverse = np.linalg.inv(away)
+    variance = (inverse**2 * noise[:, None, :]).sum(axis=-1)
+    own = (away**2 / noise[..., None]).sum(axis=1)  # diagonal of the precision matrix
+    found = []
+    for given, left in ((OTHERS, 1.0 / own), (PARENTS, noise)):
+        shares = (1.0 - left / variance).T
+        names = zip(posterior.variables, shares, strict=True)
+        found += [Predicted(name, "R2", given, own) for name, own in names]
+    return found, []
+
+
+def _of_states(idata, posterior, chosen):
+    states = NetworkStates.read(posterior.constants).count.astype(int)
+    table, missing = observed_table(idata)
+    completed = completed_tables(table, missing, posterior.draws)
+    free = SetMask.free(posterior.constants, table.shape)
+    networks = drawn_networks(posterior.draws, states)
+    about = posterior.variables, table, free & ~missing, states == 2
+    others, parents = StateTally(*about), StateTally(*about)
+    for c, d in chosen:
+        network, x = networks(c, d), completed(c, d).astype(int)
+        others.add(network.given_others(x, free))
+        parents.add(network.given_parents(x))
+    notes = [] if free.all() else ["Values that were set from outside do not count."]
+    return [*others.predicted(OTHERS), *parents.predicted(PARENTS)], notes
+
+
+register_predictability("Bayesian networks", is_network, _predicted)
