@@ -44,6 +44,7 @@ from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
+from .modes.sensitivity import sensitivity as sensitivity
 from .modes.summary import summary as summary
 from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
@@ -59,6 +60,7 @@ from .plots import plot_graph as plot_graph
 from .plots import plot_item_rest as plot_item_rest
 from .plots import plot_matrix as plot_matrix
 from .plots import plot_pair_tables as plot_pair_tables
+from .plots import plot_sensitivity as plot_sensitivity
 from .plots import plot_sum_scores as plot_sum_scores
 from .runs.result import load_checkpoint as load_checkpoint
 from .runs.sample import sample as sample

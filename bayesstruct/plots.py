@@ -9,6 +9,7 @@ from bayesstruct.graphs.plots.forest import plot_edges
 from bayesstruct.graphs.plots.heatmap import plot_matrix
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.positions import layout
+from bayesstruct.graphs.plots.sensitivity import plot_sensitivity
 from bayesstruct.precision.reading.plots import plot_correlations
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "plot_item_rest",
     "plot_matrix",
     "plot_pair_tables",
+    "plot_sensitivity",
     "plot_sum_scores",
 ]
