@@ -50,6 +50,7 @@ from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .networks.model_parts import arcs as arcs
 from .plots import plot_calibration as plot_calibration
+from .plots import plot_comparison as plot_comparison
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_difference as plot_difference
 from .plots import plot_edges as plot_edges

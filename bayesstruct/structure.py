@@ -18,6 +18,7 @@ from bayesstruct.fields.reading.predictive import (
     predictive_sum_scores,
 )
 from bayesstruct.graphs.comparison import Comparison, calibration_table, compare, expected_shd
+from bayesstruct.graphs.comparisons.results import ResultComparison
 from bayesstruct.graphs.comparisons.sensitivity import Sensitivity
 from bayesstruct.graphs.dag_comparison import ArcComparison
 from bayesstruct.graphs.directed import arc_probabilities, blanket_probabilities, path_probabilities
@@ -57,6 +58,7 @@ from bayesstruct.sparse.reading import support_table
 __all__ = [
     "ArcComparison",
     "Comparison",
+    "ResultComparison",
     "Sensitivity",
     "arc_probabilities",
     "arc_table",

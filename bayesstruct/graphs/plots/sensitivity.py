@@ -69,7 +69,7 @@ def plot_sensitivity(
     short = dict(zip(names, shorten(names, 18), strict=True))
     sign = " → " if result.line == "arc" else " – "
     for k, pair in enumerate(chosen):
-        pen = {
+        pen: dict[str, Any] = {
             "color": _COLOURS[k % len(_COLOURS)],
             "linestyle": _DASHES[k // len(_COLOURS) % len(_DASHES)],
         }
