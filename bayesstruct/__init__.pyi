@@ -45,6 +45,7 @@ from .modes.find_map import find_MAP as find_MAP
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
 from .modes.predictability import predictability as predictability
+from .modes.sensitivity import sensitivity as sensitivity
 from .modes.summary import summary as summary
 from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
@@ -53,6 +54,7 @@ from .plots import plot_calibration as plot_calibration
 from .plots import plot_centrality as plot_centrality
 from .plots import plot_clusters as plot_clusters
 from .plots import plot_co_membership as plot_co_membership
+from .plots import plot_comparison as plot_comparison
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_difference as plot_difference
 from .plots import plot_edges as plot_edges
@@ -65,6 +67,7 @@ from .plots import plot_links as plot_links
 from .plots import plot_matrix as plot_matrix
 from .plots import plot_nodes as plot_nodes
 from .plots import plot_pair_tables as plot_pair_tables
+from .plots import plot_sensitivity as plot_sensitivity
 from .plots import plot_states as plot_states
 from .plots import plot_sum_scores as plot_sum_scores
 from .plots import plot_support as plot_support

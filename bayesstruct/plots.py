@@ -6,12 +6,14 @@ from bayesstruct.fields.reading.plots import plot_item_rest, plot_pair_tables, p
 from bayesstruct.graphs.plots.calibration import plot_calibration
 from bayesstruct.graphs.plots.centrality import plot_centrality
 from bayesstruct.graphs.plots.communities import plot_co_membership
+from bayesstruct.graphs.plots.comparison import plot_comparison
 from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.graphs.plots.evidence import plot_evidence
 from bayesstruct.graphs.plots.forest import plot_edges
 from bayesstruct.graphs.plots.heatmap import plot_matrix
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.positions import layout
+from bayesstruct.graphs.plots.sensitivity import plot_sensitivity
 from bayesstruct.mixtures.reading.plots import plot_clusters
 from bayesstruct.precision.reading.plots import plot_correlations, plot_nodes
 from bayesstruct.series.reading import plot_states
@@ -23,6 +25,7 @@ __all__ = [
     "plot_centrality",
     "plot_clusters",
     "plot_co_membership",
+    "plot_comparison",
     "plot_correlations",
     "plot_difference",
     "plot_edges",
@@ -35,6 +38,7 @@ __all__ = [
     "plot_matrix",
     "plot_nodes",
     "plot_pair_tables",
+    "plot_sensitivity",
     "plot_states",
     "plot_sum_scores",
     "plot_support",

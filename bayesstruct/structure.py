@@ -18,6 +18,8 @@ from bayesstruct.fields.reading.predictive import (
     predictive_sum_scores,
 )
 from bayesstruct.graphs.comparison import Comparison, calibration_table, compare, expected_shd
+from bayesstruct.graphs.comparisons.results import ResultComparison
+from bayesstruct.graphs.comparisons.sensitivity import Sensitivity
 from bayesstruct.graphs.dag_comparison import ArcComparison
 from bayesstruct.graphs.directed import arc_probabilities, blanket_probabilities, path_probabilities
 from bayesstruct.graphs.distances import (
@@ -60,6 +62,8 @@ __all__ = [
     "ArcComparison",
     "Communities",
     "Comparison",
+    "ResultComparison",
+    "Sensitivity",
     "arc_probabilities",
     "arc_table",
     "as_matrix",

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs import scores as _scores
+from bayesstruct.graphs.comparisons.results import (
+    ResultComparison,
+    compare_results,
+    expected_distance,
+)
 from bayesstruct.graphs.dag_comparison import ArcComparison, compare_dags, expected_dag_distance
+from bayesstruct.graphs.distances import expected_differences
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import is_result, read_edges, read_graphs
-from bayesstruct.graphs.truth import adjacency, positions
+from bayesstruct.graphs.truth import adjacency
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["Comparison", "calibration_table", "compare", "expected_shd"]
+__all__ = ["Comparison", "ResultComparison", "calibration_table", "compare", "expected_shd"]
 
 
 @dataclass(frozen=True)
@@ -79,49 +85,77 @@ class Comparison:
 
 
 def compare(
-    idata: "xr.DataTree | GraphPosterior", truth: Any, *, threshold: float = 0.5, bins: int = 10
-) -> Comparison | ArcComparison:
-    """Score a posterior against a known graph.
+    idata: "xr.DataTree | GraphPosterior",
+    truth: Any,
+    *,
+    threshold: float = 0.5,
+    bins: int | None = None,
+    ci_prob: float | None = None,
+    random_seed: "int | np.random.Generator | None" = None,
+) -> Comparison | ArcComparison | ResultComparison:
+    """Score a posterior against a known graph, or compare it with another posterior.
 
     Parameters
     ----------
     idata : xarray.DataTree
         Result of a bayesstruct graph model.
-    truth : networkx.Graph, pandas.DataFrame, array of shape (p, p) or iterable of pairs
-        The known graph: a graph on names; a square table with names; a matrix in the order of the
+    truth : known graph or xarray.DataTree
+        Known graph: a networkx.Graph on names; a square table with names; a matrix of shape (p, p) in the order of the
         table (whatever is not zero is an edge); or pairs of names. For a Bayesian network a
         directed one: a networkx.DiGraph; ones and zeros with rows parents and columns children; or
         pairs (parent, child). Of a simulation take ``graph``: its ``coefficients`` have children as
-        rows, as regressions are written.
+        rows, as regressions are written. Or a result on the same variables, in any order.
     threshold : float, between 0 and 1
-        Probability from which on an edge counts as found.
-    bins : int
-        Number of bins of the calibration table.
+        Probability from which on an edge counts as found, in the median graph.
+    bins : int, optional
+        Number of bins of the calibration table of a known graph, 10 unless given.
+    ci_prob : float, optional
+        Of two results: probability of the highest-density interval of the difference of weights;
+        ``arviz.rcParams["stats.ci_prob"]`` unless given.
+    random_seed : int or numpy.random.Generator, optional
+        Of two results: for the pairing of their draws.
 
     Returns
     -------
-    Comparison or ArcComparison
-        The latter for Bayesian networks. `.to_series()` puts the numbers in one row.
+    Comparison, ArcComparison or ResultComparison
+        The second for Bayesian networks with a known graph, the last for two results. `.to_series()` puts the numbers in one row;
+        of two results `.table` has one row for each edge, and :func:`bayesstruct.plot_comparison` draws it.
 
     Raises
     ------
     ValueError
         For names that are not in the model (they are named), a truth of the wrong shape or an edge
-        that the model does not consider, a threshold outside (0, 1).
+        that the model does not consider, a threshold outside (0, 1), two results with different variables, of which one has
+        edges and the other arcs, or an option that belongs to the other use.
 
     Notes
     -----
     Precision and F1 of a graph without edges, and MCC with an empty margin, are 0 (as in
     scikit-learn). Required and forbidden edges are scored like all others.
 
+    Two results are taken as independent, as those of separate tables are: their draws are paired at random, and the difference of the weights
+    of an edge is that of the first result less the second. Neither model has a prior of the difference, so that there is no Bayes factor for
+    one: an interval without zero is no more than a hint, and edges that are included in one result and undecided in the other need not differ.
+    :func:`bayesstruct.models.grouped_gaussian_graphical`, and ``group=`` of :func:`bayesstruct.models.ising` and
+    :func:`bayesstruct.models.pairwise_mrf`, compare tables within one model.
+
     Examples
     --------
     >>> compare(idata, [("praf", "pmek"), ("plcg", "PIP2")]).auc  # doctest: +SKIP
+    >>> compare(women, men).table.query("evidence_a != evidence_b")  # doctest: +SKIP
     """
     check_fraction("threshold", threshold)
     posterior = read_graphs(idata)
+    if is_result(truth):
+        if bins is not None:
+            raise ValueError("`bins` goes with a known graph, and these are two results")
+        return compare_results(posterior, read_graphs(truth), threshold, ci_prob, random_seed)
+    if ci_prob is not None or random_seed is not None:
+        raise ValueError(
+            "`ci_prob` and `random_seed` go with two results, and this is a known graph"
+        )
     label, probability = posterior.labelled(truth)
-    calibration = _calibration(label, probability, bins)
+    calibration = _calibration(label, probability, 10 if bins is None else bins)
     if isinstance(posterior, DagPosterior):
         return compare_dags(posterior, truth, threshold, calibration)
     chosen = probability >= threshold
@@ -218,15 +252,11 @@ def expected_shd(a: Any, b: Any) -> float:
     first = read_graphs(a)
     if isinstance(first, DagPosterior):
         return expected_dag_distance(first, b)
-    p, names = first.matrix(first.probability), first.variables
     if is_result(b):
-        second = read_edges(b)
-        order = positions(names, second.variables)
-        q = second.matrix(second.probability)[np.ix_(order, order)]
-    else:
-        q = adjacency(b, names).astype(float)
-    upper = np.triu_indices(len(names), 1)
-    return float((p + q - 2 * p * q)[upper].sum())
+        return expected_distance(first, read_edges(b))
+    upper = np.triu_indices(len(first.variables), 1)
+    p, q = first.matrix(first.probability), adjacency(b, first.variables).astype(float)
+    return expected_differences(p[upper], q[upper])
 
 
 def _calibration(label: np.ndarray, probability: np.ndarray, bins: int) -> "pd.DataFrame":

@@ -111,6 +111,11 @@ def structural_intervention_distance(true: "nx.DiGraph", estimated: "nx.DiGraph"
     return int(wrong_effects(matrix, other[np.ix_(order, order)]).sum())
 
 
+def expected_differences(p: np.ndarray, q: np.ndarray) -> float:
+    """Return the expected number of lines in which independent graphs with these probabilities of lines differ."""
+    return float((p + q - 2 * p * q).sum())
+
+
 def joined_differently(graphs: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Structural Hamming distance of adjacencies (..., p, p) to one adjacency, shape (...)."""
     apart = graphs != reference

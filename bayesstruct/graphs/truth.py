@@ -120,7 +120,10 @@ def positions(wanted: list[str], variables: list[str]) -> list[int]:
     """Positions of the variables of one result among those of another; both have the same."""
     different = sorted(set(wanted) ^ set(variables))
     if different:
-        raise ValueError(f"The two results have different variables: {', '.join(different)}.")
+        raise ValueError(
+            f"The two results have different variables: {', '.join(different)}. An edge is a dependence given all the other columns, and "
+            "means something else where these differ: sample both models on the columns that the tables have in common."
+        )
     return [variables.index(name) for name in wanted]
 
 
@@ -220,8 +223,8 @@ def _refuse_result(truth) -> None:
     """Raise if a posterior is given where a known graph belongs."""
     if hasattr(truth, "data_vars") or hasattr(truth, "children"):
         raise TypeError(
-            "A known graph is needed here, and this is a result. How far two posteriors are apart: "
-            "bs.expected_shd(idata, other); to score one against the graph of the other: "
+            "A known graph is needed here, and this is a result. How two posteriors differ: "
+            "bs.compare(idata, other); to score one against the graph of the other: "
             "bs.compare(idata, bs.median_graph(other))"
         )
     if hasattr(truth, "estimator"):

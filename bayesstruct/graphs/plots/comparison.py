@@ -1,0 +1,159 @@
+"""Lines of a graph by two numbers between 0 and 1: two posteriors, or a posterior beside bootstrap samples."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, POSITIVE, axes, settle, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bayesstruct.graphs.comparisons.results import ResultComparison
+
+__all__ = ["plot_comparison", "unit_square"]
+
+_NAMED = 15  # points at most
+
+
+def plot_comparison(
+    comparison: "ResultComparison",
+    labels: tuple[str, str] = ("a", "b"),
+    *,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the probability of each edge or arc in one result against that in another.
+
+    Parameters
+    ----------
+    comparison : ResultComparison
+        From :func:`bayesstruct.compare` of two results.
+    labels : pair of str
+        Names of the two results, for the axes.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A point for each edge. In blue those on which the conclusions (included, excluded, undecided) differ; the
+        farthest from the diagonal have their names, as far as there is space.
+
+    Raises
+    ------
+    TypeError
+        When `comparison` is that of one result with a known graph.
+
+    Examples
+    --------
+    >>> ax = plot_comparison(compare(women, men), ("women", "men"))  # doctest: +SKIP
+    """
+    if not hasattr(comparison, "table"):
+        raise TypeError(
+            "plot_comparison draws bs.compare(idata, other) of two results; of a result and a known graph see bs.plot_calibration"
+        )
+    table = comparison.table
+    differ = comparison.differ.to_numpy()
+    ax = unit_square(
+        ax,
+        table["probability_a"].to_numpy(),
+        table["probability_b"].to_numpy(),
+        line_names(table, comparison.line),
+        differ,
+        (f"conclusions differ: {differ.sum()}", f"other {comparison.line}s: {(~differ).sum()}"),
+    )
+    for axis, label in zip("xy", labels, strict=True):
+        ax.set(**{f"{axis}label": f"P({comparison.line}), {label}"})
+    return ax
+
+
+def line_names(table, line: str) -> list[str]:
+    """Names of the edges or arcs of a table, shortened."""
+    sign = " → " if line == "arc" else " – "
+    names = sorted({*table["source"], *table["target"]})
+    short = dict(zip(names, shorten(names, 14), strict=True))
+    return [f"{short[a]}{sign}{short[b]}" for a, b in zip(table.source, table.target, strict=True)]
+
+
+def unit_square(
+    ax: "Axes | None",
+    x: np.ndarray,
+    y: np.ndarray,
+    names: Sequence[str],
+    marked: np.ndarray,
+    legend: tuple[str, str],
+) -> "Axes":
+    """Draw points on the unit square with its diagonal; marked ones in blue and named.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+    x, y : ndarray of float, shape (n,)
+    names : sequence of str, length n
+    marked : ndarray of bool, shape (n,)
+    legend : pair of str
+        Of marked points, and of the others.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = axes(ax, (5.2, 5.4))
+    ax.plot([0, 1], [0, 1], color=NEUTRAL, lw=0.9, ls=(0, (4, 3)), zorder=1)
+    ax.scatter(x[~marked], y[~marked], s=18, color=FAINT, zorder=2, label=legend[1])
+    ax.scatter(x[marked], y[marked], s=30, color=POSITIVE, zorder=3, label=legend[0])
+    ax.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), aspect="equal")
+    ax.spines[["top", "right"]].set_visible(False)
+    handles, texts = ax.get_legend_handles_labels()
+    ax.legend(
+        handles[::-1],
+        texts[::-1],
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=2,
+        frameon=False,
+        fontsize="small",
+        handletextpad=0.2,
+    )
+    farthest = np.argsort(-np.abs(x - y), kind="stable")
+    _name_points(ax, x, y, names, [k for k in farthest if marked[k]][:_NAMED])
+    return ax
+
+
+def _name_points(ax: "Axes", x, y, names: Sequence[str], order: Sequence[int]) -> None:
+    """Write names beside points, each where it hides no other name; leave out those without space."""
+    settle(ax)
+    points = ax.transData.transform(np.column_stack([x, y]))
+    boxes: list[Any] = []
+    inside = ax.get_window_extent()
+    for k in order:
+        for (dx, dy), (ha, va) in _SIDES:
+            text = ax.annotate(
+                names[k],
+                (x[k], y[k]),
+                (dx, dy),
+                textcoords="offset points",
+                ha=ha,
+                va=va,
+                fontsize="x-small",
+            )
+            box = text.get_window_extent()
+            free = not any(box.overlaps(other) for other in boxes)
+            free &= inside.x0 <= box.x0 and box.x1 <= inside.x1
+            free &= inside.y0 <= box.y0 and box.y1 <= inside.y1
+            free &= not any(box.contains(*point) for point in points[list(order)])
+            if free:
+                boxes.append(box)
+                break
+            text.remove()
+
+
+_SIDES = (
+    ((5, 0), ("left", "center")),
+    ((-5, 0), ("right", "center")),
+    ((0, 5), ("center", "bottom")),
+    ((0, -5), ("center", "top")),
+    ((5, 6), ("left", "bottom")),
+    ((-5, -6), ("right", "top")),
+)
