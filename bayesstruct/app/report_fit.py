@@ -14,7 +14,6 @@ from bayesstruct.core.readers import variables
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 __all__ = ["Fit", "check_fit"]
 
@@ -47,7 +46,7 @@ class Fit:
     share: float = float("nan")
     call: str = ""
     drawings: tuple[Drawing, ...] = ()
-    idata: "xr.DataTree | None" = None
+    idata: Any = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class _NoTables(ValueError):
     """Raised if no tables can be drawn from a result; the message has the reason."""
 
 
-def _replicated(result: Result) -> "xr.DataTree":
+def _replicated(result: Result) -> Any:
     """Return the result with tables drawn from the posterior predictive distribution.
 
     Raises
@@ -177,7 +176,7 @@ def _replicated(result: Result) -> "xr.DataTree":
     return _draw(result)
 
 
-def _draw(result: Result) -> "xr.DataTree":
+def _draw(result: Result) -> Any:
     import pymc as pm
     import xarray as xr
 
@@ -198,9 +197,7 @@ def _draw(result: Result) -> "xr.DataTree":
     return xr.DataTree.from_dict({**kept, PREDICTIVE: drawn[PREDICTIVE].to_dataset()})
 
 
-def _with_tables(
-    fit: Callable[[Result, "xr.DataTree"], Fit], call: str = ""
-) -> Callable[[Result], Fit]:
+def _with_tables(fit: Callable[[Result, Any], Fit], call: str = "") -> Callable[[Result], Fit]:
     """Make a check of one that needs replicated tables."""
 
     def checked(result: Result) -> Fit:
@@ -254,7 +251,7 @@ def _pair_name(row) -> str:
     return f"{row.source} and {row.target}"
 
 
-def _numbers_fit(result: Result, idata: "xr.DataTree") -> Fit:
+def _numbers_fit(result: Result, idata: Any) -> Fit:
     from bayesstruct.precision.reading.plots import plot_correlations
     from bayesstruct.precision.reading.predictive import predictive_correlations
 
@@ -271,7 +268,7 @@ def _numbers_fit(result: Result, idata: "xr.DataTree") -> Fit:
     )
 
 
-def _states_fit(result: Result, idata: "xr.DataTree") -> Fit:
+def _states_fit(result: Result, idata: Any) -> Fit:
     from bayesstruct.fields.reading.plots import plot_item_rest
     from bayesstruct.fields.reading.predictive import (
         predictive_item_rest,
@@ -339,7 +336,7 @@ def _table_of(names, actual: np.ndarray, simulated: np.ndarray) -> "pd.DataFrame
     return pd.DataFrame({"name": names, "observed": actual, "low": low, "high": high})
 
 
-def _links_fit(result: Result, idata: "xr.DataTree") -> Fit:
+def _links_fit(result: Result, idata: Any) -> Fit:
     from bayesstruct.features.reading.records import LinkedPairs
 
     y, replicated = _values(idata, "y")
@@ -360,7 +357,7 @@ def _links_fit(result: Result, idata: "xr.DataTree") -> Fit:
     )
 
 
-def _choices_fit(result: Result, idata: "xr.DataTree") -> Fit:
+def _choices_fit(result: Result, idata: Any) -> Fit:
     y, replicated = _values(idata, "y")
     observed = idata["observed_data"]["y"]
     dim = observed.dims[0]
@@ -389,7 +386,7 @@ def _quantiles(names, x: np.ndarray, replicated: np.ndarray) -> Fit:
     return _of_table(table, "quantiles of columns", lambda row: str(row.name))
 
 
-def _series_fit(result: Result, idata: "xr.DataTree") -> Fit:
+def _series_fit(result: Result, idata: Any) -> Fit:
     from bayesstruct.series.reading import RecordedSeries
 
     x, replicated = _values(idata, "x")
@@ -422,7 +419,7 @@ def _lag(x: np.ndarray, inner: np.ndarray) -> np.ndarray:
     return out
 
 
-def _responses_fit(result: Result, idata: "xr.DataTree") -> Fit:
+def _responses_fit(result: Result, idata: Any) -> Fit:
     """Check the response of a mixture of regressions, and its correlation with each predictor."""
     x, new_x = _values(idata, "x")
     y, new_y = _values(idata, "y")

@@ -20,6 +20,7 @@ from bayesstruct.app.report_parts import (
 )
 from bayesstruct.graphs.evidence import FIXED, INCLUDED, STRONG, evidence
 from bayesstruct.graphs.plots.nodes import network_size
+from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -100,26 +101,49 @@ def _fixed_explanation(table, file, what) -> list[str]:
 def found_graph(result: Result) -> "nx.Graph":
     """Return the graph of what was found: lines with a Bayes factor of at least 10, and those that were required.
 
-    Of a Bayesian network pairs count, in either direction. One that is ten times as probable as the other is drawn; otherwise
-    both are.
+    Of a Bayesian network pairs count, joined in either direction. A direction that is ten times as probable as the other one is
+    drawn alone, otherwise both are.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    networkx.Graph or networkx.DiGraph
+        Edges have ``probability``, ``weight`` where the model has one, and ``required``, whether they were tested at all.
     """
     from bayesstruct.graphs.posteriors.reading import read_graphs
 
     posterior = read_graphs(graph_result(result))
-    if not posterior.directed:
-        return posterior.graph(_is_found(posterior.bayes_factors()[0], posterior.prior))
+    if posterior.directed:
+        chosen = _found_arcs(posterior)
+    else:
+        chosen = _is_found(posterior.bayes_factors()[0], posterior.prior)
+    graph = posterior.graph(chosen)
+    source, target = posterior.ends()
+    for k in np.flatnonzero(chosen):
+        graph.edges[source[k], target[k]]["required"] = bool(posterior.prior[k] == 1)
+    return graph
+
+
+def _found_arcs(posterior) -> np.ndarray:
+    """Arcs of the pairs that were found, without those directions that the other one excludes."""
     pairs = posterior.adjacencies()
     found = _is_found(pairs["factor"], pairs["prior"])
-    joined = {
-        frozenset(pair) for pair in zip(pairs["source"][found], pairs["target"][found], strict=True)
+    ends_of = zip(pairs["source"][found], pairs["target"][found], strict=True)
+    joined = {frozenset(pair) for pair in ends_of}
+    p = {
+        (a, b): value
+        for a, b, value in zip(
+            posterior.source, posterior.target, posterior.probability, strict=True
+        )
     }
-    p = posterior.matrix(posterior.probability)
-    p = np.asarray(p, float)
     kept = [
-        frozenset((a, b)) in joined and p[a, b] * STRONG > p[b, a]
-        for a, b in zip(posterior.source, posterior.target, strict=True)
+        frozenset(arc) in joined and value > 0 and value * STRONG > p.get(arc[::-1], 0.0)
+        for arc, value in p.items()
     ]
-    return posterior.graph(np.array(kept, bool))
+    return np.array(kept, bool)
 
 
 def _is_found(factor: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -130,8 +154,23 @@ def _draw_graph(result: Result, table, ax) -> None:
     from bayesstruct.graphs.plots.network import plot_graph
 
     graph = found_graph(result)
-    least = min((d.get("probability", 1.0) for *_, d in graph.edges(data=True)), default=0.5)
-    plot_graph(graph, ax=ax, min_probability=min(max(least, 1e-9), 0.5))
+    plot_graph(graph, ax=ax, min_probability=_least(graph))
+    _entitle(ax, f"Bayes factor of at least {STRONG:g}, paler = less probable")
+
+
+def _least(graph: "nx.Graph") -> float:
+    """Probability from which all edges of a graph are drawn."""
+    least = min((about["probability"] for *_, about in graph.edges(data=True)), default=0.5)
+    return float(np.clip(least, 1e-9, 0.5))
+
+
+def _entitle(ax, title: str) -> None:
+    """Give the legend of a picture, if there is one, a title."""
+    from matplotlib.legend import Legend
+
+    for legend in ax.figure.findobj(Legend):
+        if legend.get_title().get_text():
+            legend.set_title(title)
 
 
 def _draw_evidence(result: Result, table, ax) -> None:
@@ -184,12 +223,11 @@ EDGES = Part(
 
 
 def _differences(result: Result) -> "pd.DataFrame":
+    from bayesstruct.graphs.summaries import bayes_factor_texts
     from bayesstruct.graphs.tables.differences import difference_table
 
     table = difference_table(result.idata)
     at = list(table).index("bayes_factor") + 1
-    from bayesstruct.graphs.summaries import bayes_factor_texts
-
     table.insert(at, "bayes_factor_shown", bayes_factor_texts(table))
     return table
 
@@ -218,7 +256,10 @@ def _difference_headlines(table: "pd.DataFrame") -> list[str]:
 def _draw_differences(result: Result, table, ax) -> None:
     from bayesstruct.graphs.plots.differences import plot_difference
 
-    plot_difference(result.idata, ax=ax)
+    found = table.loc[table["verdict"] == "differs", "probability"]
+    least = float(np.clip(found.min(), 1e-9, 1 - 1e-12)) if len(found) else 1 - 1e-12
+    plot_difference(result.idata, ax=ax, min_probability=least)
+    _entitle(ax, f"Bayes factor of a difference of at least {STRONG:g}, paler = less probable")
 
 
 DIFFERENCES = Part(
@@ -238,7 +279,7 @@ DIFFERENCES = Part(
     (
         Drawing(
             "differences.png",
-            "Pairs that are more probably different between the groups than not.",
+            "Pairs that differ between the groups, by a Bayes factor of at least 10; grey lines are edges without such a difference.",
             _draw_differences,
             _network_size,
         ),
@@ -331,54 +372,45 @@ def _number_of_blocks(matrix) -> int:
 
 
 def _connections(result: Result) -> "pd.DataFrame":
-    """Pairs of a Bayesian network, with the probabilities of both directions."""
+    """Pairs of a Bayesian network, with the probabilities of both directions, the more probable one first."""
     import pandas as pd
 
     from bayesstruct.graphs.posteriors.reading import read_dags
-    from bayesstruct.graphs.summaries import bayes_factor_text
     from bayesstruct.graphs.tables.arcs import arc_table
 
     arcs = arc_table(result.idata)
     posterior = read_dags(result.idata)
     names, tested = np.array(posterior.variables, object), posterior.adjacencies()
+    ends_of = np.array([names[tested["source"]], names[tested["target"]]])
     row = {pair: i for i, pair in enumerate(zip(arcs["source"], arcs["target"], strict=True))}
-    probability = np.append(arcs["probability"].to_numpy(), 0.0)
-    bounds = set(arcs.attrs["bayes_factor_bounds"])
-    lines = []
-    for a, b, factor in zip(
-        names[tested["source"]], names[tested["target"]], tested["factor"], strict=True
-    ):
-        forward, backward = row.get((a, b), -1), row.get((b, a), -1)
-        if probability[backward] > probability[forward]:
-            a, b, forward, backward = b, a, backward, forward
-        p, q = probability[forward], probability[backward]
-        bound = bool({forward, backward} & bounds) and (p + q > 0.999 or p + q < 0.001)
-        shown = bayes_factor_text(factor, bound)
-        lines.append(
-            (a, b, min(p + q, 1.0), p, q, factor, shown, str(evidence(factor)), _arrow(p, q))
-        )
-    columns = ["source", "target", "probability", "forward", "backward", "bayes_factor"]
-    columns += ["bayes_factor_shown", "evidence", "direction"]
-    table = pd.DataFrame(lines, columns=columns)
+    at = np.array([[row.get((a, b), -1), row.get((b, a), -1)] for a, b in ends_of.T]).reshape(-1, 2)
+    p = np.append(arcs["probability"].to_numpy(), 0.0)[at]
+    more = np.argsort(-p, axis=1, kind="stable")
+    ends_of = np.take_along_axis(ends_of.T, more, axis=1)
+    p = np.take_along_axis(p, more, axis=1)
+    bounds = {*arcs.attrs["bayes_factor_bounds"]}
+    table = pd.DataFrame(
+        {
+            "source": ends_of[:, 0],
+            "target": ends_of[:, 1],
+            "probability": np.minimum(p.sum(axis=1), 1.0),
+            "forward": p[:, 0],
+            "backward": p[:, 1],
+            "bayes_factor": tested["factor"],
+            "direction": np.where(p[:, 0] > STRONG * p[:, 1], "decided", "undecided"),
+            # the worse of both directions
+            "ess": np.fmin.reduce(np.append(arcs["ess"].to_numpy(), np.nan)[at], axis=1),
+            "r_hat": np.fmax.reduce(np.append(arcs["r_hat"].to_numpy(), np.nan)[at], axis=1),
+            "bound": [bool({*pair} & bounds) for pair in at],
+        }
+    )
     table = table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
-    return _with_diagnostics(table, arcs, row)
-
-
-def _with_diagnostics(table, arcs, row):
-    """Add the worse diagnostics of the two directions, and what the table of arcs says."""
-    found = [
-        [row[pair] for pair in ((a, b), (b, a)) if pair in row]
-        for a, b in zip(table["source"], table["target"], strict=True)
-    ]
-    ess, r_hat = arcs["ess"].to_numpy(), arcs["r_hat"].to_numpy()
-    table["ess"] = [np.fmin.reduce(ess[at]) for at in found]
-    table["r_hat"] = [np.fmax.reduce(r_hat[at]) for at in found]
-    table.attrs = {**arcs.attrs, "bayes_factor_bounds": []}
-    return table
-
-
-def _arrow(forward: float, backward: float) -> str:
-    return "decided" if forward > STRONG * backward else "undecided"
+    at_end = ~table["probability"].between(0.001, 0.999)
+    table.attrs = {
+        **arcs.attrs,
+        "bayes_factor_bounds": np.flatnonzero(table.pop("bound") & at_end).tolist(),
+    }
+    return with_evidence(table)
 
 
 def _connection_headlines(table: "pd.DataFrame") -> list[str]:
@@ -398,10 +430,10 @@ CONNECTIONS = Part(
     _is_directed,
     _connections,
     lambda table: {
-        "a -> b": ends(table, "->"),
+        "connection": ends(table, "->"),
         "probability": fixed(table["probability"]),
-        "a -> b ": fixed(table["forward"]),
-        "b -> a": fixed(table["backward"]),
+        "this direction": fixed(table["forward"]),
+        "the other": fixed(table["backward"]),
         "none": fixed(1 - table["probability"]),
         "Bayes factor": [*table["bayes_factor_shown"]],
         "evidence": [*table["evidence"]],
@@ -436,7 +468,9 @@ def _arcs(result: Result) -> "pd.DataFrame":
 
 
 def _arc_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
-    return {"arc": ends(table, "->"), **_line_cells(table, "coefficient")}
+    cells = {"arc": ends(table, "->"), **_line_cells(table, "coefficient")}
+    del cells["evidence"]  # what was found are connections
+    return cells
 
 
 ARCS = Part(
@@ -456,7 +490,7 @@ ARCS = Part(
             else []
         ),
     ],
-    words=frozenset({0, 3}),
+    shown=10,
 )
 REGRESSIONS = Part(
     "Regressions of single columns",
@@ -501,6 +535,7 @@ def _effects(result: Result) -> "pd.DataFrame":
             effect = do(result.idata, {str(name): value}).reset_index()
             parts.append(_effect_rows(effect, name, value))
     table = pd.concat(parts, ignore_index=True)
+    table.attrs["ci_prob"] = interval_probability()
     order = np.argsort(-table["effect"].abs().to_numpy(), kind="stable")
     return table.iloc[order].reset_index(drop=True)
 
@@ -528,7 +563,7 @@ def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
         "on": [*map(str, table["on"])],
         **states,
         "effect": fixed(table["effect"]),
-        "interval": interval(table, "effect_low", "effect_high"),
+        interval_title(table): interval(table, "effect_low", "effect_high"),
     }
 
 

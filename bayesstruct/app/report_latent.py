@@ -1,11 +1,13 @@
 """Parts of the report about what is hidden behind a table: features, links, behaviours, clusters."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.app.report_parts import Drawing, Part, Result, fixed, interval, interval_title
 from bayesstruct.core.readers import reader_of
+from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,6 +154,7 @@ def _loadings(result: Result) -> "pd.DataFrame":
     from bayesstruct.features.reading.tables import loading_table
 
     table = loading_table(result.idata)
+    table.attrs["ci_prob"] = interval_probability()
     size = -np.abs(table["mean"].fillna(0).to_numpy())
     return table.iloc[np.argsort(size, kind="stable")].reset_index(drop=True)
 
@@ -161,7 +164,7 @@ def _loading_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
         "feature": [*map(str, table["feature"])],
         "variable": [*map(str, table["variable"])],
         "loading": fixed(table["mean"]),
-        "interval": interval(table),
+        interval_title(table): interval(table),
     }
 
 
@@ -187,37 +190,14 @@ MEMBERSHIP = Part(
     _membership_cells,
     lambda table: [],
     lambda table: [
-        "Probabilities over all draws; in draws without a feature no row has it. At most eight features are shown."
+        "Probabilities over all draws; in draws without a feature no row has it. At most eight features are shown.",
     ],
-    index=True,
-)
-MEMBERSHIP_DRAWN = Part(
-    MEMBERSHIP.title,
-    MEMBERSHIP.file,
-    lambda result: MEMBERSHIP.applies(result) and not _has_loadings(result),
-    MEMBERSHIP.table,
-    MEMBERSHIP.cells,
-    MEMBERSHIP.headlines,
-    MEMBERSHIP.explanation,
     (
-        Drawing(
-            "features.png",
-            _FEATURES_DRAWN.caption,
-            _draw_features,
-            _size_of_features,
-            lambda result, table: table.shape[1] > 0,
+        replace(
+            _FEATURES_DRAWN,
+            wanted=lambda result, table: table.shape[1] > 0 and not _has_loadings(result),
         ),
     ),
-    index=True,
-)
-MEMBERSHIP_ALONE = Part(
-    MEMBERSHIP.title,
-    MEMBERSHIP.file,
-    lambda result: MEMBERSHIP.applies(result) and _has_loadings(result),
-    MEMBERSHIP.table,
-    MEMBERSHIP.cells,
-    MEMBERSHIP.headlines,
-    MEMBERSHIP.explanation,
     index=True,
 )
 
@@ -409,7 +389,9 @@ CLUSTERS = Part(
 def _coefficients(result: Result) -> "pd.DataFrame":
     from bayesstruct.mixtures.reading.clusters import cluster_coefficients
 
-    return cluster_coefficients(result.idata)
+    table = cluster_coefficients(result.idata)
+    table.attrs["ci_prob"] = interval_probability()
+    return table
 
 
 COEFFICIENTS = Part(
@@ -421,7 +403,7 @@ COEFFICIENTS = Part(
         "cluster": [*map(str, table["cluster"])],
         "term": [*table["term"]],
         "coefficient": fixed(table["mean"]),
-        "interval": interval(table),
+        interval_title(table): interval(table),
     },
     lambda table: [],
     lambda table: [
@@ -473,6 +455,5 @@ LATENT_PARTS = (
     TOGETHER,
     FEATURES,
     LOADINGS,
-    MEMBERSHIP_ALONE,
-    MEMBERSHIP_DRAWN,
+    MEMBERSHIP,
 )

@@ -150,8 +150,13 @@ class Page:
         if marked:
             yield Paragraph(prose(_MARKED, ESS_PER_CHAIN * self.result.sizes["chain"]))
         yield Paragraph(_run_on(part.explanation(table)))
-        if finding.notes:
-            yield Bullets([prose("{}", note) for note in finding.notes])
+        if notes := [note for note in finding.notes if note not in self._noted_before(finding)]:
+            yield Bullets([plain(note) for note in notes])
+
+    def _noted_before(self, finding: Finding) -> set[str]:
+        """Return the remarks on the tables before."""
+        before = self.findings[: self.findings.index(finding)]
+        return {note for one in before for note in one.notes}
 
     def _drawn(self, file: str) -> Iterator[Block]:
         for drawing in self.pictures.get(file, []):
@@ -165,7 +170,7 @@ class Page:
             [r.quantity, _number(r.r_hat, 3), _number(r.ess_bulk), _number(r.ess_tail), r.verdict]
             for r in check.rows
         ]
-        header = ["quantity", "r_hat", "ess (bulk)", "ess (tail)", "verdict"]
+        header = ["quantity", "R-hat", "ESS (bulk)", "ESS (tail)", "verdict"]
         return [
             Heading(plain("Can it be trusted?")),
             Paragraph(prose("**{}**", repr(check).splitlines()[0])),

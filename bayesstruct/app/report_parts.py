@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.app.report_text import Text
 from bayesstruct.core.readers import variables
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED, evidence
 from bayesstruct.graphs.posteriors.estimators import LARGEST
-from bayesstruct.graphs.summaries import bayes_factor_texts
+from bayesstruct.graphs.summaries import bayes_factor_texts, bound_note
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
     from matplotlib.axes import Axes
 
@@ -65,7 +63,7 @@ class Result:
         Convergence.
     """
 
-    idata: "xr.DataTree"
+    idata: Any
     job: "Job"
     model: Any
     check: "Check"
@@ -182,8 +180,9 @@ class Finding:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks on the table."""
-        return [str(note) for note in self.table.attrs.get("notes", ())]
+        """Remarks on the table, without that on bounds, which the report explains by itself."""
+        known = bound_note(self.table.attrs.get("bayes_factor_bounds", []))
+        return [str(note) for note in self.table.attrs.get("notes", ()) if note not in known]
 
 
 def unsure(table: "pd.DataFrame", chains: int) -> np.ndarray:
@@ -221,7 +220,7 @@ def with_evidence(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def count_kinds(table: "pd.DataFrame") -> dict[str, int]:
-    """Number of rows of each kind of evidence."""
+    """Count the rows of each kind of evidence."""
     kinds = table["evidence"].to_numpy()
     return {kind: int((kinds == kind).sum()) for kind in (INCLUDED, EXCLUDED, UNDECIDED, FIXED)}
 
@@ -264,8 +263,3 @@ def findings(result: Result, parts: tuple[Part, ...]) -> Iterator[Finding]:
     for part in parts:
         if part.applies(result):
             yield Finding(part, part.table(result), result.sizes["chain"])
-
-
-def never(*_: Any) -> list[Text]:
-    """Return nothing."""
-    return []

@@ -165,6 +165,8 @@ def _filled(text: str, values: list) -> str:
 # ---- Markdown --------------------------------------------------------------------------------
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$!])")
+#: An underscore inside of a word is none of Markdown's marks.
+_INSIDE = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
 #: What begins a list or a title at the beginning of a line.
 _OPENING = re.compile(r"^(\s*)([-+=])|^(\s*\d+)([.)])(?=\s|$)")
 _MARKS = {"": "", "emphasis": "*", "strong": "**"}
@@ -175,7 +177,7 @@ def to_markdown(blocks: Iterable[Block]) -> str:
     return "\n\n".join(_markdown(block) for block in blocks) + "\n"
 
 
-def _markdown(block: Block) -> str:
+def _markdown(block: Block) -> str:  # noqa: PLR0911  one for each kind of block
     match block:
         case Heading(text, level):
             return "#" * level + " " + _marked(text)
@@ -218,6 +220,7 @@ def _marked_span(span: Span) -> str:
 def _escaped(text: str) -> str:
     """Escape what Markdown would take for markup; bounds such as "> 400" stay readable."""
     text = _SPECIAL.sub(r"\\\1", _one_line(text))
+    text = _INSIDE.sub("_", text)
     return re.sub(r"\\([<>])(?= )", r"\1", text)  # no tag begins with a space
 
 
@@ -266,7 +269,7 @@ def to_html(blocks: Sequence[Block], title: str) -> str:
     )
 
 
-def _html(block: Block) -> str:
+def _html(block: Block) -> str:  # noqa: PLR0911  one for each kind of block
     match block:
         case Heading(text, level):
             return f"<h{level}>{_tagged(text)}</h{level}>"
