@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesstruct.app.report_fit import Fit, check_fit
+from bayesstruct.app.report_fit import FIT_FILE, Fit, check_fit
 from bayesstruct.app.report_graphs import GRAPH_PARTS, found_graph
 from bayesstruct.app.report_latent import LATENT_PARTS
 from bayesstruct.app.report_models import describe
@@ -59,11 +59,11 @@ class Summary:
         return self.check.ok
 
 
-def names_of_files() -> list[str]:
-    """Names of all files that `write` may write, for any model."""
-    drawings = [d.file for part in PARTS for d in part.drawings]
-    names = [_POSTERIOR, *(p.file for p in PARTS), _GRAPH, *drawings, "fit.png", _MARKDOWN, _HTML]
-    return list(dict.fromkeys(names))
+def names_of_files() -> set[str]:
+    """Return the names of all files that `write` may write, for any model."""
+    drawings = {d.file for part in PARTS for d in part.drawings}
+    tables = {part.file for part in PARTS}
+    return tables | drawings | {_POSTERIOR, _GRAPH, FIT_FILE, _MARKDOWN, _HTML}
 
 
 def write(folder: Path, job: "Job", idata, model: Any = None, *, partial: bool = False) -> Summary:

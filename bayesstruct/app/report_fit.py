@@ -15,7 +15,9 @@ from bayesstruct.core.readers import variables
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Fit", "check_fit"]
+__all__ = ["FIT_FILE", "Fit", "check_fit"]
+
+FIT_FILE = "fit.png"
 
 MAX_TABLES, MIN_TABLES = 300, 50
 BUDGET = 3e7  # values in all replicated tables
@@ -123,7 +125,7 @@ def _observed(result: Result) -> np.ndarray:
     return np.where(MissingMask.mask(constants_of(result.idata), x.shape), np.nan, x)
 
 
-def _correlations(result: Result, frame: "pd.DataFrame", weights: np.ndarray):
+def _correlations(result: Result, frame: "pd.DataFrame", weights: Any):
     return check_correlations(
         frame, weights.reshape(-1, weights.shape[-1]), random_seed=_seed(result)
     )
@@ -307,7 +309,7 @@ def _states_fit(result: Result, idata: Any) -> Fit:
 
 def _drawing(caption: str, plot: Callable[..., Any], idata) -> Drawing:
     return Drawing(
-        "fit.png",
+        FIT_FILE,
         caption,
         lambda result, table, ax: plot(idata, prob=LEVEL, ax=ax),
         lambda result, table: (5.6, 5.2),

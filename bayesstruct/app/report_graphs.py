@@ -388,7 +388,6 @@ def _connections(result: Result) -> "pd.DataFrame":
     more = np.argsort(-p, axis=1, kind="stable")
     ends_of = np.take_along_axis(ends_of.T, more, axis=1)
     p = np.take_along_axis(p, more, axis=1)
-    bounds = {*arcs.attrs["bayes_factor_bounds"]}
     table = pd.DataFrame(
         {
             "source": ends_of[:, 0],
@@ -401,15 +400,11 @@ def _connections(result: Result) -> "pd.DataFrame":
             # the worse of both directions
             "ess": np.fmin.reduce(np.append(arcs["ess"].to_numpy(), np.nan)[at], axis=1),
             "r_hat": np.fmax.reduce(np.append(arcs["r_hat"].to_numpy(), np.nan)[at], axis=1),
-            "bound": [bool({*pair} & bounds) for pair in at],
+            "bound": tested["bound"],
         }
     )
     table = table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
-    at_end = ~table["probability"].between(0.001, 0.999)
-    table.attrs = {
-        **arcs.attrs,
-        "bayes_factor_bounds": np.flatnonzero(table.pop("bound") & at_end).tolist(),
-    }
+    table.attrs = arcs.attrs | {"bayes_factor_bounds": np.flatnonzero(table.pop("bound")).tolist()}
     return with_evidence(table)
 
 

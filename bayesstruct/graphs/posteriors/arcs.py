@@ -165,8 +165,9 @@ class ArcPosterior(GraphPosterior):
         present = drawn.mean(axis=(0, 1))
         ess = np.concatenate([indicator_ess(drawn[..., at]) for at in blocks(np.arange(len(one)))])
         floor = 1 / (typical_ess(ess, self.n_draws) + 1)
-        factor, _ = bayes_factors_of(present, 1 - present, prior, floor)
-        return {"source": source, "target": target, "prior": prior, "factor": factor}
+        factor, bound = bayes_factors_of(present, 1 - present, prior, floor)
+        ends = {"source": source, "target": target}
+        return ends | {"prior": prior, "factor": factor, "bound": bound}
 
     def median_lines(self, threshold: float) -> np.ndarray:
         """Arcs at least as probable as `threshold`."""

@@ -143,7 +143,7 @@ class GraphPosterior(ABC):
         -------
         dict of arrays
             ``source`` and ``target`` as positions, ``prior``, ``factor`` (NaN where nothing was
-            tested).
+            tested), and ``bound``, whether the factor is no more than a bound.
         """
 
     # Graphs

@@ -139,13 +139,9 @@ class EdgePosterior(GraphPosterior):
 
     def adjacencies(self) -> dict[str, np.ndarray]:
         """Edges: ends, prior probability and Bayes factor."""
-        factor, _ = self.bayes_factors()
-        return {
-            "source": self.source,
-            "target": self.target,
-            "prior": self.prior,
-            "factor": factor,
-        }
+        factor, bound = self.bayes_factors()
+        ends = {"source": self.source, "target": self.target}
+        return ends | {"prior": self.prior, "factor": factor, "bound": bound}
 
     def median_lines(self, threshold: float) -> np.ndarray:
         """Edges at least as probable as `threshold`."""
