@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bayesstruct.app.report_files import RESULTS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -20,7 +22,6 @@ __all__ = ["InputError", "Job", "check", "check_run", "finished", "prepare", "re
 
 FORMAT = 1
 SETTINGS, TABLE, RUN = "settings.json", "table.npz", "run"
-RESULTS = ("posterior.nc", "edges.csv", "graph.graphml", "graph.png", "report.md")
 #: Settings that determine the draws; two runs with the same ones, and the same table, are the same.
 DECISIVE = ("model", "prior", "draws", "tune", "chains", "seed", "edge_probability", "rate")
 

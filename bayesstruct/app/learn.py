@@ -212,7 +212,7 @@ def _write(folder: Path, job: Job, idata, partial: bool) -> None:
     Console(highlight=False).print(report.console_table(summary))
     for line in summary.headlines:
         typer.echo(line)
-    typer.echo(f"Written to {folder}/: {', '.join(cli_folder.RESULTS)}")
+    typer.echo(f"Written to {folder}/: {', '.join(summary.files)}")
     if not summary.converged:
         _say("Note: not everything has converged; see report.md, and run with more --draws")
 

@@ -1,15 +1,19 @@
-"""Files with the results of a run: draws, edge table, graph, figure, and a page to read."""
+"""Files with the results of a run: draws, tables, pictures, and a report to read."""
+
+import contextlib
+import warnings
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from bayesstruct.app.report_correlations import CorrelationCheck, check_correlations
-from bayesstruct.app.report_page import edge_header, edge_rows, page
-from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED, evidence
-from bayesstruct.graphs.summaries import bayes_factor_texts
+from bayesstruct.app.report_fit import FIT_FILE, Fit, check_fit
+from bayesstruct.app.report_graphs import GRAPH_PARTS, found_graph
+from bayesstruct.app.report_latent import LATENT_PARTS
+from bayesstruct.app.report_models import describe
+from bayesstruct.app.report_page import Page
+from bayesstruct.app.report_parts import Drawing, Finding, Result, findings
+from bayesstruct.app.report_text import to_html, to_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +22,11 @@ if TYPE_CHECKING:
     from bayesstruct.app.folder import Job
     from bayesstruct.modes.check import Check
 
-__all__ = ["Summary", "console_table", "write"]
+__all__ = ["PARTS", "Summary", "console_table", "names_of_files", "write"]
+
+#: All parts that a report can have, in the order in which they are written; the first one is the main one.
+PARTS = (*GRAPH_PARTS, *LATENT_PARTS)
+_POSTERIOR, _MARKDOWN, _HTML, _GRAPH = "posterior.nc", "report.md", "report.html", "graph.graphml"
 
 
 @dataclass(frozen=True)
@@ -27,47 +35,38 @@ class Summary:
 
     Attributes
     ----------
-    edges : DataFrame
-        As of `bayesstruct.edge_table`.
-    found, excluded, undecided, fixed : int
-        Number of edges by their Bayes factors; `fixed` ones were required or forbidden.
-    prior : ndarray
-        Prior probability of each edge that the model implies.
+    headlines : list of str
+        The result in a few lines.
+    findings : list of Finding
+        Parts of the report with their tables, the main one first.
     check : Check
         Convergence.
-    correlations : CorrelationCheck
-    sizes : dict
-        Chains and draws.
+    fit : Fit
+        Posterior predictive check.
+    files : list of str
+        Names of the files that were written.
     """
 
-    edges: "pd.DataFrame"
-    found: int
-    excluded: int
-    undecided: int
-    fixed: int
-    prior: np.ndarray
+    headlines: list[str]
+    findings: list[Finding]
     check: "Check"
-    correlations: CorrelationCheck
-    sizes: dict[str, int]
+    fit: Fit
+    files: list[str]
 
     @property
     def converged(self) -> bool:
         """Whether every quantity has converged."""
         return self.check.ok
 
-    @property
-    def headlines(self) -> list[str]:
-        """The result in a few lines."""
-        fixed = f", {self.fixed} fixed beforehand" if self.fixed else ""
-        return [
-            f"{len(self.edges)} possible edges: {self.found} found (Bayes factor of at least {STRONG:g}), "
-            f"{self.excluded} excluded (at most 1/{STRONG:g}), {self.undecided} undecided{fixed}.",
-            repr(self.check).splitlines()[0],
-            str(self.correlations),
-        ]
+
+def names_of_files() -> set[str]:
+    """Return the names of all files that `write` may write, for any model."""
+    drawings = {d.file for part in PARTS for d in part.drawings}
+    tables = {part.file for part in PARTS}
+    return tables | drawings | {_POSTERIOR, _GRAPH, FIT_FILE, _MARKDOWN, _HTML}
 
 
-def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
+def write(folder: Path, job: "Job", idata, model: Any = None, *, partial: bool = False) -> Summary:
     """Write all results of a run.
 
     Parameters
@@ -77,6 +76,8 @@ def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
         Settings and table.
     idata : DataTree
         Draws.
+    model : pymc.Model, optional
+        For posterior predictive checks; without it those that need it are left out.
     partial : bool
         Whether the run was interrupted.
 
@@ -84,73 +85,82 @@ def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
     -------
     Summary
     """
-    from bayesstruct.graphs.export import write_graphml
-    from bayesstruct.graphs.graphs import median_graph
+    from bayesstruct.modes.check import check
 
-    idata.to_netcdf(folder / "posterior.nc", engine="h5netcdf")
-    summary = _summarise(job, idata)
-    _marked(summary.edges).to_csv(folder / "edges.csv", index=False)
-    graph = median_graph(idata)
-    write_graphml(graph, folder / "graph.graphml")
-    _draw(graph, folder / "graph.png")
-    (folder / "report.md").write_text(page(folder, job, summary, partial), encoding="utf-8")
-    return summary
-
-
-def _marked(edges: "pd.DataFrame") -> "pd.DataFrame":
-    """Add the Bayes factors as they are shown, with the marks of bounds."""
-    out = edges.copy()
-    at = list(out).index("bayes_factor") + 1
-    out.insert(at, "bayes_factor_shown", bayes_factor_texts(edges))
-    return out
+    idata.to_netcdf(folder / _POSTERIOR, engine="h5netcdf")
+    result = Result(idata, job, model, check(idata))
+    found = [*findings(result, PARTS)]
+    for finding in found:
+        finding.table.to_csv(folder / finding.part.file, index=finding.part.index)
+    files = [_POSTERIOR, *(finding.part.file for finding in found), *_write_graph(folder, result)]
+    fit = check_fit(result)
+    pictures = {f.part.file: _draw_all(folder, result, f.table, f.part.drawings) for f in found}
+    pictures[""] = _draw_all(folder, result, None, fit.drawings)
+    page = Page(folder, result, describe(result), found, fit, pictures, partial)
+    blocks = page.blocks()
+    (folder / _MARKDOWN).write_text(to_markdown(blocks), encoding="utf-8")
+    (folder / _HTML).write_text(to_html(blocks, page.title), encoding="utf-8")
+    files += [drawing.file for drawn in pictures.values() for drawing in drawn]
+    return Summary(page.headlines, found, result.check, fit, [*files, _MARKDOWN, _HTML])
 
 
 def console_table(summary: Summary) -> "rich.table.Table":
-    """Return the strongest edges for a terminal."""
+    """Return the first rows of the main table for a terminal."""
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*edge_header(summary.edges))
-    for row in edge_rows(summary.edges, 10):
+    if not summary.findings:
+        return Table()
+    header, rows, _ = summary.findings[0].rows(10)
+    table = Table(*map(escape, header))
+    for row in rows[:10]:
         table.add_row(*map(Text, row))
     return table
 
 
-def _summarise(job, idata) -> Summary:
-    from bayesstruct.graphs.records import EdgePrior
-    from bayesstruct.graphs.tables.edges import edge_table
-    from bayesstruct.modes.check import check
+def _write_graph(folder: Path, result: Result) -> list[str]:
+    """Write the graph of what was found, if the result has one."""
+    from bayesstruct.graphs.export import write_graphml
 
-    edges = edge_table(idata)
-    kinds = evidence(edges["bayes_factor"])
-    found, excluded, undecided, fixed = (
-        int((kinds == kind).sum()) for kind in (INCLUDED, EXCLUDED, UNDECIDED, FIXED)
-    )
-    weights = idata["posterior"]["weight"].values
-    return Summary(
-        edges=edges,
-        found=found,
-        excluded=excluded,
-        undecided=undecided,
-        fixed=fixed,
-        prior=EdgePrior.read(idata).prior,
-        check=check(idata),
-        correlations=check_correlations(
-            job.frame, weights.reshape(-1, weights.shape[-1]), random_seed=job.options["seed"]
-        ),
-        sizes=dict(idata["posterior"]["edge"].sizes),
-    )
+    if not {"edge", "arc"} & result.drawn:
+        return []
+    write_graphml(found_graph(result), folder / _GRAPH)
+    return [_GRAPH]
 
 
-def _draw(graph, path: Path) -> None:
+def _draw_all(
+    folder: Path, result: Result, table: "pd.DataFrame | None", drawings: tuple[Drawing, ...]
+) -> list[Drawing]:
+    """Draw pictures of a part, and return those that were drawn."""
+    wanted = [d for d in drawings if d.wanted(result, table)]
+    for drawing in wanted:
+        _draw(folder / drawing.file, result, table, drawing)
+    return wanted
+
+
+def _draw(path: Path, result: Result, table, drawing: Drawing) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from bayesstruct.graphs.plots.network import plot_graph
-    from bayesstruct.graphs.plots.nodes import network_size
-
     # no pyplot: nothing is kept, no display is needed
-    figure = Figure(figsize=network_size(graph.nodes), layout="constrained")
+    figure = Figure(figsize=drawing.size(result, table), layout="constrained")
     FigureCanvasAgg(figure)
-    plot_graph(graph, ax=figure.add_subplot())
-    figure.savefig(path, dpi=130, bbox_inches="tight")
+    with _without_remarks():
+        drawing.draw(result, table, figure.add_subplot())
+        if not result.check.ok:
+            figure.text(
+                0.5, -0.01, _UNSURE, ha="center", va="top", fontsize="small", color="#8F3B00"
+            )
+        figure.savefig(path, dpi=130, bbox_inches="tight")
+
+
+_UNSURE = "Not all quantities have converged, or there are too few draws to tell: see the report."
+
+
+@contextlib.contextmanager
+def _without_remarks():
+    """Leave out remarks of drawing libraries on layouts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        yield

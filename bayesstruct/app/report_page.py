@@ -1,193 +1,281 @@
-"""The page `report.md`: settings, results, convergence and fit, and how to repeat or continue the run."""
+"""The report of a run, block by block: settings, results, convergence and fit, methods, and how to repeat the run."""
 
 import shlex
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.app.report_fit import Fit
+from bayesstruct.app.report_methods import SACHS, data_sentence, methods
+from bayesstruct.app.report_models import Described, model_options
+from bayesstruct.app.report_parts import (
+    ERROR,
+    ESS_PER_CHAIN,
+    MARK,
+    MAX_R_HAT,
+    Drawing,
+    Finding,
+    Result,
+)
+from bayesstruct.app.report_text import (
+    Block,
+    Bullets,
+    Code,
+    Heading,
+    Paragraph,
+    Picture,
+    Table,
+    Text,
+    plain,
+    prose,
+)
 from bayesstruct.data.errors import count
-from bayesstruct.graphs.posteriors.estimators import LARGEST
-from bayesstruct.graphs.summaries import bayes_factor_texts
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Page", "command"]
 
-    from bayesstruct.app.folder import Job
-    from bayesstruct.app.report import Summary
-
-__all__ = ["edge_header", "edge_rows", "page"]
-
-SHOWN = 20  # edges in the report
-_NOT_TESTED = (
-    "*not tested* (`bayes_factor` is empty in `edges.csv`): the edge was required or forbidden, so the data could not "
-    "change its odds. "
-)
-_PAPERS = {
-    "spike_slab": "Wang, H. (2015). Scaling it up: stochastic search structure learning in "
-    "graphical models. *Bayesian Analysis* 10(2), 351-377.",
-    "laplace": "Wang, H. (2012). Bayesian graphical lasso models and efficient posterior "
-    "computation. *Bayesian Analysis* 7(4), 867-886.",
-    "g_wishart": "van den Boom, W., Beskos, A. and De Iorio, M. (2022). The G-Wishart weighted proposal algorithm: efficient "
-    "posterior computation for Gaussian graphical models. *Journal of Computational and Graphical Statistics* 31, 1215-1224.",
-    "horseshoe": "Li, Y., Craig, B. A. and Bhadra, A. (2019). The graphical horseshoe estimator for inverse "
-    "covariance matrices. *Journal of Computational and Graphical Statistics* 28(3), 747-757.",
-}
-_SACHS = (
-    "Sachs, K., Perez, O., Pe'er, D., Lauffenburger, D. A. and Nolan, G. P. (2005). Causal "
-    "protein-signaling networks derived from multiparameter single-cell data. *Science* 308, 523-529."
-)
+#: Options of the command that are no options of the model, in the order in which they are written.
+_OWN = ("draws", "tune", "chains", "seed")
 
 
-def page(folder: Path, job: "Job", summary: "Summary", partial: bool) -> str:
-    """Return the report on a run as Markdown."""
-    lines = [
-        "# Structure of " + Path(job.options["source"]).name,
-        "",
-        *(["**Interrupted before its end: the numbers are based on fewer draws.**", ""] * partial),
-        *_asked(job, summary),
-        *_results(summary),
-        *_trust(summary),
-        *_again(folder, job),
-    ]
-    return "\n".join([*lines, ""])
+@dataclass(frozen=True)
+class Page:
+    """What a report is made of.
 
+    Attributes
+    ----------
+    folder : Path
+    result : Result
+    described : Described
+        The model in words.
+    findings : list of Finding
+    fit : Fit
+    pictures : dict
+        Drawings that were made of each part, by its file, and of the fit, by ``""``.
+    partial : bool
+        Whether the run was interrupted.
+    """
 
-def _asked(job, summary) -> list[str]:
-    options, (n, p) = job.options, job.frame.shape
-    missing = int(job.frame.isna().to_numpy().sum())
-    cells = f"{count(missing, 'missing value')} ({missing / (n * p):.1%}), imputed inside the model"
-    low, high = summary.prior.min(), summary.prior.max()
-    implied = f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
-    nominal = options["edge_probability"] or 0.5
-    graphs = options["prior"] in ("spike_slab", "g_wishart")
-    spike = f"nominal edge probability {nominal:g}, " if graphs else ""
-    return [
-        "## What was asked",
-        "",
-        f"- Table: {options['source']}, {count(n, 'observation')} of {p} variables"
-        f"{', logarithms taken' if options['log'] else ''}; "
-        f"{cells if missing else 'no missing values'}.",
-        f"- Model: `{options['model']}`: which variables depend on each other, given all others?",
-        f"- Prior: `{options['prior']}`, {spike}which leaves each edge a prior probability of "
-        f"{implied}. Bayes factors are relative to it.",
-        f"- Draws: {count(summary.sizes['chain'], 'chain')} of {summary.sizes['draw']:,}, after "
-        f"{count(options['tune'], 'warm-up iteration')} each.",
-        *(f"- Note: {note}" for note in options["notes"]),
-        "",
-    ]
+    folder: Path
+    result: Result
+    described: Described
+    findings: list[Finding]
+    fit: Fit
+    pictures: dict[str, list[Drawing]]
+    partial: bool
 
+    @property
+    def title(self) -> str:
+        """Title of the report."""
+        return f"Structure of {Path(self.result.job.options['source']).name}"
 
-def _results(summary) -> list[str]:
-    rows = edge_rows(summary.edges, SHOWN)
-    return [
-        "## What was found",
-        "",
-        summary.headlines[0] + " *Undecided* does not mean *absent*: the data do not decide.",
-        "",
-        "![Network](graph.png)",
-        "",
-        *_markdown(edge_header(summary.edges), rows),
-        "",
-        f"The {len(rows)} most probable of {len(summary.edges)} possible edges; all are in "
-        "`edges.csv`. *Probability*: that the two variables are connected. *Bayes factor*: how much "
-        "the data changed the odds of that; `>` and `<` mark bounds: the draws cannot tell the "
-        f"probability from 1 (from 0), or the value is beyond 1e{LARGEST}, where it depends on the shape "
-        "of the prior; `bayes_factor_shown` in `edges.csv` has the marks, `bayes_factor` the numbers. "
-        f"{_NOT_TESTED if summary.fixed else ''}*Weight*: partial correlation, posterior "
-        "mean.",
-        "",
-    ]
-
-
-def _trust(summary) -> list[str]:
-    check = summary.check
-    rows = [
-        [r.quantity, _number(r.r_hat, 3), _number(r.ess_bulk), _number(r.ess_tail), r.verdict]
-        for r in check.rows
-    ]
-    return [
-        "## Can it be trusted?",
-        "",
-        summary.headlines[1],
-        "",
-        *_markdown(["quantity", "r_hat", "ess (bulk)", "ess (tail)", "verdict"], rows),
-        "",
-        f"Posterior predictive check: {summary.correlations}",
-        *(
-            f"- {a} and {b}: observed {observed:.2f}, predicted {low:.2f} to {high:.2f}"
-            for a, b, observed, low, high in summary.correlations.outside[:5]
-        ),
-        "",
-    ]
-
-
-def _again(folder, job) -> list[str]:
-    options = job.options
-    versions = ", ".join(f"{name} {number}" for name, number in options["versions"].items())
-    papers = [_PAPERS[options["prior"]]] + [_SACHS] * options["source"].startswith("sachs (")
-    return [
-        "## Repeat and continue",
-        "",
-        "```bash",
-        f"{_command(options)} --out again/   # the same draws",
-        f"bayesstruct learn --resume {folder}   # after an interruption, or to write this page again",
-        "```",
-        "",
-        f"Seed {options['seed']}; {versions}.",
-        "",
-        'In Python: `xarray.open_datatree("posterior.nc", engine="h5netcdf")`, then '
-        "`bayesstruct.edge_table(...)` and all other functions.",
-        "",
-        "Please cite bayesstruct with its version, PyMC, and",
-        "",
-        *(f"- {paper}" for paper in papers),
-    ]
-
-
-def _command(options) -> str:
-    words = ["bayesstruct", "learn"]
-    bundled = options["source"].startswith("sachs (")
-    words += [] if bundled else [shlex.quote(options["source"])]
-    names = ("model", "prior", "draws", "tune", "chains", "seed", "edge_probability", "rate")
-    for name in names:
-        if options[name] is not None:
-            words += [f"--{name.replace('_', '-')}", str(options[name])]
-    if options["log"] != bundled:
-        words.append("--log" if options["log"] else "--no-log")
-    for code in options.get("missing", []):  # runs of earlier versions have none
-        words += ["--missing", shlex.quote(code)]
-    if options["encoding"] != "utf-8":
-        words += ["--encoding", shlex.quote(options["encoding"])]
-    return " ".join(words)
-
-
-def edge_header(edges: "pd.DataFrame") -> list[str]:
-    """Return the names of the columns of `edge_rows`."""
-    interval = f"{100 * edges.attrs['ci_prob']:g} % interval"
-    return ["edge", "probability", "Bayes factor", "weight", interval]
-
-
-def edge_rows(edges: "pd.DataFrame", shown: int) -> list[list[str]]:
-    """Return the first rows of an edge table as text."""
-    top = edges.head(shown)
-    return [
-        [
-            f"{row.source} -- {row.target}",
-            f"{row.probability:.3f}",
-            factor,
-            f"{row.mean:.3f}",
-            f"{row.hdi_low:.3f} to {row.hdi_high:.3f}",
+    @property
+    def headlines(self) -> list[str]:
+        """The result in a few lines."""
+        found = [
+            line for finding in self.findings for line in finding.part.headlines(finding.table)
         ]
-        for row, factor in zip(top.itertuples(), bayes_factor_texts(top), strict=True)
-    ]
+        return [*found, repr(self.result.check).splitlines()[0], *self.fit.sentences]
+
+    def blocks(self) -> list[Block]:
+        """Return the whole report."""
+        return [
+            Heading(plain(self.title), 1),
+            *self._interrupted(),
+            *self._asked(),
+            *self._found(),
+            *self._trust(),
+            *self._methods(),
+            *self._again(),
+        ]
+
+    def _interrupted(self) -> list[Block]:
+        if not self.partial:
+            return []
+        return [
+            Paragraph(
+                prose("**Interrupted before its end: the numbers are based on fewer draws.**")
+            )
+        ]
+
+    # ---- what was asked
+
+    def _asked(self) -> list[Block]:
+        result, options = self.result, self.result.job.options
+        given = model_options(options)
+        items = [
+            prose("Table: {}, {}.", options["source"], data_sentence(result)),
+            prose("Model: `{}`: {}", options["model"], self.described.question),
+            *(prose("{}", sentence) for sentence in self.described.sentences),
+            *([prose("Options that were given: {}.", _listed(given))] if given else []),
+            prose(
+                "Draws: {} of {}, after {} each.",
+                count(result.sizes["chain"], "chain"),
+                f"{result.sizes['draw']:,}",
+                count(options["tune"], "warm-up iteration"),
+            ),
+            *(prose("Note: {}", note) for note in options["notes"]),
+        ]
+        return [Heading(plain("What was asked")), Bullets(items)]
+
+    # ---- what was found
+
+    def _found(self) -> list[Block]:
+        blocks: list[Block] = [Heading(plain("What was found"))]
+        for finding in self.findings:
+            blocks += [Heading(plain(finding.part.title), 3), *self._part(finding)]
+        return blocks
+
+    def _part(self, finding: Finding) -> Iterator[Block]:
+        part, table = finding.part, finding.table
+        if headlines := part.headlines(table):
+            yield Paragraph(prose("**{}**", " ".join(headlines)))
+        yield from self._drawn(part.file)
+        header, rows, marked = finding.rows()
+        if rows:
+            yield Table(header, rows, part.words)
+        else:
+            yield Paragraph(plain("There is nothing to show."))
+        if len(rows) < len(table) and len(rows) <= part.shown:
+            yield Paragraph(
+                prose(
+                    "The first {} of {} rows; all are in `{}`.",
+                    len(rows),
+                    f"{len(table):,}",
+                    part.file,
+                )
+            )
+        if marked:
+            yield Paragraph(prose(_MARKED, ESS_PER_CHAIN * self.result.sizes["chain"]))
+        yield Paragraph(_run_on(part.explanation(table)))
+        if notes := [note for note in finding.notes if note not in self._noted_before(finding)]:
+            yield Bullets([plain(note) for note in notes])
+
+    def _noted_before(self, finding: Finding) -> set[str]:
+        """Return the remarks on the tables before."""
+        before = self.findings[: self.findings.index(finding)]
+        return {note for one in before for note in one.notes}
+
+    def _drawn(self, file: str) -> Iterator[Block]:
+        for drawing in self.pictures.get(file, []):
+            yield Picture(self.folder / drawing.file, prose(drawing.caption))
+
+    # ---- can it be trusted
+
+    def _trust(self) -> list[Block]:
+        check = self.result.check
+        rows = [
+            [r.quantity, _number(r.r_hat, 3), _number(r.ess_bulk), _number(r.ess_tail), r.verdict]
+            for r in check.rows
+        ]
+        header = ["quantity", "R-hat", "ESS (bulk)", "ESS (tail)", "verdict"]
+        return [
+            Heading(plain("Can it be trusted?")),
+            Paragraph(prose("**{}**", repr(check).splitlines()[0])),
+            Table(header, rows, frozenset({0, 4})),
+            *(Paragraph(plain(note)) for note in check.notes),
+            *self._fit(),
+        ]
+
+    def _fit(self) -> Iterator[Block]:
+        yield Paragraph(
+            (*prose("**Posterior predictive check.** "), *plain(" ".join(self.fit.sentences)))
+        )
+        if self.fit.worst:
+            yield Bullets([plain(line) for line in self.fit.worst])
+        yield from self._drawn("")
+        if self.fit.call:
+            yield Paragraph(
+                prose(
+                    "In Python, with replicated tables from `pm.sample_posterior_predictive(idata, extend_inferencedata=True)`: `{}`.",
+                    self.fit.call,
+                )
+            )
+
+    # ---- methods, and how to repeat the run
+
+    def _methods(self) -> list[Block]:
+        return [
+            Heading(plain("For the methods section of a paper")),
+            *methods(self.result, self.described, self.findings, self.fit),
+        ]
+
+    def _again(self) -> list[Block]:
+        options = self.result.job.options
+        versions = ", ".join(f"{name} {number}" for name, number in options["versions"].items())
+        return [
+            Heading(plain("Repeat and continue")),
+            Code(
+                [
+                    f"{command(options)} --out again/   # the same draws",
+                    f"bayesstruct learn --resume {shlex.quote(str(self.folder))}   # after an interruption, or to write this page again",
+                ]
+            ),
+            Paragraph(prose("Seed {}; {}.", options["seed"], versions)),
+            Paragraph(
+                prose(
+                    'In Python: `xarray.open_datatree("posterior.nc", engine="h5netcdf")`, then `bayesstruct.summary(...)` and all other functions.'
+                )
+            ),
+        ]
+
+
+_MARKED = (
+    f"{MARK}: the chains do not agree on this probability (R-hat above {MAX_R_HAT}), or it rests on fewer than {{}} effective draws, and its Monte "
+    f"Carlo error is {ERROR} or more: do not rely on its digits."
+)
+
+
+def _run_on(sentences: list[str]) -> Text:
+    return tuple(span for sentence in sentences for span in (*prose(sentence), *plain(" ")))
+
+
+def _listed(given: dict) -> str:
+    return ", ".join(f"{name} = {_value(value)}" for name, value in given.items())
+
+
+def _value(value) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _number(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}" if np.isfinite(value) else "-"
 
 
-def _markdown(header: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines]
+def command(options: dict) -> str:
+    """Return the command that makes the same draws."""
+    words = ["bayesstruct", "learn"]
+    bundled = options["source"].startswith(SACHS)
+    words += [] if bundled else [shlex.quote(options["source"])]
+    words += ["--model", options["model"]]
+    for name, value in model_options(options).items():
+        words += _option(name, value)
+    for name in _OWN:
+        if options.get(name) is not None:
+            words += _option(name, options[name])
+    if options.get("log") != bundled:
+        words.append("--log" if options.get("log") else "--no-log")
+    for name in ("columns", "drop"):
+        if options.get(name):
+            words += [f"--{name}", shlex.quote(",".join(map(str, options[name])))]
+    for code in options.get("missing") or []:  # runs of earlier versions have none
+        words += ["--missing", shlex.quote(str(code))]
+    if options.get("encoding", "utf-8") != "utf-8":
+        words += ["--encoding", shlex.quote(options["encoding"])]
+    return " ".join(words)
+
+
+def _option(name: str, value) -> list[str]:
+    option = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [option if value else f"--no-{option[2:]}"]
+    if isinstance(value, list | tuple):
+        return [w for item in value for w in (option, shlex.quote(_item(item)))]
+    return [option, shlex.quote(str(value))]
+
+
+def _item(value) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -28,8 +28,11 @@ from bayesstruct.app import report
 from bayesstruct.app.cli import app
 from bayesstruct.app.folder import RESULTS
 from bayesstruct.app.report_correlations import check_correlations
-from bayesstruct.app.report_page import _command, edge_rows
+from bayesstruct.app.report_graphs import EDGES
+from bayesstruct.app.report_page import command as again
+from bayesstruct.app.report_parts import Finding, with_evidence
 from bayesstruct.core.jit import cache_folder
+from bayesstruct.graphs.evidence import evidence
 from bayesstruct.models.catalogue import MODELS
 from bayesstruct.precision.reading.predictive import correlations
 from bayesstruct.runs.checkpoint import iteration_of
@@ -73,15 +76,28 @@ def run(table, tmp_path_factory):
 def test_all_results_are_written_and_agree(run):
     folder, result = run
     assert result.exit_code == 0, result.stderr
-    assert {*RESULTS} < {path.name for path in folder.iterdir()}
+    written = {path.name for path in folder.iterdir()}
+    files = {
+        "posterior.nc",
+        "edges.csv",
+        "graph.graphml",
+        "graph.png",
+        "evidence.png",
+        "report.md",
+        "report.html",
+    }
+    assert {*RESULTS} & written == files
+    assert all(name in result.stdout for name in files)
     with xr.open_datatree(folder / "posterior.nc", engine="h5netcdf") as idata:
         assert dict(idata["posterior"]["edge"].sizes) == {"chain": 2, "draw": 60, "pair": 6}
         edges = bs.edge_table(idata)
-        graph = bs.median_graph(idata)
     written = pd.read_csv(folder / "edges.csv")
     assert written["bayes_factor_shown"][0].startswith("> ")
-    pd.testing.assert_frame_equal(written.drop(columns="bayes_factor_shown"), edges)
-    assert nx.utils.edges_equal(nx.read_graphml(folder / "graph.graphml").edges, graph.edges)
+    pd.testing.assert_frame_equal(written.drop(columns=["bayes_factor_shown", "evidence"]), edges)
+    assert written["evidence"].tolist() == evidence(edges["bayes_factor"]).tolist()
+    found = edges[edges["bayes_factor"] >= 10]
+    graph = nx.read_graphml(folder / "graph.graphml")
+    assert nx.utils.edges_equal(graph.edges, [*zip(found["source"], found["target"], strict=True)])
     assert (folder / "graph.png").read_bytes().startswith(b"\x89PNG")
     assert edges.loc[0, ["source", "target"]].tolist() == ["a", "b"]
 
@@ -105,7 +121,7 @@ def test_the_report_says_what_was_asked_found_and_trusted(run):
     text = (run[0] / "report.md").read_text()
     for part in (
         "80 observations of 4 variables; no missing values",
-        "nominal edge probability 0.5",
+        "edges the nominal probability 0.5",
         "6 possible edges",
         "| a -- b | 1.000 | > ",
         "cannot tell",  # 60 draws do not do
@@ -119,8 +135,8 @@ def test_the_report_says_what_was_asked_found_and_trusted(run):
         assert part in text, part
     assert "Sachs" not in text
     factor = pd.read_csv(run[0] / "edges.csv")["bayes_factor"]
-    found, excluded = (factor > report.STRONG).sum(), (factor < 1 / report.STRONG).sum()
-    assert f" {excluded} excluded (below 1/{report.STRONG}), {6 - found - excluded} undec" in text
+    found, excluded = (factor >= 10).sum(), (factor <= 0.1).sum()
+    assert f" {excluded} excluded (at most 1/10), {6 - found - excluded} undecided" in text
 
 
 @pytest.mark.chain
@@ -178,15 +194,17 @@ def test_bayes_factors_are_written_with_their_bounds(factor, bound, text):
     edges = pd.DataFrame(
         {"source": "a", "target": "b", "probability": 0.5, "bayes_factor": [factor]}
     ).assign(mean=0.1, hdi_low=0.0, hdi_high=0.2)
-    edges.attrs["bayes_factor_bounds"] = [0] * bound
-    assert edge_rows(edges, 1)[0][2] == text
+    edges.attrs |= {"bayes_factor_bounds": [0] * bound, "ci_prob": 0.9}
+    _, rows, _ = Finding(EDGES, with_evidence(edges), 4).rows()
+    assert rows[0][2] == text
 
 
 def test_the_table_on_disk_marks_what_the_report_marks():
     edges = pd.DataFrame({"bayes_factor": [1e6, 400.0, 0.5], "mean": 0.1})
     edges.attrs["bayes_factor_bounds"] = [1]
-    written = report._marked(edges)
-    assert list(written) == ["bayes_factor", "bayes_factor_shown", "mean"]
+    written = with_evidence(edges)
+    assert list(written) == ["bayes_factor", "bayes_factor_shown", "evidence", "mean"]
+    assert written["evidence"].tolist() == ["included", "included", "undecided"]
     assert written["bayes_factor_shown"].tolist() == ["> 1e6", "> 400", "0.5"]
 
 
@@ -547,7 +565,7 @@ def test_codes_for_missing_values_are_named(tmp_path):
     job = cli_folder.read(tmp_path / "named")
     pd.testing.assert_frame_equal(job.frame, frame.replace([-999, 99], np.nan))
     assert job.options["notes"] == []
-    assert "--missing -999 --missing 99" in _command(job.options | {"prior": "spike_slab"})
+    assert "--missing -999 --missing 99" in again(job.options | {"model": "gaussian_graphical"})
 
 
 @pytest.mark.parametrize("missing", [["a=-999", "b=99"], ["-999", "b=99"]])
@@ -562,8 +580,8 @@ def test_codes_of_a_column_are_measurements_of_another(missing, tmp_path):
     right = frame.replace({"a": {-999: np.nan}, "b": {99: np.nan}})
     pd.testing.assert_frame_equal(kept, right)
     assert kept["a"].isna().sum() == 5
-    again = _command(options | {"model": "m", "prior": "p", "source": "t", "draws": 1, "tune": 1})
-    assert all(f"--missing {own}" in again for own in missing)
+    words = again(options | {"model": "m", "prior": "p", "source": "t", "draws": 1, "tune": 1})
+    assert all(f"--missing {own}" in words for own in missing)
 
 
 def test_codes_follow_their_option_on_the_command_line(tmp_path):

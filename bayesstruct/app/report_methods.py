@@ -1,0 +1,170 @@
+"""The paragraph for the methods section of a paper, with the numbers of a run and its references."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.app.papers import cited, reference
+from bayesstruct.app.report_models import Described
+from bayesstruct.app.report_text import Block, Bullets, Paragraph, plain
+from bayesstruct.data.errors import count
+from bayesstruct.graphs.evidence import STRONG
+
+if TYPE_CHECKING:
+    from bayesstruct.app.report_fit import Fit
+    from bayesstruct.app.report_parts import Finding, Result
+
+__all__ = ["SACHS", "data_sentence", "methods", "missing_values"]
+
+#: Beginning of the source of the bundled table.
+SACHS = "sachs ("
+
+
+def methods(
+    result: "Result", described: Described, findings: "list[Finding]", fit: "Fit"
+) -> list[Block]:
+    """Write the paragraph and its references.
+
+    Parameters
+    ----------
+    result : Result
+    described : Described
+        The model in words.
+    findings : list of Finding
+    fit : Fit
+
+    Returns
+    -------
+    list of Block
+    """
+    compared = np.isfinite(fit.share)
+    sentences = [
+        f"The data were {data_sentence(result)}.",
+        *described.sentences,
+        _sampling(result),
+        _convergence(result),
+        *_rule(findings),
+        *(
+            [f"Posterior predictive check {cited('gelman')}: {' '.join(fit.sentences)}"]
+            if compared
+            else []
+        ),
+    ]
+    keys = [*described.papers, "pymc", "vehtari", *(["gelman"] if compared else [])]
+    if result.job.options["source"].startswith(SACHS):
+        keys.append("sachs")
+    return [
+        Paragraph(plain(" ".join(s[0].upper() + s[1:] for s in sentences if s))),
+        Bullets([plain(reference(key)) for key in dict.fromkeys(keys)]),
+    ]
+
+
+def data_sentence(result: "Result") -> str:
+    """Say how large the table is, and what is missing in it."""
+    frame, model = result.job.frame, result.job.options["model"]
+    n, p = frame.shape
+    if model in (
+        "link_prediction",
+        "protein_complexes",
+        "additive_clustering",
+        "elimination_by_aspects",
+    ):
+        size = f"a matrix of {count(n, 'object')}"
+    elif model == "binary_matrix_factorization":
+        size = f"a table of {count(n, 'row')} and {count(p, 'column')}"
+    elif model == "markov_transitions":
+        series = result.idata["posterior"].sizes["observation"]
+        variables = result.idata["posterior"].sizes["node"]
+        size = f"{series} series with {count(n, 'row')} in total, of {count(variables, 'variable')}"
+    elif "groups" in _groups(result):
+        size = f"{count(n, 'observation')} of {count(_variables(result), 'variable')} in {_groups(result)}"
+    else:
+        size = f"{count(n, 'observation')} of {count(_variables(result), 'variable')}"
+    logs = ", logarithms taken" if result.job.options.get("log") else ""
+    return f"{size}{logs}; {missing_values(result)}"
+
+
+def _variables(result: "Result") -> int:
+    sizes = result.idata["posterior"].sizes
+    if "node" in sizes and "groups" in _groups(result):
+        return int(sizes["node"])
+    return int(result.job.frame.shape[1])
+
+
+def _groups(result: "Result") -> str:
+    posterior = result.idata["posterior"]
+    if "difference" not in posterior or "group" not in posterior.sizes:
+        return ""
+    return f"{posterior.sizes['group']} groups"
+
+
+def missing_values(result: "Result") -> str:
+    """Say how many values are missing."""
+    missing = int(result.job.frame.isna().to_numpy().sum())
+    if not missing:
+        return "no missing values"
+    share = f"{count(missing, 'missing value')} ({missing / result.job.frame.size:.1%})"
+    return f"{share}, {_treated(result)}"
+
+
+def _treated(result: "Result") -> str:
+    model = result.job.options["model"]
+    if model in (
+        "link_prediction",
+        "protein_complexes",
+        "additive_clustering",
+        "binary_matrix_factorization",
+    ):
+        return "which were not observed and are predicted"
+    if model in ("elimination_by_aspects",):
+        return "which were not compared"
+    if model in ("sparse_factor_analysis", "infinite_ica", "hidden_causes", "markov_transitions"):
+        return "summed out in the likelihood"
+    return "imputed inside the model"
+
+
+def _sampling(result: "Result") -> str:
+    options = result.job.options
+    versions = options["versions"]
+    others = ", ".join(
+        f"{name} {number}"
+        for name, number in versions.items()
+        if name not in ("bayesstruct", "pymc")
+    )
+    return (
+        f"The posterior was sampled with bayesstruct {versions['bayesstruct']} and PyMC {versions['pymc']} {cited('pymc')} ({others}): "
+        f"{count(result.sizes['chain'], 'chain')} of {result.sizes['draw']:,} draws each, after {count(options['tune'], 'warm-up iteration')} "
+        f"(seed {options['seed']})."
+    )
+
+
+def _convergence(result: "Result") -> str:
+    rows = result.check.rows
+    r_hat = np.array([row.r_hat for row in rows], float)
+    bulk = np.array([row.ess_bulk for row in rows], float)
+    r_hat, bulk = r_hat[~np.isnan(r_hat)], bulk[np.isfinite(bulk)]
+    worst = f"the largest R-hat was {r_hat.max():.3f}" if len(r_hat) else "R-hat is not defined"
+    least = (
+        f"the smallest effective sample size {bulk.min():,.0f}"
+        if len(bulk)
+        else "effective sample sizes are not defined"
+    )
+    bad = sum(not row.ok for row in rows)
+    verdict = (
+        f"all {len(rows)} quantities that were followed had converged"
+        if not bad
+        else f"{bad} of the {len(rows)} quantities that were followed had not converged, or had too few draws to tell"
+    )
+    return f"By rank-normalised R-hat and effective sample sizes {cited('vehtari')} {verdict}; {worst} and {least}."
+
+
+def _rule(findings: "list[Finding]") -> list[str]:
+    """Say what counted as found, and how much was."""
+    graphs = [f for f in findings if "evidence" in f.table or "verdict" in f.table]
+    if not graphs:
+        return [line for f in findings[:1] for line in f.part.headlines(f.table)]
+    return [
+        f"Bayes factors, posterior over prior odds, of at least {STRONG:g} were taken as evidence for, and of at most 1/{STRONG:g} as evidence against "
+        "a connection (a difference).",
+        *(line for f in graphs for line in f.part.headlines(f.table)),
+    ]

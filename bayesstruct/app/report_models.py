@@ -1,0 +1,666 @@
+"""What each model says of a table and which priors it has, in the sentences of a methods section."""
+
+import inspect
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesstruct.app.papers import cited
+
+if TYPE_CHECKING:
+    from bayesstruct.app.report_parts import Result
+
+__all__ = ["Described", "Options", "describe", "model_options"]
+
+#: Options of runs of earlier versions that were no member of "model_options".
+_FORMER = ("prior", "edge_probability", "rate")
+
+
+@dataclass(frozen=True)
+class Described:
+    """A model in words.
+
+    Attributes
+    ----------
+    question : str
+        What the model asks.
+    sentences : tuple of str
+        Model and priors with their parameters, and citations in parentheses.
+    papers : tuple of str
+        Keys of the papers that the sentences cite.
+    """
+
+    question: str
+    sentences: tuple[str, ...]
+    papers: tuple[str, ...]
+
+
+def model_options(options: dict) -> dict[str, Any]:
+    """Return the options of the model function that were given, by name."""
+    if "model_options" in options:
+        given = options["model_options"]
+    else:
+        given = {name: options.get(name) for name in _FORMER}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+class Options:
+    """Options of a model as given, or their defaults, written for readers."""
+
+    def __init__(self, result: "Result"):
+        self.result = result
+        self.given = model_options(result.job.options)
+        self.used: list[str] = []
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the options of the model function."""
+        from bayesstruct import models
+
+        function = getattr(models, self.result.job.options["model"])
+        return {n: p.default for n, p in inspect.signature(function).parameters.items()}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an option, its default, or `default` if that is None."""
+        value = self.given.get(name, self.defaults.get(name))
+        return default if value is None or value is inspect.Parameter.empty else value
+
+    def number(self, name: str, default: Any = None) -> str:
+        """Write an option that is a number, or a matrix of them, or a distribution."""
+        value = self.get(name, default)
+        if isinstance(value, bool | int | float):
+            return f"{value:g}"
+        return value if isinstance(value, str) else "as given for each pair"
+
+    def scaled(self, name: str, default: str, given: str = "{}") -> str:
+        """Write an option that has a prior unless it is given."""
+        value = self.get(name)
+        return default if value is None else given.format(self.number(name))
+
+    def cite(self, *keys: str) -> str:
+        """Cite papers, and remember them."""
+        self.used += [key for key in keys if key not in self.used]
+        return cited(*keys)
+
+    @property
+    def implied(self) -> str:
+        """Prior probability of an edge that the model implies, or its range."""
+        from bayesstruct.graphs.records import EdgePrior
+
+        if not EdgePrior.is_in(self.result.idata):
+            return "that the model implies"
+        prior = np.asarray(EdgePrior.read(self.result.idata).prior, float)
+        free = prior[(prior > 0) & (prior < 1)]
+        return _range(free if len(free) else prior)
+
+
+def _range(values: np.ndarray) -> str:
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return "that the data decide on"
+    low, high = values.min(), values.max()
+    return f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
+
+
+def describe(result: "Result") -> Described:
+    """Describe the model of a result with its priors.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    Described
+    """
+    options = Options(result)
+    question, sentences = _MODELS[result.job.options["model"]](options)
+    return Described(question, tuple(s for s in sentences if s), tuple(options.used))
+
+
+# ---- Gaussian graphical models ---------------------------------------------------------------
+
+_GAUSSIAN = (
+    "A Gaussian graphical model was used: rows are independent draws from a multivariate normal distribution, and two variables are connected if "
+    "their partial correlation given all others is not negligible."
+)
+_ASKED = "which variables depend on each other, given all others?"
+
+
+def _gaussian_graphical(o: Options):
+    prior = o.get("prior")
+    return _ASKED, [_rows(o), _standardised(o), *_ELEMENTS[prior](o), _learned(o)]
+
+
+def _rows(o: Options) -> str:
+    kinds = {
+        "gaussian": _GAUSSIAN,
+        "student": _GAUSSIAN.replace("multivariate normal", "multivariate t")
+        + f" Its degrees of freedom had the prior {o.scaled('degrees', 'Gamma(2, 0.1)')}.",
+        "alternative_student": "A graphical model of rows with an alternative t distribution was used, in which each value has a weight of its own "
+        f"{o.cite('finegold') if o.get('marginals') == 'alternative_student' else ''}; the degrees of freedom had the prior "
+        f"{o.scaled('degrees', 'Gamma(2, 0.1)')}.",
+        "rank": "A Gaussian copula graphical model was used: only the order of the values of each column enters the likelihood"
+        f"{' ' + o.cite('hoff') if o.get('marginals') == 'rank' else ''}, and edges join the normal values behind the columns.",
+        "mixed": "A graphical model of mixed columns was used: columns of numbers are normal, ordered ones enter by their order, and states without an "
+        f"order by a multinomial probit model{' ' + o.cite('hoff', 'imai') if o.get('marginals') == 'mixed' else ''}; edges join the normal values "
+        "behind the columns.",
+    }
+    return kinds[o.get("marginals", "gaussian")]
+
+
+def _standardised(o: Options) -> str:
+    value = o.get("standardize", True)
+    how = {
+        "conditional": "Columns were divided by their standard deviations given all other columns.",
+        "group": "Columns were standardised within each group.",
+    }
+    return how.get(
+        value, "Columns were standardised." if value else "Columns were not standardised."
+    )
+
+
+def _spike_slab_elements(o: Options):
+    return [
+        f"Off-diagonal elements of the precision matrix had a normal spike-and-slab prior {o.cite('wang2015')} with standard deviations "
+        f"{o.number('spike_scale')} without and {o.number('slab_scale')} with an edge, diagonal elements an exponential prior with rate "
+        f"{o.number('diagonal_rate', 0.5)}, and edges the nominal probability {o.number('edge_probability')}; since precision matrices are positive "
+        f"definite, the prior probability of an edge is then {o.implied}."
+    ]
+
+
+def _laplace_elements(o: Options, *more: str):
+    rate = o.get("rate")
+    diagonal = o.get("diagonal_rate", rate / 2 if isinstance(rate, int | float) else "half of that")
+    written = f"{diagonal:g}" if isinstance(diagonal, int | float) else diagonal
+    return [
+        f"Off-diagonal elements of the precision matrix had a Laplace prior with rate {o.number('rate')} {o.cite('wang2012')}, and diagonal elements "
+        f"an exponential prior with rate {written}.",
+        *more,
+        _beyond(o),
+    ]
+
+
+def _beyond(o: Options) -> str:
+    return (
+        f"A pair counted as connected if its absolute partial correlation was larger than {o.number('negligible')}, which has the prior probability "
+        f"{o.implied}."
+    )
+
+
+def _horseshoe_elements(o: Options):
+    return [
+        f"Off-diagonal elements of the precision matrix had a graphical horseshoe prior {o.cite('li')} with the global scale "
+        f"{o.scaled('global_scale', 'half-Cauchy(0, 1)')}, and diagonal elements an exponential prior with rate {o.number('diagonal_rate', 0.5)}.",
+        _beyond(o),
+    ]
+
+
+def _g_wishart_elements(o: Options):
+    return [
+        f"Given the graph, the precision matrix had a G-Wishart({o.number('degrees_of_freedom')}, I) prior {o.cite('boom')}; edges had the prior "
+        f"probability {o.number('edge_probability')}."
+    ]
+
+
+def _pseudo_elements(o: Options):
+    return [
+        "The likelihood was approximated by the root of the product of the marginal densities of each column given its neighbours, as if columns had "
+        f"a Wishart(3, I) precision matrix (in the manner of {_bare(o, 'leppa')}); edges had the prior probability {o.number('edge_probability')}."
+    ]
+
+
+def _bare(o: Options, key: str) -> str:
+    return o.cite(key)[1:-1]
+
+
+_ELEMENTS: dict[str, Callable[[Options], list[str]]] = {
+    "spike_slab": _spike_slab_elements,
+    "laplace": _laplace_elements,
+    "horseshoe": _horseshoe_elements,
+    "g_wishart": _g_wishart_elements,
+    "pseudo_likelihood": _pseudo_elements,
+}
+
+
+def _learned(o: Options) -> str:
+    if "edge_probability" not in o.result.drawn:
+        return ""
+    return "The edge probability was a parameter with that prior."
+
+
+def _locally_constant(o: Options):
+    return (
+        "which variables depend on each other, if neighbouring ones have similar dependences?",
+        [
+            _GAUSSIAN,
+            _standardised(o),
+            *_laplace_elements(
+                o,
+                f"Differences of elements between neighbouring columns ({_neighbours(o)}) had Laplace priors with {o.number('smoothness')} times that "
+                f"rate {o.cite('honorio2009')}.",
+            ),
+        ],
+    )
+
+
+def _neighbours(o: Options) -> str:
+    value = o.get("neighbours")
+    if value == "chain":
+        return "in the order of the table"
+    return "on a grid" if _is_shape(value) else "as given"
+
+
+def _is_shape(value) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(v, int) for v in value)
+
+
+def _blockwise(o: Options):
+    question = "which kinds of variables depend on each other, and which variables?"
+    if o.get("blocks") is None:
+        a, b = o.get("within"), o.get("between")
+        return question, [
+            _GAUSSIAN,
+            _standardised(o),
+            f"Variables belong to unknown blocks, at most {o.number('max_blocks')} (Dirichlet concentration {o.number('concentration')}); the "
+            f"probability of an edge had the prior Beta({a[0]:g}, {a[1]:g}) within a block and Beta({b[0]:g}, {b[1]:g}) between two blocks.",
+            f"Off-diagonal elements of the precision matrix had a normal spike-and-slab prior {o.cite('wang2015')} with standard deviations "
+            f"{o.number('spike_scale')} without and {o.number('slab_scale')} with an edge, and diagonal elements an exponential prior with rate "
+            f"{o.number('diagonal_rate', 0.5)}.",
+        ]
+    norms = {"l2": "Euclidean", "linf": "largest absolute value", "nuclear": "nuclear"}
+    return question, [
+        _GAUSSIAN,
+        _standardised(o),
+        *_laplace_elements(
+            o,
+            f"The elements between two known blocks of variables were shrunk together, by a prior on their norm ({norms[o.get('norm')]}; rate "
+            f"{o.number('block_rate')} in multiples of that rate, growing with the size of the blocks; {_bare(o, 'schmidt')}).",
+        ),
+    ]
+
+
+def _node_selection(o: Options):
+    question = (
+        "which variables take part in the graph at all, and which of them depend on each other?"
+    )
+    if o.get("prior") == "laplace":
+        more = (
+            f"The row of each variable was shrunk together, by a prior on its norm with {o.number('node_rate')} times that rate "
+            f"{o.cite('honorio2012')}."
+        )
+        return question, [_GAUSSIAN, _standardised(o), *_laplace_elements(o, more)]
+    return question, [
+        _GAUSSIAN,
+        _standardised(o),
+        f"Each variable takes part in the graph with the nominal prior probability {o.number('node_probability')}; edges join variables that do.",
+        *_spike_slab_elements(o),
+    ]
+
+
+def _grouped(o: Options):
+    contrasts = o.get("differences") == "contrasts"
+    differ = (
+        f"Contrasts between groups had the standard deviations {o.number('equal_scale', 0.02)} without and "
+        f"{o.number('difference_scale', 1)} with a difference {o.cite('marsman_groups') if contrasts else ''}; a connected pair differs between "
+        f"groups with the nominal prior probability {o.number('difference_probability')}."
+        if contrasts
+        else "Each group had edges of its own, which are more probable where other groups have them "
+        f"{o.cite('peterson')}; a connected pair is not connected in all groups with the nominal prior probability "
+        f"{o.number('difference_probability')}."
+    )
+    return "which dependences differ between the groups?", [
+        "A Gaussian graphical model was used for each group of rows, in which a pair of variables is connected in no group, connected alike in all, or "
+        "differs between groups.",
+        _standardised(o),
+        f"Elements of the precision matrices had normal spike-and-slab priors {o.cite('wang2015')} with standard deviations "
+        f"{o.number('spike_scale')} without and {o.number('slab_scale')} with an edge, diagonal elements exponential priors with rate "
+        f"{o.number('diagonal_rate')}, and edges the nominal probability {o.number('edge_probability')}.",
+        differ,
+    ]
+
+
+# ---- neighbourhoods --------------------------------------------------------------------------
+
+
+def _neighbourhoods(o: Options, kind: str, scales: tuple, noise: str, papers: tuple[str, ...]):
+    slab, negligible, rate = scales
+    prior = o.get("prior")
+    p = o.result.job.frame.shape[1]
+    expected = o.number("expected_neighbours", min(3.0, (p - 1) / 2))
+    arcs = (
+        f"prior inclusion probabilities {o.number('inclusion')}"
+        if o.get("inclusion") is not None
+        else f"an expected number of {expected} predictors"
+    )
+    priors = {
+        "spike_slab": f"Coefficients had spike-and-slab priors: zero, or {o.get('slab', 'normal')} with scale {o.number('slab_scale', slab)}, with "
+        f"{arcs}.",
+        "laplace": f"Coefficients had Laplace priors with rate {o.number('rate', rate)}; those beyond {o.number('negligible', negligible)} counted as "
+        "present.",
+        "horseshoe": f"Coefficients had a regularised horseshoe prior with {arcs}; those beyond {o.number('negligible', negligible)} counted as "
+        "present.",
+    }
+    return "which variables predict each of them?", [
+        f"Each column was regressed on all others by a {kind} regression of its own {o.cite(*papers)}: a dependency network and no joint "
+        "distribution. An edge is a pair of which each predicts the other; its probability is the product of the two.",
+        priors[prior],
+        noise,
+    ]
+
+
+def _gaussian_neighbourhoods(o: Options):
+    a, b = o.get("noise_prior")
+    return _neighbourhoods(
+        o,
+        "linear",
+        (0.5, 0.1, 5.0),
+        f"Columns were standardised; intercepts had Normal(0, 1) and noise variances inverse-gamma({a:g}, {b:g}) priors.",
+        ("meinshausen", "heckerman2000"),
+    )
+
+
+def _ising_neighbourhoods(o: Options):
+    return _neighbourhoods(
+        o,
+        "logistic",
+        (1.0, 0.2, 1.0),
+        f"Intercepts had normal priors with standard deviation {o.number('intercept_scale')}.",
+        ("ravikumar", "heckerman2000"),
+    )
+
+
+# ---- Markov random fields --------------------------------------------------------------------
+
+
+def _ising(o: Options):
+    unit = 0.25 if o.get("coding") == "pm" else 1.0
+    values = "-1 and 1" if o.get("coding") == "pm" else "0 and 1"
+    weights = {
+        "spike_slab": _slab(
+            o, unit, o.cite("marsman2022") if o.get("prior") == "spike_slab" else ""
+        ),
+        "laplace": f"Weights had Laplace priors with rate {o.number('rate', 1 / unit)}; {_weights_beyond(o, 0.2 * unit)}",
+        "horseshoe": f"Weights had a regularised horseshoe prior; {_weights_beyond(o, 0.2 * unit)}",
+    }
+    return _ASKED, [
+        f"An Ising model of the two states of each column (coded {values}) was used: the log odds of each value are linear in the other values of its "
+        "row, and two variables are connected if the weight between them is not zero.",
+        _field_likelihood(o),
+        weights[o.get("prior")],
+        f"Biases had normal priors with standard deviation {o.number('bias_scale')}.",
+        *_field_groups(o, unit),
+    ]
+
+
+def _slab(o: Options, unit: float, citation: str) -> str:
+    return (
+        f"Weights had spike-and-slab priors: zero without an edge, {o.get('slab', 'normal')} with scale {o.number('slab_scale', unit)} with one"
+        f"{' ' + citation if citation else ''}; edges had the prior probability {o.number('edge_probability', 0.5)}."
+    )
+
+
+def _weights_beyond(o: Options, default: float) -> str:
+    return (
+        f"a pair counted as connected if its absolute weight was larger than {o.number('negligible', default)}, which has the prior probability "
+        f"{o.implied}."
+    )
+
+
+def _field_likelihood(o: Options) -> str:
+    if o.get("likelihood") == "exact":
+        return "The likelihood was exact."
+    return (
+        f"The likelihood was replaced by the pseudo-likelihood, the product of the conditional probabilities of all values {o.cite('besag')}; "
+        "it overstates the evidence for edges somewhat."
+    )
+
+
+def _field_groups(o: Options, unit: float) -> list[str]:
+    if o.get("group") is None:
+        return []
+    return [
+        f"Groups of rows had weights of their own: contrasts between groups are zero or normal with scale {o.number('difference_scale', unit)} "
+        f"{o.cite('marsman_groups')}, and a connected pair differs with the prior probability {o.number('difference_probability', 0.5)}."
+    ]
+
+
+_POTENTIALS = {
+    "full": "a weight for each pair of states",
+    "ising": "one weight for equal states",
+    "generalized_ising": "one weight for each state that two columns have in common",
+    "ordinal": "one weight, times the product of the two states counted from 0",
+    "blume_capel": "one weight, times the product of the two states counted from 0, and Blume-Capel biases",
+}
+
+
+def _pairwise_mrf(o: Options):
+    ordinal = o.get("potentials") in ("ordinal", "blume_capel")
+    source = "marsman_ordinal" if ordinal else "schmidt"
+    if o.get("prior") == "group_laplace":
+        weights = (
+            f"The weights of each pair had a group-Laplace prior with rate {o.number('rate', 1)}; a pair counted as connected if the strength of its "
+            f"interaction was larger than {o.number('negligible', 0.2)}."
+        )
+    else:
+        weights = _slab(o, 1.0, "")
+        if ordinal:
+            weights += " The scale is that of two binary columns; pairs with more states have proportionally smaller ones."
+    return _ASKED, [
+        f"A pairwise Markov random field was used, with {_POTENTIALS[o.get('potentials')]} for each pair of columns {o.cite(source)}; two variables "
+        "are connected if these are not zero.",
+        _field_likelihood(o),
+        weights,
+        f"Biases had normal priors with standard deviation {o.number('bias_scale')}.",
+        *_field_groups(o, 1.0),
+    ]
+
+
+# ---- Bayesian networks -----------------------------------------------------------------------
+
+
+def _bayesian_network(o: Options):
+    score = o.get("score")
+    sample_size = o.number("equivalent_sample_size", 1)
+    likelihoods = {
+        "bge": lambda: (
+            "linear regressions with normal noise on standardised columns, with the marginal likelihood BGe "
+            f"{o.cite('geiger', 'kuipers2014')} (prior of the means worth {sample_size} row)"
+        ),
+        "bdeu": lambda: (
+            "a table of probabilities for each configuration of the parents, with the marginal likelihood BDeu "
+            f"{o.cite('heckerman1995')} (equivalent sample size {sample_size})"
+        ),
+        "bde": lambda: (
+            "a table of probabilities for each configuration of the parents, with a Dirichlet prior of "
+            f"{o.number('pseudo_count', 1)} for each cell {o.cite('heckerman1995')}"
+        ),
+    }
+    described = likelihoods.get(
+        score,
+        lambda: "regressions or tables of each column given its parents, weighed by exp(-BIC / 2)",
+    )()
+    priors = {
+        "uniform": "All graphs had the same prior probability",
+        "edge": "Each arc was present with the prior probability "
+        f"{o.scaled('edge_probability', 'that gives each variable about three neighbours')}, given that there is no cycle",
+        "fair": "Parent sets of each size had the same prior weight in total",
+        "order": "All orders of the variables had the same prior probability",
+    }
+    limit = o.get("max_parents")
+    parents = f", with at most {limit} parents of a column" if limit is not None else ""
+    return "which directed acyclic graphs explain the table, and which effects do they imply?", [
+        f"Bayesian networks were compared, directed acyclic graphs with {described}.",
+        f"{priors[o.get('prior')]}{parents}.",
+        _constraints(o),
+        f"Values that were set by an intervention carried no information about their own column {o.cite('cooper')}."
+        if o.get("interventions") is not None
+        else "",
+        f"Graphs were drawn from their posterior {o.cite('kuipers2017')}, and parameters given each graph.",
+    ]
+
+
+def _constraints(o: Options) -> str:
+    names = [n for n in ("required", "forbidden", "tiers") if o.given.get(n)]
+    return f"Known constraints on the arcs were imposed ({', '.join(names)})." if names else ""
+
+
+# ---- latent features -------------------------------------------------------------------------
+
+
+def _buffet(o: Options, what: str, of: str, default: str = "Gamma(1, 1)") -> str:
+    alpha = o.scaled(
+        "alpha",
+        f"with the prior {default} for the expected number of {what} of {of}",
+        "with {} " + f"expected {what} of {of}",
+    )
+    extra = [
+        f"{name} {o.number(name)}"
+        for name, plain in (("concentration", 1.0), ("discount", 0.0))
+        if o.get(name, plain) != plain
+    ]
+    return f"an Indian buffet process {o.cite('griffiths')} {alpha}{' (' + ', '.join(extra) + ')' if extra else ''}"
+
+
+def _latent_features(o: Options):
+    return "which hidden binary features are behind the table, and how many?", [
+        "A latent feature model was used: each row has any number of binary features, and its values are normal around the sum of the loadings of its "
+        f"features (baseline {o.number('baseline')}).",
+        f"The features had as prior {_buffet(o, 'features', 'a row')}.",
+        f"Loadings were normal; the noise standard deviation was {_scale(o, 'noise', 'half-normal')} and that of the loadings "
+        f"{_scale(o, 'loading_scale', 'half-normal')}"
+        f"{', with the root mean square of the observed values as scale' if _free(o, 'noise', 'loading_scale') else ''}.",
+    ]
+
+
+def _scale(o: Options, name: str, default: str) -> str:
+    return o.scaled(name, default)
+
+
+def _free(o: Options, *names: str) -> bool:
+    return any(o.get(name) is None for name in names)
+
+
+def _factors(o: Options, scores: str, what: str):
+    return f"which {what} do only some rows have, and how many are there?", [
+        f"A sparse factor model was used {o.cite('knowles')}: each row has any number of {what} with {scores} scores, and its values are normal around "
+        "the sum of scores times loadings. Columns were standardised.",
+        f"Which rows have which {what} had as prior {_buffet(o, what, 'a row')}.",
+        f"The noise standard deviation was {_scale(o, 'noise', 'half-normal with scale 1 for each column')} and that of the normal loadings "
+        f"{_scale(o, 'loading_scale', 'half-normal with scale 1')}.",
+    ]
+
+
+def _hidden_causes(o: Options):
+    return "which hidden causes make binary variables occur together?", [
+        f"A noisy-or model of hidden causes was used {o.cite('wood')}: each variable has any number of binary causes, each of which brings it about "
+        "with the same probability where it is active.",
+        f"Which variables have which causes had as prior {_buffet(o, 'causes', 'a variable')}.",
+        f"The probability that an active cause brings about a variable was {_scale(o, 'strength', 'Beta(4, 2)')}, that of an occurrence without a cause "
+        f"{_scale(o, 'leak', 'Beta(1, 9)')}, and that of an active cause {_scale(o, 'base_rate', 'Beta(1, 2)')}.",
+    ]
+
+
+def _link_prediction(o: Options):
+    probit = o.get("link") == "probit"
+    return "which links are missing, and which features of the objects explain them?", [
+        f"A latent feature model of links was used {o.cite('miller')}: objects have any number of binary features, and the {o.get('link')} of the "
+        "probability of a link is a bias plus a weight for each pair of features.",
+        f"The features had as prior {_buffet(o, 'features', 'an object', 'Gamma(2, 2)')}.",
+        f"Weights were normal with standard deviation {_scale(o, 'weight_scale', 'half-normal with scale ' + ('1.2' if probit else '2'))}, the bias "
+        f"normal with standard deviation {o.number('bias_scale', 2.4 if probit else 4)}.",
+    ]
+
+
+def _factorization(o: Options):
+    return "which hidden features of rows and columns explain the ratings?", [
+        f"A binary matrix factorisation was used {o.cite('meeds')}: rows and columns have any number of binary features, and a rating is normal around a "
+        "bias plus a weight for each pair of features.",
+        f"The features had as priors {_buffet(o, 'features', 'a row', 'Gamma(2, 2)')}, and likewise for the columns.",
+        f"The noise standard deviation was {_scale(o, 'noise', 'half-normal with the standard deviation of the ratings as scale')}, that of the normal "
+        f"weights {_scale(o, 'weight_scale', 'half-normal with twice that')}.",
+    ]
+
+
+def _clustering(o: Options):
+    return "which overlapping groups explain the similarities of the objects?", [
+        f"Additive clustering was used {o.cite('navarro')}: objects are in any number of groups, and a similarity is normal around a bias plus the "
+        "weights of all groups that two objects share.",
+        f"The groups had as prior {_buffet(o, 'groups', 'an object', 'Gamma(2, 2)')}.",
+        f"The noise standard deviation was {_scale(o, 'noise', 'half-normal with the standard deviation of the similarities as scale')}, the scale of the "
+        f"half-normal weights {_scale(o, 'weight_scale', 'half-normal with twice that')}.",
+    ]
+
+
+def _complexes(o: Options):
+    return "which overlapping groups make their members linked?", [
+        f"A model of overlapping complexes was used {o.cite('chu')}: objects are in any number of complexes, and each complex that two objects share links "
+        "them with a probability of its own, 1 - exp(-w).",
+        f"The complexes had as prior {_buffet(o, 'complexes', 'an object', 'Gamma(2, 2)')}.",
+        f"The weights w were half-normal with scale {_scale(o, 'weight_scale', 'half-normal with scale 2')}, the bias half-normal with scale "
+        f"{o.number('leak_scale')}.",
+    ]
+
+
+def _aspects(o: Options):
+    return "which hidden aspects of the options explain the choices between them?", [
+        f"Elimination by aspects {o.cite('tversky', 'gorur')} was used: options have any number of binary aspects with weights, and of two options one "
+        f"is chosen by the aspects that the other does not have, or at random with probability {o.number('lapse')}.",
+        f"The aspects had as prior {_buffet(o, 'aspects', 'an option', 'Gamma(2, 2)')}.",
+    ]
+
+
+def _transitions(o: Options):
+    return "which behaviours do the series switch among, and which do they share?", [
+        f"A hidden Markov model with shared behaviours was used {o.cite('fox')}: each series switches among a set of behaviours of its own, in each of "
+        "which the columns are normal. Columns were standardised over all series.",
+        f"Which series have which behaviours had as prior {_buffet(o, 'behaviours', 'a series')}.",
+        f"Transition probabilities had Dirichlet priors with concentration {o.number('transition_concentration')} and {o.number('stickiness')} more for "
+        f"staying; means of behaviours were normal with standard deviation {o.number('mean_scale')} and variances inverse-gamma"
+        f"({o.number('variance_shape')}, {o.number('variance_rate')}).",
+    ]
+
+
+def _mixture(o: Options):
+    family = o.get("family")
+    kinds = {"gaussian": "linear", "logistic": "logistic", "poisson": "Poisson"}
+    return (
+        "in which clusters of rows does the response depend on its predictors in different ways?",
+        [
+            f"A Dirichlet process mixture of {kinds[family]} regressions was used {o.cite('hannah')}: rows belong to clusters, each with normal predictors and "
+            "coefficients of its own.",
+            f"The partition had a Chinese restaurant process as prior, with the mass {o.scaled('alpha', 'Gamma(1, 1)')}.",
+            f"Variances within clusters had inverse-gamma priors with shape 2 and a mean of {o.number('within')} times the variance in the table; the prior "
+            f"of the means counted as {o.number('mean_strength')} rows, and coefficients had the prior standard deviation "
+            f"{o.number('coefficient_scale', 0.5 if family == 'poisson' else 2)} on standardised columns.",
+        ],
+    )
+
+
+_MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
+    "gaussian_graphical": _gaussian_graphical,
+    "locally_constant_gaussian_graphical": _locally_constant,
+    "blockwise_gaussian_graphical": _blockwise,
+    "node_selection_gaussian_graphical": _node_selection,
+    "grouped_gaussian_graphical": _grouped,
+    "gaussian_neighbourhoods": _gaussian_neighbourhoods,
+    "ising_neighbourhoods": _ising_neighbourhoods,
+    "ising": _ising,
+    "pairwise_mrf": _pairwise_mrf,
+    "bayesian_network": _bayesian_network,
+    "latent_features": _latent_features,
+    "link_prediction": _link_prediction,
+    "binary_matrix_factorization": _factorization,
+    "additive_clustering": _clustering,
+    "protein_complexes": _complexes,
+    "hidden_causes": _hidden_causes,
+    "sparse_factor_analysis": lambda o: _factors(o, "normal", "factors"),
+    "infinite_ica": lambda o: _factors(o, "Laplace-distributed", "components"),
+    "elimination_by_aspects": _aspects,
+    "markov_transitions": _transitions,
+    "dp_glm": _mixture,
+}
