@@ -49,6 +49,13 @@ class Summary:
     check: "Check"
     correlations: CorrelationCheck
     sizes: dict[str, int]
+    files: tuple[str, ...] = (
+        "posterior.nc",
+        "edges.csv",
+        "graph.graphml",
+        "graph.png",
+        "report.md",
+    )
 
     @property
     def converged(self) -> bool:
@@ -67,7 +74,38 @@ class Summary:
         ]
 
 
-def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
+@dataclass(frozen=True)
+class MainTable:
+    """Main table of a run of a model for which there is no page.
+
+    Attributes
+    ----------
+    table : DataFrame
+        As of `bayesstruct.summary`.
+    check : Check
+        Convergence.
+    files : tuple of str
+        Names of what was written.
+    """
+
+    table: "pd.DataFrame"
+    check: "Check"
+    files: tuple[str, ...] = ("posterior.nc", "summary.csv")
+
+    @property
+    def converged(self) -> bool:
+        """Whether every quantity has converged."""
+        return self.check.ok
+
+    @property
+    def headlines(self) -> list[str]:
+        """The result in a few lines."""
+        return [repr(self.check).splitlines()[0]]
+
+
+def write(
+    folder: Path, job: "Job", idata, model=None, *, partial: bool = False
+) -> Summary | MainTable:
     """Write all results of a run.
 
     Parameters
@@ -77,17 +115,21 @@ def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
         Settings and table.
     idata : DataTree
         Draws.
+    model : Model, optional
+        Of the run.
     partial : bool
         Whether the run was interrupted.
 
     Returns
     -------
-    Summary
+    Summary or MainTable
     """
+    idata.to_netcdf(folder / "posterior.nc", engine="h5netcdf")
+    if not _has_page(job, idata):
+        return _write_table(folder, idata)
     from bayesstruct.graphs.export import write_graphml
     from bayesstruct.graphs.graphs import median_graph
 
-    idata.to_netcdf(folder / "posterior.nc", engine="h5netcdf")
     summary = _summarise(job, idata)
     _marked(summary.edges).to_csv(folder / "edges.csv", index=False)
     graph = median_graph(idata)
@@ -95,6 +137,23 @@ def write(folder: Path, job: "Job", idata, *, partial: bool = False) -> Summary:
     _draw(graph, folder / "graph.png")
     (folder / "report.md").write_text(page(folder, job, summary, partial), encoding="utf-8")
     return summary
+
+
+def _has_page(job, idata) -> bool:
+    """Whether the run is one of rows of normal columns with weights, of which the page is made."""
+    options = job.options
+    other = {"marginals", "covariates", "row_counts"} & {*options["model_options"]}
+    rows = options["model"] == "gaussian_graphical" and not options["cov"]
+    return rows and not other and "weight" in idata["posterior"]
+
+
+def _write_table(folder: Path, idata) -> MainTable:
+    from bayesstruct.modes.check import check
+    from bayesstruct.modes.summary import summary
+
+    table = summary(idata).table
+    table.to_csv(folder / "summary.csv", index=table.index.name is not None)
+    return MainTable(table, check(idata))
 
 
 def _marked(edges: "pd.DataFrame") -> "pd.DataFrame":
@@ -105,11 +164,18 @@ def _marked(edges: "pd.DataFrame") -> "pd.DataFrame":
     return out
 
 
-def console_table(summary: Summary) -> "rich.table.Table":
-    """Return the strongest edges for a terminal."""
+def console_table(summary: Summary | MainTable) -> "rich.table.Table":
+    """Return the strongest edges, or the first lines of the main table, for a terminal."""
     from rich.table import Table
     from rich.text import Text
 
+    if isinstance(summary, MainTable):
+        head = summary.table.head(10)
+        table = Table(*map(str, head.columns))
+        for row in head.itertuples(index=False):
+            cells = [f"{v:.3g}" if isinstance(v, float) else str(v) for v in row]
+            table.add_row(*map(Text, cells))
+        return table
     table = Table(*edge_header(summary.edges))
     for row in edge_rows(summary.edges, 10):
         table.add_row(*map(Text, row))

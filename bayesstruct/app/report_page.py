@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.app.values import command_words
 from bayesstruct.data.errors import count
 from bayesstruct.graphs.posteriors.estimators import LARGEST
 from bayesstruct.graphs.summaries import bayes_factor_texts
@@ -60,9 +61,9 @@ def _asked(job, summary) -> list[str]:
     cells = f"{count(missing, 'missing value')} ({missing / (n * p):.1%}), imputed inside the model"
     low, high = summary.prior.min(), summary.prior.max()
     implied = f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
-    nominal = options["edge_probability"] or 0.5
-    graphs = options["prior"] in ("spike_slab", "g_wishart")
-    spike = f"nominal edge probability {nominal:g}, " if graphs else ""
+    nominal = options["model_options"].get("edge_probability", 0.5)
+    graphs = options["model_options"]["prior"] in ("spike_slab", "g_wishart")
+    spike = f"nominal edge probability {nominal}, " if graphs else ""
     return [
         "## What was asked",
         "",
@@ -70,7 +71,7 @@ def _asked(job, summary) -> list[str]:
         f"{', logarithms taken' if options['log'] else ''}; "
         f"{cells if missing else 'no missing values'}.",
         f"- Model: `{options['model']}`: which variables depend on each other, given all others?",
-        f"- Prior: `{options['prior']}`, {spike}which leaves each edge a prior probability of "
+        f"- Prior: `{options['model_options']['prior']}`, {spike}which leaves each edge a prior probability of "
         f"{implied}. Bayes factors are relative to it.",
         f"- Draws: {count(summary.sizes['chain'], 'chain')} of {summary.sizes['draw']:,}, after "
         f"{count(options['tune'], 'warm-up iteration')} each.",
@@ -126,7 +127,9 @@ def _trust(summary) -> list[str]:
 def _again(folder, job) -> list[str]:
     options = job.options
     versions = ", ".join(f"{name} {number}" for name, number in options["versions"].items())
-    papers = [_PAPERS[options["prior"]]] + [_SACHS] * options["source"].startswith("sachs (")
+    papers = [_PAPERS[options["model_options"]["prior"]]] + [_SACHS] * options["source"].startswith(
+        "sachs ("
+    )
     return [
         "## Repeat and continue",
         "",
@@ -147,20 +150,7 @@ def _again(folder, job) -> list[str]:
 
 
 def _command(options) -> str:
-    words = ["bayesstruct", "learn"]
-    bundled = options["source"].startswith("sachs (")
-    words += [] if bundled else [shlex.quote(options["source"])]
-    names = ("model", "prior", "draws", "tune", "chains", "seed", "edge_probability", "rate")
-    for name in names:
-        if options[name] is not None:
-            words += [f"--{name.replace('_', '-')}", str(options[name])]
-    if options["log"] != bundled:
-        words.append("--log" if options["log"] else "--no-log")
-    for code in options.get("missing", []):  # runs of earlier versions have none
-        words += ["--missing", shlex.quote(code)]
-    if options["encoding"] != "utf-8":
-        words += ["--encoding", shlex.quote(options["encoding"])]
-    return " ".join(words)
+    return shlex.join(command_words(options))
 
 
 def edge_header(edges: "pd.DataFrame") -> list[str]:
