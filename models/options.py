@@ -85,7 +85,9 @@ _ROW_COUNTS = Option("row_counts", "text", "Column that says how often each row 
 _N = _whole("n", "Number of rows that the matrix was computed from (with --cov).", least=2)
 _REQUIRED = Option("required", "pairs", "Edge known to be there.", ())
 _FORBIDDEN = Option("forbidden", "pairs", "Edge known to be absent.", ())
-_GROUP = Option("group", "text", "Column with the group of each row: which dependences differ?")
+_GROUP = Option(
+    "group", "text", "Column with the group of each row; learns which dependences differ."
+)
 _COVARIATES = Option(
     "covariates", "columns", "Columns that act on the means of the others, and are no variables."
 )

@@ -28,7 +28,20 @@ from bayesstruct.models.catalogue import MODELS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BUNDLED", "codes_of", "read_file", "table_of_model", "take_interventions"]
+__all__ = [
+    "APART",
+    "BUNDLED",
+    "NUMBERS",
+    "SQUARES",
+    "STATES",
+    "apart",
+    "codes_of",
+    "is_text",
+    "names_rows",
+    "read_file",
+    "table_of_model",
+    "take_interventions",
+]
 
 BUNDLED = "sachs (bundled)"
 #: Kinds of tables of which logarithms can be taken, and models whose columns have states.
@@ -211,7 +224,8 @@ def _check_apart(frame, own):
                 raise InputError(f"{flag}: {nearest('column', column, map(str, frame.columns))}")
 
 
-def _is_text(column) -> bool:
+def is_text(column: "pd.Series") -> bool:
+    """Whether a column holds text or categories, not numbers or truth values."""
     import pandas as pd
 
     return not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column))
@@ -219,7 +233,7 @@ def _is_text(column) -> bool:
 
 def _refuse_text(frame, own, model):
     """Refuse columns of text where the model has numbers."""
-    names = [name for name in frame if name not in apart(own) and _is_text(frame[name])]
+    names = [name for name in frame if name not in apart(own) and is_text(frame[name])]
     if not names:
         return
     example = frame[names[0]].dropna()
@@ -247,7 +261,7 @@ def names_rows(name: str, column: "pd.Series") -> bool:
     seen = column.dropna()
     if len(seen) < 3 or seen.duplicated().any():
         return False
-    if _is_text(column):
+    if is_text(column):
         stated = str(column.dtype) == "category"
         return not stated and not all(reads_as_number(str(value)) for value in seen)
     words = str(name).lower().replace("-", "_").replace(".", "_").split("_")
@@ -257,7 +271,7 @@ def names_rows(name: str, column: "pd.Series") -> bool:
 def _rows_named(frame):
     """Take a first column of different texts as the names of the rows."""
     first = frame.columns[0]
-    if _is_text(frame[first]) and not frame[first].duplicated().any():
+    if is_text(frame[first]) and not frame[first].duplicated().any():
         return frame.set_index(first).rename_axis(None)
     return frame
 

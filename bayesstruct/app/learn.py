@@ -16,6 +16,7 @@ import typer
 
 from bayesstruct.app import folder as cli_folder
 from bayesstruct.app.build import as_options, build
+from bayesstruct.app.choice import choose
 from bayesstruct.app.folder import InputError, Job
 from bayesstruct.app.intake import (
     BUNDLED,
@@ -95,17 +96,33 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
 def _job(table: Path | None, options: dict) -> Job:
     """Return settings and table of a run, checked as far as that is possible without its model."""
     options = {**options, "source": BUNDLED if table is None else str(table)}
-    options["model"] = options["model"] or "gaussian_graphical"
+    frame = None
+    if options["model"] is None:
+        frame = _choose(table, options)
     own = read_options(options["model"], options["given"])
     if priors := MODELS[options["model"]].priors:
         own = {"prior": priors[0], **own}
     options["model_options"] = own
     _refuse_other_options(options)
-    frame = take_interventions(read_file(table, options), own)
+    frame = take_interventions(read_file(table, options) if frame is None else frame, own)
     frame, options["log"] = table_of_model(frame, options)
     frame = cli_folder.as_stored(frame)
     options |= {"digest": cli_folder.digest(frame), "notes": [], "versions": _versions()}
     return Job(options, frame)
+
+
+def _choose(table, options):
+    """Choose the plainest model for a table, which is returned, and say so."""
+    if options["cov"]:
+        options["model"] = "gaussian_graphical"
+        return None
+    frame = read_file(table, options)
+    choice = choose(frame, options["given"])
+    options["model"], options["given"] = choice.model, choice.given
+    if table is not None:
+        for line in choice.lines(str(table)):
+            typer.echo(line)
+    return frame
 
 
 def _refuse_other_options(options: dict) -> None:
