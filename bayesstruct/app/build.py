@@ -1,7 +1,5 @@
 """The model of a run, from its table and its plain options."""
 
-import re
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.app.folder import Job
 
-__all__ = ["as_options", "build"]
+__all__ = ["build"]
 
 
 def build(job: "Job") -> "pm.Model":
@@ -97,11 +95,3 @@ def _mask(frame, rows):
     for name, own in rows.items():
         mask.loc[mask.index[own], name] = True
     return mask
-
-
-def as_options(message: str, model: str) -> str:
-    """Write the arguments of a model in a message as on the command line."""
-    for option in OPTIONS[model]:
-        message = re.sub(rf"`{option.name}`|`{option.name}=`", option.flag, message)
-        message = re.sub(rf'`?\b{option.name}="(\w+)"`?', rf"{option.flag} \1", message)
-    return message

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.folder import InputError
+from bayesstruct.app.pairs import label_column, square
 from bayesstruct.app.values import is_file, split_names
 from bayesstruct.data.bundled import load_dataset
 from bayesstruct.data.errors import (
@@ -61,7 +62,7 @@ def read_file(table: Path | None, options: dict) -> "pd.DataFrame":
     ----------
     table : Path, optional
     options : dict
-        Of the command: ``missing``, ``encoding``, ``columns``, ``drop``, ``states``.
+        Of the command: ``model``, ``cov``, ``missing``, ``encoding``, ``columns``, ``drop``, ``states``.
 
     Raises
     ------
@@ -73,7 +74,11 @@ def read_file(table: Path | None, options: dict) -> "pd.DataFrame":
     else:
         columns = _names_in(table, options) if options["missing"] else []
         codes = codes_of(options["missing"], columns)
-        frame = read_table(table, encoding=options["encoding"], missing_codes=codes)
+        with warnings.catch_warnings():
+            if options["cov"] or (options["model"] and MODELS[options["model"]].table in SQUARES):
+                # The names of the rows are those of the columns.
+                warnings.filterwarnings("ignore", "The first column", TableWarning)
+            frame = read_table(table, encoding=options["encoding"], missing_codes=codes)
     frame = _chosen(frame, options["columns"], options["drop"])
     raise_problems(word_problems(frame))
     return _with_states(frame, options["states"])
@@ -105,6 +110,8 @@ def _chosen(frame, columns, drop):
             if name not in frame.columns:
                 raise InputError(f"{flag}: {nearest('column', name, map(str, frame.columns))}")
     chosen = list(dict.fromkeys(columns)) or list(frame.columns)
+    if columns and (label := label_column(frame)):
+        chosen = [label, *(name for name in chosen if name != label)]
     kept = [name for name in chosen if name not in drop]
     if not kept:
         raise InputError("--columns and --drop leave no column: name at least 2")
@@ -184,10 +191,9 @@ def table_of_model(frame: "pd.DataFrame", options: dict) -> "tuple[pd.DataFrame,
     """
     kind, own = MODELS[options["model"]].table, options["model_options"]
     if options["cov"] or kind in SQUARES:
-        from bayesstruct.app.pairs import square
-
         kind = "covariances" if options["cov"] else kind
-        return square(frame, kind, bool(own.get("directed"))), False
+        part = bool(options["columns"] or options["drop"])
+        return square(frame, kind, directed=bool(own.get("directed")), part=part), False
     _check_apart(frame, own)
     if kind == "ratings":
         frame = _rows_named(frame)

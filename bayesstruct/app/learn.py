@@ -1,21 +1,18 @@
 """`bayesstruct learn`: read a table, draw from the posterior, write the results."""
 
-import ast
 import contextlib
 import re
 import secrets
-import shlex
 import sys
 import warnings
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 
 from bayesstruct.app import folder as cli_folder
-from bayesstruct.app.build import as_options, build
+from bayesstruct.app.build import build
 from bayesstruct.app.choice import choose
 from bayesstruct.app.folder import InputError, Job
 from bayesstruct.app.intake import (
@@ -29,6 +26,7 @@ from bayesstruct.app.intake import (
     take_interventions,
 )
 from bayesstruct.app.values import read_options
+from bayesstruct.app.wording import on_the_command_line
 from bayesstruct.data.errors import TableError, TableWarning, count
 from bayesstruct.data.table import Table
 from bayesstruct.models.catalogue import MODELS
@@ -41,7 +39,6 @@ __all__ = ["begin", "run"]
 
 # matplotlib warns of each character, each time that it draws it.
 _MISSING_GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
-_CODES = re.compile(r"missing_codes=(\{.*\})")
 _GLYPHS = (
     "some characters of the column names are not in the font of graph.png, which shows boxes for "
     "them; they are right in all other files"
@@ -76,11 +73,17 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
         With the problem and the remedy in one sentence.
     """
     notes: list[str] = []
-    with _notes_to(notes):
-        job = _job(table, options)
-        if not overwrite:
-            cli_folder.refuse_other(folder, job)
-        model = _model(job)
+    options = {**options, "source": BUNDLED if table is None else str(table)}
+    try:
+        with _notes_to(notes, options):
+            job = _job(table, options)
+            if not overwrite:
+                cli_folder.refuse_other(folder, job)
+            model = _model(job)
+    except TableError as error:
+        raise TableError(on_the_command_line(str(error), options["model"])) from error
+    except (TypeError, ValueError) as error:
+        raise InputError(on_the_command_line(str(error), options["model"])) from error
     job.options["notes"] = notes
     for note in notes:
         _say(f"Note: {note}")
@@ -94,8 +97,7 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
 
 
 def _job(table: Path | None, options: dict) -> Job:
-    """Return settings and table of a run, checked as far as that is possible without its model."""
-    options = {**options, "source": BUNDLED if table is None else str(table)}
+    """Return settings, which are completed, and table of a run, checked as far as that is possible without its model."""
     frame = None
     if options["model"] is None:
         frame = _choose(table, options)
@@ -152,12 +154,7 @@ def _model(job: Job) -> "pm.Model":
         job.options["cov"] or {"marginals", "covariates", "row_counts"} & {*own}
     ):
         Table.continuous(job.frame)  # the same errors as of the model, before PyMC is loaded
-    try:
-        return build(job)
-    except TableError as error:
-        raise TableError(as_options(str(error), job.options["model"])) from error
-    except (TypeError, ValueError) as error:
-        raise InputError(as_options(str(error), job.options["model"])) from error
+    return build(job)
 
 
 def run(
@@ -190,7 +187,7 @@ def run(
     job = cli_folder.read(folder)
     _say_plan(folder, job)
     # Matrices of a few hundred rows gain nothing from BLAS threads, which fight with the workers.
-    with threadpool_limits(limits=1), _notes_to([], show=True):
+    with threadpool_limits(limits=1), _notes_to([], job.options, show=True):
         if model is None:
             model = _model(job)
         idata = _sample(job, model, folder, cores, show)
@@ -297,11 +294,15 @@ def _say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def _notes_to(notes: list[str], *, show: bool = False):
+def _notes_to(notes: list[str], options: dict, *, show: bool = False):
     """Collect the warnings about the table; with `show`, print the other warnings of the package."""
 
     def take(message, *unused, **also_unused):
-        text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else _as_option(str(message))
+        text = (
+            _GLYPHS
+            if _MISSING_GLYPH.match(str(message))
+            else on_the_command_line(str(message), options["model"])
+        )
         if text in notes:
             return
         notes.append(text)
@@ -317,19 +318,6 @@ def _notes_to(notes: list[str], *, show: bool = False):
             warnings.filterwarnings("always", category=TableWarning)
         warnings.showwarning = take
         yield
-
-
-def _as_option(text: str) -> str:
-    """Write the remedy of a remark as on the command line."""
-    found = _CODES.search(text)
-    if not found:
-        return text
-    try:
-        codes = ast.literal_eval(found[1].replace(", ...", ""))
-    except (SyntaxError, ValueError):  # a remark of another form
-        return text
-    options = [f"{name}={code}" for name, own in codes.items() for code in np.atleast_1d(own)]
-    return text.replace(found[0], " ".join(f"--missing {shlex.quote(o)}" for o in options))
 
 
 def _versions() -> dict[str, str]:

@@ -9,7 +9,7 @@ from bayesstruct.data.errors import TableError, count, listing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["is_list", "square"]
+__all__ = ["is_list", "label_column", "square"]
 
 #: What a line of a list is, and what the third column has.
 _LISTS = {
@@ -19,7 +19,9 @@ _LISTS = {
 }
 
 
-def square(frame: "pd.DataFrame", kind: str, directed: bool = False) -> "pd.DataFrame":
+def square(
+    frame: "pd.DataFrame", kind: str, *, directed: bool = False, part: bool = False
+) -> "pd.DataFrame":
     """Return a square table of pairs with the names of the objects as rows and columns.
 
     Parameters
@@ -32,6 +34,8 @@ def square(frame: "pd.DataFrame", kind: str, directed: bool = False) -> "pd.Data
         similarities it has nothing for other pairs; of wins it has the number of lines, or the sums of the third column.
     directed : bool
         Whether a line of a list of links says nothing of the opposite direction.
+    part : bool
+        Whether there may be more rows than columns, since columns were left out: these rows are left out too.
 
     Raises
     ------
@@ -42,6 +46,9 @@ def square(frame: "pd.DataFrame", kind: str, directed: bool = False) -> "pd.Data
     if kind != "covariances" and is_list(frame):
         return _from_list(frame, kind, directed)
     labels, values = _labelled(frame, names)
+    if part and labels is not None:
+        kept = [place for place, label in enumerate(labels) if label in values.columns]
+        labels, values = [labels[place] for place in kept], values.iloc[kept]
     if len(values) != values.shape[1]:
         also = f", or one line for each pair ({_LISTS[kind]})" if kind in _LISTS else ""
         raise TableError(
@@ -59,9 +66,18 @@ def square(frame: "pd.DataFrame", kind: str, directed: bool = False) -> "pd.Data
     return matrix.apply(_as_numbers)
 
 
+def label_column(frame: "pd.DataFrame") -> str | None:
+    """Return the name of the first column of a square table if it holds the names of the rows."""
+    names = [*map(str, frame.columns[1:])]
+    first = [*map(str, frame.iloc[:, 0])] if names else []
+    return frame.columns[0] if names and sorted(first) == sorted(names) else None
+
+
 def is_list(frame: "pd.DataFrame") -> bool:
     """Whether a table lists pairs: two columns of names, and at most a third one."""
-    if frame.shape[1] not in (2, 3) or len(frame) == frame.shape[1] == 2:
+    if frame.shape[1] not in (2, 3):
+        return False
+    if len(frame) == frame.shape[1] == 2 and frame.iloc[:, 1].dtype.kind in "iufb":
         return False
     names = {str(name) for name in frame.columns}
     first = {str(value) for value in frame.iloc[:, 0].dropna()}
