@@ -15,12 +15,10 @@ END = "<!-- end of models -->"
 
 def table():
     """Return the table of models as Markdown."""
-    lines = ["| `bs.models.` | for | `prior=` | `bayesstruct learn` |", "|---|---|---|---|"]
+    lines = ["| `bs.models.` | for | `prior=` | table |", "|---|---|---|---|"]
     for model in catalogue():
         priors = ", ".join(f"`{prior}`" for prior in model.priors)
-        lines.append(
-            f"| `{model.name}` | {model.purpose} | {priors} | {'yes' if model.learn else ''} |"
-        )
+        lines.append(f"| `{model.name}` | {model.purpose} | {priors} | {model.table} |")
     return "\n".join(lines)
 
 

@@ -5,7 +5,21 @@ A new model is one more record. ``uv run python docs/make_lists.py`` writes the 
 
 from dataclasses import dataclass
 
-__all__ = ["MODELS", "ModelRecord", "catalogue"]
+__all__ = ["MODELS", "TABLES", "ModelRecord", "catalogue"]
+
+
+#: Kinds of tables, and what a file of that kind holds.
+TABLES = {
+    "numbers": "one row for each observation, columns of numbers",
+    "two states": "one row for each observation, columns of two states each",
+    "states": "one row for each observation, columns of states with or without an order",
+    "numbers or states": "one row for each observation, columns of numbers, or of states",
+    "links": "a square table of 0 and 1 with the names of the objects, or one line for each link",
+    "similarities": "a square table with the names of the objects, or one line for each pair and its similarity",
+    "wins": "a square table of how often the row was chosen over the column, or one line for each choice: winner, loser",
+    "ratings": "one row for each person, one column for each rated object, empty where there is no rating",
+    "series": "one row for each time, in order, columns of numbers and one that names the series",
+}
 
 
 @dataclass(frozen=True)
@@ -22,15 +36,15 @@ class ModelRecord:
         Package of bayesstruct with its distributions, step methods and readers.
     priors : tuple of str
         Values of its argument ``prior``, the default first; empty if it has no such argument.
-    learn : bool
-        Whether the command ``bayesstruct learn`` runs it; all models can be used in Python.
+    table : str
+        Kind of table that it takes: one of ``TABLES``.
     """
 
     name: str
     purpose: str
     family: str
     priors: tuple[str, ...] = ()
-    learn: bool = False
+    table: str = "numbers"
 
 
 _RECORDS = (
@@ -39,7 +53,6 @@ _RECORDS = (
         "continuous or (`marginals=`) mixed columns: which depend on each other, given all others",
         "precision",
         ("spike_slab", "laplace", "horseshoe", "g_wishart", "pseudo_likelihood"),
-        learn=True,
     ),
     ModelRecord(
         "locally_constant_gaussian_graphical",
@@ -73,24 +86,28 @@ _RECORDS = (
         "many binary columns, one regression for each (a dependency network, no joint posterior)",
         "neighbourhoods",
         ("spike_slab", "laplace", "horseshoe"),
+        table="two states",
     ),
     ModelRecord(
         "ising",
         "binary columns, such as symptoms, votes, presence or absence",
         "fields",
         ("spike_slab", "laplace", "horseshoe"),
+        table="two states",
     ),
     ModelRecord(
         "pairwise_mrf",
         "binary, categorical and ordinal columns (Markov random field)",
         "fields",
         ("spike_slab", "group_laplace"),
+        table="states",
     ),
     ModelRecord(
         "bayesian_network",
         "directed graphs of continuous or discrete columns, and the effects of interventions",
         "networks",
         ("uniform", "edge", "fair", "order"),
+        table="numbers or states",
     ),
     ModelRecord(
         "latent_features",
@@ -98,23 +115,34 @@ _RECORDS = (
         "features",
     ),
     ModelRecord(
-        "link_prediction", "missing links of a graph, from hidden features of its nodes", "features"
+        "link_prediction",
+        "missing links of a graph, from hidden features of its nodes",
+        "features",
+        table="links",
     ),
     ModelRecord(
         "binary_matrix_factorization",
         "ratings, from hidden features of the rows and of the columns",
         "features",
+        table="ratings",
     ),
     ModelRecord(
-        "additive_clustering", "similarities of objects, from overlapping groups", "features"
+        "additive_clustering",
+        "similarities of objects, from overlapping groups",
+        "features",
+        table="similarities",
     ),
     ModelRecord(
-        "protein_complexes", "links between objects that have a group in common", "features"
+        "protein_complexes",
+        "links between objects that have a group in common",
+        "features",
+        table="links",
     ),
     ModelRecord(
         "hidden_causes",
         "unobserved causes that make binary columns occur together, as diseases do symptoms",
         "features",
+        table="two states",
     ),
     ModelRecord(
         "sparse_factor_analysis",
@@ -130,11 +158,13 @@ _RECORDS = (
         "elimination_by_aspects",
         "choices between pairs of options, from hidden aspects of the options",
         "features",
+        table="wins",
     ),
     ModelRecord(
         "markov_transitions",
         "time series that switch among hidden behaviours, some of which they share",
         "series",
+        table="series",
     ),
     ModelRecord(
         "dp_glm",
@@ -152,13 +182,13 @@ def catalogue() -> list[ModelRecord]:
     Returns
     -------
     list of ModelRecord
-        With name, purpose, family, priors and whether ``bayesstruct learn`` runs the model; a table of it is
+        With name, purpose, family, priors and the kind of table of each model; a table of it is
         ``pandas.DataFrame(bs.models.catalogue())``.
 
     Examples
     --------
     >>> import bayesstruct as bs
-    >>> [model.name for model in bs.models.catalogue() if model.learn]
-    ['gaussian_graphical']
+    >>> [model.name for model in bs.models.catalogue() if model.table == "series"]
+    ['markov_transitions']
     """
     return [*MODELS.values()]

@@ -3,7 +3,6 @@
 Only what ``--help`` needs is imported here; everything else is imported by the command that uses it.
 """
 
-import math
 import sys
 
 from pathlib import Path
@@ -11,26 +10,19 @@ from typing import Annotated
 
 import typer
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from bayesstruct.models.catalogue import MODELS
+from bayesstruct.app.folder import InputError
+from bayesstruct.app.values import KNOWN, option_rows, read_options, split_names, unknown
+from bayesstruct.models.catalogue import MODELS, TABLES
 
 __all__ = ["app", "main"]
 
 # Typer comes with a click of its own in some versions, and uses the package in others.
 ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+UsageError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
-#: Models that `learn` runs, and the priors that they have.
-LEARNED = {name: model for name, model in MODELS.items() if model.learn}
-PRIORS = tuple(
-    dict.fromkeys(
-        prior
-        for model in LEARNED.values()
-        for prior in model.priors
-        if prior != "pseudo_likelihood"  # its graphs have no weights, of which reports are made
-    )
-)
 #: Options that may be given with ``--resume``: they do not change the draws.
 WITH_RESUME = {"resume", "cores", "progress"}
 
@@ -54,6 +46,54 @@ class OneLineErrors(TyperGroup):
             _complain("interrupted.")
             sys.exit(INTERRUPTED)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+class LearnCommand(TyperCommand):
+    """The command `learn`, which has the options of the model beside its own."""
+
+    def parse_args(self, ctx, args):
+        """Take out the options of models, by name; what is left are those of the command."""
+        ctx.ensure_object(dict)
+        rest, ctx.obj["given"] = self._split(ctx, list(args))
+        return super().parse_args(ctx, rest)
+
+    def _split(self, ctx, words) -> tuple[list[str], list[tuple[str, str]]]:
+        """Return the words that are not about options of models, and the options with their words."""
+        own = {flag: p for p in self.get_params(ctx) for flag in (*p.opts, *p.secondary_opts)}
+        rest: list[str] = []
+        given: list[tuple[str, str]] = []
+        model = None
+        while words:
+            word = words.pop(0)
+            flag, sign, value = word.partition("=")
+            if word == "--" or not word.startswith("--"):
+                rest += [word, *words] if word == "--" else [word]
+                words = [] if word == "--" else words
+                continue
+            if flag in own and flag != "--":
+                takes = not sign and not getattr(own[flag], "is_flag", False) and flag != "--help"
+                more = [words.pop(0)] if takes and words else []
+                rest += [word, *more]
+                model = ([value] if sign else more or [None])[-1] if flag == "--model" else model
+                continue
+            name = flag.removeprefix("--").replace("-", "_")
+            if name not in KNOWN or "_" in flag:
+                common = (p.removeprefix("--") for p in own if p.startswith("--"))
+                raise UsageError(unknown(name, model if model in MODELS else None, common))
+            if not sign and not words:
+                raise UsageError(f"{flag} needs a value")
+            given.append((name, value if sign else words.pop(0)))
+        ctx.obj["model"] = model
+        return rest, given
+
+    def format_help(self, ctx, formatter):
+        """Show the options of the command, and those of the model if one is named."""
+        super().format_help(ctx, formatter)
+        model = (ctx.obj or {}).get("model")
+        if model in MODELS:
+            _show_options(model)
+        else:
+            typer.echo("Each model has options of its own: bayesstruct learn --model NAME --help\n")
 
 
 app = typer.Typer(
@@ -98,22 +138,61 @@ def _options(
 
 
 @app.command()
-def models() -> None:
-    """List the models, and which of them `learn` runs."""
+def models(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="MODEL", help="Show the options of one.", show_default=False),
+    ] = None,
+) -> None:
+    """List the models, what they are for, and the tables that they take; or the options of one."""
     from rich.console import Console
     from rich.table import Column, Table
 
+    if name is not None:
+        _check_model(name)
+        typer.echo(f"{name}: {MODELS[name].purpose}.\nTABLE: {TABLES[MODELS[name].table]}.")
+        return _show_options(name)
     table = Table(
-        Column("model, and if `learn` runs it", no_wrap=True),
+        Column("model, and its table", no_wrap=True),
         "for",
         title="Models of bayesstruct",
         show_lines=True,
     )
-    for name, model in MODELS.items():
-        learned = "yes" if model.learn else "Python only"
+    for model in MODELS.values():
         priors = f"\npriors: {', '.join(model.priors)}" if model.priors else ""
-        table.add_row(f"{name}\n{learned}", f"{model.purpose}{priors}")
+        table.add_row(f"{model.name}\n{model.table}", f"{model.purpose}{priors}")
     Console().print(table)
+    typer.echo(
+        "Options of one: bayesstruct models NAME. Run it: bayesstruct learn TABLE --model NAME"
+    )
+    return None
+
+
+def _show_options(model: str) -> None:
+    """Print the options of a model."""
+    from rich.console import Console
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    table = Table(
+        Column("option", no_wrap=True),
+        Column("value", overflow="fold"),
+        "meaning",
+        title=f"Options of {model}",
+        box=None,
+    )
+    for row in option_rows(model):
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def _check_model(name: str) -> None:
+    """End with the nearest name if there is no such model."""
+    from bayesstruct.data.names import nearest
+
+    if name not in MODELS:
+        _complain(nearest("model", name, MODELS))
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command("compile")
@@ -125,13 +204,9 @@ def compile_models(
     progress: Annotated[bool, typer.Option(help="Show which model is being compiled.")] = True,
 ) -> None:
     """Compile ahead of time what a first run of each MODEL needs, as for the image of a workshop."""
-    from bayesstruct.data.names import nearest
-
     names = list(dict.fromkeys(names or MODELS))
     for name in names:
-        if name not in MODELS:
-            _complain(nearest("model", name, MODELS))
-            raise typer.Exit(BAD_INPUT)
+        _check_model(name)
     raise typer.Exit(_compile(names, progress))
 
 
@@ -167,48 +242,39 @@ def _compile(names: list[str], progress: bool) -> int:
     return status
 
 
-@app.command()
+@app.command(cls=LearnCommand)
 def learn(
     context: typer.Context,
     table: Annotated[
         Path | None,
         typer.Argument(
-            help="CSV, TSV or Parquet file, one row for each observation, with a header; without "
+            help="CSV, TSV or Parquet file with a header, for most models one row for each observation; without "
             "it the 853 cells x 11 proteins of Sachs et al. (2005), which come with the package.",
             show_default=False,
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="Kind of structure; see `bayesstruct models`.")
-    ] = "gaussian_graphical",
-    prior: Annotated[str, typer.Option(help=f"Prior: {' or '.join(PRIORS)}.")] = "spike_slab",
+        str | None,
+        typer.Option(
+            help="Kind of structure, see `bayesstruct models`; by default the plainest that fits the columns.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
         "bayesstruct-results"
     ),
-    draws: Annotated[int, typer.Option(min=20, help="Draws of each chain.")] = 1000,
-    tune: Annotated[int, typer.Option(min=0, help="Warm-up iterations of each chain.")] = 1000,
-    chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 4,
-    cores: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default all processors.")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Makes the draws repeatable; by default a new one, reported."),
-    ] = None,
-    edge_probability: Annotated[
-        float | None,
+    columns: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Use these columns only.", show_default=False)
+    ] = "",
+    drop: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Leave these columns out.", show_default=False)
+    ] = "",
+    states: Annotated[
+        list[str] | None,
         typer.Option(
-            help="Nominal prior probability of an edge (spike_slab, g_wishart), 0.5 by default."
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(help="Laplace rate of the elements (laplace), 1 by default.")
-    ] = None,
-    log: Annotated[
-        bool | None,
-        typer.Option(
-            "--log/--no-log",
-            help="Take logarithms of all columns. By default only of the bundled data.",
+            metavar="STATES",
+            help="All states of the columns, in order, such as 'low<mid<high', or 'size=small<large' of one column; with "
+            "commas between states without an order. May be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -220,7 +286,31 @@ def learn(
             show_default=False,
         ),
     ] = None,
+    log: Annotated[
+        bool | None,
+        typer.Option(
+            "--log/--no-log",
+            help="Take logarithms of all columns. By default only of the bundled data.",
+            show_default=False,
+        ),
+    ] = None,
+    cov: Annotated[
+        bool,
+        typer.Option(
+            "--cov", help="TABLE is a matrix of covariances or correlations; --n has the rows."
+        ),
+    ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",
+    draws: Annotated[int, typer.Option(min=20, help="Draws of each chain.")] = 1000,
+    tune: Annotated[int, typer.Option(min=0, help="Warm-up iterations of each chain.")] = 1000,
+    chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 4,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default all processors.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Makes the draws repeatable; by default a new one, reported."),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -234,46 +324,56 @@ def learn(
     ] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
-    """Learn the structure of TABLE and write graph, edge table, draws and a report to a folder."""
+    """Learn the structure of TABLE and write graph, tables, draws and a report to a folder."""
+    running = {"cores": cores, "show": progress}
+    if resume is not None:
+        if problem := _surplus_options(context):
+            _complain(problem)
+            raise typer.Exit(BAD_INPUT)
+        raise typer.Exit(_learn(None, resume, None, False, running))
+    if model is not None:
+        _check_model(model)
+    if table is None and encoding != "utf-8":
+        _complain("--encoding is that of a table: give its file too")
+        raise typer.Exit(BAD_INPUT)
     options = {
         "model": model,
-        "prior": prior,
+        "given": context.obj["given"],
         "draws": draws,
         "tune": tune,
         "chains": chains,
         "seed": seed,
-        "edge_probability": edge_probability,
-        "rate": rate,
         "log": log,
         "missing": missing or [],
+        "states": states or [],
         "encoding": encoding,
+        "cov": cov,
     }
-    if table is None and resume is None and encoding != "utf-8":
-        _complain("--encoding is that of a table: give its file too")
-        raise typer.Exit(BAD_INPUT)
-    problem = _wrong_options(options) if resume is None else _surplus_options(context)
-    if problem:
-        _complain(problem)
-        raise typer.Exit(BAD_INPUT)
-    raise typer.Exit(
-        _learn(table, out, options, resume, overwrite, {"cores": cores, "show": progress})
-    )
+    try:
+        if model is not None:
+            read_options(model, context.obj["given"])
+        for name, word in (("columns", columns), ("drop", drop)):
+            options[name] = split_names(f"--{name}", word) if word else []
+    except InputError as error:
+        _complain(error)
+        raise typer.Exit(BAD_INPUT) from None
+    raise typer.Exit(_learn(table, out, options, overwrite, running))
 
 
-def _learn(table, out, options, resume, overwrite, running) -> int:
-    """Run `learn`; returns the exit status."""
-    from bayesstruct.app.folder import InputError
+def _learn(table, folder, options, overwrite, running) -> int:
+    """Run `learn`, or continue a run if there are no options; returns the exit status."""
     from bayesstruct.data.errors import TableError
 
-    folder = Path(resume or out).expanduser()
+    folder = Path(folder).expanduser()
     again = f"continue it with: bayesstruct learn --resume {folder}"
     try:
-        _check_files(table, folder, resume, overwrite)
+        _check_files(table, folder, options is None, overwrite)
         from bayesstruct.app import learn as cli_learn
 
-        if resume is None:
-            cli_learn.begin(folder, table, options, overwrite=overwrite)
-        return INTERRUPTED if cli_learn.run(folder, **running) else 0
+        model = None
+        if options is not None:
+            model = cli_learn.begin(folder, table, options, overwrite=overwrite)
+        return INTERRUPTED if cli_learn.run(folder, model=model, **running) else 0
     except (TableError, InputError) as error:
         _complain(error)
         return BAD_INPUT
@@ -287,12 +387,12 @@ def _learn(table, out, options, resume, overwrite, running) -> int:
         return FAILED
 
 
-def _check_files(table, folder, resume, overwrite) -> None:
+def _check_files(table, folder, resumed, overwrite) -> None:
     """Refuse files that cannot be used; before heavy packages are loaded."""
     from bayesstruct.app import folder as cli_folder
     from bayesstruct.data.reading import check_file
 
-    if resume is not None:
+    if resumed:
         return cli_folder.check_run(folder)
     cli_folder.check(folder, overwrite=overwrite)
     if table is not None:
@@ -309,44 +409,6 @@ def _is_expected(error: Exception) -> bool:
     return isinstance(error, SamplingError)
 
 
-def _wrong_options(options: dict) -> str | None:
-    """Return an error message on names and numbers, or None; before heavy packages are loaded."""
-    from bayesstruct.data.names import nearest
-
-    model, prior = options["model"], options["prior"]
-    if model not in MODELS:
-        return nearest("model", model, MODELS)
-    if model not in LEARNED:
-        return (
-            f"`bayesstruct learn` does not run the model {model!r}: use bs.models.{model} in Python, "
-            f"or one of {', '.join(LEARNED)}"
-        )
-    known = [name for name in MODELS[model].priors if name in PRIORS]
-    if prior not in known and prior in MODELS[model].priors:
-        return (
-            f"--prior {prior} draws graphs without weights, which the reports of `bayesstruct learn` need: use bs.models.{model} "
-            f"in Python, or one of {', '.join(known)}"
-        )
-    if prior not in known:
-        return nearest("prior", prior, known)
-    return _wrong_number(
-        "--edge-probability", options["edge_probability"], 1, ("spike_slab", "g_wishart"), prior
-    ) or (_wrong_number("--rate", options["rate"], math.inf, ("laplace",), prior))
-
-
-def _wrong_number(
-    name: str, value: float | None, below: float, owners: tuple[str, ...], prior: str
-):
-    """Return an error message on an option of some priors, which must be positive and below a bound."""
-    if value is None:
-        return None
-    if prior not in owners:
-        return f"{name} applies to --prior {' or '.join(owners)}, not to {prior}: leave it out"
-    if not 0 < value < below:
-        return f"{name} must be between 0 and {below:g}, got {value:g}"
-    return None
-
-
 def _surplus_options(context: typer.Context) -> str | None:
     """Return an error message on options that would change a continued run, or None."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
@@ -355,6 +417,7 @@ def _surplus_options(context: typer.Context) -> str | None:
         for name, source in sources.items()
         if name not in WITH_RESUME and source is not None and source.name == "COMMANDLINE"
     ]
+    given += [f"--{name.replace('_', '-')}" for name, _ in context.obj["given"]]
     if not given:
         return None
     return f"--resume takes table and settings from its folder: leave out {', '.join(given)}"

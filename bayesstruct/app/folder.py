@@ -16,14 +16,29 @@ from typing import TYPE_CHECKING
 from bayesstruct.app.report_files import RESULTS
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
-__all__ = ["InputError", "Job", "check", "check_run", "finished", "prepare", "read", "write"]
+__all__ = [
+    "InputError",
+    "Job",
+    "as_stored",
+    "check",
+    "check_run",
+    "digest",
+    "finished",
+    "prepare",
+    "read",
+    "refuse_other",
+    "write",
+]
 
-FORMAT = 1
+FORMAT = 2
 SETTINGS, TABLE, RUN = "settings.json", "table.npz", "run"
+#: In `RUN`, the draws of a model whose regressions are drawn one by one.
+DRAWS = "draws.nc"
 #: Settings that determine the draws; two runs with the same ones, and the same table, are the same.
-DECISIVE = ("model", "prior", "draws", "tune", "chains", "seed", "edge_probability", "rate")
+DECISIVE = ("model", "model_options", "draws", "tune", "chains", "seed")
 
 
 class InputError(ValueError):
@@ -37,7 +52,10 @@ class Job:
     Attributes
     ----------
     options : dict
-        Plain JSON: the options of the command, the source of the table, the versions.
+        Plain JSON. ``model`` and ``model_options`` (by name, the prior always among them), ``draws``, ``tune``, ``chains``, ``seed``;
+        how the table was read: ``source``, ``columns``, ``drop``, ``missing``, ``states``, ``encoding``, ``log`` (whether logarithms
+        were taken), ``cov`` (whether it is a covariance matrix); ``given``, the words of the model's options; ``digest`` of the
+        table, ``notes`` on it, and ``versions``.
     frame : DataFrame
         The table as it goes into the model.
     """
@@ -81,6 +99,31 @@ def check_run(folder: Path) -> None:
         )
 
 
+def refuse_other(folder: Path, job: Job) -> Job | None:
+    """Refuse a folder that holds another run, or an unfinished one; return a finished one of the same table and settings.
+
+    Raises
+    ------
+    InputError
+        With what differs.
+    """
+    if not (folder / SETTINGS).exists():
+        return None
+    stored = read(folder)
+    found = _differences(stored, job)
+    if found:
+        raise InputError(
+            f"{folder} holds another run ({'; '.join(found)}): choose another folder with --out, "
+            "or delete that run with --overwrite"
+        )
+    if not finished(folder, stored):
+        raise InputError(
+            f"{folder} holds an unfinished run: add --resume {folder} (and nothing else) to "
+            "continue it, choose another folder with --out, or delete it with --overwrite"
+        )
+    return stored
+
+
 def prepare(folder: Path, job: Job, *, overwrite: bool) -> bool:
     """Prepare the folder for a new run, unless it holds the same run, finished.
 
@@ -98,30 +141,20 @@ def prepare(folder: Path, job: Job, *, overwrite: bool) -> bool:
     check(folder, overwrite=overwrite)
     if overwrite:
         _delete(folder)
-    if not (folder / SETTINGS).exists():
-        return True
-    stored = read(folder)
-    found = _differences(stored, job)
-    if found:
-        raise InputError(
-            f"{folder} holds another run ({'; '.join(found)}): choose another folder with --out, "
-            "or delete that run with --overwrite"
-        )
-    if not finished(folder, stored):
-        raise InputError(
-            f"{folder} holds an unfinished run: add --resume {folder} (and nothing else) to "
-            "continue it, choose another folder with --out, or delete it with --overwrite"
-        )
-    return False
+    return refuse_other(folder, job) is None
 
 
 def _differences(stored: Job, job: Job) -> list[str]:
     old, new = stored.options, job.options
     found = [
-        f"{name.replace('_', ' ')} {old[name]} there, {new[name]} here"
+        f"{name} {old[name]} there, {new[name]} here"
         for name in DECISIVE
-        if old[name] != new[name] and not (name == "seed" and new[name] is None)
+        if name != "model_options"
+        and old[name] != new[name]
+        and not (name == "seed" and new[name] is None)
     ]
+    if old["model"] == new["model"]:
+        found += _other_options(old["model_options"], new["model_options"])
     if old["digest"] != new["digest"]:
         found.insert(0, f"table {old['source']} there, {new['source']} here")
         if old["source"] == new["source"]:
@@ -129,23 +162,32 @@ def _differences(stored: Job, job: Job) -> list[str]:
     return found
 
 
+def _other_options(old: dict, new: dict) -> list[str]:
+    return [
+        f"{name.replace('_', ' ')} {old.get(name, 'not given')} there, {new.get(name, 'not given')} here"
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
+    ]
+
+
 def write(folder: Path, job: Job) -> None:
     """Store table and settings; the settings last, since they make the folder a run."""
     import numpy as np
 
     folder.mkdir(parents=True, exist_ok=True)
+    values, layout = _plain(job.frame)
     with (folder / TABLE).open("wb") as file:
-        np.savez_compressed(file, values=job.frame.to_numpy(dtype="float64"))
+        np.savez_compressed(file, values=values)
         file.flush()
         os.fsync(file.fileno())
-    content = {"format": FORMAT, "columns": [*map(str, job.frame.columns)], **job.options}
+    content = {"format": FORMAT, "table": layout, **job.options}
     partial = folder / f"{SETTINGS}.partial"
     partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
     partial.replace(folder / SETTINGS)
 
 
 def read(folder: Path) -> Job:
-    """Read settings and table of the run in a folder.
+    """Read settings and table of the run in a folder, also one that version 1.0 wrote.
 
     Raises
     ------
@@ -154,12 +196,14 @@ def read(folder: Path) -> Job:
     """
     check_run(folder)
     import numpy as np
-    import pandas as pd
 
     try:
         options = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        if options["format"] == 1:
+            options = _of_format_1(options)
+        layout = options.pop("table")
         with np.load(folder / TABLE, allow_pickle=False) as arrays:
-            frame = pd.DataFrame(arrays["values"], columns=options.pop("columns"))
+            frame = _restored(arrays["values"], layout)
         matches = options.pop("format") == FORMAT and digest(frame) == options["digest"]
         if not matches or any(name not in options for name in DECISIVE):
             raise ValueError("its parts do not belong together")
@@ -170,13 +214,81 @@ def read(folder: Path) -> Job:
     return Job(options, frame)
 
 
+def _of_format_1(options: dict) -> dict:
+    """Return settings of the first layout, which knew one model and three of its options, in the present one."""
+    out = dict(options, format=FORMAT, table={"names": options["columns"]})
+    own = {name: out.pop(name) for name in ("prior", "edge_probability", "rate")}
+    out["model_options"] = {name: value for name, value in own.items() if value is not None}
+    given = [[name, str(value)] for name, value in out["model_options"].items()]
+    return {
+        **out,
+        "missing": options.get("missing", []),
+        "given": given,
+        "columns": [],
+        "drop": [],
+        "states": [],
+        "cov": False,
+    }
+
+
+def _plain(frame: "pd.DataFrame") -> tuple["np.ndarray", dict]:
+    """Return a table as numbers, and its names and the labels of the numbers that stand for text, categories or truth values."""
+    import pandas as pd
+
+    categories, numbers = {}, {}
+    for name, column in frame.items():
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            numbers[name] = column.to_numpy(dtype="float64", na_value=float("nan"))
+            continue
+        stated = isinstance(column.dtype, pd.CategoricalDtype)
+        coded = column.cat if stated else column.astype("object").astype("category").cat
+        labels = coded.categories.tolist()
+        text = all(isinstance(label, str) for label in labels)
+        categories[str(name)] = {
+            "labels": labels,
+            "kind": "categories" if stated else "text" if text else "values",
+            "ordered": bool(coded.ordered),
+        }
+        numbers[name] = coded.codes.astype("float64").where(coded.codes >= 0)
+    layout: dict = {"names": [*map(str, frame.columns)]}
+    if categories:
+        layout["categories"] = categories
+    if not isinstance(frame.index, pd.RangeIndex):
+        layout["rows"] = [*map(str, frame.index)]
+    return pd.DataFrame(numbers).to_numpy(dtype="float64"), layout
+
+
+def _restored(values: "np.ndarray", layout: dict) -> "pd.DataFrame":
+    """Return the table of `_plain`."""
+    import pandas as pd
+
+    frame = pd.DataFrame(values, columns=layout["names"], index=layout.get("rows"))
+    for name, own in layout.get("categories", {}).items():
+        codes = frame[name].fillna(-1).astype(int)
+        column = pd.Categorical.from_codes(codes, own["labels"], ordered=own["ordered"])
+        if own["kind"] == "categories":
+            frame[name] = column
+        else:
+            frame[name] = pd.Series(column, index=frame.index).astype("object")
+            if own["kind"] == "text":
+                frame[name] = frame[name].astype("str")
+    return frame
+
+
+def as_stored(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a table as it will be read from the folder of its run."""
+    return _restored(*_plain(frame))
+
+
 def digest(frame: "pd.DataFrame") -> str:
-    """Fingerprint of names and values."""
+    """Fingerprint of names, values and labels."""
     import numpy as np
 
-    names = json.dumps([*map(str, frame.columns)]).encode()
-    values = np.ascontiguousarray(frame.to_numpy(dtype="float64")).tobytes()
-    return hashlib.blake2b(names + values, digest_size=16).hexdigest()
+    values, layout = _plain(frame)
+    names = json.dumps(layout["names"] if len(layout) == 1 else layout).encode()
+    return hashlib.blake2b(
+        names + np.ascontiguousarray(values).tobytes(), digest_size=16
+    ).hexdigest()
 
 
 def finished(folder: Path, job: Job) -> bool:
@@ -184,6 +296,8 @@ def finished(folder: Path, job: Job) -> bool:
     from bayesstruct.runs.checkpoint import iteration_of
 
     total = job.options["tune"] + job.options["draws"]
+    if (folder / RUN / DRAWS).exists():
+        return True
     if not (folder / RUN / "run.json").exists():
         return False
     chains = range(job.options["chains"])

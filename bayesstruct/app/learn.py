@@ -1,42 +1,55 @@
 """`bayesstruct learn`: read a table, draw from the posterior, write the results."""
 
-import ast
 import contextlib
 import re
 import secrets
-import shlex
 import sys
 import warnings
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 
 from bayesstruct.app import folder as cli_folder
+from bayesstruct.app.build import build
+from bayesstruct.app.choice import choose
 from bayesstruct.app.folder import InputError, Job
-from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.bundled import load_dataset
-from bayesstruct.data.errors import TableError, TableWarning, count, raise_problems, warn
-from bayesstruct.data.reading import read_table, word_problems
-from bayesstruct.data.remarks import missing_code_remarks, odd_codes
+from bayesstruct.app.intake import (
+    BUNDLED,
+    NUMBERS,
+    SQUARES,
+    STATES,
+    apart,
+    read_file,
+    table_of_model,
+    take_interventions,
+)
+from bayesstruct.app.values import read_options
+from bayesstruct.app.wording import on_the_command_line
+from bayesstruct.data.errors import TableError, TableWarning, count
 from bayesstruct.data.table import Table
+from bayesstruct.models.catalogue import MODELS
+from bayesstruct.models.options import OPTIONS
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 __all__ = ["begin", "run"]
 
-BUNDLED = "sachs (bundled)"
 # matplotlib warns of each character, each time that it draws it.
 _MISSING_GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
-_CODES = re.compile(r"missing_codes=(\{.*\})")
 _GLYPHS = (
     "some characters of the column names are not in the font of graph.png, which shows boxes for "
     "them; they are right in all other files"
 )
 #: With more columns the p x p matrix of each draw is not stored: it repeats the weights.
 MAX_STORED_MATRIX = 100
+#: As many numbers as the table, in each draw, of which no table or picture is made.
+NOT_STORED = ("latent",)
 
 
-def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -> None:
+def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -> "pm.Model | None":
     """Check the table and create the folder of a run.
 
     Parameters
@@ -45,9 +58,14 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     table : Path, optional
         By default the bundled data.
     options : dict
-        Of the command, by name.
+        Of the command, by name; ``given`` has the options of the model as they were written.
     overwrite : bool
         Delete an earlier run first.
+
+    Returns
+    -------
+    Model or None
+        Of the run; None if the folder holds the run already.
 
     Raises
     ------
@@ -55,37 +73,105 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
         With the problem and the remedy in one sentence.
     """
     notes: list[str] = []
-    with _notes_to(notes):
-        frame, logged = _read(table, options)
-    source = BUNDLED if table is None else str(table)
-    job = Job(
-        {
-            **options,
-            "log": logged,
-            "source": source,
-            "digest": cli_folder.digest(frame),
-            "notes": notes,
-            "versions": _versions(),
-        },
-        frame,
-    )
+    options = {**options, "source": BUNDLED if table is None else str(table)}
+    try:
+        with _notes_to(notes, options):
+            job = _job(table, options)
+            if not overwrite:
+                cli_folder.refuse_other(folder, job)
+            model = _model(job)
+    except TableError as error:
+        raise TableError(on_the_command_line(str(error), options["model"])) from error
+    except (TypeError, ValueError) as error:
+        raise InputError(on_the_command_line(str(error), options["model"])) from error
+    job.options["notes"] = notes
     for note in notes:
         _say(f"Note: {note}")
     if not cli_folder.prepare(folder, job, overwrite=overwrite):
         _say(f"Note: {folder} holds this run, finished: its draws are used again")
-        return
+        return None
     if options["seed"] is None:
         job.options["seed"] = secrets.randbits(31)
     cli_folder.write(folder, job)
+    return model
 
 
-def run(folder: Path, *, cores: int | None = None, show: bool = True) -> bool:
+def _job(table: Path | None, options: dict) -> Job:
+    """Return settings, which are completed, and table of a run, checked as far as that is possible without its model."""
+    frame = None
+    if options["model"] is None:
+        frame = _choose(table, options)
+    own = read_options(options["model"], options["given"])
+    if priors := MODELS[options["model"]].priors:
+        own = {"prior": priors[0], **own}
+    options["model_options"] = own
+    _refuse_other_options(options)
+    frame = take_interventions(read_file(table, options) if frame is None else frame, own)
+    frame, options["log"] = table_of_model(frame, options)
+    frame = cli_folder.as_stored(frame)
+    options |= {"digest": cli_folder.digest(frame), "notes": [], "versions": _versions()}
+    return Job(options, frame)
+
+
+def _choose(table, options):
+    """Choose the plainest model for a table, which is returned, and say so."""
+    if options["cov"]:
+        options["model"] = "gaussian_graphical"
+        return None
+    frame = read_file(table, options)
+    choice = choose(frame, options["given"])
+    options["model"], options["given"] = choice.model, choice.given
+    if table is not None:
+        for line in choice.lines(str(table)):
+            typer.echo(line)
+    return frame
+
+
+def _refuse_other_options(options: dict) -> None:
+    """Refuse options of tables that the model does not have."""
+    model = options["model"]
+    kind, names = MODELS[model].table, {option.name for option in OPTIONS[model]}
+    if options["log"] and (kind not in NUMBERS or options["cov"]):
+        raise InputError(f"{'--cov' if options['cov'] else model} has no --log: leave it out")
+    if options["states"] and kind not in STATES and model != "gaussian_graphical":
+        raise InputError(f"{model} has no --states, since its columns are not states: leave it out")
+    if options["cov"] and "n" not in names:
+        owners = [name for name, own in OPTIONS.items() if any(o.name == "n" for o in own)]
+        raise InputError(
+            f"{model} has no --cov, it needs rows; models that can do with a matrix are {', '.join(owners)}"
+        )
+    if options["cov"] != ("n" in options["model_options"]):
+        one, other = ("--cov", "--n ROWS") if options["cov"] else ("--n", "--cov")
+        raise InputError(
+            f"{one} needs {other}: a matrix of covariances comes with a number of rows"
+        )
+
+
+def _model(job: Job) -> "pm.Model":
+    """Return the model of a run; its errors and warnings are about options of the command line."""
+    own = job.options["model_options"]
+    if job.options["model"] == "gaussian_graphical" and not (
+        job.options["cov"] or {"marginals", "covariates", "row_counts"} & {*own}
+    ):
+        Table.continuous(job.frame)  # the same errors as of the model, before PyMC is loaded
+    return build(job)
+
+
+def run(
+    folder: Path,
+    *,
+    model: "pm.Model | None" = None,
+    cores: int | None = None,
+    show: bool = True,
+) -> bool:
     """Draw the remaining draws of a run, and write the results.
 
     Parameters
     ----------
     folder : Path
         Created by `begin`.
+    model : Model, optional
+        Of `begin`; by default made from the folder.
     cores : int, optional
         Worker processes.
     show : bool
@@ -101,101 +187,68 @@ def run(folder: Path, *, cores: int | None = None, show: bool = True) -> bool:
     job = cli_folder.read(folder)
     _say_plan(folder, job)
     # Matrices of a few hundred rows gain nothing from BLAS threads, which fight with the workers.
-    with threadpool_limits(limits=1), _notes_to([], show=True):
-        idata = _sample(job, folder, cores, show)
+    with threadpool_limits(limits=1), _notes_to([], job.options, show=True):
+        if model is None:
+            model = _model(job)
+        idata = _sample(job, model, folder, cores, show)
         partial = _shortened(job, idata)
-        _write(folder, job, idata, partial)
+        _write(folder, job, idata, model, partial)
     if partial:
         _say(f"Interrupted; to continue: bayesstruct learn --resume {folder}")
     return partial
 
 
-def _read(table, options):
-    """Return the checked table as it goes into the model, and whether logarithms were taken."""
-    log = options["log"]
-    if table is None:
-        frame, log = load_dataset("sachs"), log is not False
-    else:
-        columns = _columns(table, options) if options["missing"] else []
-        codes = _codes(options["missing"], columns)
-        frame = read_table(table, encoding=options["encoding"], missing_codes=codes)
-        raise_problems(word_problems(frame))
-    import pandas as pd  # after the errors that are found without it
-
-    if log:  # remarks are about the logarithms, except those on codes for missing values
-        frame = _logarithms(frame)
-    checked = Table.continuous(frame)
-    return pd.DataFrame(checked.values, columns=list(checked.names)), bool(log)
-
-
-def _columns(table, options) -> list[str]:
-    """Names of the columns of a file."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)
-        return list(read_table(table, encoding=options["encoding"]).columns)
-
-
-def _codes(missing, columns):
-    """Return the option `missing_codes` that is meant by values of --missing: CODE, or COLUMN=CODE."""
-    own = [(name, code) for name, _, code in (text.rpartition("=") for text in missing) if name]
-    every = [text for text in missing if not text.rpartition("=")[0]]
-    if not own:
-        return every or None
-    codes: dict[str, list[str]] = {name: list(every) for name in columns if every}
-    for name, code in own:
-        codes.setdefault(name, []).append(code)
-    return codes
-
-
-def _logarithms(frame):
-    """Return the logarithms of all columns."""
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=TableWarning)
-        table = Table.continuous(frame)
-    for name, column in zip(table.names, table.values.T, strict=True):
-        if (column <= 0).any():
-            row = int((column <= 0).argmax())
-            raise TableError(
-                f"Column {name!r} holds {column[row]:g} in row {row} (counting from 0), which has no "
-                f"logarithm: leave out --log, shift the column, or name it with --missing {column[row]:g} if it "
-                "stands for a missing value"
-            )
-    for remark in missing_code_remarks([*table.names], [odd_codes(v) for v in table.values.T]):
-        warn(remark)
-    return pd.DataFrame(np.log(table.values), columns=list(table.names))
-
-
-def _sample(job: Job, folder: Path, cores, show):
-    from bayesstruct import models
+def _sample(job: Job, model, folder: Path, cores, show):
+    options = job.options
+    settings = {
+        "draws": options["draws"],
+        "tune": options["tune"],
+        "chains": options["chains"],
+        "cores": cores,
+        "random_seed": options["seed"],
+        "progressbar": show,
+        "model": model,
+    }
+    if one_by_one(options):
+        return _regressions(folder / cli_folder.RUN, settings)
     from bayesstruct.runs.sample import sample
 
-    options = job.options
-    chosen = {k: options[k] for k in ("edge_probability", "rate") if options[k] is not None}
-    build = getattr(models, options["model"])
-    model = build(job.frame, prior=options["prior"], **chosen)
-    with model:
-        # Of the file; in the frame these values are missing.
-        record_codes(_codes(options.get("missing", []), job.frame.columns))
-    names = [v.name for v in model.unobserved_RVs]
-    if job.frame.shape[1] > MAX_STORED_MATRIX:
+    names = [v.name for v in model.unobserved_RVs if v.name not in NOT_STORED]
+    if job.frame.shape[1] > MAX_STORED_MATRIX and "weight" in names:
         names.remove("precision")
     try:
         return sample(
-            options["draws"],
-            tune=options["tune"],
-            chains=options["chains"],
-            cores=cores,
-            random_seed=options["seed"],
             checkpoint=folder / cli_folder.RUN,
             var_names=names,
             compute_convergence_checks=False,  # the report has the verdicts
-            progressbar=show,
-            model=model,
+            **settings,
         )
     except ValueError as error:  # a damaged or foreign checkpoint, a folder in use
         raise InputError(str(error)) from error
+
+
+def one_by_one(options: dict) -> bool:
+    """Whether the model of a run is drawn one regression after the other."""
+    neighbourhoods = MODELS[options["model"]].family == "neighbourhoods"
+    return neighbourhoods and options["model_options"]["prior"] != "horseshoe"
+
+
+def _regressions(folder: Path, settings: dict):
+    """Draw one regression after the other; these runs have no states, and are repeated with their seed if they were stopped."""
+    import xarray as xr
+
+    from bayesstruct.neighbourhoods.sampling import sample_neighbourhoods
+
+    path = folder / cli_folder.DRAWS
+    if not path.exists():
+        idata = sample_neighbourhoods(**settings)
+        folder.mkdir(exist_ok=True)
+        part = path.with_suffix(".partial")
+        idata.to_netcdf(part, engine="h5netcdf")
+        part.replace(path)
+        return idata
+    with xr.open_datatree(path, engine="h5netcdf") as stored:
+        return stored.load()
 
 
 def _shortened(job: Job, idata) -> bool:
@@ -203,12 +256,12 @@ def _shortened(job: Job, idata) -> bool:
     return sizes["chain"] * sizes["draw"] < job.options["chains"] * job.options["draws"]
 
 
-def _write(folder: Path, job: Job, idata, partial: bool) -> None:
+def _write(folder: Path, job: Job, idata, model, partial: bool) -> None:
     from rich.console import Console
 
     from bayesstruct.app import report
 
-    summary = report.write(folder, job, idata, partial=partial)
+    summary = report.write(folder, job, idata, model, partial=partial)
     Console(highlight=False).print(report.console_table(summary))
     for line in summary.headlines:
         typer.echo(line)
@@ -220,9 +273,18 @@ def _write(folder: Path, job: Job, idata, partial: bool) -> None:
 def _say_plan(folder: Path, job: Job) -> None:
     options, (n, p) = job.options, job.frame.shape
     logs = ", logarithms" if options["log"] else ""
+    prior = options["model_options"].get("prior")
+    if options["cov"]:
+        size = f"covariances of {p} variables in {options['model_options']['n']:,} rows"
+    elif MODELS[options["model"]].table in SQUARES:
+        size = f"{MODELS[options['model']].table} of {count(p, 'object')}"
+    else:
+        size = (
+            f"{count(n, 'observation')} x {p - len({*apart(options['model_options'])})} variables"
+        )
     typer.echo(
-        f"{options['source']}: {count(n, 'observation')} x {p} variables{logs}; {options['model']}, "
-        f"{options['prior']} prior, {count(options['chains'], 'chain')} of {options['draws']:,} draws, "
+        f"{options['source']}: {size}{logs}; {options['model']}, "
+        f"{f'{prior} prior, ' * bool(prior)}{count(options['chains'], 'chain')} of {options['draws']:,} draws, "
         f"seed {options['seed']}. Draws go to {folder}/."
     )
 
@@ -232,11 +294,15 @@ def _say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def _notes_to(notes: list[str], *, show: bool = False):
+def _notes_to(notes: list[str], options: dict, *, show: bool = False):
     """Collect the warnings about the table; with `show`, print the other warnings of the package."""
 
     def take(message, *unused, **also_unused):
-        text = _GLYPHS if _MISSING_GLYPH.match(str(message)) else _as_option(str(message))
+        text = (
+            _GLYPHS
+            if _MISSING_GLYPH.match(str(message))
+            else on_the_command_line(str(message), options["model"])
+        )
         if text in notes:
             return
         notes.append(text)
@@ -252,19 +318,6 @@ def _notes_to(notes: list[str], *, show: bool = False):
             warnings.filterwarnings("always", category=TableWarning)
         warnings.showwarning = take
         yield
-
-
-def _as_option(text: str) -> str:
-    """Write the remedy of a remark as on the command line."""
-    found = _CODES.search(text)
-    if not found:
-        return text
-    try:
-        codes = ast.literal_eval(found[1].replace(", ...", ""))
-    except (SyntaxError, ValueError):  # a remark of another form
-        return text
-    options = [f"{name}={code}" for name, own in codes.items() for code in np.atleast_1d(own)]
-    return text.replace(found[0], " ".join(f"--missing {shlex.quote(o)}" for o in options))
 
 
 def _versions() -> dict[str, str]:

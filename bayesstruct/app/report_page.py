@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bayesstruct.app.report_fit import Fit
-from bayesstruct.app.report_methods import SACHS, data_sentence, methods
+from bayesstruct.app.report_methods import data_sentence, methods
 from bayesstruct.app.report_models import Described, model_options
 from bayesstruct.app.report_parts import (
     ERROR,
@@ -32,12 +32,10 @@ from bayesstruct.app.report_text import (
     plain,
     prose,
 )
+from bayesstruct.app.values import command_words
 from bayesstruct.data.errors import count
 
 __all__ = ["Page", "command"]
-
-#: Options of the command that are no options of the model, in the order in which they are written.
-_OWN = ("draws", "tune", "chains", "seed")
 
 
 @dataclass(frozen=True)
@@ -247,35 +245,4 @@ def _number(value: float, digits: int = 0) -> str:
 
 def command(options: dict) -> str:
     """Return the command that makes the same draws."""
-    words = ["bayesstruct", "learn"]
-    bundled = options["source"].startswith(SACHS)
-    words += [] if bundled else [shlex.quote(options["source"])]
-    words += ["--model", options["model"]]
-    for name, value in model_options(options).items():
-        words += _option(name, value)
-    for name in _OWN:
-        if options.get(name) is not None:
-            words += _option(name, options[name])
-    if options.get("log") != bundled:
-        words.append("--log" if options.get("log") else "--no-log")
-    for name in ("columns", "drop"):
-        if options.get(name):
-            words += [f"--{name}", shlex.quote(",".join(map(str, options[name])))]
-    for code in options.get("missing") or []:  # runs of earlier versions have none
-        words += ["--missing", shlex.quote(str(code))]
-    if options.get("encoding", "utf-8") != "utf-8":
-        words += ["--encoding", shlex.quote(options["encoding"])]
-    return " ".join(words)
-
-
-def _option(name: str, value) -> list[str]:
-    option = f"--{name.replace('_', '-')}"
-    if isinstance(value, bool):
-        return [option if value else f"--no-{option[2:]}"]
-    if isinstance(value, list | tuple):
-        return [w for item in value for w in (option, shlex.quote(_item(item)))]
-    return [option, shlex.quote(str(value))]
-
-
-def _item(value) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return shlex.join(command_words(options))

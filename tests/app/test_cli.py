@@ -33,7 +33,8 @@ from bayesstruct.app.report_page import command as again
 from bayesstruct.app.report_parts import Finding, with_evidence
 from bayesstruct.core.jit import cache_folder
 from bayesstruct.graphs.evidence import evidence
-from bayesstruct.models.catalogue import MODELS
+from bayesstruct.models.catalogue import MODELS, TABLES
+from bayesstruct.models.options import OPTIONS
 from bayesstruct.precision.reading.predictive import correlations
 from bayesstruct.runs.checkpoint import iteration_of
 
@@ -46,6 +47,24 @@ LONG = [f"--tune={TUNE}", f"--draws={DRAWS}", "--chains=2", "--seed=5", "--no-pr
 def command(*words):
     """Run a command in this process."""
     return CliRunner().invoke(app, [*map(str, words)])
+
+
+#: Options of a command that were not given.
+PLAIN = {
+    "model": "gaussian_graphical",
+    "given": [],
+    "draws": 20,
+    "tune": 0,
+    "chains": 1,
+    "seed": 1,
+    "missing": [],
+    "states": [],
+    "columns": [],
+    "drop": [],
+    "encoding": "utf-8",
+    "cov": False,
+    "log": False,
+}
 
 
 def numbers(n=80, p=4, seed=0):
@@ -145,7 +164,15 @@ def test_notes_are_sentences_on_stderr(tmp_path):
     frame.loc[:49, "d"] = np.nan
     frame.to_csv(tmp_path / "t.csv", index=False)
     result = command(
-        "learn", tmp_path / "t.csv", "--out", tmp_path / "out", "--prior", "laplace", *FEW
+        "learn",
+        tmp_path / "t.csv",
+        "--out",
+        tmp_path / "out",
+        "--model",
+        "gaussian_graphical",
+        "--prior",
+        "laplace",
+        *FEW,
     )
     assert result.exit_code == 0, result.stderr
     notes = result.stderr.splitlines()
@@ -235,12 +262,23 @@ def test_without_a_table_the_bundled_cells_are_used_as_logarithms(tmp_path):
     assert "Causal protein-signaling" in (tmp_path / "out" / "report.md").read_text()
 
 
-def test_all_models_are_listed_with_those_that_learn_runs():
+def test_all_models_are_listed_with_their_tables():
     result = command("models")
     assert result.exit_code == 0
     assert all(model.name in result.stdout for model in bs.models.catalogue())
-    assert "yes" in result.stdout
-    assert "Python only" in result.stdout
+    assert all(table in result.stdout for table in TABLES)
+
+
+@pytest.mark.parametrize("words", [["models", "ising"], ["learn", "--model", "ising", "--help"]])
+def test_the_options_of_one_model_are_shown(words):
+    result = command(*words)
+    assert result.exit_code == 0
+    assert all(option.flag in result.stdout for option in OPTIONS["ising"])
+    assert "--max-parents" not in result.stdout
+
+
+def test_help_names_the_way_to_the_options_of_models():
+    assert "bayesstruct learn --model NAME --help" in command("learn", "--help").stdout
 
 
 def test_compile_says_how_long_each_model_took_and_where_its_code_is(monkeypatch):
@@ -352,7 +390,9 @@ def test_overwrite_deletes_the_run_and_nothing_else(table, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     result = command("learn", table, "--out", tmp_path, "--overwrite", "--prior", "laplace", *FEW)
     assert result.exit_code == 0, result.stderr
-    assert json.loads((tmp_path / "settings.json").read_text())["prior"] == "laplace"
+    assert json.loads((tmp_path / "settings.json").read_text())["model_options"] == {
+        "prior": "laplace"
+    }
     assert (tmp_path / "mine.txt").read_text() == "keep"
 
 
@@ -485,7 +525,7 @@ BAD_TABLES = {
     "NaN column": (csv(b=np.nan), "column 'b'", "all values are missing", "remove"),
     "constant": (csv(b=7.0), "column 'b'", "constant", "remove"),
     "duplicate": (csv(d=lambda f: f["a"]), "'a' and 'd'", "duplicates", "keep one"),
-    "strings": (csv(c="low"), "column 'c'", "text", "pandas.to_numeric"),
+    "strings": (csv(c="low"), "column 'c'", "text (for example 'low')", "--drop c"),
     "words": (
         csv(c=[*"-.?*", *range(76)]),
         "'c' ('*', '-', '.' and '?')",
@@ -495,7 +535,7 @@ BAD_TABLES = {
     "dates": (csv(c=["2020-01-01", "2020-02-01"] * 40), "column 'c' holds dates", "days since"),
     "complex": (csv(c="1+2j"), "column 'c'", "1+2j", "leave"),
     "infinite": (csv(a=np.inf), "column 'a'", "infinite", "NaN"),
-    "several": (csv(b=7.0, c="low"), "column 'b'", "column 'c'", "; "),
+    "several": (csv(b=7.0, c=np.nan), "column 'b'", "column 'c'", "; "),
     "one row": (b"a,b\n1,2\n", "1 row", "add rows"),
     "one column": (b"a\n1\n2\n3\n", "at least 2 columns"),
     "header only": (b"a,b\n", "header line only", "at least 2 rows"),
@@ -511,7 +551,8 @@ BAD_TABLES = {
 def test_bad_tables_are_refused_in_one_line(case, tmp_path):
     content, *parts = BAD_TABLES[case]
     (tmp_path / "bad.csv").write_bytes(content)
-    result = command("learn", tmp_path / "bad.csv", "--out", tmp_path / "out", *FEW)
+    words = ["--model", "gaussian_graphical", "--out", tmp_path / "out"]
+    result = command("learn", tmp_path / "bad.csv", *words, *FEW)
     assert_one_line(result, *parts)
     assert not (tmp_path / "out").exists()
 
@@ -520,12 +561,6 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
     ("words", "parts"),
     [
         (["--model", "gaussian_grafical"], ["did you mean 'gaussian_graphical'?"]),
-        (["--model", "link_prediction"], ["does not run", "bs.models.link_prediction"]),
-        (
-            ["--model", "gaussian_neighbourhoods"],
-            ["bs.models.gaussian_neighbourhoods in Python", "one of gaussian_graphical"],
-        ),
-        (["--prior", "pseudo_likelihood"], ["without weights", "in Python"]),
         (["--prior", "spikeslab"], ["unknown prior 'spikeslab'", "did you mean 'spike_slab'?"]),
         (["--draws", "0"], ["--draws", "20"]),
         (["--draws", "many"], ["--draws", "integer"]),
@@ -535,9 +570,12 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
         (["--seed", "-1"], ["--seed", "0"]),
         (["--edge-probability", "1.5"], ["--edge-probability", "between 0 and 1"]),
         (["--edge-probability", "nan"], ["--edge-probability", "between 0 and 1"]),
-        (["--edge-probability", "0.2", "--prior", "laplace"], ["leave it out"]),
-        (["--rate", "-1", "--prior", "laplace"], ["--rate must be between 0 and inf"]),
-        (["--rate", "2"], ["--rate applies to --prior laplace"]),
+        (
+            ["--edge-probability", "0.2", "--prior", "laplace"],
+            ["--edge-probability goes with --prior spike_slab"],
+        ),
+        (["--rate", "-1", "--prior", "laplace"], ["--rate must be above 0"]),
+        (["--rate", "2"], ["--rate goes with --prior laplace"]),
         (["--encoding", "klingon"], ["no encoding 'klingon'", "utf-8"]),
         (["--log"], ["has no logarithm", "leave out --log"]),
         (["--priro", "laplace"], ["--priro"]),
@@ -546,6 +584,8 @@ def test_bad_tables_are_refused_in_one_line(case, tmp_path):
     ids=" ".join,
 )
 def test_bad_options_are_refused_in_one_line(words, parts, table, tmp_path):
+    if "--model" not in words:
+        words = ["--model", "gaussian_graphical", *words]
     result = command("learn", table, "--out", tmp_path / "out", *FEW, *words)
     assert_one_line(result, *parts)
 
@@ -554,8 +594,7 @@ def test_codes_for_missing_values_are_named(tmp_path):
     frame = numbers()
     frame.loc[:5, "a"], frame.loc[7:9, "b"] = -999, 99
     frame.to_csv(tmp_path / "coded.csv", index=False)
-    options = {"encoding": "utf-8", "log": False, "seed": 1, "missing": []}
-    options |= dict.fromkeys(cli_folder.DECISIVE, 1)
+    options = {**PLAIN, "log": False, "missing": []}
     cli_learn.begin(tmp_path / "as it is", tmp_path / "coded.csv", options, overwrite=False)
     [note] = cli_folder.read(tmp_path / "as it is").options["notes"]
     assert "'a' (-999), 'b' (99)" in note
@@ -565,7 +604,7 @@ def test_codes_for_missing_values_are_named(tmp_path):
     job = cli_folder.read(tmp_path / "named")
     pd.testing.assert_frame_equal(job.frame, frame.replace([-999, 99], np.nan))
     assert job.options["notes"] == []
-    assert "--missing -999 --missing 99" in again(job.options | {"model": "gaussian_graphical"})
+    assert "--missing -999 --missing 99" in again(job.options)
 
 
 @pytest.mark.parametrize("missing", [["a=-999", "b=99"], ["-999", "b=99"]])
@@ -573,14 +612,13 @@ def test_codes_of_a_column_are_measurements_of_another(missing, tmp_path):
     frame = numbers() + 99
     frame.loc[:5, "a"], frame.loc[7:9, "b"], frame.loc[4, "a"] = -999, 99, 99
     frame.to_csv(tmp_path / "coded.csv", index=False)
-    options = {"encoding": "utf-8", "log": False, "seed": 1, "missing": missing}
-    options |= dict.fromkeys(cli_folder.DECISIVE, 1)
+    options = {**PLAIN, "log": False, "missing": missing}
     cli_learn.begin(tmp_path / "named", tmp_path / "coded.csv", options, overwrite=False)
     kept = cli_folder.read(tmp_path / "named").frame
     right = frame.replace({"a": {-999: np.nan}, "b": {99: np.nan}})
     pd.testing.assert_frame_equal(kept, right)
     assert kept["a"].isna().sum() == 5
-    words = again(options | {"model": "m", "prior": "p", "source": "t", "draws": 1, "tune": 1})
+    words = again(options | {"source": "t"})
     assert all(f"--missing {own}" in words for own in missing)
 
 
@@ -593,8 +631,7 @@ def test_codes_follow_their_option_on_the_command_line(tmp_path):
 def test_remarks_are_about_the_logarithms(tmp_path):
     np.exp(3 * numbers()).to_csv(tmp_path / "skewed.csv", index=False)
     for log, notes in ((False, 1), (True, 0)):
-        options = {"encoding": "utf-8", "log": log, "seed": 1, "missing": []}
-        options |= dict.fromkeys(cli_folder.DECISIVE, 1)
+        options = {**PLAIN, "log": log, "missing": []}
         cli_learn.begin(tmp_path / str(log), tmp_path / "skewed.csv", options, overwrite=False)
         assert len(cli_folder.read(tmp_path / str(log)).options["notes"]) == notes
 
@@ -603,8 +640,7 @@ def test_codes_are_looked_for_before_the_logarithms(tmp_path):
     frame = np.exp(0.3 * numbers())
     frame.loc[:4, "a"] = 999
     frame.to_csv(tmp_path / "coded.csv", index=False)
-    options = {"encoding": "utf-8", "log": True, "seed": 1, "missing": []}
-    options |= dict.fromkeys(cli_folder.DECISIVE, 1) | {"log": True}
+    options = {**PLAIN, "log": True, "missing": []}
     cli_learn.begin(tmp_path / "out", tmp_path / "coded.csv", options, overwrite=False)
     notes = cli_folder.read(tmp_path / "out").options["notes"]
     assert "'a' (999)" in notes[0] and notes[0].endswith("--missing a=999")

@@ -42,7 +42,7 @@ def test_the_table_of_the_readme_and_the_stub_are_current(lists):
 
 def test_every_file_of_models_is_in_the_catalogue():
     files = {path.stem for path in (ROOT / "models").glob("*.py")}
-    assert files - {"__init__", "catalogue", "examples"} == {*MODELS}
+    assert files - {"__init__", "catalogue", "examples", "options"} == {*MODELS}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -85,7 +85,7 @@ def test_the_family_is_a_package(name):
 
 def test_the_catalogue_is_data():
     table = pd.DataFrame(bs.models.catalogue())
-    assert [*table.columns] == ["name", "purpose", "family", "priors", "learn"]
+    assert [*table.columns] == ["name", "purpose", "family", "priors", "table"]
     assert table["name"].is_unique
     assert len(table) == len(MODELS)
 

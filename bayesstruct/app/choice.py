@@ -1,0 +1,279 @@
+"""Which models fit the columns of a table, the plainest first."""
+
+import shlex
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.app.folder import InputError
+from bayesstruct.app.intake import APART, is_text, names_rows
+from bayesstruct.app.pairs import is_list, square
+from bayesstruct.app.values import FORMATS, read_options, split_names
+from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.states import MAX_LEVELS
+from bayesstruct.models.catalogue import MODELS
+from bayesstruct.models.options import OPTIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Choice", "choose", "kind_of"]
+
+#: Whole numbers with at most so many different values are taken for answers on a scale.
+_SCALE = 10
+_LISTS = {
+    ("source", "target"): "links",
+    ("from", "to"): "links",
+    ("winner", "loser"): "wins",
+}
+_DISCRETE = ("score", "bdeu")
+#: Models for each kind of table, and the options that they need for it; the plainest first.
+_FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
+    "numbers": (
+        ("gaussian_graphical", ()),
+        ("bayesian_network", ()),
+        ("grouped_gaussian_graphical", ()),
+        ("gaussian_neighbourhoods", ()),
+        ("node_selection_gaussian_graphical", ()),
+        ("blockwise_gaussian_graphical", ()),
+        ("locally_constant_gaussian_graphical", ()),
+        ("latent_features", ()),
+        ("sparse_factor_analysis", ()),
+        ("infinite_ica", ()),
+        ("dp_glm", ()),
+        ("markov_transitions", ()),
+    ),
+    "counts": (("gaussian_graphical", (("marginals", "rank"),)), ("bayesian_network", ())),
+    "two states": (
+        ("ising", ()),
+        ("bayesian_network", (_DISCRETE,)),
+        ("hidden_causes", ()),
+        ("ising_neighbourhoods", ()),
+        ("pairwise_mrf", ()),
+        ("gaussian_graphical", (("marginals", "rank"),)),
+    ),
+    "ordered states": (
+        ("pairwise_mrf", (("potentials", "ordinal"),)),
+        ("gaussian_graphical", (("marginals", "rank"),)),
+        ("bayesian_network", (_DISCRETE,)),
+    ),
+    "states without an order": (
+        ("pairwise_mrf", ()),
+        ("bayesian_network", (_DISCRETE,)),
+        ("gaussian_graphical", (("marginals", "mixed"),)),
+    ),
+    "numbers and states": (("gaussian_graphical", (("marginals", "mixed"),)),),
+    "links": (("link_prediction", ()), ("protein_complexes", ())),
+    "similarities": (("additive_clustering", ()),),
+    "wins": (("elimination_by_aspects", ()),),
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The plainest model for a table, and the others.
+
+    Attributes
+    ----------
+    kind : str
+        What the table holds.
+    counts : dict
+        Number of columns of each kind.
+    model : str
+    given : list of (str, str)
+        Options that were given, and those that the model needs for such a table.
+    others : list of (str, list of (str, str))
+        Other models that fit, with their options; those that need another one have it with a word in capitals.
+    """
+
+    kind: str
+    counts: dict[str, int]
+    model: str
+    given: list[tuple[str, str]]
+    others: list[tuple[str, list[tuple[str, str]]]]
+
+    def lines(self, source: str) -> list[str]:
+        """Say what was chosen, and name the commands of the others."""
+        held = ", ".join(f"{number} of {kind}" for kind, number in self.counts.items())
+        what = f"columns: {held}" if held else f"a table of {self.kind}"
+        words = _words(self.given)
+        lines = [f"No --model given; {what}. Running {' '.join(['--model', self.model, *words])}."]
+        if self.others:
+            lines.append("Others that fit:")
+        for model, given in self.others:
+            command = shlex.join(["bayesstruct", "learn", source, "--model", model])
+            lines += [f"  {' '.join([command, *_words(given)])}", f"      {MODELS[model].purpose}"]
+        return lines
+
+
+def _words(given) -> list[str]:
+    return [f"--{name.replace('_', '-')} {shlex.quote(word)}" for name, word in given]
+
+
+def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
+    """Return the plainest model for a table that has the options that were given.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of `bayesstruct.app.intake.read_file`.
+    given : sequence of (str, str)
+        Options of models, as they were written.
+
+    Raises
+    ------
+    TableError
+        If columns only name the rows, or have more different texts than states can be.
+    InputError
+        If no model that fits the table has these options.
+    """
+    kind, counts = _kind_of_pairs(frame), {}
+    if kind is None:
+        apart = {
+            name for option, word in given if option in APART for name in split_names("", word)
+        }
+        apart |= {word for option, word in given if option == "interventions"}
+        kinds = {name: kind_of(str(name), frame[name]) for name in frame if name not in apart}
+        _refuse(kinds)
+        for each in kinds.values():
+            counts[each] = counts.get(each, 0) + 1
+        kind = _kind_of_table({*kinds.values()})
+    names = {name for name, _ in given}
+    known = [
+        (model, [*given, *(pair for pair in more if pair[0] not in names)])
+        for model, more in _FITTING[kind]
+        if names <= {option.name for option in OPTIONS[model]}
+    ]
+    fitting = [one for one in known if _reads(*one)]
+    ready = [one for one in fitting if not _needed(*one)]
+    if not ready:
+        if known:
+            read_options(*known[0])  # raises with what is wrong
+        flags = " and ".join(sorted(f"--{name.replace('_', '-')}" for name in names))
+        fit = ", ".join(model for model, _ in _FITTING[kind])
+        raise InputError(
+            f"no model for a table of {kind} runs with {flags}: name one with --model ({fit}), or leave an option out"
+        )
+    model, own = ready[0]
+    others = [(name, [*rest, *_needed(name, rest)]) for name, rest in fitting if name != model]
+    return Choice(kind, counts, model, own, others)
+
+
+def _reads(model, given) -> bool:
+    """Whether a model knows the values of all options."""
+    required = [(option.name, "x") for option in OPTIONS[model] if option.required]
+    have = {name for name, _ in given}
+    try:
+        read_options(model, [*given, *(pair for pair in required if pair[0] not in have)])
+    except InputError:
+        return False
+    return True
+
+
+def _needed(model, given) -> list[tuple[str, str]]:
+    """Options that a model cannot do without and that were not given; series are usually several."""
+    have = {name for name, _ in given}
+    return [
+        (option.name, FORMATS[option.kind])
+        for option in OPTIONS[model]
+        if (option.required or option.name == "series") and option.name not in have
+    ]
+
+
+def kind_of(name: str, column: "pd.Series") -> str:
+    """Return what a column holds.
+
+    Parameters
+    ----------
+    name : str
+    column : Series
+
+    Returns
+    -------
+    {"numbers", "counts", "two states", "ordered states", "states without an order", "names of rows", "text"}
+        Counts are whole numbers from 0 up, of more than ten different values.
+    """
+    if names_rows(name, column):
+        return "names of rows"
+    if str(column.dtype) == "category":
+        return _of_states(len(column.cat.categories), column.cat.ordered)
+    seen = column.dropna()
+    different = seen.nunique()
+    if is_text(column):
+        return _of_states(different, ordered=False) if different <= MAX_LEVELS else "text"
+    if not (seen == np.floor(seen)).all():
+        return "numbers"
+    if different > _SCALE:
+        return "counts" if seen.min() == 0 else "numbers"
+    return _of_states(different, ordered=True)
+
+
+def _of_states(number: int, ordered: bool) -> str:
+    if number <= 2:
+        return "two states"
+    return "ordered states" if ordered else "states without an order"
+
+
+def _refuse(kinds: dict[str, str]) -> None:
+    """Refuse columns that are no variables."""
+    names = [name for name, kind in kinds.items() if kind == "names of rows"]
+    if names:
+        raise TableError(
+            f"{column_list(names)} {'names' if len(names) == 1 else 'name'} the rows, with another value in each: leave "
+            f"{'it' if len(names) == 1 else 'them'} out with --drop {','.join(names)}"
+        )
+    if texts := [name for name, kind in kinds.items() if kind == "text"]:
+        raise TableError(
+            f"{column_list(texts)} {'holds' if len(texts) == 1 else 'hold'} text with more than {MAX_LEVELS} different values, "
+            f"too many for states: leave {'it' if len(texts) == 1 else 'them'} out with --drop {','.join(texts)}"
+        )
+
+
+def _kind_of_table(kinds: set[str]) -> str:
+    """Return the kind of a table by those of its columns."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if kinds <= {"numbers", "counts"}:
+        return "numbers"
+    if kinds <= {"two states", "ordered states"}:
+        return "ordered states"
+    if not kinds & {"numbers", "counts"}:
+        return "states without an order"
+    if not kinds & {"two states", "states without an order"}:
+        return "numbers"
+    return "numbers and states"
+
+
+def _kind_of_pairs(frame) -> str | None:
+    """Return the kind of a table of pairs of objects, None for other tables."""
+    names = tuple(str(name).lower() for name in frame.columns)
+    if is_list(frame):
+        return _LISTS.get(names[:2])
+    try:
+        matrix = square(frame, "links").to_numpy()
+    except TableError:
+        return None
+    named = is_text(frame.iloc[:, 0]) or [*map(str, frame.index)] == [*map(str, frame.columns)]
+    if not named:
+        return None
+    other = matrix[~np.eye(len(matrix), dtype=bool)]
+    known = other[~np.isnan(other)]
+    if np.isin(known, (0, 1)).all():
+        return "links"
+    if np.allclose(matrix, matrix.T, equal_nan=True):
+        _refuse_covariances(matrix)
+        return "similarities"
+    whole = (known >= 0).all() and (known == np.floor(known)).all()
+    return "wins" if whole else None
+
+
+def _refuse_covariances(matrix) -> None:
+    """Say how matrices of correlations are learned, since the number of rows must be given."""
+    if np.allclose(np.diag(matrix), 1) and np.nanmax(abs(matrix)) <= 1 + 1e-9:
+        raise TableError(
+            "The table is one of correlations, or of similarities: learn the first with --cov --n ROWS --model gaussian_graphical, "
+            "the second with --model additive_clustering"
+        )

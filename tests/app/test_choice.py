@@ -1,0 +1,110 @@
+"""Without --model the columns decide."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesstruct.app.choice import choose, kind_of
+from bayesstruct.app.folder import InputError
+from bayesstruct.app.values import read_options
+from bayesstruct.data.errors import TableError
+
+N = 60
+RNG = np.random.default_rng(0)
+NUMBERS = pd.DataFrame(RNG.normal(size=(N, 3)), columns=[*"abc"])
+WORDS = pd.DataFrame(RNG.choice(["no", "yes"], (N, 3)), columns=[*"uvw"])
+COLOURS = pd.DataFrame(RNG.choice(["red", "green", "blue"], (N, 2)), columns=[*"rs"])
+ANSWERS = pd.DataFrame(RNG.integers(1, 6, (N, 3)), columns=[*"xyz"])
+COUNTS = pd.DataFrame(RNG.poisson(9, (N, 3)) * (RNG.random((N, 3)) < 0.9), columns=[*"def"])
+LABELLED = pd.DataFrame(np.eye(4)[::-1], columns=[*"abcd"])
+LABELLED.insert(0, "name", [*"abcd"])
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (NUMBERS["a"], "numbers"),
+        (WORDS["u"], "two states"),
+        (WORDS["u"].map({"no": 0, "yes": 1}), "two states"),
+        (WORDS["u"] == "yes", "two states"),
+        (COLOURS["r"], "states without an order"),
+        (pd.Series(pd.Categorical(COLOURS["r"], ordered=True)), "ordered states"),
+        (ANSWERS["x"], "ordered states"),
+        (ANSWERS["x"].where(ANSWERS["x"] > 1), "ordered states"),
+        (COUNTS["d"], "counts"),
+        (COUNTS["d"] + 100, "numbers"),
+        (pd.Series([f"p{i}" for i in range(N)]), "names of rows"),
+        (pd.Series([f"p{i % 50}" for i in range(N)]), "text"),
+    ],
+)
+def test_columns_are_what_they_hold(column, kind):
+    assert kind_of("q", column) == kind
+
+
+def test_a_number_is_an_identifier_by_its_name():
+    assert kind_of("person_id", pd.Series(range(N))) == "names of rows"
+    assert kind_of("width", pd.Series(range(N))) == "counts"
+    assert kind_of("hybrid", pd.Series(range(N))) == "counts"
+
+
+@pytest.mark.parametrize(
+    ("frame", "given", "model", "more"),
+    [
+        (NUMBERS, [], "gaussian_graphical", []),
+        (NUMBERS.assign(d=COUNTS["d"]), [], "gaussian_graphical", []),
+        (COUNTS, [], "gaussian_graphical", [("marginals", "rank")]),
+        (WORDS, [], "ising", []),
+        (ANSWERS, [], "pairwise_mrf", [("potentials", "ordinal")]),
+        (ANSWERS.join(WORDS), [], "pairwise_mrf", [("potentials", "ordinal")]),
+        (COLOURS, [], "pairwise_mrf", []),
+        (COLOURS.join(ANSWERS), [], "pairwise_mrf", []),
+        (NUMBERS.join(COLOURS), [], "gaussian_graphical", [("marginals", "mixed")]),
+        (NUMBERS.join(WORDS), [], "gaussian_graphical", [("marginals", "mixed")]),
+        (NUMBERS.join(WORDS["u"]), [("group", "u")], "grouped_gaussian_graphical", []),
+        (WORDS.join(COLOURS["r"]), [("group", "r")], "ising", []),
+        (NUMBERS.join(WORDS["u"]), [("series", "u")], "markov_transitions", []),
+        (NUMBERS, [("response", "a")], "dp_glm", []),
+        (NUMBERS, [("tiers", "a;b,c")], "bayesian_network", []),
+        (WORDS, [("tiers", "u;v,w")], "bayesian_network", [("score", "bdeu")]),
+        (ANSWERS, [("potentials", "blume_capel")], "pairwise_mrf", []),
+        (NUMBERS, [("prior", "g_wishart")], "gaussian_graphical", []),
+        (NUMBERS, [("prior", "order")], "bayesian_network", []),
+        (pd.DataFrame({"winner": [*"ab"], "loser": [*"ba"]}), [], "elimination_by_aspects", []),
+        (pd.DataFrame({"Source": [*"abc"], "Target": [*"bca"]}), [], "link_prediction", []),
+        (LABELLED, [], "link_prediction", []),
+    ],
+)  # fmt: skip
+def test_the_plainest_model_that_has_the_options_runs(frame, given, model, more):
+    choice = choose(frame, given)
+    assert (choice.model, choice.given) == (model, [*given, *more])
+    read_options(choice.model, choice.given)
+    assert model not in [name for name, _ in choice.others]
+
+
+def test_the_others_are_named_with_their_commands():
+    lines = choose(WORDS, [("row_counts", "n")]).lines("my votes.csv")
+    text = "\n".join(lines)
+    assert lines[0].startswith("No --model given; columns: 3 of two states. Running --model ising")
+    assert (
+        "bayesstruct learn 'my votes.csv' --model bayesian_network --row-counts n --score bdeu"
+        in text
+    )
+    numbers = "\n".join(choose(NUMBERS, []).lines("t.csv"))
+    assert "--model grouped_gaussian_graphical --group COLUMN" in numbers
+    assert "--model dp_glm --response COLUMN" in numbers
+
+
+@pytest.mark.parametrize(
+    ("frame", "given", "error", "says"),
+    [
+        (NUMBERS.assign(who=[f"p{i}" for i in range(N)]), [], TableError, "--drop who"),
+        (NUMBERS.assign(id=range(N)), [], TableError, "--drop id"),
+        (NUMBERS.assign(t=[f"p{i % 50}" for i in range(N)]), [], TableError, "--drop t"),
+        (WORDS, [("response", "u")], InputError, "no model for a table of two states .* --response"),
+        (NUMBERS, [("prior", "laplase")], InputError, "did you mean 'laplace'"),
+        (NUMBERS.corr().rename_axis("v").reset_index(), [], TableError, "--cov --n ROWS"),
+    ],
+)  # fmt: skip
+def test_tables_that_fit_no_model_are_refused(frame, given, error, says):
+    with pytest.raises(error, match=says):
+        choose(frame, given)
