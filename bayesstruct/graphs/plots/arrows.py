@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs.plots.curves import BENDS, bends, control
+from bayesstruct.graphs.plots.positions import is_round
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 ONE_WAY, TWO_WAY, PAIR = "one-way", "two-way", "pair"
 #: Curvatures of the two arcs of a pair, on either side of the straight line.
 PAIR_BENDS = (0.18, 0.28, 0.4)
+#: On a circle both bend inward, one more than the other: outside are names.
+ROUND_BENDS = ((0.05, 0.12, 0.18), (0.25, 0.33, 0.4))
 GAP = 1.0  # points between the tip of an arrow and the border of its node
 ANGLES = np.linspace(0, 2 * np.pi, 361)
 
@@ -59,19 +62,21 @@ class Arrows:
         for patch in self._drawn:
             patch.remove()
         points, half = picture.points * found.scale, found.bodies.half
-        bend = self._bends(points, half)
+        bend = self._bends(points, half, is_round(picture.pos))
         starts, tips = self._ends(points, half, bend, found.round)
         self._drawn = [
             ax.add_patch(self._patch(arrow, start / found.scale, tip / found.scale, bent))
             for arrow, start, tip, bent in zip(self.arrows, starts, tips, bend, strict=True)
         ]
 
-    def _bends(self, points, half) -> np.ndarray:
+    def _bends(self, points, half, inward: bool) -> np.ndarray:
         ends = np.array([(arrow.parent, arrow.child) for arrow in self.arrows]).reshape(-1, 2)
         paired = np.array([arrow.way == PAIR for arrow in self.arrows], bool)
+        back = paired & (ends[:, 0] > ends[:, 1])
+        first, second = ROUND_BENDS if inward else (PAIR_BENDS, PAIR_BENDS)
         out = np.zeros(len(ends))
-        out[~paired] = bends(points, half, ends[~paired], BENDS)
-        out[paired] = bends(points, half, ends[paired], PAIR_BENDS)
+        for chosen, choices in ((~paired, BENDS), (paired & ~back, first), (back, second)):
+            out[chosen] = bends(points, half, ends[chosen], choices, inward=inward)
         return out
 
     def _size(self, arrow: Arrow) -> float:
@@ -156,8 +161,8 @@ class Border:
         return np.stack([np.interp(places, self._along, self._path[:, k]) for k in (0, 1)], axis=1)
 
 
-def spread(places: np.ndarray, needed: np.ndarray, length: float, rounds: int = 60) -> np.ndarray:
-    """Move places along a closed border apart, as little as needed.
+def spread(places: np.ndarray, needed: np.ndarray, length: float) -> np.ndarray:
+    """Move places along a closed border apart, as little as needed by least squares.
 
     Parameters
     ----------
@@ -167,27 +172,32 @@ def spread(places: np.ndarray, needed: np.ndarray, length: float, rounds: int = 
         Width that each place takes.
     length : float
         All around the border.
-    rounds : int
-        Largest number of rounds.
 
     Returns
     -------
     ndarray, shape (n,)
         In the order around the border that they had.
+
+    Notes
+    -----
+    Less the widths before them, the places must not decrease: a monotone regression, from the widest gap on.
     """
+    from scipy.optimize import isotonic_regression
+
     if len(places) < 2:
         return places
     needed = needed * min(1.0, 0.95 * length / needed.sum())
     order = np.argsort(places, kind="stable")
-    at, width = places[order], needed[order]
-    apart = (width + np.roll(width, -1)) / 2
-    for _ in range(rounds):
-        gaps = np.roll(at, -1) - at
-        gaps[-1] += length
-        lack = np.clip(apart - gaps, 0, None)
-        if lack.max() < 0.05:
-            break
-        at = at - lack / 2 + np.roll(lack, 1) / 2
-    out = np.empty_like(at)
-    out[order] = at
+    gaps = np.diff(places[order], append=places[order[0]] + length)
+    order = np.roll(order, -1 - int(np.argmax(gaps)))
+    at = places[order]
+    at = at + length * (at < at[0])
+    width = needed[order]
+    before = np.concatenate([[0.0], np.cumsum((width[1:] + width[:-1]) / 2)])
+    moved = isotonic_regression(at - before).x + before
+    room = length - (width[0] + width[-1]) / 2
+    if moved[-1] - moved[0] > room:  # all around is taken: in order, from the first on
+        moved = moved[0] + before * room / before[-1]
+    out = np.empty_like(moved)
+    out[order] = moved
     return out

@@ -12,7 +12,12 @@ MANY = 1500  # lines from which on all are straight: there is no way around
 
 
 def bends(
-    points: np.ndarray, half: np.ndarray, ends: np.ndarray, choices: Sequence[float] = BENDS
+    points: np.ndarray,
+    half: np.ndarray,
+    ends: np.ndarray,
+    choices: Sequence[float] = BENDS,
+    *,
+    inward: bool = False,
 ) -> np.ndarray:
     """Curvature of each line at which it meets no other node, or the fewest.
 
@@ -25,6 +30,8 @@ def bends(
     ends : ndarray of int, shape (n, 2)
     choices : sequence of float
         Curvatures, in the order of preference.
+    inward : bool
+        Whether lines may bend towards the middle of the nodes only: around a circle are names.
 
     Returns
     -------
@@ -34,15 +41,22 @@ def bends(
     out = np.full(len(ends), choices[0], float)
     if len(ends) > MANY:
         return out
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2 if len(points) else 0
     for k, (i, j) in enumerate(ends):
         fewest = np.inf
-        for bend in choices:
+        for bend in _towards(middle, points[i], points[j], choices) if inward else choices:
             met = _met(points, half, i, j, bend)
             if met < fewest:
                 out[k], fewest = bend, met
             if not met:
                 break
     return out
+
+
+def _towards(middle, start, end, choices: Sequence[float]) -> list[float]:
+    """Curvatures to the side of a line on which the middle is."""
+    side = np.sign(np.dot(middle - start, [end[1] - start[1], start[0] - end[0]])) or 1.0
+    return [float(side * bend) for bend in choices if bend >= 0]
 
 
 def control(start: np.ndarray, end: np.ndarray, bend) -> np.ndarray:

@@ -50,7 +50,7 @@ def draw_arrangement(
     if look.shares is not None:
         drawn += _rings(ax, points, look.shares, found.radius, colours)
     if found.key is not None:
-        for text, corner in zip(found.key.columns, found.key.corners / size, strict=True):
+        for text, corner in zip(found.key.texts, found.key.corners / size, strict=True):
             drawn.append(
                 ax.text(*corner, text, transform=ax.transAxes, fontsize=found.key.size,
                         va="top", ha="left", color=colours.text, parse_math=False, zorder=4)

@@ -9,7 +9,9 @@ import numpy as np
 Measure = Callable[[Sequence[str], float], np.ndarray]
 
 SIZES = (8.5, 7.5, 6.5, 5.5)
-GAP = 12.0  # points between columns, and to the network
+GAP = 14.0  # points between columns, and to the network
+LEADING = 1.0  # distance of lines against the height of the highest
+SMALL_GAP = 5.0  # points between a short name and the full one
 MAX_COLUMNS = 8
 
 
@@ -35,22 +37,23 @@ class Frame:
 
 @dataclass(frozen=True)
 class Key:
-    """Columns of text, their upper left corners in points, and what they leave of the page."""
+    """Texts, their upper left corners in points, shape (n, 2), and what they leave of the page."""
 
-    columns: list[str]
+    texts: list[str]
     corners: np.ndarray
     size: float
     left: Frame
 
 
 def place_key(
-    entries: Sequence[str], page: Frame, measure: Measure, scale: float = 1.0
+    entries: Sequence[tuple[str, str]], page: Frame, measure: Measure, scale: float = 1.0
 ) -> Key | None:
     """Place a key beside or below a network, where it leaves more of the page.
 
     Parameters
     ----------
-    entries : sequence of str
+    entries : sequence of pairs of str
+        What is drawn, and the full name.
     page : Frame
     measure : function
     scale : float
@@ -79,23 +82,29 @@ def _room(frame: Frame) -> float:
 
 def _of_columns(entries, n: int, size: float, page: Frame, measure: Measure) -> list[Key]:
     rows = -(-len(entries) // n)
-    columns = ["\n".join(entries[k : k + rows]) for k in range(0, len(entries), rows)]
-    sizes = measure(columns, size)
-    width, height = sizes[:, 0].sum() + GAP * len(columns), sizes[:, 1].max()
-    starts = np.cumsum(sizes[:, 0] + GAP) - sizes[:, 0]
+    blocks = [entries[k : k + rows] for k in range(0, len(entries), rows)]
+    columns = [[entry[side] for entry in block] for block in blocks for side in (0, 1)]
+    sizes = [measure(column, size) for column in columns]
+    line = max(column[:, 1].max() for column in sizes) * LEADING
+    widths = np.array([column[:, 0].max() for column in sizes])
+    widths += np.resize([SMALL_GAP, GAP], len(columns))
+    width, height = widths.sum(), line * rows
+    starts = np.cumsum(widths) - widths
+    texts = [text for column in columns for text in column]
+    at = np.array(
+        [(x, -line * k) for x, column in zip(starts, columns, strict=True) for k in range(len(column))]
+    )
     out = []
     if height <= page.height and width <= 0.5 * page.width:
-        x = page.left + page.width - width + starts
-        y = page.bottom + (page.height + height) / 2
+        corner = (
+            page.left + page.width - width + GAP / 2,
+            page.bottom + (page.height + height) / 2,
+        )
         left = Frame(page.left, page.bottom, page.width - width, page.height)
-        out.append(Key(columns, _corners(x, y), size, left))
+        out.append(Key(texts, at + corner, size, left))
     if width <= page.width and height + GAP <= 0.5 * page.height:
-        x = page.left + (page.width - width - GAP) / 2 + starts
         taken = height + GAP
+        corner = (page.left + (page.width - width + GAP) / 2, page.bottom + height + GAP / 3)
         left = Frame(page.left, page.bottom + taken, page.width, page.height - taken)
-        out.append(Key(columns, _corners(x, page.bottom + height + GAP / 3), size, left))
+        out.append(Key(texts, at + corner, size, left))
     return out
-
-
-def _corners(x: np.ndarray, y: float) -> np.ndarray:
-    return np.stack([x, np.full(len(x), y)], axis=1)

@@ -1,5 +1,7 @@
 """How the nodes of a picture are named: the fullest way in which no name lies over another or over a node."""
 
+import itertools
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,13 +9,13 @@ import numpy as np
 
 from bayesstruct.graphs.plots.geometry import Boxes, meet, scale_to_fit
 from bayesstruct.graphs.plots.keys import Frame, Key, Measure, place_key
-from bayesstruct.graphs.plots.style import shorten, wrap
+from bayesstruct.graphs.plots.positions import NAMED
+from bayesstruct.graphs.plots.style import LINE, shorten, wrap
 
 UPRIGHT = 24  # nodes on a circle up to which names may be upright
 READABLE = 5.5  # points: no smaller names
 PADDING = 0.3  # of the size of text, between a name and its frame
-SLIGHT = 1.3  # a circle may be stretched this much to fill its axes
-MANY = 300  # nodes from which names are not tried
+SLIGHT = 1.5  # a circle may be stretched this much to fill its axes
 
 WAYS = OUTSIDE, TURNED, FRAMED, INSIDE, BARE = "outside", "turned", "framed", "inside", "bare"
 
@@ -25,7 +27,7 @@ class Candidate:
     way: str
     texts: list[str]
     size: float
-    entries: list[str]
+    entries: list[tuple[str, str]]
     keyed: bool
 
 
@@ -121,15 +123,15 @@ def arrange(points: np.ndarray, names: Sequence[str], page: Page, *, round: bool
 
 def _sizes(p: int, scale: float) -> list[float]:
     """Sizes of text to try, largest first."""
-    first = float(np.clip(11.5 - 0.07 * p, 7, 11))
+    first = float(np.clip(11.5 - 0.07 * p, 8, 11))
     return [max(share * first, READABLE) * scale for share in (1, 0.85, 0.7)]
 
 
 def _candidates(texts, names, ways, sizes, *, keyed=True) -> Iterator[Candidate]:
     entries = [
-        f"{text}  {name}"
+        (text, name)
         for text, name in zip(texts, names, strict=True)
-        if text.replace("\n", "") != name.replace(" ", "") and text.replace("\n", " ") != name
+        if "".join(text.split()) != "".join(name.split())
     ]
     for size in sizes:
         for way in ways:
@@ -139,31 +141,38 @@ def _candidates(texts, names, ways, sizes, *, keyed=True) -> Iterator[Candidate]
 def _around(names: list[str], scale: float) -> Iterator[Candidate]:
     """Ways for nodes on a circle."""
     p, sizes = len(names), _sizes(len(names), scale)
-    if p > MANY:
+    if p > NAMED:
         return
     ways = [OUTSIDE, TURNED] if p <= UPRIGHT else [TURNED]
-    wrapped = [wrap(name, 16) for name in names]
+    wrapped = [wrap(name, LINE) for name in names]
     yield from _candidates(names, names, ways[:1], sizes[:2])
     if p <= UPRIGHT:
         yield from _candidates(wrapped, names, ways[:1], sizes[:2])
     yield from _candidates(names, names, [TURNED], sizes)
-    for width in (18, 13):
-        yield from _candidates(shorten(names, width), names, ways, sizes[:2])
+    yield from _shortened(names, ways, sizes[:2])
     yield from _numbers(names, scale)
 
 
 def _within(names: list[str], page: Page) -> Iterator[Candidate]:
     """Ways for nodes anywhere."""
     sizes = _sizes(len(names), page.scale)
-    if len(names) > MANY:
+    if len(names) > NAMED:
         return
     if not page.discs:
         yield from _candidates(names, names, [FRAMED], sizes[:2])
-        wrapped = [wrap(name, 16) for name in names]
+        wrapped = [wrap(name, LINE) for name in names]
         yield from _candidates(wrapped, names, [FRAMED], sizes[:2])
-        for width in (16, 11):
-            yield from _candidates(shorten(names, width), names, [FRAMED], sizes)
+        yield from _shortened(names, [FRAMED], sizes)
     yield from _numbers(names, page.scale)
+
+
+def _shortened(names: list[str], ways, sizes) -> Iterator[Candidate]:
+    """Short names where few have to be shortened: numbers are better than a page of fragments."""
+    for width in (18, 14):
+        texts = shorten(names, width)
+        changed = sum(text != name for text, name in zip(texts, names, strict=True))
+        if 0 < changed <= len(names) / 3:
+            yield from _candidates(texts, names, ways, sizes)
 
 
 def _numbers(names: list[str], scale: float) -> Iterator[Candidate]:
@@ -226,9 +235,16 @@ def _attempt(
 
 def _note(p: int, page: Page) -> Key:
     """Say that names are missing."""
-    frame, size = page.frame, 7.5 * page.scale
-    text = f"{p:,} nodes in the order of the table; their names have no room here"
-    height = float(page.measure([text], size)[0, 1])
+    frame = page.frame
+    texts = [
+        f"{p:,} nodes in the order of the table; their names have no room here",
+        f"{p:,} nodes; their names have no room",
+        f"{p:,} nodes",
+    ]
+    for text, size in itertools.product(texts, (7.5 * page.scale, 6.5 * page.scale)):
+        width, height = page.measure([text], size)[0]
+        if width <= frame.width:
+            break
     left = Frame(frame.left, frame.bottom + height + 4, frame.width, frame.height - height - 4)
     corner = np.array([[frame.left + 2, frame.bottom + height]])
     return Key([text], corner, size, left)

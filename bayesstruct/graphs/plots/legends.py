@@ -1,12 +1,14 @@
 """Legends of networks: below the network, inside its axes, where they lie over nothing."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.graphs.plots.nodes import crowding
-from bayesstruct.graphs.plots.style import font_scale, ink
+from bayesstruct.graphs.plots.picture import Picture
+from bayesstruct.graphs.plots.style import font_scale, ink, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +130,17 @@ def put_below(ax: "Axes", handles: list, title: str | None = None) -> None:
     """Put a legend at the bottom of the axes; `draw_nodes` keeps the network above it."""
     if not handles:
         return
-    ax.figure.get_figure(root=True).draw_without_rendering()  # the axes have their size
+    settle(ax)  # the axes have their size
+    explain = partial(_explain, handles, title)
+    explain(ax, ax.bbox.width)
+    picture = ax.get_axes_locator()
+    if isinstance(picture, Picture):
+        picture.explain = explain
+
+
+def _explain(handles: list, title: str | None, ax: "Axes", width: float) -> None:
+    """Make a legend that is at most so many pixels wide."""
+    colour = ink(ax).text
     for size, columns in _shapes(len(handles)):
         legend = ax.legend(
             handles=handles,
@@ -140,16 +152,18 @@ def put_below(ax: "Axes", handles: list, title: str | None = None) -> None:
             frameon=False,
             fontsize=size * font_scale(),
             title_fontsize=size * font_scale(),
-            labelcolor=ink(ax).text,
-            columnspacing=1.4,
-            handlelength=1.8,
+            labelcolor=colour,
+            columnspacing=1.4 if size > 8 else 1.0,
+            handlelength=1.8 if size > 8 else 1.3,
+            handletextpad=0.8 if size > 8 else 0.5,
+            borderpad=0.2,
         )
-        legend.get_title().set_color(ink(ax).text)
-        if legend.get_window_extent().width <= ax.bbox.width:
+        legend.get_title().set_color(colour)
+        if legend.get_window_extent().width <= width:
             return
 
 
 def _shapes(n: int) -> list[tuple[float, int]]:
     """Sizes of text and numbers of columns to try: rows of equal length, the fewest first."""
     columns = sorted({-(-n // rows) for rows in range(1, n + 1)}, reverse=True)
-    return [(9.0, k) for k in columns[:3]] + [(7.5, k) for k in columns]
+    return [(size, k) for k in columns for size in (9.0, 7.5)] + [(6.0, 1)]

@@ -25,7 +25,7 @@ from bayesstruct.graphs.plots.legends import (
 )
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, look_of, network_size
 from bayesstruct.graphs.plots.picture import Picture
-from bayesstruct.graphs.plots.positions import Positions, place, resolve
+from bayesstruct.graphs.plots.positions import Positions, is_round, place, resolve
 from bayesstruct.graphs.plots.style import axes, ink
 from bayesstruct.graphs.posteriors.reading import read_graphs
 
@@ -217,7 +217,8 @@ def _bend(lines, ends: np.ndarray, ax: "Axes", picture: Picture) -> None:
     """Lead lines around the nodes in their way."""
     found, points = picture.arrangement, picture.points
     assert found is not None
-    bent = bends(points * found.scale, found.bodies.half, ends)
+    inward = is_round(picture.pos)
+    bent = bends(points * found.scale, found.bodies.half, ends, inward=inward)
     steps = np.linspace(0, 1, 30)
     segments = []
     for (i, j), bend in zip(ends, bent, strict=True):

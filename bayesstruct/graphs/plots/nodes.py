@@ -19,7 +19,7 @@ def network_size(nodes) -> tuple[float, float]:
     """Figure size in inches that fits the names of the nodes."""
     names = [str(node) for node in nodes]
     p, longest = len(names), max((len(str(name)) for name in nodes), default=0)
-    side = float(np.clip(4.6 + 0.075 * p, 5, 12))
+    side = float(np.clip(4.6 + 0.06 * p, 5, 9))
     # Names on both sides of a circle, or a key beside the network
     beside = 0.18 * max(min(longest, 18) - 6, 0) if p <= 24 else 0.06 * max(min(longest, 45) - 6, 0)
     return side + beside * (1 + (p > 80)), side + 0.5

@@ -9,7 +9,7 @@ from bayesstruct.graphs.plots.drawing import Look, draw_arrangement
 from bayesstruct.graphs.plots.keys import Frame
 from bayesstruct.graphs.plots.labels import Arrangement, Page, arrange
 from bayesstruct.graphs.plots.positions import Positions, is_round
-from bayesstruct.graphs.plots.style import font_scale
+from bayesstruct.graphs.plots.style import font_scale, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,8 +32,12 @@ class Picture:
 
     def __init__(self, ax: "Axes", pos: Positions):
         self.pos = pos
+        self._ax = ax
         self.look = Look()
         self.arrangement: Arrangement | None = None
+        #: Makes the legend anew, at most so many pixels wide.
+        self.explain: Callable[[Axes, float], None] | None = None
+        self._width = 0.0
         self._followers: list[Follower] = []
         self._artists: list[Any] = []
         self._locator = ax.get_axes_locator()
@@ -62,11 +66,11 @@ class Picture:
     def show(self, ax: "Axes", look: "Look | None" = None) -> Arrangement:
         """Draw the nodes, from now on whenever the size of the axes has changed."""
         self.look = look or self.look
-        self._drawn = True
         ax.set_axis_off()
         ax.set_aspect("auto")
-        self._seen = ()
-        ax.figure.get_figure(root=True).draw_without_rendering()
+        self._seen, self._drawn = (), False
+        settle(ax)
+        self._drawn = True
         self._update(ax)
         assert self.arrangement is not None
         return self.arrangement
@@ -78,9 +82,13 @@ class Picture:
             self._update(ax, where)
         return where
 
+    def get_subplotspec(self):
+        """Answer the place in a grid of subplots, which "tight" layouts ask of a locator."""
+        return self._ax.get_subplotspec()
+
     def _update(self, ax: "Axes", where=None) -> None:
         size = _points_of(ax, ax.get_position(original=True) if where is None else where)
-        state = (*np.round(size, 1), round(_legend_height(ax, size[1]), 1))
+        state = (*np.round(size, 1), round(_legend_height(ax, size), 1))
         if state == self._seen or size.min() <= 4 * MARGIN:
             return
         self._seen = state
@@ -111,25 +119,30 @@ def _points_of(ax: "Axes", where) -> np.ndarray:
     return pixels * 72 / figure.get_figure(root=True).dpi
 
 
-def _legend_height(ax: "Axes", height: float) -> float:
-    """Points to leave for legends at the bottom: the highest of networks of equal height in the figure."""
-    root = ax.figure.get_figure(root=True)
-    heights = [_own_legend(ax)]
-    for other in root.get_axes():
+def _legend_height(ax: "Axes", size: np.ndarray) -> float:
+    """Points to leave for legends at the bottom: the highest of networks of equal size in the figure."""
+    heights = [_own_legend(ax, size)]
+    for other in ax.figure.get_figure(root=True).get_axes():
         if other is not ax and isinstance(other.get_axes_locator(), Picture):
-            if abs(_points_of(other, other.get_position(original=True))[1] - height) < 1:
-                heights.append(_own_legend(other))
+            theirs = _points_of(other, other.get_position(original=True))
+            if np.abs(theirs - size).max() < 1:
+                heights.append(_own_legend(other, theirs))
     return max(heights)
 
 
-def _own_legend(ax: "Axes") -> float:
+def _own_legend(ax: "Axes", size: np.ndarray) -> float:
+    """Height of the legend, made anew if the width has changed."""
+    picture, pixels = ax.get_axes_locator(), ax.figure.get_figure(root=True).dpi / 72
+    if picture.explain and ax.get_legend() is not None and abs(picture._width - size[0]) > 1:
+        picture.explain(ax, size[0] * pixels)
+        picture._width = size[0]
     legend = ax.get_legend()
     if legend is None or not legend.get_visible():
         return 0.0
     box = legend.get_window_extent()
     if box.y0 < ax.bbox.y0 - 2 or box.y0 > ax.bbox.y0 + ax.bbox.height / 4:
         return 0.0  # not at the bottom inside the axes
-    return float(box.height * 72 / ax.figure.get_figure(root=True).dpi) + 4
+    return float(box.height / pixels) + 4
 
 
 def _measure(ax: "Axes"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs.plots.geometry import into_square, separate
+from bayesstruct.graphs.plots.style import LINE, wrap
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -16,6 +17,8 @@ __all__ = ["layout"]
 
 #: Nodes up to which an undirected graph is drawn as a circle by default.
 ROUND = 15
+#: Nodes up to which they have names, and are kept apart for that.
+NAMED = 300
 
 Positions = dict[str, tuple[float, float]]
 
@@ -152,13 +155,14 @@ def _by_edges(graph: "nx.Graph", kind: str, random_seed: int) -> Positions:
     points = np.zeros((len(nodes), 2))
     if joined:
         part = _in_one_piece(graph.subgraph(nodes[k] for k in joined), [nodes[k] for k in joined])
-        points[joined] = into_square(_pulled(part, kind, random_seed))
+        points[joined] = _evened(_pulled(part, kind, random_seed))
     points[lonely] = _rows(len(lonely), len(nodes))
     if lonely and joined:  # each row takes as much height as a row of all nodes in a square would
         share = min(len(set(points[lonely, 1])) / (len(nodes) ** 0.5 + 1), 0.7)
         points[joined, 1] = share + (1 - share) * points[joined, 1]
         points[lonely, 1] = -1 + share * (points[lonely, 1] + 1) * 0.6
-    points = separate(points, _half_sizes([str(node) for node in nodes]))
+    if len(nodes) <= NAMED:
+        points = separate(points, _half_sizes([str(node) for node in nodes]))
     return {node: (float(x), float(y)) for node, (x, y) in zip(nodes, points, strict=True)}
 
 
@@ -189,6 +193,12 @@ def _pulled(graph: "nx.Graph", kind: str, random_seed: int) -> np.ndarray:
     return np.array([found[node] for node in graph.nodes]).reshape(-1, 2)
 
 
+def _evened(points: np.ndarray) -> np.ndarray:
+    """Fill the square more evenly: halfway from places to their ranks, both ways."""
+    ranks = points.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    return (into_square(points) + into_square(ranks.astype(float))) / 2
+
+
 def _rows(n: int, p: int) -> np.ndarray:
     """Rows of n nodes in the square, not many more in a row than p nodes would have."""
     width = max(int(np.ceil(1.2 * p**0.5)), 1)
@@ -203,12 +213,13 @@ def _rows(n: int, p: int) -> np.ndarray:
 
 
 def _half_sizes(names: list[str]) -> np.ndarray:
-    """Half sizes of framed names in the square, on a page of the usual size; smaller if there is no room for them."""
-    p = len(names)
-    length = np.array([min(len(name), 16) for name in names], float)
-    side = 36 * min(4.6 + 0.075 * p, 12)  # points of half the side
-    size = 8.5
-    half = np.stack([(0.3 * length + 0.8) * size, np.full(p, 1.1 * size)], axis=1) / side
-    if 4 * half.prod(axis=1).sum() > 0.35 * 4:
+    """Half sizes of framed names in the square, on a page of the usual size; of discs where there is no room for them."""
+    p, size = len(names), 8.5
+    lines = [wrap(name, LINE).split("\n") for name in names]
+    length = np.array([max(map(len, parts)) for parts in lines], float)
+    height = np.array([len(parts) for parts in lines], float)
+    side = 36 * (4.6 + 0.06 * p)  # points of half the side
+    half = np.stack([(0.3 * length + 0.8) * size, (0.6 * height + 0.5) * size], axis=1) / side
+    if half.prod(axis=1).sum() > 0.3:
         half = np.full((p, 2), 0.6 / p**0.5)
     return half

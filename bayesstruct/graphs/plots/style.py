@@ -20,6 +20,8 @@ NEUTRAL = "#4D4D4D"
 FAINT = "#A9A9A9"
 NODE = "#F2F2F2"
 
+LINE = 18  # letters a line of a name that is broken
+
 
 def axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     """Use the axes that were given, or make a figure of this size (inches)."""
