@@ -7,7 +7,7 @@ import numpy as np
 from bayesstruct.core.readers import register_figure
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, UNDECIDED, evidence
-from bayesstruct.graphs.plots.forest import name_rows, print_beside
+from bayesstruct.graphs.plots.forest import name_rows, pair_labels, print_beside
 from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.intervals import draw_intervals
 from bayesstruct.graphs.plots.network import plot_graph
@@ -88,7 +88,7 @@ def _number_worst(ax: "Axes", table: "pd.DataFrame", label: int) -> None:
     box = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": NEUTRAL, "lw": 0.6}
     for k, (x, y) in enumerate(ax.transData.inverted().transform(points), 1):
         ax.text(x, y, str(k), bbox=box, zorder=5, **style)
-    names = shorten([f"{row.source} – {row.target}" for row in worst.itertuples()], 44)
+    names = pair_labels(worst)
     key = "\n".join(f"{k}  {name}" for k, name in enumerate(names, 1))
     ax.annotate(
         f"farthest from the mean\n{key}",
