@@ -167,9 +167,15 @@ DAG_READERS = (
     "compare",
     "to_networkx",
     "plot_graph",
+    "plot_evidence",
     "check",
 )
-register_summary("dependency networks", _has_arcs, arc_table, ("symmetrize", "plot_edges", "check"))
+register_summary(
+    "dependency networks",
+    _has_arcs,
+    arc_table,
+    ("symmetrize", "plot_edges", "plot_evidence", "check"),
+)
 register_summary(
     "directed acyclic graphs", _has_dags, arc_table, DAG_READERS, before="dependency networks"
 )
