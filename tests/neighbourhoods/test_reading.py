@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from matplotlib.colors import to_rgb
+
 import bayesstruct as bs
 
 from bayesstruct.graphs import mixing
+from bayesstruct.graphs.plots.style import POSITIVE
 from bayesstruct.graphs.posteriors import arcs
 from bayesstruct.graphs.traces import graph_distance
 
@@ -85,6 +88,28 @@ def test_arc_table():
         "2 Bayes factors are bounds (rows in attrs['bayes_factor_bounds']): the draws cannot tell these probabilities "
         "from 0 or 1, or the value is beyond 1e6, where it depends on the shape of the prior."
     ]
+
+
+def test_evidence_for_arcs_is_a_matrix_from_rows_to_columns():
+    idata = result([1.0, 0.001, 0.9, 0.0, 0.3, 1.0])
+    table = bs.arc_table(idata).set_index(["source", "target"])["bayes_factor"]
+    ax = bs.plot_evidence(idata)
+    image = ax.images[0]
+    colours = image.cmap(image.norm(image.get_array()))[..., :3]
+    assert np.ma.getmaskarray(image.get_array()).tolist() == np.eye(3, dtype=bool).tolist()
+    blue, white = np.array(to_rgb(POSITIVE)), np.ones(3)
+    for i, j in zip(*np.nonzero(~np.eye(3, dtype=bool)), strict=True):
+        factor = table[NAMES[i], NAMES[j]]
+        assert np.allclose(colours[i, j], blue) == (factor >= 10)
+        assert np.allclose(colours[i, j], white) == (factor <= 0.1)
+    assert not np.allclose(colours, colours.swapaxes(0, 1))
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("from", "to")
+    counts = [int(text.get_text().rsplit(": ")[1]) for text in ax.get_legend().get_texts()]
+    assert sum(counts) == 6
+    bs.plot_evidence(idata, order="alike")
+    for options in ({"kind": "panels"}, {"pos": {}}):
+        with pytest.raises(ValueError, match=r"bs\.symmetrize\(idata\) makes edges"):
+            bs.plot_evidence(idata, **options)
 
 
 def test_check_takes_arcs():

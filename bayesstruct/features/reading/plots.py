@@ -13,7 +13,8 @@ from bayesstruct.features.reading.tables import (
     feature_table,
     loading_table,
 )
-from bayesstruct.graphs.plots.style import POSITIVE, axes, diverging_map, shorten
+from bayesstruct.graphs.plots.grid import colour_bar, draw_cells, grid_size, name_sides
+from bayesstruct.graphs.plots.style import NEUTRAL, POSITIVE, axes, diverging_map
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_feature_count", "plot_features"]
 
 _ACROSS = 6  # images in a row
-_NAMES = 40  # rows or columns up to which they are named
+_NAMES = 100  # rows or columns up to which they are named
 
 
 def plot_features(
@@ -70,7 +71,7 @@ def plot_features(
     table = feature_table(posterior).head(n)
     if table.empty:
         raise ValueError("No row has a feature in the reference draw: there is nothing to draw.")
-    titles = [_title(row) for row in table.itertuples()]
+    titles = [_title(row, posterior.loading is not None) for row in table.itertuples()]
     if posterior.loading is None:
         if shape is not None:
             raise ValueError("The features of this result have no loadings to draw as images.")
@@ -91,11 +92,11 @@ def plot_features(
     return _images(values.to_numpy().reshape(-1, *shape), titles, scale)
 
 
-def _title(row) -> str:
-    probability = f"{row.probability:.2f}" if row.probability < 0.995 else "> 0.99"
+def _title(row, share: bool) -> str:
+    probability = f"P = {row.probability:.2f}" if row.probability < 0.995 else "P > 0.99"
     if row.probability == 1:
-        probability = "1"
-    return f"{row.feature}: P = {probability}, {100 * row.share:.0f} % of rows"
+        probability = "P = 1"
+    return f"{row.feature}: {probability}" + (f", {100 * row.share:.0f} % of rows" if share else "")
 
 
 def _refuse_shape(shape, columns: int) -> None:
@@ -107,14 +108,15 @@ def _refuse_shape(shape, columns: int) -> None:
 
 
 def _heat(ax, values: "pd.DataFrame", titles, label: str, **scale) -> "Axes":
-    k, d = values.shape
-    ax = axes(ax, (float(np.clip(3.5 + 0.25 * d, 5, 12)), float(np.clip(1.2 + 0.3 * k, 2.2, 9))))
-    image = ax.imshow(values.to_numpy(), aspect="auto", interpolation="nearest", **scale)
-    ax.set_yticks(range(k), titles)
-    if d <= _NAMES:
-        ax.set_xticks(range(d), shorten([str(name) for name in values.columns], 14), rotation=90)
-    ax.tick_params(length=0)
-    ax.figure.colorbar(image, ax=ax, label=label)
+    columns = [str(name) for name in values.columns]
+    wide, high = grid_size(titles, columns)
+    ax = axes(ax, (wide, high))
+    image = draw_cells(ax, values.to_numpy(), aspect="auto", **scale)
+    colour_bar(ax, image, label)
+    named = len(columns) <= _NAMES
+    name_sides(ax, titles, columns if named else [""] * len(columns))
+    if not named:
+        ax.set_xlabel(f"{len(columns):,} columns, in the order of the result")
     return ax
 
 
@@ -165,10 +167,11 @@ def plot_feature_count(
     ax.bar(probability.index, probability, color=POSITIVE, label="posterior")
     if "prior" in idata.children and var_name in idata["prior"]:
         prior = feature_count_probabilities(idata, var_name=var_name, group="prior")
-        ax.plot(prior.index, prior, "o-", color="#4D4D4D", ms=3, lw=1, label="prior")
+        ax.plot(prior.index, prior, "o-", color=NEUTRAL, ms=3, lw=1, label="prior")
         ax.legend(frameon=False)
     ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="number of features", ylabel="probability")
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -27,7 +27,8 @@ from bayesstruct.graphs.plots.grid import (
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.graphs.plots.positions import Positions, resolve
 from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes
-from bayesstruct.graphs.posteriors.reading import read_graphs
+from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
+from bayesstruct.graphs.posteriors.reading import read
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -90,19 +91,21 @@ def plot_evidence(
 
     An edge that is not in the graph may be absent, or the data may not decide; this picture keeps
     the two apart. Of a Bayesian network it shows the adjacencies, arcs either way: whether two
-    variables are joined at all, which data determine better than the direction.
+    variables are joined at all, which data determine better than the direction. Of a dependency network it shows the arcs,
+    from the variable of the row to that of the column.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of a bayesstruct graph model, of edges or of directed acyclic graphs.
+        Result of a bayesstruct graph model.
     threshold : float, above 1
         Included: Bayes factor of at least `threshold`. Excluded: at most 1 / `threshold`. Undecided:
         between. 10 is commonly read as strong evidence.
     kind : {"network", "panels", "matrix"}, optional
         One network with lines of all kinds; three of them, for included, undecided and excluded edges,
         with the same positions; or a matrix with a cell for each pair. By default the first up to 12
-        variables, the second up to 25, and the third beyond; with `ax`, what fits it.
+        variables, the second up to 25, and the third beyond; with `ax`, what fits it. Of a dependency network
+        always a matrix.
     order : {"table", "alike"}
         Order of the rows of a matrix: that of the table, or such that variables that are probably
         connected are neighbours.
@@ -135,9 +138,9 @@ def plot_evidence(
     >>> included, undecided, excluded = plot_evidence(idata, kind="panels")  # doctest: +SKIP
     """
     check_threshold(threshold)
-    posterior = read_graphs(idata)
-    names, tested = posterior.variables, posterior.adjacencies()
-    kind = _choose(kind, len(names), pos, ax)
+    posterior = read(idata)
+    names, tested = posterior.variables, _tested(posterior)
+    kind = _choose(kind, len(names), pos, ax, one_way="one_way" in tested)
     kinds = _kinds(tested, _mean_weights(posterior), threshold)
     rows = node_order(order, tested, len(names))
     if kind == "matrix":
@@ -154,8 +157,30 @@ def plot_evidence(
     return ax
 
 
-def _choose(kind: str | None, p: int, pos: Mapping | None, ax) -> str:
+def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:
+    """Pairs of `GraphPosterior.adjacencies`, and of a dependency network its arcs, each one way."""
+    if not isinstance(posterior, ArcPosterior) or isinstance(posterior, DagPosterior):
+        return posterior.adjacencies()
+    factor, bound = posterior.bayes_factors()
+    return {
+        "source": posterior.source,
+        "target": posterior.target,
+        "probability": posterior.probability,
+        "prior": posterior.prior,
+        "factor": factor,
+        "bound": bound,
+        "one_way": np.ones(posterior.n_lines, bool),
+    }
+
+
+def _choose(kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool) -> str:
     """Kind of picture for p variables, and what was asked for."""
+    if one_way and (kind not in (None, "matrix") or pos is not None):
+        raise ValueError(
+            'evidence for the arcs of a dependency network is drawn with kind="matrix"; bs.symmetrize(idata) makes edges '
+            "of them, for networks and panels"
+        )
+    kind = "matrix" if one_way else kind
     several = ax is not None and np.ndim(ax) > 0
     if several and np.size(ax) != 3:
         raise ValueError(f"`ax` must be one axes, or three for panels; got {np.size(ax)}.")
@@ -189,19 +214,22 @@ def node_order(order: str, tested: dict[str, np.ndarray], p: int) -> np.ndarray:
         raise ValueError(f'`order` must be "table" or "alike", got {order!r}.')
     if order == "table":
         return np.arange(p)
-    return alike_together(1 - square(tested, tested["probability"], p, 0.0))
+    probability = square(tested, tested["probability"], p, 0.0)
+    return alike_together(1 - np.maximum(probability, probability.T))
 
 
 def square(tested: dict[str, np.ndarray], values: np.ndarray, p: int, other) -> np.ndarray:
-    """Symmetric (p, p) matrix of values of the pairs of `tested`, `other` where there is no pair."""
+    """Make a (p, p) matrix of values of the pairs of `tested`, `other` where there is no pair; symmetric unless pairs go one way."""
     matrix = np.full((p, p), other)
-    matrix[tested["source"], tested["target"]] = matrix[tested["target"], tested["source"]] = values
+    matrix[tested["source"], tested["target"]] = values
+    if "one_way" not in tested:
+        matrix[tested["target"], tested["source"]] = values
     return matrix
 
 
 def _mean_weights(posterior: "GraphPosterior") -> np.ndarray | None:
     """Mean weight of each pair; None if pairs have none, or one for each direction."""
-    if posterior.directed:
+    if isinstance(posterior, DagPosterior):
         return None
     return posterior.mean_weights(np.arange(posterior.n_lines))
 
@@ -326,6 +354,8 @@ def _draw_matrix(
         for kind in kinds
     ]
     legend_above(ax, handles)
+    if "one_way" in tested:
+        ax.set(xlabel="to", ylabel="from")
     name_sides(ax, [names[i] for i in rows])
     ax.spines[:].set(visible=True, color=FAINT, linewidth=0.6)
     return ax

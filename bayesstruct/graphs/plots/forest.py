@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["draw_forest", "name_rows", "plot_edges", "print_beside", "printed"]
+__all__ = ["draw_forest", "name_rows", "pair_labels", "plot_edges", "print_beside", "printed"]
 
 
 def plot_edges(
@@ -70,7 +70,7 @@ def plot_edges(
         )
     return draw_forest(
         ax,
-        _labels(table, sign),
+        pair_labels(table, sign),
         table,
         f"P({posterior.line})",
         f"weight (mean and {ci_prob:.0%} HDI)",
@@ -108,7 +108,8 @@ def draw_forest(
     return ax
 
 
-def _labels(table, sign: str) -> list[str]:
+def pair_labels(table: "pd.DataFrame", sign: str = " – ") -> list[str]:
+    """Names of the pairs of a table, of which each is shortened by itself."""
     names = sorted({*table["source"], *table["target"]})
     short = dict(zip(names, shorten(names, 18), strict=True))
     return [f"{short[a]}{sign}{short[b]}" for a, b in zip(table.source, table.target, strict=True)]

@@ -119,12 +119,12 @@ def colour_bar(ax: "Axes", image, label: str, **options: Any):
 
 
 def legend_above(ax: "Axes", handles: list) -> None:
-    """Explain cells above the matrix: names are below and on the left."""
+    """Explain cells above the matrix, and above the names on its left: other names are below."""
     ax.legend(
         handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=legend_columns(ax, 2, 5.5),
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=legend_columns(ax, 2, 4.2),
         frameon=False,
         fontsize=text_size(0.9),
         handlelength=1.4,

@@ -14,23 +14,26 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_intervals", "draw_observed", "worst_first"]
 
+MANY = 300  # values from which on bars would be a wall
+
 
 def draw_intervals(ax: "Axes", table: "pd.DataFrame") -> None:
     """Draw predictive intervals over the observed values, in two colours, and the diagonal.
 
-    Many of them are thin and pale, and those that the model misses lie above the others.
+    Of many values those inside their intervals are points without bars.
     """
     n = len(table)
     style: dict[str, Any] = {
-        "lw": float(np.clip(60 / n**0.5, 0.5, 1.6)),
-        "alpha": float(np.clip(12 / n**0.5, 0.25, 0.7)),
+        "lw": float(np.clip(30 / n**0.5, 0.6, 1.6)),
+        "alpha": float(np.clip(14 / n**0.5, 0.35, 0.7)),
     }
-    size = float(np.clip(250 / n**0.5, 3, 14))
+    size = float(np.clip(250 / n**0.5, 4, 14))
     for above, (inside, colour) in enumerate(((True, POSITIVE), (False, NEGATIVE))):
         part = table[table.inside == inside]
         text = f"{'inside' if inside else 'outside'}: {len(part):,}"
         order = {"zorder": 2 + above}
-        ax.vlines(part.observed, part.low, part.high, colors=colour, **style, **order)
+        if n <= MANY or not inside:
+            ax.vlines(part.observed, part.low, part.high, colors=colour, **style, **order)
         ax.scatter(part.observed, part["mean"], s=size, color=colour, lw=0, label=text, **order)
     ends = [table[["observed", "low"]].min().min(), table[["observed", "high"]].max().max()]
     ax.plot(ends, ends, color=NEUTRAL, lw=0.8, zorder=1)

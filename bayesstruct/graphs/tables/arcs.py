@@ -171,13 +171,22 @@ DAG_READERS = (
     "communities",
     "plot_graph",
     "plot_centrality",
+    "plot_evidence",
     "check",
 )
 register_summary(
     "dependency networks",
     _has_arcs,
     arc_table,
-    ("symmetrize", "centrality", "degree_table", "plot_centrality", "plot_edges", "check"),
+    (
+        "symmetrize",
+        "centrality",
+        "degree_table",
+        "plot_centrality",
+        "plot_edges",
+        "plot_evidence",
+        "check",
+    ),
 )
 register_summary(
     "directed acyclic graphs", _has_dags, arc_table, DAG_READERS, before="dependency networks"

@@ -1,20 +1,22 @@
 """Observed correlations against those of replicated tables, and the nodes that take part."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesstruct.core.readers import register_figure
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, UNDECIDED, evidence
-from bayesstruct.graphs.plots.forest import name_rows, print_beside
+from bayesstruct.graphs.plots.forest import name_rows, pair_labels, print_beside
+from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.intervals import draw_intervals
 from bayesstruct.graphs.plots.network import plot_graph
-from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes, shorten
+from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes, settle, shorten
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.predictive import predictive_correlations
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from matplotlib.axes import Axes
@@ -43,7 +45,7 @@ def plot_correlations(
         Probability of the intervals.
     label : int
         Number of pairs to name: those whose observed value is farthest from the predicted mean
-        among those outside their interval.
+        among those outside their interval. They have numbers, which are explained beside the axes.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
 
@@ -57,28 +59,47 @@ def plot_correlations(
     >>> ax = plot_correlations(idata)  # doctest: +SKIP
     """
     table = predictive_correlations(idata, prob=prob)
-    ax = axes(ax, (5.2, 5.0))
+    ax = axes(ax, (8.4 if label and not table.inside.all() else 5.2, 5.0))
     draw_intervals(ax, table)
-    _name_worst(ax, table, label)
     ax.set_xlabel("observed correlation")
     ax.set_ylabel(f"replicated correlation (mean, {prob:.0%} interval)")
     ax.legend(frameon=False, loc="upper left")
     ax.spines[["top", "right"]].set_visible(False)
+    _number_worst(ax, table, label)
     return ax
 
 
-def _name_worst(ax: "Axes", table, label: int) -> None:
+def _number_worst(ax: "Axes", table: "pd.DataFrame", label: int) -> None:
+    """Mark the worst pairs by numbers above their bars, and write their names beside the axes."""
     worst = table[~table.inside].copy()
     worst["miss"] = (worst.observed - worst["mean"]).abs()
-    for row in worst.nlargest(label, "miss").itertuples():
-        ax.annotate(
-            f"{row.source} – {row.target}",
-            (row.observed, row.high),
-            (4, 3),
-            textcoords="offset points",
-            fontsize=8,
-            color=NEUTRAL,
-        )
+    worst = worst.nlargest(label, "miss")
+    if worst.empty:
+        return
+    settle(ax)
+    size = text_size(0.8)
+    height = 1.5 * size * ax.figure.get_figure(root=True).dpi / 72
+    points = ax.transData.transform(worst[["observed", "high"]].to_numpy())
+    points[:, 1] += 0.7 * height
+    for k in range(1, len(points)):  # no number on another one
+        while (np.abs(points[:k] - points[k]) < height).all(axis=1).any():
+            points[k, 1] += height / 2
+    style: dict[str, Any] = {"fontsize": size, "ha": "center", "va": "center"}
+    box = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": NEUTRAL, "lw": 0.6}
+    for k, (x, y) in enumerate(ax.transData.inverted().transform(points), 1):
+        ax.text(x, y, str(k), bbox=box, zorder=5, **style)
+    names = pair_labels(worst)
+    key = "\n".join(f"{k}  {name}" for k, name in enumerate(names, 1))
+    ax.annotate(
+        f"farthest from the mean\n{key}",
+        (1, 1),
+        (8, 0),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="top",
+        fontsize=text_size(0.85),
+        annotation_clip=False,
+    )
 
 
 def plot_nodes(idata: "xr.DataTree", n: int = 40, *, ax: "Axes | None" = None) -> "Axes":
