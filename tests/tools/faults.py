@@ -723,6 +723,41 @@ FAULTS = [
     ),
     # graphs
     Fault(
+        "paths-equal: paths that differ by rounding are not equally long",
+        "bayesstruct/graphs/nodes/paths.py",
+        "_EQUAL = 1e-12",
+        "_EQUAL = 0.0",
+        "graphs/nodes/test_centrality.py",
+    ),
+    Fault(
+        "paths-share: shares are not divided among equally short paths",
+        "bayesstruct/graphs/nodes/paths.py",
+        "paths[v] / paths[w] * (1.0 + share[w])",
+        "(1.0 + share[w])",
+        "graphs/nodes/test_centrality.py",
+    ),
+    Fault(
+        "closeness-component: nodes that cannot be reached do not count",
+        "bayesstruct/graphs/nodes/measures.py",
+        "return inverse * near / max(self.graphs.p - 1, 1)",
+        "return inverse",
+        "graphs/nodes/test_centrality.py",
+    ),
+    Fault(
+        "modularity-signed: negative weights count as a whole",
+        "bayesstruct/graphs/nodes/communities.py",
+        "share = more.sum() / (more.sum() + less.sum() or 1.0)",
+        "share = 0.5",
+        "graphs/nodes/test_communities.py",
+    ),
+    Fault(
+        "communities-leave: a node does not leave a community for an empty one",
+        "bayesstruct/graphs/nodes/modularity.py",
+        "(members[part] > 0 or members[own] > 1)",
+        "members[part] > 0",
+        "graphs/nodes/test_communities.py",
+    ),
+    Fault(
         "expected-shd: the product counted once",
         "bayesstruct/graphs/comparison.py",
         "float((p + q - 2 * p * q)[upper].sum())",

@@ -8,6 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
 from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
+from bayesstruct.graphs.tables.edges import NODE_READERS
 from bayesstruct.graphs.units import units_note
 
 if TYPE_CHECKING:
@@ -166,11 +167,8 @@ DAG_READERS = (
     "blanket_probabilities",
     "compare",
     "to_networkx",
-    "centrality",
-    "degree_table",
-    "communities",
+    *NODE_READERS,
     "plot_graph",
-    "plot_centrality",
     "plot_evidence",
     "check",
 )
@@ -178,15 +176,7 @@ register_summary(
     "dependency networks",
     _has_arcs,
     arc_table,
-    (
-        "symmetrize",
-        "centrality",
-        "degree_table",
-        "plot_centrality",
-        "plot_edges",
-        "plot_evidence",
-        "check",
-    ),
+    ("symmetrize", *NODE_READERS, "plot_edges", "plot_evidence", "check"),
 )
 register_summary(
     "directed acyclic graphs", _has_dags, arc_table, DAG_READERS, before="dependency networks"

@@ -19,7 +19,7 @@ from bayesstruct.graphs.posteriors.estimators import (
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import RelationPrior, RelationScales, RowGroups
 from bayesstruct.graphs.summaries import bound_note, interval_probability
-from bayesstruct.graphs.tables.edges import EDGE_READERS
+from bayesstruct.graphs.tables.edges import EDGE_READERS, NODE_READERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -362,10 +362,12 @@ def _has_differences(idata) -> bool:
     return {"edge", DIFFERENCE} <= variables(idata) and RelationPrior.is_in(idata)
 
 
+_OF_GROUPS = tuple(name for name in EDGE_READERS if name not in NODE_READERS)
+
 register_summary(
     "differences between groups",
     _has_differences,
     difference_table,
-    ("edge_table", "one_group", "plot_difference", *EDGE_READERS),
+    ("edge_table", "one_group", "plot_difference", *_OF_GROUPS),
     before="undirected graphs",
 )

@@ -163,6 +163,8 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
     return notes
 
 
+#: Functions that read one graph in each draw, and not several of groups of rows.
+NODE_READERS = ("centrality", "degree_table", "communities", "plot_centrality")
 #: Functions that read undirected graphs, from whatever model they are.
 EDGE_READERS = (
     "median_graph",
@@ -172,13 +174,10 @@ EDGE_READERS = (
     "credible_edges",
     "compare",
     "to_networkx",
-    "centrality",
-    "degree_table",
-    "communities",
+    *NODE_READERS,
     "plot_graph",
     "plot_edges",
     "plot_evidence",
-    "plot_centrality",
     "plot_matrix",
     "check",
 )

@@ -74,6 +74,18 @@ def test_small_graphs_have_the_best_of_all_partitions(seed):
         assert value == pytest.approx(max(value_of(other) for other in partitions(6)))
 
 
+def test_no_node_does_better_in_another_community_or_alone():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        upper = np.triu(rng.normal(size=(7, 7)) * (rng.random((7, 7)) < 0.7), 1)
+        pairs = modularity_matrix(upper + upper.T, "signed")
+        labels, _ = best_partitions(pairs, rng.permutation(7)[None])
+        gain = (pairs * (1 - np.eye(7))) @ (
+            labels[:, None] == np.arange(8)
+        )  # the last label is free
+        assert (gain <= gain[np.arange(7), labels][:, None] + 1e-9).all()
+
+
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
 def test_larger_graphs_have_no_less_modularity_than_by_networkx(resolution):
     matrix = np.abs(weights(40, 1, share=0.1))
