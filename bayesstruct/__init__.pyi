@@ -41,6 +41,7 @@ from .features.model_parts.own_models import latent as latent
 from .fields.modes.sandwich import sandwich as sandwich
 from .graphs.own_models import edges as edges
 from .modes.check import check as check
+from .modes.evidence_limits import evidence_limits as evidence_limits
 from .modes.find_map import find_MAP as find_MAP
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict

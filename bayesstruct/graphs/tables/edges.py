@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.evidence_limits import limits_of
 from bayesstruct.core.readers import register_summary, variables
+from bayesstruct.graphs.evidence import STRONG
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
@@ -102,7 +104,7 @@ def edge_table(
         "estimator": posterior.estimator.name,
         "ci_prob": ci_prob,
         "bayes_factor_bounds": bounds,
-        "notes": _notes(posterior, bounds),
+        "notes": [*_notes(posterior, bounds), *_limit_note(idata, group)],
     }
     return table
 
@@ -117,6 +119,23 @@ def _weight_summary(posterior: EdgePosterior, ci_prob: float) -> dict[str, np.nd
     weights = posterior.weights.values.reshape(posterior.n_draws, -1).astype(float)
     interval = az.hdi(weights.T, prob=ci_prob)
     return {"mean": weights.mean(axis=0), "hdi_low": interval[:, 0], "hdi_high": interval[:, 1]}
+
+
+def _limit_note(idata: "xr.DataTree | GraphPosterior", group: str) -> list[str]:
+    """Say so where no edge can be excluded, whatever the table is, for lack of rows."""
+    if isinstance(idata, EdgePosterior) or group != "posterior":
+        return []
+    try:
+        limits = limits_of(idata)
+    except ValueError:  # not known of every result
+        return []
+    known = limits.smallest[~np.isnan(limits.smallest)]
+    if not len(known) or known.min() <= 1.0 / STRONG:
+        return []
+    return [
+        f"With {limits.rows} rows and this prior the smallest Bayes factor that an edge can have is {known.min():.2g}: no edge can be "
+        f"excluded at 1/{STRONG:g}. See bs.evidence_limits(idata)."
+    ]
 
 
 def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:

@@ -34,6 +34,7 @@ from bayesstruct.precision.priors.implied import (
     implied_nonnegligible_probability,
 )
 from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
+from bayesstruct.precision.priors.records import WishartPrior
 
 __all__ = ["MATRICES", "OPTIONS", "beta_shapes", "start_of", "warn_of_slab"]
 
@@ -137,6 +138,8 @@ def _g_wishart(table, edge_probability, required, forbidden, degrees_of_freedom)
         edge = IndependentEdges("edge", table.p, edge_probability, dims="pair", **own)
         implied = independent_edge_prior(edge)
     precision = GWishart("precision", edge, degrees_of_freedom, dims=_MATRIX)
+    if not hasattr(degrees_of_freedom, "owner"):
+        WishartPrior(float(degrees_of_freedom)).record()
     pm.Deterministic("weight", partial_correlations(precision), dims="pair")
     record_edges(table, implied)
     return precision

@@ -1,0 +1,101 @@
+"""The Bayes factors that a table of this size can reach."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.evidence_limits import limits_of
+from bayesstruct.graphs.evidence import STRONG, check_threshold
+from bayesstruct.graphs.posteriors.refusals import wrong_type
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["evidence_limits"]
+
+
+def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.DataFrame":
+    r"""Say which Bayes factors a pair of columns can have at all with this number of rows and this prior.
+
+    The smallest is that of a pair whose dependence in the table, given all other columns, is exactly zero. If it is above 1/10, the pair
+    cannot be excluded by any data of this size: "undecided" then says something about the number of rows, and nothing about the pair.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.gaussian_graphical` with ``prior="spike_slab"`` or ``"g_wishart"`` and normal rows.
+    threshold : float, above 1
+        Bayes factor from which a pair is included; excluded at its reciprocal.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each pair, in the order of the table, with columns
+
+        source, target
+            Names of the columns.
+        smallest
+            Bayes factor at a dependence of exactly zero. NaN of required and forbidden edges.
+        can_be_excluded
+            Whether that is at most 1 / `threshold`.
+        included_from
+            Least absolute dependence in the table, as ``attrs["measure"]`` names it, whose Bayes factor is `threshold`.
+
+        ``attrs["rows"]`` is the number of rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not known for `idata`, or `threshold` is not above 1.
+
+    Notes
+    -----
+    All other columns count as they are in the posterior; the pair alone is changed. Given all others the two columns are residuals with
+    n - 1 degrees of freedom, whose precisions are the posterior means of :math:`K_{ii}` and :math:`K_{jj}`.
+
+    *Spike and slab*, standard deviations :math:`v_0 < v_1` of the element w. With the likelihood m(w), a Bessel
+    function after the diagonal elements are integrated out, the Bayes factor is
+
+    .. math:: \frac{\int m(w) N(w; 0, v_1^2) dw}{\int m(w) N(w; 0, v_0^2) dw} \cdot \frac{\pi / (1 - \pi)}{q / (1 - q)}
+
+    with the nominal probability :math:`\pi` of the edge and the one q that positive definite matrices imply. m is about as wide
+    as :math:`\sqrt{K_{ii} K_{jj} / n}`: the limit is near the ratio of that to :math:`v_1`, and is not
+    below :math:`v_0 / v_1`, but for the second factor, whatever the number of rows.
+
+    *G-Wishart* with b degrees of freedom and c common neighbours, that is the expected number in the posterior, as if they were all joined to each other: with
+    :math:`f(b) = \Gamma(\tfrac{b + 1}{2}) / \Gamma(\tfrac b2)` and :math:`d_i = (b + c + n - 1) / K_{ii}` it
+    is :math:`f(b + c + n - 1) / f(b + c) \; (d_i d_j)^{-1/2}`, which falls as one over the root of n. Exact for two columns.
+
+    If edge probabilities are drawn, Bayes factors contain what the other edges say about them, and so do these.
+
+    See Also
+    --------
+    bayesstruct.edge_table : Bayes factors of the edges.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        limits = bs.evidence_limits(idata)
+        limits["smallest"].min()
+    """
+    import pandas as pd
+    import xarray as xr
+
+    if not isinstance(idata, xr.DataTree):
+        raise wrong_type(idata)
+    check_threshold(threshold)
+    limits = limits_of(idata)
+    names = np.array([str(name) for name in idata["constant_data"]["node"].values], dtype=object)
+    table = pd.DataFrame(
+        {
+            "source": names[limits.source],
+            "target": names[limits.target],
+            "smallest": limits.smallest,
+            "can_be_excluded": limits.smallest <= 1.0 / threshold,
+            "included_from": limits.strength(threshold),
+        }
+    )
+    table.attrs = {"rows": limits.rows, "threshold": threshold, "measure": limits.measure}
+    return table

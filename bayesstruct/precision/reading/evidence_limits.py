@@ -1,0 +1,164 @@
+"""Bayes factors that a table of numbers can reach under the priors of Gaussian graphical models."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.evidence_limits import Limits, least_strength, register_limits
+from bayesstruct.core.readers import variables
+from bayesstruct.graphs.groups import CONSTANTS, parameter_draws
+from bayesstruct.graphs.posteriors.reading import read_edges
+from bayesstruct.graphs.records import EdgeScales, OrderedColumns
+from bayesstruct.precision.exact.pairs import log_spike_slab_factor, log_wishart_factor
+from bayesstruct.precision.priors.records import WishartPrior
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["spike_slab_limits", "wishart_limits"]
+
+_SIZES = 12  # of which limits are computed, between which they are interpolated
+_STRENGTHS = np.linspace(0.0, 0.98, 80) ** 1.5  # partial correlations
+_DRAWS = 200  # over which numbers of neighbours are averaged
+_MEASURE = "partial correlation"
+
+
+def spike_slab_limits(idata: "xr.DataTree") -> Limits:
+    """Limits under the spike and slab, whose likelihood is that of residuals with the posterior mean of their precision."""
+    posterior, rows = read_edges(idata), _rows(idata)
+    scales = EdgeScales.read(posterior.constants)
+    options = {
+        "spike_scale": scales.spike_scale,
+        "slab_scale": scales.slab_scale,
+        "rate": scales.diagonal_rate,
+    }
+    diagonal = _diagonal(idata)
+    own = (0.5 * (rows - 1) + 1.0) / np.sqrt(
+        diagonal[posterior.source] * diagonal[posterior.target]
+    )
+    grid = np.geomspace(own.min(), own.max(), _SIZES) if np.ptp(own) > 0 else own[:1]
+    odds = _Odds(idata, posterior, scales.nominal)
+
+    def log_ratio(r):
+        on_grid = log_spike_slab_factor(r, rows - 1, grid, **options)
+        return np.interp(np.log(own), np.log(grid), on_grid)
+
+    smallest = odds.factor(log_ratio(0.0))
+
+    def strength(threshold):
+        ratios = np.array([log_ratio(r) for r in _STRENGTHS])
+        ratios = np.maximum.accumulate(ratios + np.log(smallest) - ratios[0])
+        columns = [np.interp(np.log(threshold), one, _STRENGTHS, right=np.nan) for one in ratios.T]
+        return np.where(np.isnan(smallest), np.nan, columns)
+
+    return Limits(posterior.source, posterior.target, smallest, strength, _MEASURE, rows)
+
+
+def wishart_limits(idata: "xr.DataTree") -> Limits:
+    """Limits under the G-Wishart prior, as if the common neighbours of a pair were all joined to each other."""
+    posterior, rows = read_edges(idata), _rows(idata)
+    shape = WishartPrior.read(posterior.constants).degrees_of_freedom + _common_neighbours(
+        posterior
+    )
+    diagonal = _diagonal(idata)
+    ends = [
+        np.maximum((shape + rows - 1) / diagonal[at], 1.0)
+        for at in (posterior.source, posterior.target)
+    ]
+    odds = _Odds(idata, posterior, posterior.prior)
+
+    def log_factor(r):
+        return log_wishart_factor(r, rows - 1, *ends, shape)
+
+    smallest = odds.factor(log_factor(0.0))
+    shift = np.log(smallest) - log_factor(0.0)
+
+    def strength(threshold):
+        own = least_strength(lambda r: log_factor(r) + shift, threshold, 0.999, len(smallest))
+        return np.where(np.isnan(smallest), np.nan, own)
+
+    return Limits(posterior.source, posterior.target, smallest, strength, _MEASURE, rows)
+
+
+class _Odds:
+    """Turns ratios of marginal likelihoods into Bayes factors.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    posterior : EdgePosterior
+    nominal : (pairs,) ndarray of float
+        Probability of each edge before a matrix is restricted to be positive definite. If edge probabilities are drawn, their draws
+        count instead: Bayes factors contain what the other edges say about them.
+    """
+
+    def __init__(self, idata, posterior, nominal):
+        self.prior, self.fixed = posterior.prior, posterior.fixed
+        self.nominal = np.asarray(nominal, float)[None]
+        if "edge_probability" in variables(idata):
+            (drawn,) = parameter_draws(idata, "edge_probability")
+            drawn = drawn[np.linspace(0, len(drawn) - 1, _DRAWS).astype(int)]
+            self.nominal = drawn.reshape(len(drawn), -1)
+
+    def factor(self, log_ratio: np.ndarray) -> np.ndarray:
+        """Bayes factors of pairs from logarithms of ratios; NaN of edges that are required or forbidden."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = self.nominal / (1.0 - self.nominal) * np.exp(log_ratio)
+            absent = (1.0 / (1.0 + odds)).mean(axis=0)
+            present = (1.0 / (1.0 + 1.0 / odds)).mean(axis=0)
+            factor = present / absent * (1.0 - self.prior) / self.prior
+        return np.where(self.fixed | np.isnan(self.prior), np.nan, factor)
+
+
+def _rows(idata) -> int:
+    if "rows" in variables(idata, CONSTANTS):
+        return int(idata[CONSTANTS]["rows"].item())
+    return int(idata["observed_data"].to_dataset().sizes["observation"])
+
+
+def _diagonal(idata) -> np.ndarray:
+    """Posterior mean of the precision of each column, in units of the columns where the latent values have none."""
+    (precision,) = parameter_draws(idata, "precision")
+    diagonal = np.diagonal(precision, axis1=1, axis2=2)
+    if not OrderedColumns.is_in(idata):
+        return diagonal.mean(axis=0)
+    kept = np.linspace(0, len(precision) - 1, _DRAWS).astype(int)
+    variance = np.diagonal(np.linalg.inv(precision[kept]), axis1=1, axis2=2)
+    return (diagonal[kept] * variance).mean(axis=0)
+
+
+def _common_neighbours(posterior) -> np.ndarray:
+    """Return the expected number of columns that are joined to both ends of each pair."""
+    edges = posterior.indicators.reshape(posterior.n_draws, -1)
+    kept = edges[np.unique(np.linspace(0, len(edges) - 1, _DRAWS).astype(int))]
+    p = len(posterior.variables)
+    total = np.zeros((p, p))
+    for edge in kept:
+        joined = np.zeros((p, p))
+        joined[posterior.source, posterior.target] = joined[posterior.target, posterior.source] = (
+            edge
+        )
+        total += joined @ joined
+    return total[posterior.source, posterior.target] / len(kept)
+
+
+def _is(record: type) -> Callable[["xr.DataTree"], bool]:
+    """Recognise results of one precision matrix with such a prior, whose rows are normal."""
+
+    def recognise(idata):
+        names, constants = variables(idata), variables(idata, CONSTANTS)
+        others = {"degrees", "group_edge_prior", "shared_spike_scale"}
+        known = {"edge", "precision"} <= names and not others & (names | constants)
+        return known and record.is_in(idata) and _has_rows(idata, constants)
+
+    return recognise
+
+
+def _has_rows(idata, constants) -> bool:
+    observed = "observed_data" in idata.children
+    return "rows" in constants or (observed and "observation" in idata["observed_data"].dims)
+
+
+register_limits("spike-and-slab models of numbers", _is(EdgeScales), spike_slab_limits)
+register_limits("G-Wishart models of numbers", _is(WishartPrior), wishart_limits)

@@ -1,0 +1,152 @@
+"""The Bayes factors that a table can reach, against integration, exact posteriors and sampled tables."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+import xarray as xr
+
+from scipy import stats
+from scipy.special import logsumexp
+
+import bayesstruct as bs
+
+from bayesstruct.precision.exact.pairs import log_spike_slab_factor, log_wishart_factor
+
+
+def prior_draws(model, n=40):
+    """Draws from the prior as if they were a posterior."""
+    with model:
+        idata = pm.sample_prior_predictive(n, random_seed=1)
+    groups = {name: idata[name].to_dataset() for name in ("observed_data", "constant_data")}
+    return xr.DataTree.from_dict({"posterior": idata["prior"].to_dataset(), **groups})
+
+
+def without_dependence(n, p, seed=1):
+    """Table whose first two columns have a sample partial correlation of exactly zero."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, p)) @ (np.eye(p) + 0.5 * np.eye(p, k=1))
+    x -= x.mean(axis=0)
+    rest = x[:, 2:]
+    one, other = (y - rest @ np.linalg.lstsq(rest, y, rcond=None)[0] for y in x[:, :2].T)
+    x[:, 0] -= other * (one @ other) / (other @ other)
+    assert abs(np.linalg.inv(np.cov(x.T))[0, 1]) < 1e-9
+    return pd.DataFrame(x, columns=list("abcdef")[:p])
+
+
+def integrated(r, rows, spike, slab, rate):
+    """Ratio of the marginal likelihoods of slab and spike by sums over the three elements of the matrix."""
+    k = np.exp(np.linspace(-4, 3, 120))
+    first, other = np.meshgrid(k, k, indexing="ij")
+    w = np.concatenate([-np.geomspace(1e-4, 6, 150)[::-1], [0.0], np.geomspace(1e-4, 6, 150)])
+    logs = np.empty(len(w))
+    for i, own in enumerate(w):
+        det = first * other - own**2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log = 0.5 * rows * np.log(det) - 0.5 * rows * (first + other + 2 * r * own)
+        log = log - rate * (first + other) + np.log(first * other)  # the grid is one of logarithms
+        logs[i] = logsumexp(np.where(det > 0, log, -np.inf))
+    likelihood = np.exp(logs - logs.max())
+    parts = [np.trapezoid(likelihood * stats.norm.pdf(w, 0, v), w) for v in (slab, spike)]
+    return np.log(parts[0] / parts[1])
+
+
+@pytest.mark.parametrize("r", [0.0, 0.35])
+def test_spike_and_slab_of_two_columns_by_integration(r):
+    size = np.array(0.5 * 30 + 0.5)
+    found = log_spike_slab_factor(r, 30, size, spike_scale=0.05, slab_scale=0.8, rate=0.5)
+    # The sums have some 20 points on each side of the mode of a diagonal element
+    assert found == pytest.approx(integrated(r, 30, 0.05, 0.8, 0.5), abs=0.01)
+
+
+@pytest.mark.parametrize("r", [0.0, 0.3])
+def test_g_wishart_of_two_columns_is_exact(r):
+    cov = pd.DataFrame([[1.0, r], [r, 1.0]], index=list("ab"), columns=list("ab"))
+    exact = bs.exact.gaussian_graphs(cov=cov, n=50, degrees_of_freedom=3.0)
+    probability = exact.edge_probabilities.to_numpy()[0, 1]
+    found = log_wishart_factor(r, 49, *np.full((2, 1), 50.0), np.array([3.0]))[0]
+    assert found == pytest.approx(np.log(probability / (1 - probability)), abs=1e-9)
+
+
+def test_g_wishart_of_a_pair_with_a_common_neighbour_is_exact():
+    n = 40
+    after = 50.0 * np.linalg.inv([[2.0, 0.0, 0.7], [0.0, 1.5, -0.6], [0.7, -0.6, 1.8]])
+    names = list("abc")
+    cov = pd.DataFrame((after - np.eye(3)) / (n - 1), index=names, columns=names)
+    joined = [("a", "c"), ("b", "c")]
+    exact = bs.exact.gaussian_graphs(cov=cov, n=n, required=joined, standardize=False)
+    probability = exact.edge_probabilities.loc["a", "b"]
+    ends = 1.0 / np.diag(np.linalg.inv(after))[:2]
+    found = log_wishart_factor(0.0, n - 1, ends[:1], ends[1:], np.array([3.0 + 1]))[0]
+    assert found == pytest.approx(np.log(probability / (1 - probability)), abs=1e-9)
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("prior", ["spike_slab", "g_wishart"])
+def test_a_sampled_table_without_a_dependence_has_the_smallest_bayes_factor(prior):
+    with bs.models.gaussian_graphical(without_dependence(60, 3), prior=prior, standardize=True):
+        idata = pm.sample(
+            3000,
+            tune=300,
+            chains=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    limit = bs.evidence_limits(idata)["smallest"].iloc[0]
+    edges = bs.edge_table(idata).set_index(["source", "target"]).loc[("a", "b")]
+    # Standard error of the logarithm of the odds, from some 3,000 independent draws: 0.05
+    assert np.log(edges["bayes_factor"] / limit) == pytest.approx(0.0, abs=0.2)
+
+
+def known_precision(prior="spike_slab", n=50, k=1.0, **options):
+    """Result with a diagonal precision matrix in all draws."""
+    table = without_dependence(n, 4)
+    idata = prior_draws(bs.models.gaussian_graphical(table, prior=prior, **options))
+    idata["posterior"]["precision"].values[:] = k * np.eye(4)
+    return idata
+
+
+def test_the_table_says_if_no_edge_can_be_excluded():
+    few, many = known_precision(n=30), known_precision(n=3000)
+    notes = bs.edge_table(few).attrs["notes"]
+    smallest = bs.evidence_limits(few)["smallest"].min()
+    assert any(
+        "With 30 rows" in n and f"{smallest:.2g}: no edge can be excluded" in n for n in notes
+    )
+    assert not any("no edge can" in n for n in bs.edge_table(many).attrs["notes"])
+    limits = bs.evidence_limits(many)
+    assert limits["can_be_excluded"].all()
+    assert not bs.evidence_limits(few)["can_be_excluded"].any()
+    # The least partial correlation is the one at which the Bayes factor is 10 times that at zero over the smallest
+    r = bs.evidence_limits(few)["included_from"].iloc[0]
+    scales = {"spike_scale": 0.02, "slab_scale": 1.0, "rate": 0.5}
+    size = 0.5 * 29 + 1.0  # of a posterior mean of 1
+    gain = np.diff(log_spike_slab_factor(np.array([0.0, r]), 29, size, **scales))[0]
+    assert gain == pytest.approx(np.log(10 / smallest), rel=1e-3)
+    assert bs.evidence_limits(few, threshold=2)["can_be_excluded"].all()
+
+
+def test_a_larger_precision_makes_the_likelihood_of_an_element_wider():
+    near, far = (bs.evidence_limits(known_precision(k=k))["smallest"] for k in (1.0, 4.0))
+    assert (near < far).all()
+
+
+@pytest.mark.parametrize("prior", ["spike_slab", "g_wishart"])
+def test_fixed_edges_have_no_limit(prior):
+    idata = known_precision(prior, required=[("a", "b")], forbidden=[("c", "d")])
+    fixed = bs.evidence_limits(idata)
+    assert np.isnan(fixed[["smallest", "included_from"]].iloc[[0, 5]]).all(axis=None)
+    assert fixed["smallest"].iloc[1:5].notna().all()
+    assert not fixed["can_be_excluded"].iloc[[0, 5]].any()
+
+
+def test_what_is_not_known_is_refused():
+    states = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (30, 3)), columns=list("abc"))
+    neighbours = prior_draws(bs.models.ising_neighbourhoods(states), 3)
+    with pytest.raises(ValueError, match="are known for"):
+        bs.evidence_limits(neighbours)
+    with pytest.raises(TypeError, match="DataTree"):
+        bs.evidence_limits(3)
+    with pytest.raises(ValueError, match="threshold"):
+        bs.evidence_limits(known_precision(), threshold=1)
