@@ -3,7 +3,7 @@
 from bayesstruct.features.reading.plots import plot_feature_count, plot_features
 from bayesstruct.fields.reading.plots import plot_item_rest, plot_pair_tables, plot_sum_scores
 from bayesstruct.graphs.plots.calibration import plot_calibration
-from bayesstruct.graphs.plots.comparison import plot_comparison
+from bayesstruct.graphs.plots.comparison import plot_bootstrap_support, plot_comparison
 from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.graphs.plots.evidence import plot_evidence
 from bayesstruct.graphs.plots.forest import plot_edges
@@ -15,6 +15,7 @@ from bayesstruct.precision.reading.plots import plot_correlations
 
 __all__ = [
     "layout",
+    "plot_bootstrap_support",
     "plot_calibration",
     "plot_comparison",
     "plot_correlations",
