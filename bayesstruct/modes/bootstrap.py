@@ -118,7 +118,7 @@ def bootstrap_support(
     data = np.array(data) if isinstance(data, list) else data
     if name == _NETWORK:
         _check_network(setting, options)
-        estimate = partial(_dag, **_with_states(data, options))
+        estimate = partial(_dag, options=_with_states(data, options))
     else:
         tuner_of(name)  # raises for a model without one
         grid = None if setting is None else {k: [v] for k, v in dict(setting).items()}
@@ -171,7 +171,7 @@ def _edges(data, *, name, grid, gamma, options) -> tuple[list[str], np.ndarray]:
     return [str(column) for column in tuner.columns], graph | graph.T
 
 
-def _dag(data, **options) -> tuple[list[str], np.ndarray]:
+def _dag(data, *, options) -> tuple[list[str], np.ndarray]:
     """Mode of a Bayesian network: names of its columns and the adjacency of its graph, rows parents."""
     if data.shape[1] <= _EXACT:
         solution = optimal_dag(data, **options)
