@@ -115,7 +115,9 @@ def test_states_that_a_sample_lacks_are_known():
     assert len(found.table) == P * (P - 1)
 
 
-def test_beside_a_posterior_with_its_columns_in_another_order():
+@pytest.fixture(scope="module")
+def beside():
+    """Support beside a posterior whose columns are in another order, and the edge table of the posterior."""
     table = chain_table(0)[["e", "a", "d", "b", "c"]]
     posterior = bernoulli_posterior(np.linspace(0.05, 0.95, 10), names=[*"abcde"], seed=3)
     found = bs.bootstrap_support(
@@ -127,12 +129,20 @@ def test_beside_a_posterior_with_its_columns_in_another_order():
         n_bootstrap=3,
         random_seed=1,
     )
-    known = bs.edge_table(posterior)
+    return found, bs.edge_table(posterior)
+
+
+def test_beside_a_posterior_with_its_columns_in_another_order(beside):
+    found, known = beside
     pairs = {frozenset((r.source, r.target)): r for r in known.itertuples()}
     for row in found.table.itertuples():
         expected = pairs[frozenset((row.source, row.target))]
         assert row.probability == expected.probability
         assert row.bayes_factor == expected.bayes_factor
+
+
+def test_picture(beside):
+    found, _ = beside
     ax = bs.plot_bootstrap_support(found)
     grey, blue = ax.collections
     assert len(blue.get_offsets()) == found.table.estimate.sum()
