@@ -40,6 +40,7 @@ from .distributions import TreeLaplace as TreeLaplace
 from .features.model_parts.own_models import latent as latent
 from .fields.modes.sandwich import sandwich as sandwich
 from .graphs.own_models import edges as edges
+from .modes.bootstrap import bootstrap_support as bootstrap_support
 from .modes.check import check as check
 from .modes.evidence_limits import evidence_limits as evidence_limits
 from .modes.find_map import find_MAP as find_MAP
@@ -51,6 +52,7 @@ from .modes.summary import summary as summary
 from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
 from .networks.model_parts import arcs as arcs
+from .plots import plot_bootstrap_support as plot_bootstrap_support
 from .plots import plot_calibration as plot_calibration
 from .plots import plot_centrality as plot_centrality
 from .plots import plot_clusters as plot_clusters

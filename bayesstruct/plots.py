@@ -6,7 +6,7 @@ from bayesstruct.fields.reading.plots import plot_item_rest, plot_pair_tables, p
 from bayesstruct.graphs.plots.calibration import plot_calibration
 from bayesstruct.graphs.plots.centrality import plot_centrality
 from bayesstruct.graphs.plots.communities import plot_co_membership
-from bayesstruct.graphs.plots.comparison import plot_comparison
+from bayesstruct.graphs.plots.comparison import plot_bootstrap_support, plot_comparison
 from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.graphs.plots.evidence import plot_evidence
 from bayesstruct.graphs.plots.forest import plot_edges
@@ -21,6 +21,7 @@ from bayesstruct.sparse.reading import plot_support
 
 __all__ = [
     "layout",
+    "plot_bootstrap_support",
     "plot_calibration",
     "plot_centrality",
     "plot_clusters",

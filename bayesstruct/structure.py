@@ -18,6 +18,7 @@ from bayesstruct.fields.reading.predictive import (
     predictive_sum_scores,
 )
 from bayesstruct.graphs.comparison import Comparison, calibration_table, compare, expected_shd
+from bayesstruct.graphs.comparisons.bootstrap import BootstrapSupport
 from bayesstruct.graphs.comparisons.results import ResultComparison
 from bayesstruct.graphs.comparisons.sensitivity import Sensitivity
 from bayesstruct.graphs.dag_comparison import ArcComparison
@@ -60,6 +61,7 @@ from bayesstruct.sparse.reading import support_table
 
 __all__ = [
     "ArcComparison",
+    "BootstrapSupport",
     "Communities",
     "Comparison",
     "ResultComparison",

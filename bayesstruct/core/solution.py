@@ -101,11 +101,14 @@ class Tuner:
     ----------
     rows : (n, p) numpy.ndarray
         The table as the model sees it.
+    columns : sequence of str, length p
+        Names of the columns.
     names : sequence of str
         Numbers that may be tuned.
     """
 
     rows: np.ndarray
+    columns: Sequence[str]
     names: Sequence[str]
 
     def __init__(self, data: Any, **options: Any):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.core.families import import_chapters
-from bayesstruct.core.solution import Tuner, tuner_of
+from bayesstruct.core.solution import Fit, Tuner, tuner_of
 from bayesstruct.data.arguments import choice, generator, number, whole_number
 from bayesstruct.data.errors import warn
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.data.intake import TableLike
 
-__all__ = ["Tuning", "tune"]
+__all__ = ["Tuning", "chosen_fit", "tune"]
 
 import_chapters("solvers")  # which register what they can tune
 
@@ -198,6 +198,14 @@ def _path(tuner, rows, settings) -> list:
     for setting in settings:
         fits.append(tuner.fit(rows, setting, fits[-1] if fits else None))
     return fits
+
+
+def chosen_fit(tuner: Tuner, grid: dict[str, Any] | None, gamma: float) -> Fit:
+    """Return the mode at the setting of a grid that the extended BIC chooses; of a single setting without it."""
+    settings = _settings(tuner, grid)
+    fits = _path(tuner, tuner.rows, settings)
+    best = 0 if len(fits) == 1 else _ebic(tuner, settings, fits, gamma=gamma)[1]
+    return fits[best]
 
 
 def _ebic(tuner, settings, fits, *, gamma, **_):

@@ -117,8 +117,22 @@ def test_ranges_by_hand(compared):
     assert result.settings.excluded.tolist() == [1, 1, 1]
     with_prior_of_a_half = table.probability / (1 - table.probability)
     np.testing.assert_allclose(table.bayes_factor, with_prior_of_a_half, rtol=1e-9)
+    assert result.edges.clear.tolist() == [True, False, False]
     assert "1 of 3 edges" in repr(result) and "1 of 3 edges" in result._repr_html_()
     assert compared(scale=[0.5, 1.0], threshold=1000).edges.changes.sum() == 0
+
+
+def test_changes_within_monte_carlo_error_are_said(compared, monkeypatch):
+    # probabilities on both sides of 10 / 11, closer to each other than 4,000 draws can tell
+    close = {0.5: [0.99, 0.905, 0.02], 1.0: [0.99, 0.912, 0.02]}
+    monkeypatch.setitem(globals(), "PROBABILITIES", close)
+    few = compared(scale=[0.5, 1.0])
+    assert few.edges.changes.tolist() == [True, False, False]
+    draws = few.table.query("source == 'v0' and target == 'v2'")
+    error = np.sqrt((1 / (draws.ess * draws.probability * (1 - draws.probability))).sum())
+    apart = np.diff(np.log(draws.bayes_factor)).item()
+    assert apart < 2 * error
+    assert not few.edges.clear.any() and "within Monte Carlo error" in repr(few)
 
 
 def test_all_combinations_and_what_was_not_tested(compared):

@@ -11,7 +11,7 @@ from bayesstruct.graphs.comparisons.sensitivity import evidence_table
 from bayesstruct.graphs.dag_comparison import expected_dag_distance
 from bayesstruct.graphs.distances import expected_differences, joined_differently
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG
-from bayesstruct.graphs.posteriors.arcs import ArcPosterior
+from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
 from bayesstruct.graphs.summaries import bayes_factor_text, interval_probability
 from bayesstruct.graphs.truth import positions
 
@@ -207,7 +207,7 @@ def expected_distance(a: "GraphPosterior", b: "GraphPosterior") -> float:
     ValueError
         When the variables differ.
     """
-    if a.directed:
+    if isinstance(a, DagPosterior):
         return expected_dag_distance(a, b)
     order, upper = positions(a.variables, b.variables), np.triu_indices(len(a.variables), 1)
     p, q = (one.matrix(one.probability) for one in (a, b))

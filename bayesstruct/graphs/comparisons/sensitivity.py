@@ -51,7 +51,8 @@ class Sensitivity:
         One row for each edge: ``source``, ``target``, ``lowest_probability``, ``highest_probability``,
         ``lowest_factor``, ``highest_factor`` (of the Bayes factors), ``lowest_at``, ``highest_at`` (numbers of their settings; -1 where
         nothing was tested), ``evidence``
-        (all conclusions that occur, as in "undecided or included"), and ``changes``, whether these are several. Those that
+        (all conclusions that occur, as in "undecided or included"), ``changes``, whether these are several, and ``clear``,
+        whether they are and the logarithms of the two Bayes factors differ by more than twice their Monte Carlo error. Those that
         change come first; then by the highest Bayes factor.
     notes : tuple of str
         Remarks in words.
@@ -97,8 +98,9 @@ class Sensitivity:
                     bayes_factor_text(row.lowest_factor, bool(bound[row.lowest_at, *ends])),
                     bayes_factor_text(row.highest_factor, bool(bound[row.highest_at, *ends])),
                 ]
+            within = " (within Monte Carlo error)" if row.changes and not row.clear else ""
             probability = f"{row.lowest_probability:.2f} to {row.highest_probability:.2f}"
-            rows.append([*ends, probability, *factors, row.evidence])
+            rows.append([*ends, probability, *factors, row.evidence + within])
         columns = [
             "source",
             "target",
@@ -114,9 +116,11 @@ class Sensitivity:
             int(self.edges["changes"].sum()),
             int((self.edges["lowest_at"] >= 0).sum()),
         )
+        clear = int(self.edges["clear"].sum())
+        error = f", on {clear} beyond Monte Carlo error" if clear < changing else ""
         names = " and ".join(", ".join(self.options).rsplit(", ", 1))
         return (
-            f"{changing} of {tested} {self.line}s: whether the data include or exclude them, or do not decide, depends on {names} "
+            f"The conclusion (included, excluded, undecided) on {changing} of {tested} {self.line}s depends on {names}{error} "
             f"({len(self.settings)} settings, Bayes factor of {self.threshold:g})."
         )
 
@@ -206,28 +210,45 @@ def _ranges(table: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     rows = []
+    error = _log_error(table)
     for (source, target), part in table.groupby(["source", "target"], sort=False):
         factor, setting = part["bayes_factor"].to_numpy(), part["setting"].to_numpy()
         known = {*part["evidence"]}
         conclusions = [kind for kind in _ORDER if kind in known]
         tested = bool(conclusions)
+        low, high = (np.nanargmin(factor), np.nanargmax(factor)) if tested else (0, 0)
+        apart = np.log(factor[high] / factor[low])
+        noise = 2 * np.hypot(error[part.index[low]], error[part.index[high]])
         rows.append(
             {
                 "source": source,
                 "target": target,
                 "lowest_probability": part["probability"].min(),
                 "highest_probability": part["probability"].max(),
-                "lowest_factor": np.nanmin(factor) if tested else np.nan,
-                "highest_factor": np.nanmax(factor) if tested else np.nan,
-                "lowest_at": setting[np.nanargmin(factor)] if tested else -1,
-                "highest_at": setting[np.nanargmax(factor)] if tested else -1,
+                "lowest_factor": factor[low],
+                "highest_factor": factor[high],
+                "lowest_at": setting[low] if tested else -1,
+                "highest_at": setting[high] if tested else -1,
                 "evidence": " or ".join(conclusions) or "fixed",
                 "changes": len(conclusions) > 1,
+                "clear": len(conclusions) > 1 and bool(apart > noise),
             }
         )
     ranges = pd.DataFrame(rows)
     by = ["changes", "highest_factor", "highest_probability"]
     return ranges.sort_values(by, ascending=False, kind="stable", ignore_index=True)
+
+
+def _log_error(table: "pd.DataFrame") -> np.ndarray:
+    """Monte Carlo error of the logarithm of each Bayes factor, by the effective sample size of the indicator.
+
+    It is no smaller than that of the more precise estimates of some models. An indicator that never changed has the effective sample
+    size of the others, and a probability that could not be told from one of their inverse.
+    """
+    ess = table["ess"].fillna(table.groupby("setting")["ess"].transform("median")).fillna(1)
+    floor = 1 / (ess + 2)
+    p = table["probability"].clip(floor, 1 - floor)
+    return (1 / np.sqrt(ess * p * (1 - p))).to_numpy()
 
 
 def _notes(table, tables, converged, line) -> list[str]:
@@ -241,10 +262,6 @@ def _notes(table, tables, converged, line) -> list[str]:
         notes.append(
             f"{bounds} Bayes factors are no more than bounds, which the number of draws and the limits 1e-6 and 1e6 set."
         )
-    notes.append(
-        "Bayes factors near the threshold differ between two runs of one setting, too: columns `ess` and `r_hat` of .table tell how "
-        "well each probability is known."
-    )
     common = [note for note in tables[0].attrs["notes"] if "Bayes factor" not in note]
     notes += [note for note in common if all(note in part.attrs["notes"] for part in tables)]
     return notes

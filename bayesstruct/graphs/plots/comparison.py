@@ -10,9 +10,10 @@ from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, POSITIVE, axes, settl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from bayesstruct.graphs.comparisons.bootstrap import BootstrapSupport
     from bayesstruct.graphs.comparisons.results import ResultComparison
 
-__all__ = ["plot_comparison", "unit_square"]
+__all__ = ["plot_bootstrap_support", "plot_comparison"]
 
 _NAMED = 15  # points at most
 
@@ -55,11 +56,11 @@ def plot_comparison(
         )
     table = comparison.table
     differ = comparison.differ.to_numpy()
-    ax = unit_square(
+    ax = _unit_square(
         ax,
         table["probability_a"].to_numpy(),
         table["probability_b"].to_numpy(),
-        line_names(table, comparison.line),
+        _line_names(table, comparison.line),
         differ,
         (f"conclusions differ: {differ.sum()}", f"other {comparison.line}s: {(~differ).sum()}"),
     )
@@ -68,7 +69,53 @@ def plot_comparison(
     return ax
 
 
-def line_names(table, line: str) -> list[str]:
+def plot_bootstrap_support(support: "BootstrapSupport", *, ax: "Axes | None" = None) -> "Axes":
+    """Draw the bootstrap support of each edge or arc against its posterior probability.
+
+    Parameters
+    ----------
+    support : BootstrapSupport
+        From :func:`bayesstruct.bootstrap_support` with a `posterior`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A point for each edge; in blue those of the estimate from all rows. Of these the farthest from the diagonal have
+        their names, as far as there is space. Above the diagonal the method selects an edge more often than it is probable.
+
+    Raises
+    ------
+    ValueError
+        When no posterior was given.
+
+    Examples
+    --------
+    >>> ax = plot_bootstrap_support(support)  # doctest: +SKIP
+    """
+    table = support.table
+    if "probability" not in table:
+        raise ValueError(
+            "there are no posterior probabilities to draw: bs.bootstrap_support(..., posterior=idata)"
+        )
+    chosen = table["estimate"].to_numpy()
+    ax = _unit_square(
+        ax,
+        table["probability"].to_numpy(),
+        table["support"].to_numpy(),
+        _line_names(table, support.line),
+        chosen,
+        (f"in the estimate: {chosen.sum()}", f"other {support.line}s: {(~chosen).sum()}"),
+    )
+    ax.set(
+        xlabel=f"posterior probability of the {support.line}",
+        ylabel=f"bootstrap support ({support.n_bootstrap} samples)",
+    )
+    return ax
+
+
+def _line_names(table, line: str) -> list[str]:
     """Names of the edges or arcs of a table, shortened."""
     sign = " → " if line == "arc" else " – "
     names = sorted({*table["source"], *table["target"]})
@@ -76,7 +123,7 @@ def line_names(table, line: str) -> list[str]:
     return [f"{short[a]}{sign}{short[b]}" for a, b in zip(table.source, table.target, strict=True)]
 
 
-def unit_square(
+def _unit_square(
     ax: "Axes | None",
     x: np.ndarray,
     y: np.ndarray,

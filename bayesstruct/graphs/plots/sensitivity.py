@@ -176,5 +176,11 @@ def _legend(ax: "Axes", result: "Sensitivity", named: int, grey: int, left_out: 
     if not handles:
         return
     ax.legend(
-        handles, labels, loc="upper left", bbox_to_anchor=(1.14, 1), frameon=False, fontsize="small"
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(1.14, 1),
+        frameon=False,
+        fontsize="small",
+        handlelength=3,
     )

@@ -136,6 +136,10 @@ class GraphPosterior(ABC):
         return bayes_factors_of(*self.probabilities, self.prior, self.estimator.floor(ess))
 
     @abstractmethod
+    def matrix(self, values: np.ndarray) -> np.ndarray:
+        """Spread values of lines, shape (..., n_lines), over matrices (..., p, p), zero elsewhere; rows of arcs are parents."""
+
+    @abstractmethod
     def adjacencies(self) -> dict[str, np.ndarray]:
         """Pairs of variables that may be joined: ends, probabilities and Bayes factor.
 

@@ -346,7 +346,11 @@ def test_turned_boxes_meet_only_where_they_do():
 
 def test_the_scale_is_the_largest_that_fits():
     rng = np.random.default_rng(1)
-    points, before, after = rng.normal(size=(9, 2)), rng.uniform(1, 5, (9, 2)), rng.uniform(1, 9, (9, 2))
+    points, before, after = (
+        rng.normal(size=(9, 2)),
+        rng.uniform(1, 5, (9, 2)),
+        rng.uniform(1, 9, (9, 2)),
+    )
     scale = scale_to_fit(points, before, after, np.array([300.0, 200.0]))
     length = (scale * points + after).max(axis=0) - (scale * points - before).min(axis=0)
     np.testing.assert_allclose(length, [300, 200])
