@@ -216,6 +216,7 @@ EDGES = Part(
         _EVIDENCE,
     ),
     words=frozenset({0, 3}),
+    noun="edges",
 )
 
 
@@ -285,6 +286,7 @@ DIFFERENCES = Part(
         ),
     ),
     words=frozenset({0, 3, 4}),
+    noun="pairs",
 )
 
 
@@ -318,6 +320,7 @@ NODES = Part(
         FACTORS,
     ],
     words=frozenset({0, 3}),
+    noun="variables",
 )
 
 
@@ -453,6 +456,7 @@ CONNECTIONS = Part(
         _EVIDENCE,
     ),
     words=frozenset({0, 6, 7}),
+    noun="connections",
 )
 
 
@@ -500,6 +504,7 @@ REGRESSIONS = Part(
         FACTORS,
     ],
     words=frozenset({0, 3}),
+    noun="predictors of single columns",
 )
 
 

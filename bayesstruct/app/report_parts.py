@@ -135,6 +135,8 @@ class Part:
         Whether the names of the rows are part of the table on disk.
     words : frozenset of int
         Columns of `cells` that hold words.
+    noun : str
+        What the rows of the table are, if the evidence for each is counted.
     """
 
     title: str
@@ -148,6 +150,7 @@ class Part:
     shown: int = 20
     index: bool = False
     words: frozenset[int] = field(default=frozenset({0}))
+    noun: str = ""
 
 
 @dataclass(frozen=True)
@@ -226,7 +229,7 @@ def count_kinds(table: "pd.DataFrame") -> dict[str, int]:
 
 
 def kinds_sentence(table: "pd.DataFrame", what: str) -> str:
-    """Say how many lines the data include, exclude and leave undecided."""
+    """Say in short how many lines the data include, exclude and leave undecided."""
     number = count_kinds(table)
     known = f", {number[FIXED]} fixed beforehand" if number[FIXED] else ""
     return (
