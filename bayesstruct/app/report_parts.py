@@ -78,6 +78,17 @@ class Result:
         """Names of the constants that the model recorded."""
         return variables(self.idata, "constant_data")
 
+    @cached_property
+    def graph(self) -> Any:
+        """The posterior of graphs; of regressions of single columns, of the edges that both ends tell."""
+        from bayesstruct.graphs.posteriors.reading import read_graphs
+
+        if "arc" in self.drawn and "arc_acyclic" not in self.recorded:
+            from bayesstruct.neighbourhoods.reading import symmetrize
+
+            return read_graphs(symmetrize(self.idata, "and"))
+        return read_graphs(self.idata)
+
     @property
     def sizes(self) -> dict[str, int]:
         """Number of chains, and of draws of each."""
