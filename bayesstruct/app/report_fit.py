@@ -205,7 +205,9 @@ def _with_tables(fit: Callable[[Result, Any], Fit], call: str = "") -> Callable[
     def checked(result: Result) -> Fit:
         try:
             return fit(result, _replicated(result))
-        except _NoTables as reason:
+        except (
+            ValueError
+        ) as reason:  # also of readers that refuse a table, as if no row is complete
             return Fit((f"No posterior predictive check was made: {reason}.",), call=call)
 
     return checked
@@ -257,6 +259,8 @@ def _numbers_fit(result: Result, idata: Any) -> Fit:
     from bayesstruct.precision.reading.plots import plot_correlations
     from bayesstruct.precision.reading.predictive import predictive_correlations
 
+    if "x_observed" in variables(idata, "observed_data"):
+        idata = _in_one_piece(result, idata)
     table = predictive_correlations(idata, prob=LEVEL)
     fit = _of_table(table, "observed correlations", _pair_name)
     return _joined(
@@ -268,6 +272,25 @@ def _numbers_fit(result: Result, idata: Any) -> Fit:
         ),
         call="bs.plot_correlations",
     )
+
+
+def _in_one_piece(result: Result, idata: Any) -> Any:
+    """Return a result whose observed values are a vector, row by row, with tables that have gaps instead."""
+    import xarray as xr
+
+    frame = result.job.frame
+    seen = frame.notna().to_numpy()
+    names = [*map(str, frame.columns)]
+    replicated = idata[PREDICTIVE]["x_observed"].values
+    tables = np.full((*replicated.shape[:2], *seen.shape), np.nan)
+    tables[..., seen] = replicated
+    dims, coords = ("observation", "node"), {"node": names}
+    groups = {
+        "observed_data": (dims, frame.to_numpy(dtype="float64")),
+        PREDICTIVE: (("chain", "draw", *dims), tables),
+    }
+    made = {name: xr.Dataset({"x": values}, coords) for name, values in groups.items()}
+    return xr.DataTree.from_dict({"posterior": idata["posterior"].to_dataset(), **made})
 
 
 def _states_fit(result: Result, idata: Any) -> Fit:
@@ -379,8 +402,10 @@ def _quantiles(names, x: np.ndarray, replicated: np.ndarray) -> Fit:
     """Compare quantiles of each column, (n, d) with (draws, n, d)."""
     missing = np.isnan(x)
     replicated = np.where(missing, np.nan, replicated)
-    actual = np.nanquantile(x, _QUANTILES, axis=0)
-    simulated = np.nanquantile(replicated, _QUANTILES, axis=1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN")  # stays NaN
+        actual = np.nanquantile(x, _QUANTILES, axis=0)
+        simulated = np.nanquantile(replicated, _QUANTILES, axis=1)
     labels = [f"{name}, quantile {q:g}" for q in _QUANTILES for name in names]
     table = _table_of(
         labels, actual.ravel(), simulated.transpose(1, 0, 2).reshape(len(replicated), -1)

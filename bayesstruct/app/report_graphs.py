@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-__all__ = ["GRAPH_PARTS", "found_graph", "graph_result"]
+__all__ = ["GRAPH_PARTS", "found_graph"]
 
 _UNDECIDED = "*Undecided* does not mean *absent*: the data do not decide."
 _NOT_TESTED = (
@@ -36,15 +36,6 @@ _NOT_TESTED = (
 
 
 # ---- edges -----------------------------------------------------------------------------------
-
-
-def graph_result(result: Result):
-    """Return the result whose graph is drawn: of regressions of single columns, the edges that both ends tell."""
-    if _is_dependency(result):
-        from bayesstruct.neighbourhoods.reading import symmetrize
-
-        return symmetrize(result.idata, "and")
-    return result.idata
 
 
 def _is_directed(result: Result) -> bool:
@@ -62,7 +53,7 @@ def _has_edges(result: Result) -> bool:
 def _edges(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.edges import edge_table
 
-    return with_evidence(edge_table(graph_result(result)))
+    return with_evidence(edge_table(result.graph))
 
 
 def _edge_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
@@ -113,9 +104,7 @@ def found_graph(result: Result) -> "nx.Graph":
     networkx.Graph or networkx.DiGraph
         Edges have ``probability``, ``weight`` where the model has one, and ``required``, whether they were tested at all.
     """
-    from bayesstruct.graphs.posteriors.reading import read_graphs
-
-    posterior = read_graphs(graph_result(result))
+    posterior = result.graph
     if posterior.directed:
         chosen = _found_arcs(posterior)
     else:
@@ -176,7 +165,7 @@ def _entitle(ax, title: str) -> None:
 def _draw_evidence(result: Result, table, ax) -> None:
     from bayesstruct.graphs.plots.evidence import plot_evidence
 
-    plot_evidence(graph_result(result), STRONG, ax=ax)
+    plot_evidence(result.graph, STRONG, ax=ax)
 
 
 def _network_size(result: Result, table) -> tuple[float, float]:
@@ -216,6 +205,7 @@ EDGES = Part(
         _EVIDENCE,
     ),
     words=frozenset({0, 3}),
+    noun="edges",
 )
 
 
@@ -285,6 +275,7 @@ DIFFERENCES = Part(
         ),
     ),
     words=frozenset({0, 3, 4}),
+    noun="pairs",
 )
 
 
@@ -318,6 +309,7 @@ NODES = Part(
         FACTORS,
     ],
     words=frozenset({0, 3}),
+    noun="variables",
 )
 
 
@@ -375,11 +367,10 @@ def _connections(result: Result) -> "pd.DataFrame":
     """Pairs of a Bayesian network, with the probabilities of both directions, the more probable one first."""
     import pandas as pd
 
-    from bayesstruct.graphs.posteriors.reading import read_dags
     from bayesstruct.graphs.tables.arcs import arc_table
 
-    arcs = arc_table(result.idata)
-    posterior = read_dags(result.idata)
+    posterior = result.graph
+    arcs = arc_table(posterior)
     names, tested = np.array(posterior.variables, object), posterior.adjacencies()
     ends_of = np.array([names[tested["source"]], names[tested["target"]]])
     row = {pair: i for i, pair in enumerate(zip(arcs["source"], arcs["target"], strict=True))}
@@ -453,6 +444,7 @@ CONNECTIONS = Part(
         _EVIDENCE,
     ),
     words=frozenset({0, 6, 7}),
+    noun="connections",
 )
 
 
@@ -500,6 +492,7 @@ REGRESSIONS = Part(
         FACTORS,
     ],
     words=frozenset({0, 3}),
+    noun="predictors of single columns",
 )
 
 

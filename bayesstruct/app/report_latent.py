@@ -63,6 +63,21 @@ def _features(result: Result) -> "pd.DataFrame":
     return table
 
 
+def _draw_count(result: Result, ax) -> None:
+    from bayesstruct.features.reading.plots import plot_feature_count
+
+    plot_feature_count(result.idata, ax=ax)
+
+
+_COUNT = Drawing(
+    "feature_count.png",
+    "Posterior probabilities of the number of features.",
+    lambda result, table, ax: _draw_count(result, ax),
+    lambda result, table: (5.0, 3.2),
+    lambda result, table: True,
+)
+
+
 def _feature_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
     return {
         "feature": [*map(str, table["feature"])],
@@ -73,9 +88,14 @@ def _feature_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
 
 
 def _count_headline(table: "pd.DataFrame") -> list[str]:
-    counts = table.attrs["counts"].sort_values(ascending=False, kind="stable")
-    named = ", ".join(f"{number} ({p:.2f})" for number, p in counts.head(4).items())
-    return [f"Number of features, with probabilities: {named}."]
+    return [_numbers_of("features", table.attrs["counts"])]
+
+
+def _numbers_of(what: str, counts) -> str:
+    """Say how probable the most probable numbers are; a Series of probabilities by number."""
+    likely = counts[counts >= 0.005].sort_values(ascending=False, kind="stable").head(4)
+    named = ", ".join(f"{number} ({p:.2f})" for number, p in likely.items())
+    return f"The most probable numbers of {what}, with their probabilities: {named or 'none above 0.005'}."
 
 
 def _matched(table: "pd.DataFrame", what: str) -> str:
@@ -87,7 +107,7 @@ def _matched(table: "pd.DataFrame", what: str) -> str:
 FEATURES = Part(
     "Features",
     "features.csv",
-    _has_features,
+    lambda result: _has_features(result) and not _has_behaviours(result),
     _features,
     _feature_cells,
     _count_headline,
@@ -95,22 +115,8 @@ FEATURES = Part(
         "*Probability*: share of the draws that have the feature. *Share of the rows*: of those that have it, posterior mean.",
         _matched(table, "features"),
     ],
-    (
-        Drawing(
-            "feature_count.png",
-            "Posterior probabilities of the number of features.",
-            lambda result, table, ax: _draw_count(result, ax),
-            lambda result, table: (5.0, 3.2),
-            lambda result, table: True,
-        ),
-    ),
+    (_COUNT,),
 )
-
-
-def _draw_count(result: Result, ax) -> None:
-    from bayesstruct.features.reading.plots import plot_feature_count
-
-    plot_feature_count(result.idata, ax=ax)
 
 
 def _membership(result: Result) -> "pd.DataFrame":
@@ -263,9 +269,12 @@ LINKS = Part(
 
 
 def _behaviours(result: Result) -> "pd.DataFrame":
+    from bayesstruct.features.reading.tables import feature_count_probabilities
     from bayesstruct.series.reading import state_probabilities
 
-    return state_probabilities(result.idata)
+    table = state_probabilities(result.idata)
+    table.attrs["counts"] = feature_count_probabilities(result.idata)
+    return table
 
 
 def _series_shares(table: "pd.DataFrame") -> dict[str, list[str]]:
@@ -282,8 +291,9 @@ def _behaviour_headlines(table: "pd.DataFrame") -> list[str]:
     named = table.drop(columns="other")
     sure = float((named.max(axis=1) > 0.9).mean()) if named.shape[1] else 0.0
     return [
+        _numbers_of("behaviours", table.attrs["counts"]),
         f"{named.shape[1]} behaviours in the reference draw of {series} series with {len(table):,} rows; {sure:.0%} of the rows "
-        "have a behaviour with a probability of more than 0.9."
+        "have a behaviour with a probability of more than 0.9.",
     ]
 
 
@@ -298,7 +308,10 @@ BEHAVIOURS = Part(
         "Share of its time that each series spends in each behaviour, posterior mean; *other*: behaviours that are like none of the reference "
         "draw. `behaviours.csv` has the probabilities in each row of each series. At most eight behaviours are shown.",
     ],
-    (_main("Probability of each behaviour over time."),),
+    (
+        _main("Probability of each behaviour over time."),
+        replace(_COUNT, caption="Posterior probabilities of the number of behaviours."),
+    ),
     shown=10**9,
     index=True,
 )
@@ -348,22 +361,20 @@ def _has_clusters(result: Result) -> bool:
 
 
 def _clusters(result: Result) -> "pd.DataFrame":
+    import pandas as pd
+
     from bayesstruct.mixtures.reading.clusters import cluster_table
 
     table = cluster_table(result.idata)
     labels = result.idata["posterior"]["cluster"].values
     numbers = np.sort(labels.reshape(-1, labels.shape[-1]), axis=1)
     distinct = 1 + (np.diff(numbers, axis=1) > 0).sum(axis=1)
-    table.attrs["counts"] = np.bincount(distinct) / len(distinct)
+    table.attrs["counts"] = pd.Series(np.bincount(distinct) / len(distinct))
     return table
 
 
 def _cluster_headlines(table: "pd.DataFrame") -> list[str]:
-    counts = table.attrs["counts"]
-    named = ", ".join(
-        f"{k} ({counts[k]:.2f})" for k in np.argsort(-counts, kind="stable")[:4] if counts[k] > 0
-    )
-    return [f"Number of clusters, with probabilities: {named}."]
+    return [_numbers_of("clusters", table.attrs["counts"])]
 
 
 CLUSTERS = Part(

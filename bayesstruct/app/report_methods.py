@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.papers import cited, reference
-from bayesstruct.app.report_models import Described
+from bayesstruct.app.report_models import Described, model_options
 from bayesstruct.app.report_text import Block, Bullets, Paragraph, plain
 from bayesstruct.data.errors import count
-from bayesstruct.graphs.evidence import STRONG
+from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED
 
 if TYPE_CHECKING:
     from bayesstruct.app.report_fit import Fit
@@ -63,6 +63,9 @@ def data_sentence(result: "Result") -> str:
     """Say how large the table is, and what is missing in it."""
     frame, model = result.job.frame, result.job.options["model"]
     n, p = frame.shape
+    if result.job.options.get("cov"):
+        rows = model_options(result.job.options).get("n")
+        return f"the covariance (or correlation) matrix of {rows} observations of {count(p, 'variable')}"
     if model in (
         "link_prediction",
         "protein_complexes",
@@ -160,11 +163,25 @@ def _convergence(result: "Result") -> str:
 
 def _rule(findings: "list[Finding]") -> list[str]:
     """Say what counted as found, and how much was."""
-    graphs = [f for f in findings if "evidence" in f.table or "verdict" in f.table]
-    if not graphs:
+    counted = [f for f in findings if f.part.noun]
+    if not counted:
         return [line for f in findings[:1] for line in f.part.headlines(f.table)]
     return [
-        f"Bayes factors, posterior over prior odds, of at least {STRONG:g} were taken as evidence for, and of at most 1/{STRONG:g} as evidence against "
-        "a connection (a difference).",
-        *(line for f in graphs for line in f.part.headlines(f.table)),
+        f"Bayes factors (posterior over prior odds) of at least {STRONG:g} were taken as evidence for what was tested, and of at most 1/{STRONG:g} as evidence against it.",
+        *map(_counted, counted),
     ]
+
+
+def _counted(finding: "Finding") -> str:
+    """Say how many rows of a table have such evidence, in a sentence."""
+    kinds = finding.table["verdict" if "verdict" in finding.table else "evidence"]
+    number = [int(kinds.isin(names).sum()) for names in _KINDS]
+    verbs = _DIFFERENT if "verdict" in finding.table else _PRESENT.get(finding.part.noun, _FOUND)
+    parts = [f"{n} {verb}" for n, verb in zip(number, verbs, strict=True) if n or verb != verbs[3]]
+    return f"Of {len(kinds)} possible {finding.part.noun}, {', '.join(parts[:-1])} and {parts[-1]}."
+
+
+_KINDS = ((INCLUDED, "differs"), (EXCLUDED, "is equal"), (UNDECIDED,), (FIXED,))
+_FOUND = ("were found", "were excluded", "were left undecided", "had been fixed beforehand")
+_PRESENT = {"variables": ("were found to take part", *_FOUND[1:])}
+_DIFFERENT = ("were found to differ between groups", "to be equal", "were left undecided", "")

@@ -136,7 +136,7 @@ class Page:
             yield Table(header, rows, part.words)
         else:
             yield Paragraph(plain("There is nothing to show."))
-        if len(rows) < len(table) and len(rows) <= part.shown:
+        if part.shown < len(table):
             yield Paragraph(
                 prose(
                     "The first {} of {} rows; all are in `{}`.",

@@ -78,6 +78,17 @@ class Result:
         """Names of the constants that the model recorded."""
         return variables(self.idata, "constant_data")
 
+    @cached_property
+    def graph(self) -> Any:
+        """The posterior of graphs; of regressions of single columns, of the edges that both ends tell."""
+        from bayesstruct.graphs.posteriors.reading import read_graphs
+
+        if "arc" in self.drawn and "arc_acyclic" not in self.recorded:
+            from bayesstruct.neighbourhoods.reading import symmetrize
+
+            return read_graphs(symmetrize(self.idata, "and"))
+        return read_graphs(self.idata)
+
     @property
     def sizes(self) -> dict[str, int]:
         """Number of chains, and of draws of each."""
@@ -135,6 +146,8 @@ class Part:
         Whether the names of the rows are part of the table on disk.
     words : frozenset of int
         Columns of `cells` that hold words.
+    noun : str
+        What the rows of the table are, if the evidence for each is counted.
     """
 
     title: str
@@ -148,6 +161,7 @@ class Part:
     shown: int = 20
     index: bool = False
     words: frozenset[int] = field(default=frozenset({0}))
+    noun: str = ""
 
 
 @dataclass(frozen=True)
@@ -226,7 +240,7 @@ def count_kinds(table: "pd.DataFrame") -> dict[str, int]:
 
 
 def kinds_sentence(table: "pd.DataFrame", what: str) -> str:
-    """Say how many lines the data include, exclude and leave undecided."""
+    """Say in short how many lines the data include, exclude and leave undecided."""
     number = count_kinds(table)
     known = f", {number[FIXED]} fixed beforehand" if number[FIXED] else ""
     return (

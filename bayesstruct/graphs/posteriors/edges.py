@@ -75,11 +75,15 @@ class EdgePosterior(GraphPosterior):
 
     def indicator_ess(self) -> np.ndarray:
         """Effective sample size of each indicator."""
-        return indicator_ess(self.indicators)
+        return self._diagnostics[0]
 
     def indicator_rhat(self) -> np.ndarray:
         """R-hat of each indicator."""
-        return indicator_rhat(self.indicators)
+        return self._diagnostics[1]
+
+    @cached_property
+    def _diagnostics(self) -> tuple[np.ndarray, np.ndarray]:
+        return indicator_ess(self.indicators), indicator_rhat(self.indicators)
 
     @property
     def graph_alone(self) -> bool:
