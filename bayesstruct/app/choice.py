@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.folder import InputError
-from bayesstruct.app.intake import APART, is_text, names_rows
+from bayesstruct.app.intake import APART, check_apart, is_text, names_rows
 from bayesstruct.app.pairs import is_list, square
 from bayesstruct.app.values import FORMATS, read_options, split_names
 from bayesstruct.data.errors import TableError, column_list
@@ -132,9 +132,9 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     """
     kind, counts = _kind_of_pairs(frame), {}
     if kind is None:
-        apart = {
-            name for option, word in given if option in APART for name in split_names("", word)
-        }
+        own = {name: _named(name, word) for name, word in given if name in APART}
+        check_apart(frame, own)
+        apart = {name for names in own.values() for name in names}
         apart |= {word for option, word in given if option == "interventions"}
         kinds = {name: kind_of(str(name), frame[name]) for name in frame if name not in apart}
         _refuse(kinds)
@@ -160,6 +160,11 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     model, own = ready[0]
     others = [(name, [*rest, *_needed(name, rest)]) for name, rest in fitting if name != model]
     return Choice(kind, counts, model, own, others)
+
+
+def _named(option: str, word: str) -> list[str]:
+    """Return the columns that an option names."""
+    return split_names(f"--{option}", word) if option == "covariates" else [word]
 
 
 def _reads(model, given) -> bool:
