@@ -24,10 +24,11 @@ __all__ = ["Choice", "choose", "kind_of"]
 
 #: Whole numbers with at most so many different values are taken for answers on a scale.
 _SCALE = 10
+#: Kinds of lists, by the names of their first two columns.
 _LISTS = {
-    ("source", "target"): "links",
-    ("from", "to"): "links",
-    ("winner", "loser"): "wins",
+    "source target": "links",
+    "from to": "links",
+    "winner loser": "wins",
 }
 _DISCRETE = ("score", "bdeu")
 #: Models for each kind of table, and the options that they need for it; the plainest first.
@@ -130,11 +131,12 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     InputError
         If no model that fits the table has these options.
     """
-    kind, counts = _kind_of_pairs(frame), {}
+    kind = _kind_of_pairs(frame)
+    counts: dict[str, int] = {}
     if kind is None:
-        own = {name: _named(name, word) for name, word in given if name in APART}
-        check_apart(frame, own)
-        apart = {name for names in own.values() for name in names}
+        named = {name: _named(name, word) for name, word in given if name in APART}
+        check_apart(frame, named)
+        apart = {column for columns in named.values() for column in columns}
         apart |= {word for option, word in given if option == "interventions"}
         kinds = {name: kind_of(str(name), frame[name]) for name in frame if name not in apart}
         _refuse(kinds)
@@ -256,7 +258,7 @@ def _kind_of_pairs(frame) -> str | None:
     """Return the kind of a table of pairs of objects, None for other tables."""
     names = tuple(str(name).lower() for name in frame.columns)
     if is_list(frame):
-        return _LISTS.get(names[:2])
+        return _LISTS.get(" ".join(names[:2]))
     try:
         matrix = square(frame, "links").to_numpy()
     except TableError:
