@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.folder import InputError
-from bayesstruct.app.intake import APART, is_text, names_rows
+from bayesstruct.app.intake import APART, check_apart, is_text, names_rows
 from bayesstruct.app.pairs import is_list, square
 from bayesstruct.app.values import FORMATS, read_options, split_names
 from bayesstruct.data.errors import TableError, column_list
@@ -24,10 +24,11 @@ __all__ = ["Choice", "choose", "kind_of"]
 
 #: Whole numbers with at most so many different values are taken for answers on a scale.
 _SCALE = 10
+#: Kinds of lists, by the names of their first two columns.
 _LISTS = {
-    ("source", "target"): "links",
-    ("from", "to"): "links",
-    ("winner", "loser"): "wins",
+    "source target": "links",
+    "from to": "links",
+    "winner loser": "wins",
 }
 _DISCRETE = ("score", "bdeu")
 #: Models for each kind of table, and the options that they need for it; the plainest first.
@@ -130,11 +131,12 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     InputError
         If no model that fits the table has these options.
     """
-    kind, counts = _kind_of_pairs(frame), {}
+    kind = _kind_of_pairs(frame)
+    counts: dict[str, int] = {}
     if kind is None:
-        apart = {
-            name for option, word in given if option in APART for name in split_names("", word)
-        }
+        named = {name: _named(name, word) for name, word in given if name in APART}
+        check_apart(frame, named)
+        apart = {column for columns in named.values() for column in columns}
         apart |= {word for option, word in given if option == "interventions"}
         kinds = {name: kind_of(str(name), frame[name]) for name in frame if name not in apart}
         _refuse(kinds)
@@ -160,6 +162,11 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     model, own = ready[0]
     others = [(name, [*rest, *_needed(name, rest)]) for name, rest in fitting if name != model]
     return Choice(kind, counts, model, own, others)
+
+
+def _named(option: str, word: str) -> list[str]:
+    """Return the columns that an option names."""
+    return split_names(f"--{option}", word) if option == "covariates" else [word]
 
 
 def _reads(model, given) -> bool:
@@ -251,7 +258,7 @@ def _kind_of_pairs(frame) -> str | None:
     """Return the kind of a table of pairs of objects, None for other tables."""
     names = tuple(str(name).lower() for name in frame.columns)
     if is_list(frame):
-        return _LISTS.get(names[:2])
+        return _LISTS.get(" ".join(names[:2]))
     try:
         matrix = square(frame, "links").to_numpy()
     except TableError:

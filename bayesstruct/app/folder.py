@@ -187,7 +187,7 @@ def write(folder: Path, job: Job) -> None:
 
 
 def read(folder: Path) -> Job:
-    """Read settings and table of the run in a folder, also one that version 1.0 wrote.
+    """Read settings and table of the run in a folder, also of the layout before (format 1).
 
     Raises
     ------

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesstruct.app.folder import InputError
 from bayesstruct.app.pairs import label_column, square
-from bayesstruct.app.values import is_file, split_names
+from bayesstruct.app.values import is_file, rows_of_file, split_names
 from bayesstruct.data.bundled import load_dataset
 from bayesstruct.data.errors import (
     TableError,
@@ -36,6 +36,7 @@ __all__ = [
     "SQUARES",
     "STATES",
     "apart",
+    "check_apart",
     "codes_of",
     "is_text",
     "names_rows",
@@ -194,7 +195,7 @@ def table_of_model(frame: "pd.DataFrame", options: dict) -> "tuple[pd.DataFrame,
         kind = "covariances" if options["cov"] else kind
         part = bool(options["columns"] or options["drop"])
         return square(frame, kind, directed=bool(own.get("directed")), part=part), False
-    _check_apart(frame, own)
+    check_apart(frame, own)
     if kind == "ratings":
         frame = _rows_named(frame)
     if needs_numbers(options):
@@ -220,8 +221,13 @@ def apart(own: dict) -> list[str]:
     return [*found, *own.get("covariates", [])]
 
 
-def _check_apart(frame, own):
-    """Refuse options that name a column which is not there."""
+def check_apart(frame: "pd.DataFrame", own: dict) -> None:
+    """Refuse options that name a column which is not there.
+
+    Raises
+    ------
+    InputError
+    """
     for name in APART:
         wanted = own.get(name, [])
         for column in [wanted] if isinstance(wanted, str) else wanted:
@@ -363,18 +369,22 @@ def take_interventions(frame: "pd.DataFrame", own: dict) -> "pd.DataFrame":
 
 
 def _rows_of_file(frame, path) -> dict[str, list[int]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)
-        mask = read_table(path.expanduser())
-    if len(mask) != len(frame):
+    header, *lines = rows_of_file("--interventions", path) or [[]]
+    if len(lines) != len(frame):
         raise InputError(
-            f"--interventions: {path} has {count(len(mask), 'row')}, the table {len(frame)}: give one line for each row"
+            f"--interventions: {path} has {count(len(lines), 'row')}, the table {len(frame)}: give a header and one line "
+            "for each row"
         )
-    for name in mask.columns:
+    for name in header:
         if name not in frame.columns:
             raise InputError(f"--interventions: {nearest('column', name, map(str, frame.columns))}")
-        if not mask[name].isin([0, 1]).all():
+    for number, line in enumerate(lines):
+        if len(line) != len(header) or not {*line} <= {"0", "1"}:
             raise InputError(
-                f"--interventions: column {name!r} of {path} holds other values than 0 and 1: write 1 where it was set"
+                f"--interventions: row {number} (counting from 0) of {path} holds other values than 0 and 1: write 1 where "
+                "a column was set"
             )
-    return {name: np.flatnonzero(mask[name]).tolist() for name in mask if mask[name].any()}
+    rows = {
+        name: [i for i, line in enumerate(lines) if line[j] == "1"] for j, name in enumerate(header)
+    }
+    return {name: own for name, own in rows.items() if own}

@@ -21,6 +21,7 @@ __all__ = [
     "option_rows",
     "owners",
     "read_options",
+    "rows_of_file",
     "split_names",
     "unknown",
 ]
@@ -249,6 +250,27 @@ def pairs_of_file(flag: str, path: Path) -> list[list[str]]:
     InputError
         If there is no such file, or a line has not two names.
     """
+    rows = rows_of_file(flag, path)
+    for number, row in enumerate(rows, start=1):
+        if len(row) != 2 or not all(row):
+            raise InputError(
+                f"{flag}: line {number} of {path} has {len(row)} entries: give a header and one pair in each line, as a,b"
+            )
+    if len(rows) < 2:
+        raise InputError(
+            f"{flag}: {path} has no pair: give a header and one pair in each line, as a,b"
+        )
+    return rows[1:]
+
+
+def rows_of_file(flag: str, path: Path) -> list[list[str]]:
+    """Return the fields of the lines of a small text file, the header among them; blank lines are left out.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
     try:
         text = path.expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -257,17 +279,8 @@ def pairs_of_file(flag: str, path: Path) -> list[list[str]]:
             f"{flag}: {path} cannot be read ({reason}): give the path of a CSV file"
         ) from None
     mark = "\t" if "\t" in text else ";" if ";" in text else ","
-    rows = [row for row in csv.reader(text.splitlines(), delimiter=mark) if any(row)]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != 2 or not all(name.strip() for name in row):
-            raise InputError(
-                f"{flag}: line {number} of {path} has {len(row)} entries: give a header and one pair in each line, as a,b"
-            )
-    if len(rows) < 2:
-        raise InputError(
-            f"{flag}: {path} has no pair: give a header and one pair in each line, as a,b"
-        )
-    return [[name.strip() for name in row] for row in rows[1:]]
+    lines = csv.reader(text.splitlines(), delimiter=mark)
+    return [[field.strip() for field in row] for row in lines if any(row)]
 
 
 def _tiers(option, word):

@@ -36,6 +36,8 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match], str]], ...] = (
     ),
     (r"by states= or ordered categories", "by --states 'COLUMN=no<yes'"),
     (r"(?<![\w-])states=(?!\w)", "--states"),
+    (r"`missing_codes=?`", "--missing"),
+    (r"`states=?`", "--states"),
     (r"pass data\.T", "write its columns as rows"),
     (r"pass data \+ data\.T", "write both directions"),
     (r"pass data\.max\(\) - data", "subtract all from the largest"),

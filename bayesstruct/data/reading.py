@@ -392,8 +392,8 @@ def word_problems(frame: "pandas.DataFrame") -> list[str]:
     if dates:
         verb = "holds" if len(dates) == 1 else "hold"
         problems.append(
-            f"{column_list(dates)} {verb} dates: leave {'it' if len(dates) == 1 else 'them'} out of the file, or write "
-            "numbers, such as days since the first date"
+            f"{column_list(dates)} {verb} dates: leave {'it' if len(dates) == 1 else 'them'} out with --drop "
+            f"{','.join(dates)}, or write numbers, such as days since the first date"
         )
     return problems
 

@@ -82,7 +82,7 @@ def test_the_plainest_model_that_has_the_options_runs(frame, given, model, more)
 
 
 def test_the_others_are_named_with_their_commands():
-    lines = choose(WORDS, [("row_counts", "n")]).lines("my votes.csv")
+    lines = choose(WORDS.assign(n=range(N)), [("row_counts", "n")]).lines("my votes.csv")
     text = "\n".join(lines)
     assert lines[0].startswith("No --model given; columns: 3 of two states. Running --model ising")
     assert (
