@@ -44,6 +44,7 @@ from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
+from .modes.quantities import quantities as quantities
 from .modes.summary import summary as summary
 from .modes.tune import tune as tune
 from .neighbourhoods.sampling import sample_neighbourhoods as sample_neighbourhoods
