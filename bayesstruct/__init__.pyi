@@ -42,6 +42,7 @@ from .fields.modes.sandwich import sandwich as sandwich
 from .graphs.own_models import edges as edges
 from .modes.check import check as check
 from .modes.find_map import find_MAP as find_MAP
+from .modes.observed import observed_values as observed_values
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
 from .modes.quantities import quantities as quantities
