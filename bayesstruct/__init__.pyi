@@ -44,9 +44,11 @@ from .modes.bootstrap import bootstrap_support as bootstrap_support
 from .modes.check import check as check
 from .modes.evidence_limits import evidence_limits as evidence_limits
 from .modes.find_map import find_MAP as find_MAP
+from .modes.observed import observed_values as observed_values
 from .modes.pointwise import pointwise as pointwise
 from .modes.predict import predict as predict
 from .modes.predictability import predictability as predictability
+from .modes.quantities import quantities as quantities
 from .modes.sensitivity import sensitivity as sensitivity
 from .modes.summary import summary as summary
 from .modes.tune import tune as tune

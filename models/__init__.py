@@ -7,8 +7,10 @@ methods of all families, so that ``pm.sample`` assigns them.
 import re
 import sys
 
+from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 
 from bayesstruct.models.catalogue import MODELS, catalogue
@@ -21,11 +23,39 @@ _CLASH = re.compile(
 )
 
 
+def _refuse_unknown(function, options):
+    """Raise for an option that the function of a model does not have; name the nearest one, and models that have it."""
+    known = [*signature(function).parameters]
+    for name in options:
+        if name in known:
+            continue
+        model = function.__name__
+        owners = [other for other in _of_all_families(model) if name in _options(other)]
+        if owners:
+            have = "has" if len(owners) == 1 else "have"
+            raise TypeError(f"{model} has no option {name!r}; {', '.join(owners)} {have} it")
+        near = get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known[1:])}"
+        raise TypeError(f"{model} has no option {name!r}{hint}")
+
+
+def _of_all_families(model):
+    """Names of the other models, those of the same family first."""
+    family = MODELS[model].family
+    others = (record for name, record in MODELS.items() if name != model)
+    return [record.name for record in sorted(others, key=lambda own: own.family != family)]
+
+
+def _options(model):
+    return signature(getattr(sys.modules[__name__], model)).parameters
+
+
 def _explained(function):
-    """Say what to do where a model and another one in the same context have the same names."""
+    """Say which options there are, and what to do where models in one context have the same names."""
 
     @wraps(function)
     def build(*args, **kwargs):
+        _refuse_unknown(function, kwargs)
         try:
             return function(*args, **kwargs)
         except ValueError as error:

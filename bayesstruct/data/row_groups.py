@@ -355,6 +355,12 @@ def _check_groups(labels, index, what, single):
             f"{what}: {'groups' if len(small) > 1 else 'group'} {listing(small)} {'have' if len(small) > 1 else 'has'} 1 row, at "
             f"least 2 are needed: leave these rows out or join groups{f'; of a quantity, give {cut}' if numbered else ''}"
         )
+    written = [" ".join(label.split()).casefold() for label in labels]
+    if alike := [own for own, text in zip(labels, written, strict=True) if written.count(text) > 1]:
+        warn(
+            f"{what} has labels that differ in blanks or capital letters only, {listing(alike)}, and are groups of their own: if "
+            'two of them mean the same, write them alike, as data["group"].str.strip().str.lower() does'
+        )
     if numbered and len(labels) > _MANY:
         warn(
             f"{what} makes {len(labels)} groups of {len(labels)} numbers; of a quantity, give {cut}"

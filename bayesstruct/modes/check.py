@@ -5,28 +5,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.families import import_chapters
-from bayesstruct.core.readers import followed_of, variables
-from bayesstruct.graphs.groups import SAMPLE_DIMS
+from bayesstruct.core.readers import followed_of
 from bayesstruct.graphs.mixing import MIN_DRAWS
 from bayesstruct.graphs.partitions import block_quantities, labelled_blocks
-from bayesstruct.graphs.posteriors.arcs import DagPosterior
-from bayesstruct.graphs.posteriors.edges import INDICATOR
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.records import NODEWISE, CompositeLikelihood, RelationPrior
 from bayesstruct.graphs.tables.edges import NODEWISE_NOTE
 from bayesstruct.graphs.traces import graph_distance, n_edges
+from bayesstruct.modes.quantities import (
+    batch_variance,
+    entry_name,
+    has_no_graph,
+    other_forms,
+    parameters,
+    plain_quantities,
+    transposed,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     import pandas as pd
     import xarray as xr
 
 
 __all__ = ["Check", "Row", "check"]
-
-import_chapters("reading")  # which register what is followed
 
 MAX_R_HAT = 1.01
 #: Share of runs whose independent draws may exceed the limit of R-hat that is set for noise.
@@ -38,12 +41,6 @@ UNSEEN = 5.0
 LEFT_OUT = 0.01
 TAIL = (0.05, 0.95)
 SCREENED = 100  # entries of a large variable that get the full, slow diagnostics
-#: Bayesian networks: the graph in other forms; the order of the nodes, which is not identified
-#: (chains in which the same graph has different orders agree); and tables of probabilities, in which
-#: the place of a cell stands for other states of other parents as soon as the graph changes.
-_OTHER_FORMS = ("dag", "arc", "order", "table")
-#: Neighbourhood models: the coefficients are weights already, arc by arc.
-_REPEATED = ("arc", "coefficients", "slope")
 _STUCK = "did not move: the same in all draws, which shows neither certainty nor convergence"
 
 
@@ -196,15 +193,16 @@ def check(idata: "xr.DataTree") -> Check:
     """
     if (followed := followed_of(idata)) is not None:
         draws = idata["posterior"].to_dataset()
-        given = _parameters(draws, followed.labelled(draws))
+        given = parameters(draws, followed.labelled(draws))
         parts = (*followed.quantities(draws), *given)
         rows = [_variable_row(name, values) for name, values in parts]
         return Check([*rows, *_divergences(idata)])
-    if _without_graph(idata):
-        return Check([*_plain_rows(idata["posterior"].to_dataset()), *_divergences(idata)])
+    if has_no_graph(idata):
+        parts = plain_quantities(idata["posterior"].to_dataset())
+        return Check([*(_variable_row(name, v) for name, v in parts), *_divergences(idata)])
     posterior = read(idata)
     what = posterior.line
-    known = *_repeated(posterior), *labelled_blocks(posterior.draws)
+    known = *other_forms(posterior), *labelled_blocks(posterior.draws)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()
     still = _constant_graph(posterior)
     of_graph = still or (f"constant in all chains, while {what}s changed", True)
@@ -213,7 +211,7 @@ def check(idata: "xr.DataTree") -> Check:
         _variable_row("distance to the median graph", graph_distance(posterior), of_graph),
         _indicator_row(posterior, mixing, still),
         *_block_rows(posterior.draws),
-        *(_variable_row(name, v, still) for name, v in _parameters(posterior.draws, known)),
+        *(_variable_row(name, v, still) for name, v in parameters(posterior.draws, known)),
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
@@ -222,40 +220,11 @@ def check(idata: "xr.DataTree") -> Check:
 
 def _block_rows(draws: "xr.Dataset") -> "Iterator[Row]":
     """Yield the rows of hidden blocks of nodes; some quantities may be constant where the partition changes."""
-    followed = [(name, v.transpose(*SAMPLE_DIMS, ...)) for name, v in block_quantities(draws)]
+    followed = [(name, transposed(v)) for name, v in block_quantities(draws)]
     moved = any((v.values != v.values[:1, :1]).any() for name, v in followed)
     still = ("constant in all chains, while blocks changed", True) if moved else None
     for name, values in followed:
         yield _variable_row(name, values, still)
-
-
-def _without_graph(idata) -> bool:
-    """Whether a result has draws, and none of a graph."""
-    found = variables(idata)
-    return bool(found) and not {"edge", "arc", "dag"} & found and not any("::" in n for n in found)
-
-
-def _plain_rows(draws: "xr.Dataset") -> "Iterator[Row]":
-    """Yield the rows of a model whose structure is zeros of its variables, such as a sparse regression."""
-    for name, values in _parameters(draws, ()):
-        _refuse_matrix(name, values)
-        zero = (values == 0).values
-        if values.dtype.kind == "f" and values.ndim > 2 and zero.any():
-            entries = [dim for dim in values.dims if dim not in SAMPLE_DIMS]
-            yield _variable_row(f"entries of {name} that are not zero", (values != 0).sum(entries))
-        yield _variable_row(name, values)
-
-
-def _refuse_matrix(name: str, values: "xr.DataArray") -> None:
-    """Raise for draws that may be features or graphs: their columns have no names, or they need others to be read."""
-    if values.ndim == 4 and values.dtype.kind in "iub":
-        raise ValueError(
-            f"`{name}` is a matrix of whole numbers, as latent features are, whose columns change places from draw to "
-            f'draw: call them `feature` in the model, with dims=("observation", "latent"), and their loadings '
-            f'`loading`, with dims=("latent", "node"). In this result: idata["posterior"] = '
-            f'idata["posterior"].to_dataset().rename({{{name!r}: "feature", ...}}). The graph of a bs.DAG is called '
-            "`dag`, in bs.models.bayesian_network"
-        )
 
 
 def _notes(posterior) -> list[str]:
@@ -271,34 +240,6 @@ def _notes(posterior) -> list[str]:
         'too narrow and edge probabilities too extreme; likelihood="exact" has neither fault, '
         f"{'' if grouped else 'bs.sandwich widens the intervals, '}and az.loo of rows does not hold."
     ]
-
-
-def _repeated(posterior) -> tuple[str, ...]:
-    """Return the names of variables that are functions of the graph, or of other variables."""
-    if not posterior.directed:
-        return (INDICATOR,)
-    return _OTHER_FORMS if isinstance(posterior, DagPosterior) else _REPEATED
-
-
-def _parameters(draws: "xr.Dataset", known: "Collection[str]"):
-    """Yield every other variable that was sampled; of the precision only what weights leave out."""
-    for name, values in draws.data_vars.items():
-        if name in known or not {*SAMPLE_DIMS} <= {*values.dims}:
-            continue
-        if values.dtype.kind not in "fiub":
-            continue
-        if name == "precision" and {"node", "node_"} <= {*values.dims}:
-            yield "precision diagonal", _diagonal(values)
-        else:
-            yield str(name), values
-
-
-def _diagonal(precision: "xr.DataArray") -> "xr.DataArray":
-    import xarray as xr
-
-    index = xr.DataArray(np.arange(precision.sizes["node"]), dims="node")
-    out = precision.isel(node=index, node_=index)
-    return out.assign_coords(node=precision["node"].values)
 
 
 def _constant_graph(posterior) -> tuple[str, bool] | None:
@@ -347,7 +288,7 @@ def _constant_row(name: str, verdict: str, ok: bool) -> Row:
 
 def _variable_row(name: str, values: "xr.DataArray", still: tuple[str, bool] | None = None) -> Row:
     """Diagnose a variable by its worst entry; `still` is the verdict if no entry ever changes."""
-    values = values.transpose(*SAMPLE_DIMS, ...)
+    values = transposed(values)
     draws = values.values.reshape(*values.shape[:2], -1).astype(float)
     n_entries, shape = draws.shape[-1], draws.shape[:2]
     moved = np.flatnonzero(draws.min(axis=(0, 1)) < draws.max(axis=(0, 1)))
@@ -359,7 +300,7 @@ def _variable_row(name: str, values: "xr.DataArray", still: tuple[str, bool] | N
     r_hat, bulk, tail = _diagnose(draws[..., entries])
     worst = int(np.argmax(_badness(r_hat, bulk, tail)))
     if n_entries > 1:
-        name = f"{name} (worst of {n_entries}): {_entry(values, entries[worst])}"
+        name = f"{name} (worst of {n_entries}): {entry_name(values, entries[worst])}"
     return _row(name, r_hat[worst], bulk[worst], tail[worst], shape, len(moved))
 
 
@@ -403,18 +344,7 @@ def _classical_rhat(draws: np.ndarray) -> np.ndarray:
 
 
 def _batch_means_ess(draws: np.ndarray) -> np.ndarray:
-    n_chains, n_draws, n_entries = draws.shape
-    size = max(int(n_draws**0.5), 1)
-    batches = draws[:, : n_draws // size * size].reshape(n_chains, -1, size, n_entries)
-    return draws.var(axis=(0, 1)) / batches.mean(axis=2).var(axis=(0, 1)).clip(1e-300)
-
-
-def _entry(values: "xr.DataArray", flat: int) -> str:
-    index = np.unravel_index(flat, values.shape[2:])
-    names = []
-    for dim, i in zip(values.dims[2:], index, strict=True):
-        names.append(str(values.coords[dim].values[i]) if dim in values.coords else str(i))
-    return ", ".join(names)
+    return draws.var(axis=(0, 1)) / batch_variance(draws).clip(1e-300)
 
 
 def _row(name: str, r_hat: float, bulk: float, tail: float, shape, entries: int = 1) -> Row:

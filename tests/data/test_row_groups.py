@@ -160,6 +160,14 @@ def test_a_mask_makes_two_groups_and_many_numbers_are_remarked_upon():
         grouped_table(longer, np.arange(80) // 4, row_counts=np.ones(80))
 
 
+@pytest.mark.parametrize("other", ["f ", "F", " f"])
+def test_labels_that_differ_in_blanks_or_capitals_are_remarked_upon(other):
+    data = table()[[*"abc"]]
+    labels = np.array(["f", other, "m"])[np.arange(len(data)) % 3]
+    with pytest.warns(TableWarning, match=r"blanks or capital letters only, '.*str.strip"):
+        assert len(grouped_table(data, labels, standardize=False).labels) == 3
+
+
 def test_rows_that_were_counted():
     data, times = table(), np.arange(N) % 3
     long = data.loc[data.index.repeat(times)].reset_index(drop=True)
