@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Kind:
     colour: str
     cell: str
     width: float
-    dashes: str | tuple = "-"
+    dashes: Any = "-"
     hatch: str = ""
 
     @property
@@ -140,21 +140,21 @@ def plot_evidence(
     check_threshold(threshold)
     posterior = read(idata)
     names, tested = posterior.variables, _tested(posterior)
-    kind = _choose(kind, len(names), pos, ax, one_way="one_way" in tested)
+    picture, one = _choose(kind, len(names), pos, ax, one_way="one_way" in tested)
     kinds = _kinds(tested, _mean_weights(posterior), threshold)
     rows = node_order(order, tested, len(names))
-    if kind == "matrix":
-        return _draw_matrix(axes(ax, grid_size(names, bars=0)), kinds, tested, names, rows)
+    if picture == "matrix":
+        return _draw_matrix(axes(one, grid_size(names, bars=0)), kinds, tested, names, rows)
     pos = resolve(pos, names)
     places = np.array([pos[name] for name in names])
     segments = np.stack([places[tested["source"]], places[tested["target"]]], axis=1)
-    if kind == "panels":
+    if picture == "panels":
         return _draw_panels(ax, kinds, segments, pos)
-    ax = axes(ax, network_size(names))
-    _draw_lines(ax, kinds, segments, len(names))
-    _explain(ax, kinds, columns=2)
-    draw_nodes(ax, pos)
-    return ax
+    one = axes(one, network_size(names))
+    _draw_lines(one, kinds, segments, len(names))
+    _explain(one, kinds, columns=2)
+    draw_nodes(one, pos)
+    return one
 
 
 def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:
@@ -173,8 +173,10 @@ def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:
     }
 
 
-def _choose(kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool) -> str:
-    """Kind of picture for p variables, and what was asked for."""
+def _choose(
+    kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool
+) -> "tuple[str, Axes | None]":
+    """Kind of picture for p variables, and the axes of one that has one."""
     if one_way and (kind not in (None, "matrix") or pos is not None):
         raise ValueError(
             'evidence for the arcs of a dependency network is drawn with kind="matrix"; bs.symmetrize(idata) makes edges '
@@ -186,14 +188,14 @@ def _choose(kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool)
         raise ValueError(f"`ax` must be one axes, or three for panels; got {np.size(ax)}.")
     if kind is None:
         if several or (ax is None and p > ONE_NETWORK and (p <= PANELS or pos is not None)):
-            return "panels"
-        return "network" if p <= ONE_NETWORK or pos is not None else "matrix"
+            return "panels", None
+        return ("network" if p <= ONE_NETWORK or pos is not None else "matrix"), ax
     if kind not in ("network", "panels", "matrix"):
         raise ValueError(f'`kind` must be "network", "panels" or "matrix", got {kind!r}.')
     if ax is not None and several != (kind == "panels"):
         needed = "three axes, as of plt.subplots(1, 3)[1]" if kind == "panels" else "one axes"
         raise ValueError(f'`kind="{kind}"` needs {needed} in `ax`.')
-    return kind
+    return kind, (None if several else ax)
 
 
 def node_order(order: str, tested: dict[str, np.ndarray], p: int) -> np.ndarray:

@@ -98,8 +98,8 @@ def test_cells_are_the_bayes_factors_with_marks_of_bounds_and_of_what_was_not_te
     assert ax.images[0].get_clim() == (-2, 2)
 
 
-def test_bounds_are_dots_where_values_are_not_printed(large):
-    tree, _ = large
+def test_bounds_are_dots_where_values_are_not_printed():
+    tree, _ = sparse_posterior(16, draws=20)
     ax = plot_matrix(tree, values="bayes_factor", order="alike")
     (dots,) = (c for c in ax.collections if len(c.get_offsets()))
     assert len(dots.get_offsets()) == len(edge_table(tree).attrs["bayes_factor_bounds"])
