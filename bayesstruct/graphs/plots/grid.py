@@ -17,6 +17,7 @@ __all__ = [
     "alike_together",
     "colour_bar",
     "draw_cells",
+    "fit_names",
     "grid_size",
     "hatch_cells",
     "legend_above",
@@ -152,18 +153,26 @@ def name_sides(ax: "Axes", rows: Sequence[str], columns: Sequence[str] | None = 
     ax.tick_params(axis="x", labelrotation=90)
     ax.grid(which="minor", color="white", lw=1 if many <= 20 else 0.4 if many <= 60 else 0)
     ax.tick_params(which="minor", length=0)
+    fit_names(ax)
+
+
+def fit_names(ax: "Axes") -> None:
+    """Make names of rows and columns smaller where there is little room, and leave some out where there is none."""
+    from matplotlib.ticker import FixedLocator
+
     settle(ax)
     dots = ax.figure.get_figure(root=True).dpi / 72
     box = ax.get_window_extent()
-    _fit_names(ax.xaxis, box.width / dots / len(columns))
-    _fit_names(ax.yaxis, box.height / dots / len(rows))
+    for axis, length in ((ax.xaxis, box.width), (ax.yaxis, box.height)):
+        if isinstance(axis.get_major_locator(), FixedLocator):  # names, not numbers
+            _fit(axis, length / dots / abs(np.subtract(*axis.get_view_interval())))
 
 
-def _fit_names(axis: "Axis", room: float) -> None:
-    """Make names smaller where there is little room (points for each), and leave some out where there is none."""
+def _fit(axis: "Axis", room: float) -> None:
+    """Fit names that have so many points each."""
     labels = axis.get_ticklabels()
     wanted = 0.8 * room  # a line of text is a quarter higher than its size
-    if wanted >= float(labels[0].get_fontsize()):
+    if not labels or wanted >= float(labels[0].get_fontsize()):
         return
     axis.set_tick_params(labelsize=max(wanted, LEAST))
     every = int(np.ceil(LEAST / wanted))
