@@ -355,6 +355,12 @@ def _draw_matrix(
         Patch(facecolor=kind.cell, edgecolor=FAINT, hatch=kind.hatch, lw=0.6, label=kind.text)
         for kind in kinds
     ]
+    absent = (which < 0) & ~np.eye(p, dtype=bool)
+    if absent.any():
+        pairs = absent.sum() // (1 if "one_way" in tested else 2)
+        hatch_cells(ax, absent, "xxxx")
+        label = f"not in the model: {pairs:,}"
+        handles.append(Patch(facecolor="white", edgecolor=FAINT, hatch="xxxx", lw=0.6, label=label))
     legend_above(ax, handles)
     if "one_way" in tested:
         ax.set(xlabel="to", ylabel="from")

@@ -120,6 +120,14 @@ def test_cells_have_the_colours_of_the_legend(several):
     assert legend["forbidden (not tested)"].get_hatch() == "////"
 
 
+def test_pairs_that_the_model_does_not_consider_are_no_excluded_ones(several):
+    ax = plot_evidence(several.isel(pair=[0, 2, 3]), kind="matrix")
+    assert legend_texts(ax)[-1] == "not in the model: 3"
+    (crossed,) = (c for c in ax.collections if c.get_hatch() == "xxxx")
+    corners = {tuple(path.vertices.min(axis=0) + 0.5) for path in crossed.get_paths()}
+    assert corners == {(0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)}
+
+
 def test_lines_have_the_colours_of_the_signs(small):
     lines = {c.get_label(): c for c in plot_evidence(small[0]).collections}
     for sign, colour in (("positive", POSITIVE), ("negative", NEGATIVE)):
