@@ -26,7 +26,7 @@ from bayesstruct.graphs.plots.grid import (
 )
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.graphs.plots.positions import Positions, resolve
-from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes
+from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, POSITIVE, axes
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["node_order", "plot_evidence", "square"]
 
 ONE_NETWORK, PANELS = 12, 25  # nodes up to which one network, or three, can be read
-OPEN = "#D9D9D9"  # cell of an undecided edge
+GREY = "#808080"  # of undecided edges, on dark and on light backgrounds
 DASHED, DOTTED = (0, (4, 2)), (0, (1, 2))
 
 
@@ -247,19 +247,31 @@ def _kinds(
         negative = included & (weight < 0)
     sign = "" if weight is None or not included.any() else ", positive"
     unknown = (found == FIXED) & ~np.isin(prior, (0, 1))
+    ink, paper, between = _tones()
     kinds = [
         Kind(f"included{sign} {strong}", INCLUDED, included & ~negative, POSITIVE, POSITIVE, 2.4),
         Kind(f"included, negative {strong}", INCLUDED, negative, NEGATIVE, NEGATIVE, 2.4),
-        Kind("required (not tested)", INCLUDED, prior == 1, "black", "black", 2.4),
-        Kind(f"undecided {weak}", UNDECIDED, found == UNDECIDED, NEUTRAL, OPEN, 1.0, DASHED),
-        Kind("prior probability not known", UNDECIDED, unknown, FAINT, OPEN, 1.0, DOTTED, "...."),
+        Kind("required (not tested)", INCLUDED, prior == 1, ink, ink, 2.4),
+        Kind(f"undecided {weak}", UNDECIDED, found == UNDECIDED, GREY, between, 1.0, DASHED),
         Kind(
-            f"excluded (BF ≤ 1/{limit})", EXCLUDED, found == EXCLUDED, FAINT, "white", 0.7, DOTTED
+            "prior probability not known", UNDECIDED, unknown, FAINT, between, 1.0, DOTTED, "...."
         ),
-        Kind("forbidden (not tested)", EXCLUDED, prior == 0, "none", "white", 0, hatch="////"),
+        Kind(f"excluded (BF ≤ 1/{limit})", EXCLUDED, found == EXCLUDED, FAINT, paper, 0.7, DOTTED),
+        Kind("forbidden (not tested)", EXCLUDED, prior == 0, "none", paper, 0, hatch="////"),
     ]
     always = {kinds[3], kinds[5], *(kinds[:1] if not negative.any() else ())}
     return [kind for kind in kinds if kind.chosen.any() or kind in always]
+
+
+def _tones() -> tuple[str, str, str]:
+    """Colours of text, of the background, and one between them, of the style of the user."""
+    import matplotlib as mpl
+
+    from matplotlib.colors import to_hex, to_rgb
+
+    ink, paper = mpl.rcParams["text.color"], mpl.rcParams["axes.facecolor"]
+    red, green, blue = 0.15 * np.array(to_rgb(ink)) + 0.85 * np.array(to_rgb(paper))
+    return to_hex(ink), to_hex(paper), to_hex((red, green, blue))
 
 
 # --- networks --------------------------------------------------------------------------------
@@ -360,7 +372,7 @@ def _draw_matrix(
         pairs = absent.sum() // (1 if "one_way" in tested else 2)
         hatch_cells(ax, absent, "xxxx")
         label = f"not in the model: {pairs:,}"
-        handles.append(Patch(facecolor="white", edgecolor=FAINT, hatch="xxxx", lw=0.6, label=label))
+        handles.append(Patch(facecolor="none", edgecolor=FAINT, hatch="xxxx", lw=0.6, label=label))
     legend_above(ax, handles)
     if "one_way" in tested:
         ax.set(xlabel="to", ylabel="from")

@@ -151,7 +151,9 @@ def name_sides(ax: "Axes", rows: Sequence[str], columns: Sequence[str] | None = 
         )
         axis.set_ticks(np.arange(len(names) + 1) - 0.5, minor=True)
     ax.tick_params(axis="x", labelrotation=90)
-    ax.grid(which="minor", color="white", lw=1 if many <= 20 else 0.4 if many <= 60 else 0)
+    ax.grid(
+        which="minor", color=ax.get_facecolor(), lw=1 if many <= 20 else 0.4 if many <= 60 else 0
+    )
     ax.tick_params(which="minor", length=0)
     fit_names(ax)
 

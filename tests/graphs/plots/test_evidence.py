@@ -226,3 +226,15 @@ def test_font_size_of_the_user_is_kept(small):
     with plt.rc_context({"font.size": 20}):
         sizes = [text.get_fontsize() for text in plot_evidence(small[0]).get_legend().get_texts()]
     assert sizes == pytest.approx([18] * len(sizes))
+
+
+def test_required_edges_are_seen_on_a_dark_background(several):
+    with plt.style.context("dark_background"):
+        (lines,) = (
+            c for c in plot_evidence(several).collections if c.get_label().startswith("required")
+        )
+        np.testing.assert_allclose(lines.get_colors()[0], to_rgba("white"))
+        image = plot_evidence(several, kind="matrix").images[0]
+        colour = image.cmap(image.norm(image.get_array()))
+        np.testing.assert_allclose(colour[1, 2], to_rgba("white"))
+        np.testing.assert_allclose(colour[0, 3], to_rgba("black"))
