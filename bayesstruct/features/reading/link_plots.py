@@ -76,7 +76,8 @@ def plot_links(idata: "xr.DataTree", *, draws: int = 1000, ax: "Axes | None" = N
     seen = observed == 1
     if links.quantity == "probability" and max(mean.shape) <= _DOTTED and seen.any():
         size = float(np.clip(300 / max(mean.shape), 4, 25))
-        ax.scatter(*np.argwhere(seen).T[::-1], s=size, color=NEGATIVE, lw=0, label="observed link")
+        i, j = np.nonzero(seen)
+        ax.scatter(j, i, s=size, color=NEGATIVE, lw=0, label="observed link")
     colour_bar(ax, image, _QUANTITY[links.quantity])
     _explain(ax, bool(unseen.any()))
     name_sides(ax, *names)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from bayesstruct.graphs.plots.grid import (
 )
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
 from bayesstruct.graphs.plots.positions import Positions, resolve
-from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes
+from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, POSITIVE, axes
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["node_order", "plot_evidence", "square"]
 
 ONE_NETWORK, PANELS = 12, 25  # nodes up to which one network, or three, can be read
-OPEN = "#D9D9D9"  # cell of an undecided edge
+GREY = "#808080"  # of undecided edges, on dark and on light backgrounds
 DASHED, DOTTED = (0, (4, 2)), (0, (1, 2))
 
 
@@ -69,7 +69,7 @@ class Kind:
     colour: str
     cell: str
     width: float
-    dashes: str | tuple = "-"
+    dashes: Any = "-"
     hatch: str = ""
 
     @property
@@ -140,21 +140,21 @@ def plot_evidence(
     check_threshold(threshold)
     posterior = read(idata)
     names, tested = posterior.variables, _tested(posterior)
-    kind = _choose(kind, len(names), pos, ax, one_way="one_way" in tested)
+    picture, one = _choose(kind, len(names), pos, ax, one_way="one_way" in tested)
     kinds = _kinds(tested, _mean_weights(posterior), threshold)
     rows = node_order(order, tested, len(names))
-    if kind == "matrix":
-        return _draw_matrix(axes(ax, grid_size(names, bars=0)), kinds, tested, names, rows)
+    if picture == "matrix":
+        return _draw_matrix(axes(one, grid_size(names, bars=0)), kinds, tested, names, rows)
     pos = resolve(pos, names)
     places = np.array([pos[name] for name in names])
     segments = np.stack([places[tested["source"]], places[tested["target"]]], axis=1)
-    if kind == "panels":
+    if picture == "panels":
         return _draw_panels(ax, kinds, segments, pos)
-    ax = axes(ax, network_size(names))
-    _draw_lines(ax, kinds, segments, len(names))
-    _explain(ax, kinds, columns=2)
-    draw_nodes(ax, pos)
-    return ax
+    one = axes(one, network_size(names))
+    _draw_lines(one, kinds, segments, len(names))
+    _explain(one, kinds, columns=2)
+    draw_nodes(one, pos)
+    return one
 
 
 def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:
@@ -173,8 +173,10 @@ def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:
     }
 
 
-def _choose(kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool) -> str:
-    """Kind of picture for p variables, and what was asked for."""
+def _choose(
+    kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool
+) -> "tuple[str, Axes | None]":
+    """Kind of picture for p variables, and the axes of one that has one."""
     if one_way and (kind not in (None, "matrix") or pos is not None):
         raise ValueError(
             'evidence for the arcs of a dependency network is drawn with kind="matrix"; bs.symmetrize(idata) makes edges '
@@ -186,14 +188,14 @@ def _choose(kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool)
         raise ValueError(f"`ax` must be one axes, or three for panels; got {np.size(ax)}.")
     if kind is None:
         if several or (ax is None and p > ONE_NETWORK and (p <= PANELS or pos is not None)):
-            return "panels"
-        return "network" if p <= ONE_NETWORK or pos is not None else "matrix"
+            return "panels", None
+        return ("network" if p <= ONE_NETWORK or pos is not None else "matrix"), ax
     if kind not in ("network", "panels", "matrix"):
         raise ValueError(f'`kind` must be "network", "panels" or "matrix", got {kind!r}.')
     if ax is not None and several != (kind == "panels"):
         needed = "three axes, as of plt.subplots(1, 3)[1]" if kind == "panels" else "one axes"
         raise ValueError(f'`kind="{kind}"` needs {needed} in `ax`.')
-    return kind
+    return kind, (None if several else ax)
 
 
 def node_order(order: str, tested: dict[str, np.ndarray], p: int) -> np.ndarray:
@@ -245,19 +247,31 @@ def _kinds(
         negative = included & (weight < 0)
     sign = "" if weight is None or not included.any() else ", positive"
     unknown = (found == FIXED) & ~np.isin(prior, (0, 1))
+    ink, paper, between = _tones()
     kinds = [
         Kind(f"included{sign} {strong}", INCLUDED, included & ~negative, POSITIVE, POSITIVE, 2.4),
         Kind(f"included, negative {strong}", INCLUDED, negative, NEGATIVE, NEGATIVE, 2.4),
-        Kind("required (not tested)", INCLUDED, prior == 1, "black", "black", 2.4),
-        Kind(f"undecided {weak}", UNDECIDED, found == UNDECIDED, NEUTRAL, OPEN, 1.0, DASHED),
-        Kind("prior probability not known", UNDECIDED, unknown, FAINT, OPEN, 1.0, DOTTED, "...."),
+        Kind("required (not tested)", INCLUDED, prior == 1, ink, ink, 2.4),
+        Kind(f"undecided {weak}", UNDECIDED, found == UNDECIDED, GREY, between, 1.0, DASHED),
         Kind(
-            f"excluded (BF ≤ 1/{limit})", EXCLUDED, found == EXCLUDED, FAINT, "white", 0.7, DOTTED
+            "prior probability not known", UNDECIDED, unknown, FAINT, between, 1.0, DOTTED, "...."
         ),
-        Kind("forbidden (not tested)", EXCLUDED, prior == 0, "none", "white", 0, hatch="////"),
+        Kind(f"excluded (BF ≤ 1/{limit})", EXCLUDED, found == EXCLUDED, FAINT, paper, 0.7, DOTTED),
+        Kind("forbidden (not tested)", EXCLUDED, prior == 0, "none", paper, 0, hatch="////"),
     ]
     always = {kinds[3], kinds[5], *(kinds[:1] if not negative.any() else ())}
     return [kind for kind in kinds if kind.chosen.any() or kind in always]
+
+
+def _tones() -> tuple[str, str, str]:
+    """Colours of text, of the background, and one between them, of the style of the user."""
+    import matplotlib as mpl
+
+    from matplotlib.colors import to_hex, to_rgb
+
+    ink, paper = mpl.rcParams["text.color"], mpl.rcParams["axes.facecolor"]
+    red, green, blue = 0.15 * np.array(to_rgb(ink)) + 0.85 * np.array(to_rgb(paper))
+    return to_hex(ink), to_hex(paper), to_hex((red, green, blue))
 
 
 # --- networks --------------------------------------------------------------------------------
@@ -353,6 +367,12 @@ def _draw_matrix(
         Patch(facecolor=kind.cell, edgecolor=FAINT, hatch=kind.hatch, lw=0.6, label=kind.text)
         for kind in kinds
     ]
+    absent = (which < 0) & ~np.eye(p, dtype=bool)
+    if absent.any():
+        pairs = absent.sum() // (1 if "one_way" in tested else 2)
+        hatch_cells(ax, absent, "xxxx")
+        label = f"not in the model: {pairs:,}"
+        handles.append(Patch(facecolor="none", edgecolor=FAINT, hatch="xxxx", lw=0.6, label=label))
     legend_above(ax, handles)
     if "one_way" in tested:
         ax.set(xlabel="to", ylabel="from")

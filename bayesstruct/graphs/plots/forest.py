@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.plots.grid import text_size
+from bayesstruct.graphs.plots.grid import fit_names, text_size
 from bayesstruct.graphs.plots.style import NEUTRAL, axes, shorten, sign_colour
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.summaries import interval_probability
@@ -116,12 +116,13 @@ def pair_labels(table: "pd.DataFrame", sign: str = " – ") -> list[str]:
 
 
 def name_rows(ax: "Axes", labels: list[str]) -> None:
-    """Name the rows, the first at the top."""
+    """Name the rows, the first at the top, in a size at which names do not meet."""
     ax.set_yticks(np.arange(len(labels)), labels)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.grid(axis="y", color="0.92", lw=0.8)
     ax.set_axisbelow(True)
+    fit_names(ax)
 
 
 def print_beside(ax: "Axes", texts: list[str], head: str) -> None:
@@ -134,6 +135,8 @@ def print_beside(ax: "Axes", texts: list[str], head: str) -> None:
         "annotation_clip": False,
     }
     ax.annotate(head, (1, -0.6), (48, 3), va="bottom", color=NEUTRAL, **style)
+    size = float(ax.get_yticklabels()[0].get_fontsize())
+    style["fontsize"] = min(style["fontsize"], size)
     for row, text in enumerate(texts):
         ax.annotate(text, (1, row), (48, 0), va="center", **style)
 

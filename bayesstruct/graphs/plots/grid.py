@@ -10,12 +10,14 @@ from bayesstruct.graphs.plots.style import FAINT, settle, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.image import AxesImage
 
 __all__ = [
     "alike_together",
     "colour_bar",
     "draw_cells",
+    "fit_names",
     "grid_size",
     "hatch_cells",
     "legend_above",
@@ -141,27 +143,38 @@ def name_sides(ax: "Axes", rows: Sequence[str], columns: Sequence[str] | None = 
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     many = max(len(rows), len(columns))
-    for axis, names in ((ax.xaxis, columns), (ax.yaxis, rows)):
+    sides: list[tuple[Axis, Sequence[str]]] = [(ax.xaxis, columns), (ax.yaxis, rows)]
+    for axis, names in sides:
         axis.set_ticks(range(len(names)), shorten([str(name) for name in names], LONGEST))
         axis.set_tick_params(
             labelsize=text_size(float(np.clip(1.05 - 0.007 * len(names), 0.5, 0.95)))
         )
         axis.set_ticks(np.arange(len(names) + 1) - 0.5, minor=True)
     ax.tick_params(axis="x", labelrotation=90)
-    ax.grid(which="minor", color="white", lw=1 if many <= 20 else 0.4 if many <= 60 else 0)
+    ax.grid(
+        which="minor", color=ax.get_facecolor(), lw=1 if many <= 20 else 0.4 if many <= 60 else 0
+    )
     ax.tick_params(which="minor", length=0)
+    fit_names(ax)
+
+
+def fit_names(ax: "Axes") -> None:
+    """Make names of rows and columns smaller where there is little room, and leave some out where there is none."""
+    from matplotlib.ticker import FixedLocator
+
     settle(ax)
-    for axis, names, length in zip(
-        (ax.xaxis, ax.yaxis), (columns, rows), ax.get_window_extent().size, strict=True
-    ):
-        _fit_names(axis, length / len(names) * 72 / ax.figure.get_figure(root=True).dpi)
+    dots = ax.figure.get_figure(root=True).dpi / 72
+    box = ax.get_window_extent()
+    for axis, length in ((ax.xaxis, box.width), (ax.yaxis, box.height)):
+        if isinstance(axis.get_major_locator(), FixedLocator):  # names, not numbers
+            _fit(axis, length / dots / abs(np.subtract(*axis.get_view_interval())))
 
 
-def _fit_names(axis, room: float) -> None:
-    """Make names smaller where there is little room (points for each), and leave some out where there is none."""
+def _fit(axis: "Axis", room: float) -> None:
+    """Fit names that have so many points each."""
     labels = axis.get_ticklabels()
     wanted = 0.8 * room  # a line of text is a quarter higher than its size
-    if wanted >= labels[0].get_fontsize():
+    if not labels or wanted >= float(labels[0].get_fontsize()):
         return
     axis.set_tick_params(labelsize=max(wanted, LEAST))
     every = int(np.ceil(LEAST / wanted))

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.plots.evidence import node_order, square
 from bayesstruct.graphs.plots.grid import (
     colour_bar,
@@ -78,7 +79,7 @@ def plot_matrix(
     """
     if values not in ("weight", "bayes_factor"):
         raise ValueError(f'`values` must be "weight" or "bayes_factor", got {values!r}.')
-    posterior = (read_edges if values == "weight" else read_graphs)(idata)
+    posterior = read_edges(idata) if values == "weight" else read_graphs(idata)
     names, tested = posterior.variables, posterior.adjacencies()
     p = len(names)
     rows = node_order(order, tested, p)
@@ -91,7 +92,7 @@ def plot_matrix(
     ax = axes(ax, grid_size(names, bars=1 + probabilities))
     side = "below: " if probabilities else ""
     if values == "weight":
-        weight = matrix(posterior.weights.values.mean(axis=(0, 1)), 0.0)
+        weight = matrix(read_edges(posterior).weights.mean(SAMPLE_DIMS).values, 0.0)
         _draw_weights(ax, weight, shown, side + _quantity(posterior), max_weight)
     else:
         _draw_factors(ax, tested, matrix, shown, side, max_weight or DECISIVE)
@@ -127,9 +128,10 @@ def _draw_factors(ax: "Axes", tested, matrix, shown, side: str, limit: float) ->
     image = draw_cells(ax, cells, _with_bounds(factor, bound), cmap="PRGn", vmin=-limit, vmax=limit)
     colour_bar(ax, image, f"{side}log₁₀ of the Bayes factor", extend="both")
     hatch_cells(ax, untested)
-    handles = []
+    handles: list[Any] = []
     if bound.any() and not ax.texts:
-        dots = ax.scatter(*np.argwhere(bound).T[::-1], s=3, color=NEUTRAL, lw=0, zorder=2)
+        i, j = np.nonzero(bound)
+        dots = ax.scatter(j, i, s=3, color=NEUTRAL, lw=0, zorder=2)
         dots.set_label("bound: the evidence is at least this strong")
         handles.append(dots)
     if untested.any():

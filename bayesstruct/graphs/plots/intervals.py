@@ -31,7 +31,7 @@ def draw_intervals(ax: "Axes", table: "pd.DataFrame") -> None:
     for above, (inside, colour) in enumerate(((True, POSITIVE), (False, NEGATIVE))):
         part = table[table.inside == inside]
         text = f"{'inside' if inside else 'outside'}: {len(part):,}"
-        order = {"zorder": 2 + above}
+        order: dict[str, Any] = {"zorder": 2 + above}
         if n <= MANY or not inside:
             ax.vlines(part.observed, part.low, part.high, colors=colour, **style, **order)
         ax.scatter(part.observed, part["mean"], s=size, color=colour, lw=0, label=text, **order)

@@ -120,6 +120,14 @@ def test_cells_have_the_colours_of_the_legend(several):
     assert legend["forbidden (not tested)"].get_hatch() == "////"
 
 
+def test_pairs_that_the_model_does_not_consider_are_no_excluded_ones(several):
+    ax = plot_evidence(several.isel(pair=[0, 2, 3]), kind="matrix")
+    assert legend_texts(ax)[-1] == "not in the model: 3"
+    (crossed,) = (c for c in ax.collections if c.get_hatch() == "xxxx")
+    corners = {tuple(path.vertices.min(axis=0) + 0.5) for path in crossed.get_paths()}
+    assert corners == {(0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)}
+
+
 def test_lines_have_the_colours_of_the_signs(small):
     lines = {c.get_label(): c for c in plot_evidence(small[0]).collections}
     for sign, colour in (("positive", POSITIVE), ("negative", NEGATIVE)):
@@ -218,3 +226,15 @@ def test_font_size_of_the_user_is_kept(small):
     with plt.rc_context({"font.size": 20}):
         sizes = [text.get_fontsize() for text in plot_evidence(small[0]).get_legend().get_texts()]
     assert sizes == pytest.approx([18] * len(sizes))
+
+
+def test_required_edges_are_seen_on_a_dark_background(several):
+    with plt.style.context("dark_background"):
+        (lines,) = (
+            c for c in plot_evidence(several).collections if c.get_label().startswith("required")
+        )
+        np.testing.assert_allclose(lines.get_colors()[0], to_rgba("white"))
+        image = plot_evidence(several, kind="matrix").images[0]
+        colour = image.cmap(image.norm(image.get_array()))
+        np.testing.assert_allclose(colour[1, 2], to_rgba("white"))
+        np.testing.assert_allclose(colour[0, 3], to_rgba("black"))

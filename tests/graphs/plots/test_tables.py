@@ -1,3 +1,6 @@
+import itertools
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -98,8 +101,8 @@ def test_cells_are_the_bayes_factors_with_marks_of_bounds_and_of_what_was_not_te
     assert ax.images[0].get_clim() == (-2, 2)
 
 
-def test_bounds_are_dots_where_values_are_not_printed(large):
-    tree, _ = large
+def test_bounds_are_dots_where_values_are_not_printed():
+    tree, _ = sparse_posterior(16, draws=20)
     ax = plot_matrix(tree, values="bayes_factor", order="alike")
     (dots,) = (c for c in ax.collections if len(c.get_offsets()))
     assert len(dots.get_offsets()) == len(edge_table(tree).attrs["bayes_factor_bounds"])
@@ -129,3 +132,19 @@ def test_probabilities_below_one_are_not_printed_as_one():
 def test_other_values_and_orders_are_refused(small, options):
     with pytest.raises(ValueError, match=f"`{next(iter(options))}` must be"):
         plot_matrix(small[0], **options)
+
+
+def test_many_rows_fit_into_given_axes():
+    tree, _ = sparse_posterior(
+        12, draws=20, names=[f"a_long_name_of_column_{j}" for j in range(12)]
+    )
+    _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    plot_edges(tree, n=60, ax=ax)
+    ax.figure.draw_without_rendering()
+    for texts in (ax.get_yticklabels(), ax.texts):
+        boxes = [text.get_window_extent() for text in texts]
+        assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+    assert (
+        ax.get_xticklabels()[0].get_fontsize() == plt.rcParams["font.size"]
+    )  # numbers keep theirs
+    plt.close("all")
