@@ -33,7 +33,12 @@ def names_of(p: int, kind: str) -> list[str]:
         return [f"v{k + 1}" for k in range(p)]
     if p == len(WINE):
         return list(WINE)
-    stems = ["nonflavanoid phenols in", "worst_concave_points_of", LONG[:24], "how often I felt that I"]
+    stems = [
+        "nonflavanoid phenols in",
+        "worst_concave_points_of",
+        LONG[:24],
+        "how often I felt that I",
+    ]
     return [f"{stems[k % 4]} {'item' if k % 3 else 'subscale'} {k + 1}" for k in range(p)]
 
 
@@ -89,7 +94,7 @@ def feedback(p: int, kind: str = "short") -> nx.DiGraph:
 
 def side_by_side(idata: xr.DataTree):
     """Draw a network beside the evidence for its edges, with the same positions."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
+    _figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
     bs.plot_graph(idata, ax=left, layout="spring", evidence=10)
     left.set_title("found")
     bs.plot_graph(idata, ax=right, layout=left, legend=False)
@@ -99,7 +104,7 @@ def side_by_side(idata: xr.DataTree):
 
 def small_axes(graph):
     """Draw four networks on axes of 4 x 3 inches."""
-    figure, four = plt.subplots(2, 2, figsize=(8, 6))
+    _figure, four = plt.subplots(2, 2, figsize=(8, 6))
     kinds = ["circle", "spring", "kamada_kawai", "layers" if graph.is_directed() else "circle"]
     for ax, kind in zip(four.flat, kinds, strict=True):
         bs.plot_graph(graph, ax=ax, layout=kind)

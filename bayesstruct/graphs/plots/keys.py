@@ -92,7 +92,11 @@ def _of_columns(entries, n: int, size: float, page: Frame, measure: Measure) -> 
     starts = np.cumsum(widths) - widths
     texts = [text for column in columns for text in column]
     at = np.array(
-        [(x, -line * k) for x, column in zip(starts, columns, strict=True) for k in range(len(column))]
+        [
+            (x, -line * k)
+            for x, column in zip(starts, columns, strict=True)
+            for k in range(len(column))
+        ]
     )
     out = []
     if height <= page.height and width <= 0.5 * page.width:

@@ -1,7 +1,7 @@
 """Positions of nodes, the same in every picture."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -76,7 +76,9 @@ def place(graph: "nx.Graph", kind: str | None, random_seed: int = 0) -> Position
         return _circle(list(graph.nodes))
     if kind in ("spring", "kamada_kawai"):
         return _by_edges(graph, kind, random_seed)
-    raise ValueError(f'`layout` must be "circle", "spring", "kamada_kawai" or "layers", got {kind!r}.')
+    raise ValueError(
+        f'`layout` must be "circle", "spring", "kamada_kawai" or "layers", got {kind!r}.'
+    )
 
 
 def as_graph(idata_or_graph) -> "nx.Graph":
@@ -95,7 +97,7 @@ def resolve(pos: "Mapping | Axes | None", nodes) -> Positions:
     if pos is None:
         return _circle(list(nodes))
     if hasattr(pos, "get_axes_locator"):
-        pos = of_picture(pos)
+        pos = of_picture(cast("Axes", pos))
     if not hasattr(pos, "keys"):
         raise ValueError(
             "positions must be a mapping of names to (x, y), or the axes of another network"
