@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 #: Curvatures that are tried, in this order, until a line keeps clear of all other nodes.
-BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4)
+BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4, 0.6, -0.6)
 STEPS = np.linspace(0.04, 0.96, 24)
 CLEARANCE = 2.5  # points
 MANY = 1500  # lines from which on all are straight: there is no way around

@@ -118,7 +118,7 @@ DASHES = (0, (2.5, 1.5))
 def _line(label: str, **style):
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], label=label, **style)
+    return Line2D([], [], label=label, solid_capstyle="butt", **style)
 
 
 def legend_below(ax: "Axes", handles: list, title: str) -> None:
@@ -173,6 +173,6 @@ def _legend(ax: "Axes", handles: list, title: str | None, size: float, columns: 
 
 
 def _shapes(n: int) -> list[tuple[float, int]]:
-    """Sizes of text and numbers of columns to try: rows of equal length, the fewest first."""
+    """Sizes of text and numbers of columns to try, rows of equal length."""
     columns = sorted({-(-n // rows) for rows in range(1, n + 1)}, reverse=True)
-    return [(size, k) for k in columns for size in (9.0, 7.5, 6.5)]
+    return [(size, k) for size in (9.0, 7.5, 6.5) for k in columns]

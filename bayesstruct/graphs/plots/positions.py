@@ -220,6 +220,8 @@ def _half_sizes(names: list[str]) -> np.ndarray:
     height = np.array([len(parts) for parts in lines], float)
     side = 36 * (4.6 + 0.06 * p)  # points of half the side
     half = np.stack([(0.3 * length + 0.8) * size, (0.6 * height + 0.5) * size], axis=1) / side
-    if half.prod(axis=1).sum() > 0.3:
-        half = np.full((p, 2), 0.6 / p**0.5)
-    return half
+    disc = np.full((p, 2), 0.5 / p**0.5)  # room for discs with numbers and rings, too
+    for room in (np.maximum(half, disc), half):
+        if room.prod(axis=1).sum() <= 0.32:
+            return room
+    return disc * 1.2

@@ -82,7 +82,7 @@ def ink(ax: "Axes | None" = None) -> Ink:
     signs = (POSITIVE, NEGATIVE, UNDECIDED)
     if dark:  # the same hues, lighter
         signs = ("#56B4E9", "#FF8C42", "#F0C450")
-    return Ink(*greys, *signs)
+    return Ink._make((*greys, *signs))
 
 
 #: Pale colours on which black text can be read, told apart by all common kinds of colour vision.
