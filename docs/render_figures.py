@@ -94,7 +94,7 @@ def feedback(p: int, kind: str = "short") -> nx.DiGraph:
 
 def side_by_side(idata: xr.DataTree):
     """Draw a network beside the evidence for its edges, with the same positions."""
-    _, (left, right) = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
+    _figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
     bs.plot_graph(idata, ax=left, layout="spring", evidence=10)
     left.set_title("found")
     bs.plot_graph(idata, ax=right, layout=left, legend=False)
@@ -104,7 +104,7 @@ def side_by_side(idata: xr.DataTree):
 
 def small_axes(graph):
     """Draw four networks on axes of 4 x 3 inches."""
-    _, four = plt.subplots(2, 2, figsize=(8, 6))
+    _figure, four = plt.subplots(2, 2, figsize=(8, 6))
     kinds = ["circle", "spring", "kamada_kawai", "layers" if graph.is_directed() else "circle"]
     for ax, kind in zip(four.flat, kinds, strict=True):
         bs.plot_graph(graph, ax=ax, layout=kind)

@@ -119,7 +119,7 @@ class Arrows:
             tuple(start), tuple(tip), connectionstyle=f"arc3,rad={bend}",
             arrowstyle="-" if arrow.way == TWO_WAY else "-|>", mutation_scale=self._size(arrow),
             shrinkA=0, shrinkB=0, color=arrow.colour, lw=arrow.width, linestyle=arrow.dashes,
-            capstyle="butt", joinstyle="miter", zorder=2,
+            capstyle="butt", joinstyle="miter", zorder=2, clip_on=False,
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 #: Curvatures that are tried, in this order, until a line keeps clear of all other nodes.
-BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4)
+BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4, 0.6, -0.6)
 STEPS = np.linspace(0.04, 0.96, 24)
 CLEARANCE = 2.5  # points
 MANY = 1500  # lines from which on all are straight: there is no way around
@@ -73,8 +73,11 @@ def curve(start: np.ndarray, end: np.ndarray, bend: float, steps: np.ndarray) ->
     return (1 - t) ** 2 * start + 2 * t * (1 - t) * control(start, end, bend) + t**2 * end
 
 
-def _met(points, half, i: int, j: int, bend: float) -> int:
-    inside = np.abs(curve(points[i], points[j], bend, STEPS)[:, None] - points) < half + CLEARANCE
+def _met(points, half, i: int, j: int, bend: float) -> float:
+    """Count the other nodes on a curve; to leave the page is half as bad as to meet one."""
+    path = curve(points[i], points[j], bend, STEPS)
+    inside = np.abs(path[:, None] - points) < half + CLEARANCE
     met = inside.all(axis=2).any(axis=0)
     met[[i, j]] = False
-    return int(met.sum())
+    low, high = (points - half).min(axis=0), (points + half).max(axis=0)
+    return float(met.sum()) + 0.5 * float(((path < low) | (path > high)).any())

@@ -50,16 +50,18 @@ def draw_arrangement(
     if look.shares is not None:
         drawn += _rings(ax, points, look.shares, found.radius, colours)
     if found.key is not None:
-        for text, corner in zip(found.key.texts, found.key.corners / size, strict=True):
+        for text, (x, y) in zip(found.key.texts, found.key.corners / size, strict=True):
             drawn.append(
-                ax.text(*corner, text, transform=ax.transAxes, fontsize=found.key.size,
+                ax.text(x, y, text, transform=ax.transAxes, fontsize=found.key.size,
                         va="top", ha="left", color=colours.text, parse_math=False, zorder=4)
             )  # fmt: skip
     area = (2 * found.radius) ** 2
     if not found.round:  # beneath its name
         area, fill = 1.0, [colours.line] * len(points)
     drawn.append(
-        ax.scatter(*points.T, s=area, color=fill, edgecolor=colours.line, lw=0.8, zorder=3)
+        ax.scatter(
+            points[:, 0], points[:, 1], s=area, color=fill, edgecolor=colours.line, lw=0.8, zorder=3
+        )
     )
     return drawn
 

@@ -14,6 +14,7 @@ from bayesstruct.graphs.plots.style import LINE, shorten, wrap
 
 UPRIGHT = 24  # nodes on a circle up to which names may be upright
 READABLE = 5.5  # points: no smaller names
+SMALL = 9.0, 7.5, 6.5, READABLE
 PADDING = 0.3  # of the size of text, between a name and its frame
 SLIGHT = 1.5  # a circle may be stretched this much to fill its axes
 
@@ -107,6 +108,8 @@ def arrange(points: np.ndarray, names: Sequence[str], page: Page, *, round: bool
     """
     names = [" ".join(name.split("\n")) for name in names]
     ways = _around(names, page.scale) if round else _within(names, page)
+    if len(names) > NAMED:
+        ways = iter(())
     found = None
     for candidate in ways:
         found = _attempt(points, candidate, page, round)
@@ -124,7 +127,7 @@ def arrange(points: np.ndarray, names: Sequence[str], page: Page, *, round: bool
 def _sizes(p: int, scale: float) -> list[float]:
     """Sizes of text to try, largest first."""
     first = float(np.clip(11.5 - 0.07 * p, 8, 11))
-    return [max(share * first, READABLE) * scale for share in (1, 0.85, 0.7)]
+    return [max(share * first, 6.0) * scale for share in (1, 0.85, 0.7, 0.6)]
 
 
 def _candidates(texts, names, ways, sizes, *, keyed=True) -> Iterator[Candidate]:
@@ -141,29 +144,26 @@ def _candidates(texts, names, ways, sizes, *, keyed=True) -> Iterator[Candidate]
 def _around(names: list[str], scale: float) -> Iterator[Candidate]:
     """Ways for nodes on a circle."""
     p, sizes = len(names), _sizes(len(names), scale)
-    if p > NAMED:
-        return
     ways = [OUTSIDE, TURNED] if p <= UPRIGHT else [TURNED]
     wrapped = [wrap(name, LINE) for name in names]
     yield from _candidates(names, names, ways[:1], sizes[:2])
     if p <= UPRIGHT:
-        yield from _candidates(wrapped, names, ways[:1], sizes[:2])
+        yield from _candidates(wrapped, names, ways[:1], sizes)
     yield from _candidates(names, names, [TURNED], sizes)
     yield from _shortened(names, ways, sizes[:2])
     yield from _numbers(names, scale)
+    yield from _without_key(names, ways, scale)
 
 
 def _within(names: list[str], page: Page) -> Iterator[Candidate]:
     """Ways for nodes anywhere."""
-    sizes = _sizes(len(names), page.scale)
-    if len(names) > NAMED:
-        return
-    if not page.discs:
-        yield from _candidates(names, names, [FRAMED], sizes[:2])
-        wrapped = [wrap(name, LINE) for name in names]
-        yield from _candidates(wrapped, names, [FRAMED], sizes[:2])
-        yield from _shortened(names, [FRAMED], sizes)
+    sizes, ways = _sizes(len(names), page.scale), [] if page.discs else [FRAMED]
+    yield from _candidates(names, names, ways, sizes[:2])
+    wrapped = [wrap(name, LINE) for name in names]
+    yield from _candidates(wrapped, names, ways, sizes)
+    yield from _shortened(names, ways, sizes)
     yield from _numbers(names, page.scale)
+    yield from _without_key(names, ways, page.scale)
 
 
 def _shortened(names: list[str], ways, sizes) -> Iterator[Candidate]:
@@ -176,13 +176,21 @@ def _shortened(names: list[str], ways, sizes) -> Iterator[Candidate]:
 
 
 def _numbers(names: list[str], scale: float) -> Iterator[Candidate]:
-    """Short names, or numbers, inside discs; the last without a key."""
-    sizes = [size * scale for size in (9, 7.5, 6.5, READABLE)]
+    """Names that are short anyway, or numbers, inside discs."""
+    sizes = [size * scale for size in SMALL]
     if max(map(len, names)) <= 5:
         yield from _candidates(names, names, [INSIDE], sizes)
     numbers = [str(k + 1) for k in range(len(names))]
     yield from _candidates(numbers, names, [INSIDE], sizes)
-    yield from _candidates(numbers, names, [INSIDE], sizes[1:], keyed=False)
+
+
+def _without_key(names: list[str], ways, scale: float) -> Iterator[Candidate]:
+    """Names that are cut, or numbers, where a key has no room."""
+    sizes = [size * scale for size in SMALL[1:]]
+    for width in (14, 10):
+        yield from _candidates(shorten(names, width), names, ways, sizes, keyed=False)
+    numbers = [str(k + 1) for k in range(len(names))]
+    yield from _candidates(numbers, names, [INSIDE], sizes, keyed=False)
 
 
 def _attempt(
@@ -196,10 +204,10 @@ def _attempt(
             return None
         frame = key.left
     elif candidate.way == BARE or candidate.entries:
-        key = _note(len(points), page)
+        key = _note(len(points), candidate.way, page)
         frame = key.left
     extent = page.measure(candidate.texts, candidate.size) / 2 if candidate.size else None
-    radius = _first_radius(len(points), candidate, extent)
+    radius = _first_radius(len(points), candidate, extent, frame)
     scale = np.full(2, frame.size.min() / 2)
     stretch = SLIGHT if round else 4.0
     for _ in range(3):  # radii and directions depend on the scale
@@ -233,14 +241,19 @@ def _attempt(
     )
 
 
-def _note(p: int, page: Page) -> Key:
+def _note(p: int, way: str, page: Page) -> Key:
     """Say that names are missing."""
     frame = page.frame
-    texts = [
-        f"{p:,} nodes in the order of the table; their names have no room here",
-        f"{p:,} nodes; their names have no room",
-        f"{p:,} nodes",
-    ]
+    texts = {
+        INSIDE: [
+            "numbers are places in the table: a larger figure has room for names",
+            "numbers: places in the table",
+        ],
+        BARE: [
+            f"{p:,} nodes without names: a larger figure has room for more",
+            f"{p:,} nodes without names",
+        ],
+    }.get(way, ["names are cut: a larger figure has room for a key", "names are cut"])
     for text, size in itertools.product(texts, (7.5 * page.scale, 6.5 * page.scale)):
         width, height = page.measure([text], size)[0]
         if width <= frame.width:
@@ -250,9 +263,11 @@ def _note(p: int, page: Page) -> Key:
     return Key([text], corner, size, left)
 
 
-def _first_radius(p: int, candidate: Candidate, extent) -> float:
+def _first_radius(p: int, candidate: Candidate, extent, frame: Frame) -> float:
     """Largest radius of a node in points."""
-    usual = float(np.clip(260 - 3.6 * p, 18, 230)) ** 0.5 / 2
+    usual = (
+        float(np.clip(260 - 3.6 * p, 18, 230)) ** 0.5 / 2 * np.clip(frame.size.min() / 250, 0.4, 1)
+    )
     return max(usual, float(np.hypot(*extent.T).max()) + 2) if candidate.way == INSIDE else usual
 
 

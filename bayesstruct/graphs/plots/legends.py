@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.plots.nodes import crowding
+from bayesstruct.graphs.plots.nodes import crowding, thinning
 from bayesstruct.graphs.plots.picture import Picture
 from bayesstruct.graphs.plots.style import font_scale, ink, settle
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 6.0  # points, of the strongest edge
 MIN_OPACITY = 0.25
+SHARE = 0.16  # of the height of the axes that a legend may take before it is made smaller
 
 
 def line_width(weight, largest: float):
@@ -51,15 +52,15 @@ def weight_handles(
     quantity : str
         What the width is.
     ax : Axes, optional
-        Whose background decides on the colours.
+        Whose background decides on the colours, and whose size on the widths.
     """
-    colours = ink(ax)
+    colours, thin = ink(ax), thin * (crowding(p) if ax is None else thinning(ax, p))
     handles = [
         _line(signs[0], color=colours.positive, lw=2.5),
         _line(signs[1], color=colours.negative, lw=2.5),
     ]
     for share in (1.0, 0.33):
-        size = thin * line_width(share * largest, largest) * crowding(p)
+        size = thin * line_width(share * largest, largest)
         handles.append(_line(f"|{quantity}| = {share * largest:.2g}", color=colours.line, lw=size))
     return handles
 
@@ -117,13 +118,12 @@ DASHES = (0, (2.5, 1.5))
 def _line(label: str, **style):
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], label=label, **style)
+    return Line2D([], [], label=label, solid_capstyle="butt", **style)
 
 
 def legend_below(ax: "Axes", handles: list, title: str) -> None:
     """Explain lines below the picture, in as many columns as the axes are wide."""
-    explained = title if title.endswith("solid") else f"{title}, paler = less probable"
-    put_below(ax, handles, explained)
+    put_below(ax, handles, f"{title}, paler = less probable")
 
 
 def put_below(ax: "Axes", handles: list, title: str | None = None) -> None:
@@ -139,31 +139,40 @@ def put_below(ax: "Axes", handles: list, title: str | None = None) -> None:
 
 
 def _explain(handles: list, title: str | None, ax: "Axes", width: float) -> None:
-    """Make a legend that is at most so many pixels wide."""
-    colour = ink(ax).text
-    for size, columns in _shapes(len(handles)):
-        legend = ax.legend(
-            handles=handles,
-            title=title,
-            loc="lower center",
-            bbox_to_anchor=(0.5, 0),
-            borderaxespad=0.1,
-            ncols=columns,
-            frameon=False,
-            fontsize=size * font_scale(),
-            title_fontsize=size * font_scale(),
-            labelcolor=colour,
-            columnspacing=1.4 if size > 8 else 1.0,
-            handlelength=1.8 if size > 8 else 1.3,
-            handletextpad=0.8 if size > 8 else 0.5,
-            borderpad=0.2,
-        )
-        legend.get_title().set_color(colour)
-        if legend.get_window_extent().width <= width:
-            return
+    """Make a legend that is at most so many pixels wide and takes a small part of the height, or as small a one as can be."""
+    lowest, best = np.inf, None
+    for shape in _shapes(len(handles)):
+        box = _legend(ax, handles, title, *shape).get_window_extent()
+        if box.width <= width and box.height < lowest - 1:
+            lowest, best = box.height, shape
+        if lowest <= SHARE * ax.bbox.height:
+            break
+    _legend(ax, handles, title, *(best or shape))
+
+
+def _legend(ax: "Axes", handles: list, title: str | None, size: float, columns: int):
+    wide, colour = size > 8, ink(ax).text
+    legend = ax.legend(
+        handles=handles,
+        title=title,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 0),
+        borderaxespad=0.1,
+        borderpad=0.2,
+        ncols=columns,
+        frameon=False,
+        fontsize=size * font_scale(),
+        title_fontsize=size * font_scale(),
+        labelcolor=colour,
+        columnspacing=1.4 if wide else 1.0,
+        handlelength=1.8 if wide else 1.3,
+        handletextpad=0.8 if wide else 0.5,
+    )
+    legend.get_title().set_color(colour)
+    return legend
 
 
 def _shapes(n: int) -> list[tuple[float, int]]:
-    """Sizes of text and numbers of columns to try: rows of equal length, the fewest first."""
+    """Sizes of text and numbers of columns to try, rows of equal length."""
     columns = sorted({-(-n // rows) for rows in range(1, n + 1)}, reverse=True)
-    return [(size, k) for k in columns for size in (9.0, 7.5)] + [(6.0, 1)]
+    return [(size, k) for size in (9.0, 7.5, 6.5) for k in columns]

@@ -23,7 +23,7 @@ from bayesstruct.graphs.plots.legends import (
     put_below,
     weight_handles,
 )
-from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, look_of, network_size
+from bayesstruct.graphs.plots.nodes import draw_nodes, look_of, network_size, thinning
 from bayesstruct.graphs.plots.picture import Picture
 from bayesstruct.graphs.plots.positions import Positions, is_round, place, resolve
 from bayesstruct.graphs.plots.style import axes, ink
@@ -148,14 +148,14 @@ def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "
             raise ValueError(
                 "`evidence` needs the Bayes factors of a result: pass the result, not a graph of it"
             )
-        chosen = [
+        edges = [
             edge
             for edge in idata_or_graph.edges(data=True)
             if edge[2].get("probability", 1) >= min_probability
         ]
         graph = nx.DiGraph() if idata_or_graph.is_directed() else nx.Graph()
         graph.add_nodes_from(idata_or_graph.nodes)  # their order decides on layouts
-        graph.add_edges_from(chosen)
+        graph.add_edges_from(edges)
         return graph
     posterior = read_graphs(idata_or_graph)
     chosen = posterior.median_lines(min_probability)
@@ -197,12 +197,13 @@ def draw_edges(ax: "Axes", edges: list, pos: Positions, max_weight: float | None
 
     edges = sorted(edges, key=lambda edge: abs(edge[2].get("weight", 0)))
     weight, probability, dashes, colour, largest = _styles(ax, edges, max_weight)
-    width = (PLAIN if largest is None else line_width(weight, largest)) * crowding(len(pos))
+    width = (PLAIN if largest is None else line_width(weight, largest)) * thinning(ax, len(pos))
     lines = LineCollection(
         [(pos[a], pos[b]) for a, b, _ in edges],
         colors=[to_rgba(c, float(o)) for c, o in zip(colour, opacity(probability), strict=True)],
         linewidths=width,
         linestyles=dashes or "-",
+        clip_on=False,
         capstyle="butt" if "-" not in dashes else "round",
         zorder=2,
     )
@@ -224,7 +225,8 @@ def _bend(lines, ends: np.ndarray, ax: "Axes", picture: Picture) -> None:
     for (i, j), bend in zip(ends, bent, strict=True):
         ends_here = points[[i, j]]
         if bend:
-            ends_here = curve(*(ends_here * found.scale), bend, steps) / found.scale
+            start, end = ends_here * found.scale
+            ends_here = curve(start, end, bend, steps) / found.scale
         segments.append(ends_here)
     lines.set_segments(segments)
 
@@ -251,7 +253,7 @@ def _draw_arcs(ax: "Axes", graph, pos, min_probability, max_weight) -> list:
     arcs = _arcs(graph)
     plain = [(a, b, about) for a, b, _, about in arcs]
     weight, probability, dashes, colour, largest = _styles(ax, plain, max_weight)
-    thin = crowding(len(pos))
+    thin = thinning(ax, len(pos))
     width = np.full(len(arcs), PLAIN) if largest is None else line_width(weight, largest) * ARROW
     at = {name: k for k, name in enumerate(pos)}
     arrows = [

@@ -30,6 +30,12 @@ def crowding(p: int) -> float:
     return float(np.clip(1.15 - p / 100, 0.5, 1))
 
 
+def thinning(ax: "Axes", p: int) -> float:
+    """Factor by which lines are thinned among p nodes on small axes."""
+    inches = min(ax.bbox.size) / ax.figure.get_figure(root=True).dpi
+    return crowding(p) * float(np.clip(inches / 4, 0.4, 1))
+
+
 def legend_columns(ax: "Axes", wanted: int, width: float) -> int:
     """Columns of a legend under the axes: as many as wanted if it is `width` inches wide."""
     inches = ax.get_window_extent().width / ax.figure.get_figure(root=True).dpi

@@ -1,7 +1,7 @@
 """A network on its axes, arranged anew whenever the axes change size: by other plots, legends, titles, or the window."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -40,18 +40,18 @@ class Picture:
         self._width = 0.0
         self._followers: list[Follower] = []
         self._artists: list[Any] = []
-        self._locator = ax.get_axes_locator()
+        self._locator: Any = ax.get_axes_locator()
         self._seen: tuple = ()
         self._drawn = False
 
     @classmethod
     def on(cls, ax: "Axes", pos: Positions) -> Self:
         """Take the picture of an axes, or begin one."""
-        found = ax.get_axes_locator()
+        found: Any = ax.get_axes_locator()
         if isinstance(found, cls) and found.pos == pos:
             return found
         picture = cls(ax, pos)
-        ax.set_axes_locator(picture)
+        ax.set_axes_locator(cast(Any, picture))
         return picture
 
     @property
@@ -132,7 +132,8 @@ def _legend_height(ax: "Axes", size: np.ndarray) -> float:
 
 def _own_legend(ax: "Axes", size: np.ndarray) -> float:
     """Height of the legend, made anew if the width has changed."""
-    picture, pixels = ax.get_axes_locator(), ax.figure.get_figure(root=True).dpi / 72
+    picture = cast(Picture, ax.get_axes_locator())
+    pixels = ax.figure.get_figure(root=True).dpi / 72
     if picture.explain and ax.get_legend() is not None and abs(picture._width - size[0]) > 1:
         picture.explain(ax, size[0] * pixels)
         picture._width = size[0]

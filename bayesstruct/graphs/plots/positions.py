@@ -1,7 +1,7 @@
 """Positions of nodes, the same in every picture."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def resolve(pos: "Mapping | Axes | None", nodes) -> Positions:
     if pos is None:
         return _circle(list(nodes))
     if hasattr(pos, "get_axes_locator"):
-        pos = of_picture(pos)
+        pos = of_picture(cast("Axes", pos))
     if not hasattr(pos, "keys"):
         raise ValueError(
             "positions must be a mapping of names to (x, y), or the axes of another network"
@@ -220,6 +220,8 @@ def _half_sizes(names: list[str]) -> np.ndarray:
     height = np.array([len(parts) for parts in lines], float)
     side = 36 * (4.6 + 0.06 * p)  # points of half the side
     half = np.stack([(0.3 * length + 0.8) * size, (0.6 * height + 0.5) * size], axis=1) / side
-    if half.prod(axis=1).sum() > 0.3:
-        half = np.full((p, 2), 0.6 / p**0.5)
-    return half
+    disc = np.full((p, 2), 0.5 / p**0.5)  # room for discs with numbers and rings, too
+    for room in (np.maximum(half, disc), half):
+        if room.prod(axis=1).sum() <= 0.32:
+            return room
+    return disc * 1.2

@@ -71,20 +71,18 @@ def ink(ax: "Axes | None" = None) -> Ink:
     from matplotlib.colors import to_hex, to_rgb, to_rgba
 
     theme = mpl.rcParams["figure.facecolor"]
-    paper = to_rgba(theme if ax is None else ax.figure.get_figure(root=True).get_facecolor())
-    paper = to_rgb("white" if paper[3] < 0.5 else paper[:3])
+    *rgb, alpha = to_rgba(theme if ax is None else ax.figure.get_figure(root=True).get_facecolor())
+    paper = np.array(rgb if alpha > 0.5 else to_rgb("white"))
     dark = np.dot(paper, (0.299, 0.587, 0.114)) < 0.45
-    text = to_rgb(mpl.rcParams["text.color"])
-    if np.abs(np.subtract(text, paper)).max() < 0.3:  # nobody could read it
-        text = to_rgb("white" if dark else "black")
-    line, faint, node = (
-        to_hex(np.add(share * np.array(text), (1 - share) * np.array(paper)))
-        for share in (0.7, 0.34, 0.05 if not dark else 0.18)
-    )
+    text = np.array(to_rgb(mpl.rcParams["text.color"]))
+    if np.abs(text - paper).max() < 0.3:  # nobody could read it
+        text = np.array(to_rgb("white" if dark else "black"))
+    shades = (0.0, 1.0, 0.7, 0.34, 0.18 if dark else 0.05)
+    greys = [to_hex(tuple(share * text + (1 - share) * paper)) for share in shades]
     signs = (POSITIVE, NEGATIVE, UNDECIDED)
     if dark:  # the same hues, lighter
         signs = ("#56B4E9", "#FF8C42", "#F0C450")
-    return Ink(to_hex(paper), to_hex(text), line, faint, node, *signs)
+    return Ink._make((*greys, *signs))
 
 
 #: Pale colours on which black text can be read, told apart by all common kinds of colour vision.
