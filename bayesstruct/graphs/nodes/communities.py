@@ -172,7 +172,7 @@ def communities(
         number=_number(labels),
         modularity=_mean_and_interval(quality, ci_prob),
         labels=graphs.labelled(labels, "community"),
-        notes=_notes(graphs, negative),
+        notes=_notes(graphs, method, negative),
     )
 
 
@@ -336,8 +336,10 @@ def _frame(matrix: np.ndarray, names: list[str]) -> "pd.DataFrame":
     return pd.DataFrame(matrix, index=names, columns=names)
 
 
-def _notes(graphs: WeightedGraphs, negative: str) -> list[str]:
+def _notes(graphs: WeightedGraphs, method: str, negative: str) -> list[str]:
     notes = graphs.note()
+    if method == "blocks":
+        return [*notes, "communities are the hidden blocks of the model."]
     if graphs.directed:
         notes.append("directions of arcs were left out: weights of both were added.")
     if graphs.weights is None:
