@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.data.arguments import choice, generator, number, whole_number
+from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.nodes.centrality import interval_columns
 from bayesstruct.graphs.nodes.weighted import DRAWS, WeightedGraphs, weighted_graphs
+from bayesstruct.graphs.partitions import labelled_blocks
 from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class Communities:
 def communities(
     idata: "xr.DataTree | GraphPosterior",
     *,
+    method: str = "modularity",
     negative: str = "absolute",
     resolution: float = 1.0,
     starts: int = 5,
@@ -82,6 +85,9 @@ def communities(
     ----------
     idata : xarray.DataTree
         Result of a bayesstruct graph model. Of a directed graph the weights of both directions are added.
+    method : {"modularity", "blocks"}
+        ``"modularity"``: a partition of large modularity of each drawn graph, whatever the model. ``"blocks"``: the blocks of a
+        model in which they are parameters, with ``edge_probability=bs.StochasticBlock()`` or unknown kinds of columns.
     negative : {"absolute", "signed", "zero"}
         How negative weights count. ``"absolute"``: as positive ones of this size, so that communities do not depend on the
         direction in which a column is coded. ``"signed"``: against a community of the two nodes [2]_. ``"zero"``: as no edge.
@@ -128,9 +134,8 @@ def communities(
     partition need not be the best of all. A node without edges is a community by itself.
 
     The representative partition is the one whose expected variation of information from those drawn has the smallest
-    lower bound [3]_, of all that were drawn and those into 1, 2, ..., p parts by average linkage of the co-membership. Every graph has some partition of largest modularity, random ones
-    too: `number`, `modularity` and `co_membership` tell whether draws agree. A model in which communities are parameters is one with
-    ``edge_probability=bs.StochasticBlock()``.
+    lower bound [3]_, of all that were drawn and those into 1, 2, ..., p parts by average linkage of the co-membership. Every
+    graph has some partition of largest modularity, random ones too: `number`, `modularity` and `co_membership` tell whether draws agree.
 
     References
     ----------
@@ -147,12 +152,18 @@ def communities(
     >>> found.table  # doctest: +SKIP
     >>> centrality(idata, "bridge_strength", communities=found)  # doctest: +SKIP
     """
+    choice("method", method, ("modularity", "blocks"))
     choice("negative", negative, NEGATIVE)
     resolution = number("resolution", resolution, above=0)
     starts, ci_prob = whole_number("starts", starts, 1), interval_probability(ci_prob)
     rng = generator(random_seed)
     graphs = weighted_graphs(idata, draws=draws, all_weights=all_weights, group=group)
-    labels, quality = _partitions(graphs, negative, resolution, starts, rng)
+    options = negative, resolution
+    if method == "blocks":
+        labels = _blocks(graphs)
+        quality = _modularities(graphs, labels, *options)
+    else:
+        labels, quality = _partitions(graphs, *options, starts, rng)
     together = _co_membership(labels)
     names = graphs.posterior.variables
     return Communities(
@@ -161,7 +172,7 @@ def communities(
         number=_number(labels),
         modularity=_mean_and_interval(quality, ci_prob),
         labels=graphs.labelled(labels, "community"),
-        notes=_notes(graphs, negative),
+        notes=_notes(graphs, method, negative),
     )
 
 
@@ -178,6 +189,29 @@ def _partitions(
         matrix = modularity_matrix(_weights(graphs, k), negative, resolution)
         labels[k], quality[k] = best_partitions(matrix, orders)
     return labels, quality
+
+
+def _blocks(graphs: WeightedGraphs) -> np.ndarray:
+    """Blocks of the nodes in each draw, (n, p), numbered as they first appear."""
+    draws = graphs.posterior.draws
+    if not labelled_blocks(draws):
+        raise ValueError(
+            "this result has no hidden blocks of nodes: those of a model with edge_probability=bs.StochasticBlock() are "
+            '`block` in its posterior; method="modularity" finds communities in any graph'
+        )
+    blocks = draws["block"].transpose(*SAMPLE_DIMS, "node").values.reshape(-1, graphs.p)
+    return np.array([_by_appearance(row) for row in blocks])
+
+
+def _modularities(
+    graphs: WeightedGraphs, labels: np.ndarray, negative: str, resolution: float
+) -> np.ndarray:
+    """Modularity of given communities in their graphs, (n,)."""
+    quality = np.empty(len(labels))
+    for k, row in enumerate(labels):
+        matrix = modularity_matrix(_weights(graphs, k), negative, resolution)
+        quality[k] = matrix[row[:, None] == row].sum()
+    return quality
 
 
 def _weights(graphs: WeightedGraphs, k: int) -> np.ndarray:
@@ -302,8 +336,10 @@ def _frame(matrix: np.ndarray, names: list[str]) -> "pd.DataFrame":
     return pd.DataFrame(matrix, index=names, columns=names)
 
 
-def _notes(graphs: WeightedGraphs, negative: str) -> list[str]:
+def _notes(graphs: WeightedGraphs, method: str, negative: str) -> list[str]:
     notes = graphs.note()
+    if method == "blocks":
+        return [*notes, "communities are the hidden blocks of the model."]
     if graphs.directed:
         notes.append("directions of arcs were left out: weights of both were added.")
     if graphs.weights is None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.nodes.centrality import centrality
 from bayesstruct.graphs.nodes.weighted import DRAWS
 from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, UNDECIDED, shorten
@@ -25,6 +26,7 @@ def plot_centrality(
     idata: "xr.DataTree | GraphPosterior | pd.DataFrame | Mapping[str, Any]",
     measures: str | Sequence[str] | None = None,
     *,
+    n: int = 60,
     communities: Any = None,
     ci_prob: float | None = None,
     draws: int | None = DRAWS,
@@ -38,6 +40,8 @@ def plot_centrality(
     idata : xarray.DataTree, pandas.DataFrame, or mapping of name to one of these
         Result of a bayesstruct graph model, or a table of :func:`bayesstruct.centrality`. Several results under their names,
         up to five, are drawn side by side in each panel.
+    n : int, default 60
+        Largest number of nodes: the first ones by the first measure of the first result.
     measures, communities, ci_prob, draws, all_weights
         As of :func:`bayesstruct.centrality`. Of a table only `measures` is used, to choose some of its measures.
     axes : matplotlib.axes.Axes or sequence of Axes, optional
@@ -76,13 +80,18 @@ def plot_centrality(
         else centrality(result, measures, ci_prob=ci_prob, **options)
         for name, result in results.items()
     }
-    names = _measures(tables, measures)
-    nodes = _nodes(tables, names[0])
+    names, n = _measures(tables, measures), whole_number("n", n, 1)
+    every = _nodes(tables, names[0])
+    nodes = every[:n]
     panels = _panels(axes, names, nodes, len(tables))
     for ax, measure in zip(panels, names, strict=True):
         _draw(ax, tables, measure, nodes)
         ax.set_title(measure.replace("_", " "), fontsize="medium")
     _name_nodes(panels, nodes)
+    if len(nodes) < len(every):
+        panels[0].set_ylabel(
+            f"{len(nodes)} of {len(every)} nodes, largest {names[0].replace('_', ' ')}"
+        )
     _explain(panels, tables)
     return panels
 
@@ -146,7 +155,7 @@ def _draw(ax, tables: Mapping, measure: str, nodes: list[str]) -> None:
     many = len(nodes) * len(tables) > 60
     spread = 0.36 if len(tables) == 2 else 0.6  # of the rows of one node, which are 1 from the next
     for k, (name, table) in enumerate(tables.items()):
-        own = table[table["measure"] == measure]
+        own = table[(table["measure"] == measure) & table["node"].isin(nodes)]
         offset = 0.0 if len(tables) == 1 else spread * (k / (len(tables) - 1) - 0.5)
         rows = np.array([place[node] for node in own["node"]]) + offset
         colour, marker = _STYLES[k]

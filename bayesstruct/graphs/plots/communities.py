@@ -72,4 +72,6 @@ def _frame(ax: "Axes", community: np.ndarray) -> None:
     for begin, end in zip(begins, [*begins[1:], len(community)], strict=True):
         if end - begin > 1:
             corner, width = (begin - 0.5, begin - 0.5), end - begin
-            ax.add_patch(Rectangle(corner, width, width, fill=False, ec=NEGATIVE, lw=1.5))
+            ax.add_patch(
+                Rectangle(corner, width, width, fill=False, ec=NEGATIVE, lw=1.5, clip_on=False)
+            )

@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import xarray as xr
 
 from tools.dags import dag_posterior, random_dags
 from tools.partitions import partitions
@@ -173,6 +174,21 @@ def test_directions_are_left_out():
             assert modularity(matrix, labels) == pytest.approx(best)
 
 
+def test_blocks_of_a_model_are_communities():
+    tree = result([weights(4, 1)] * 3)
+    with pytest.raises(ValueError, match=r"no hidden blocks .*StochasticBlock\(\)"):
+        bs.communities(tree, method="blocks")
+    blocks = [[[5, 5, 0, 0], [1, 1, 1, 0], [2, 2, 2, 2]]]
+    tree["posterior"]["block"] = xr.DataArray(blocks, dims=("chain", "draw", "node"))
+    found = bs.communities(tree, method="blocks")
+    assert found.co_membership.loc["v0"].tolist() == pytest.approx([1, 1, 2 / 3, 1 / 3])
+    assert found.number.to_dict() == pytest.approx({1: 2 / 3, 2: 1 / 3})
+    assert found.table.set_index("node")["alone"]["v3"] == pytest.approx(1 / 3)
+    matrix = np.abs(weights(4, 1))
+    value = np.mean([modularity(matrix, labels) for labels in blocks[0]])
+    assert found.modularity["mean"] == pytest.approx(value)
+
+
 def test_communities_are_groups_for_bridges():
     tree = result([weights(8, 3)] * 4)
     found = bs.communities(tree)
@@ -185,6 +201,7 @@ def test_communities_are_groups_for_bridges():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
+        ({"method": "walktrap"}, ValueError, "`method` must be one of 'modularity', 'blocks'"),
         (
             {"negative": "keep"},
             ValueError,

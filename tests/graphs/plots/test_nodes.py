@@ -62,6 +62,16 @@ def test_names_of_many_nodes_are_apart(large):
     assert boxes[0].x0 >= 0
 
 
+def test_the_most_central_nodes_are_drawn_if_there_are_more(large):
+    tree, _ = large
+    ax = plot_centrality(tree, "degree", n=7)[0]
+    table = bs.centrality(tree, "degree").head(7)
+    assert ax.get_ylabel() == "7 of 60 nodes, largest degree"
+    np.testing.assert_allclose(ax.collections[1].get_offsets()[:, 0], table["mean"])
+    with pytest.raises(ValueError, match="`n` must be a whole number from 1 up"):
+        plot_centrality(tree, n=0)
+
+
 def test_what_cannot_be_drawn_is_refused(small):
     tree, _ = small
     table = bs.centrality(tree, "strength")
