@@ -14,7 +14,7 @@ from bayesstruct.core.families import import_chapters
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Limits", "least_strength", "limits_of", "register_limits"]
+__all__ = ["Limits", "bayes_factor_of", "least_strength", "limits_of", "register_limits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,25 @@ def limits_of(idata: "xr.DataTree") -> Limits:
         f"the Bayes factors that a table can reach are known for {', '.join(_KNOWN)}, as far as the result records its prior: "
         "results of versions before 0.1 may not"
     )
+
+
+def bayes_factor_of(log_ratio: np.ndarray, nominal: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Bayes factors of pairs from logarithms of ratios of marginal likelihoods; NaN where nothing is tested.
+
+    Parameters
+    ----------
+    log_ratio : (pairs,) ndarray of float
+    nominal : (draws, pairs) ndarray of float
+        Probability of each edge in draws of the posterior; one draw if they are known.
+    prior : (pairs,) ndarray of float
+        Prior probability that the model implies.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = nominal / (1.0 - nominal) * np.exp(log_ratio)
+        absent = (1.0 / (1.0 + odds)).mean(axis=0)
+        present = (1.0 / (1.0 + 1.0 / odds)).mean(axis=0)
+        factor = present / absent * (1.0 - prior) / prior
+    return np.where(np.isin(prior, (0, 1)) | np.isnan(prior), np.nan, factor)
 
 
 def least_strength(

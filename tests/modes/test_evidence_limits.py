@@ -150,3 +150,48 @@ def test_what_is_not_known_is_refused():
         bs.evidence_limits(3)
     with pytest.raises(ValueError, match="threshold"):
         bs.evidence_limits(known_precision(), threshold=1)
+
+
+def balanced(columns=3, repeats=15):
+    """Binary columns that are exactly independent in the table."""
+    cells = np.indices((2,) * columns).reshape(columns, -1).T
+    return pd.DataFrame(np.tile(cells, (repeats, 1)), columns=list("abcd")[:columns])
+
+
+def test_binary_columns_by_integration():
+    table = balanced(2, 30)
+    idata = prior_draws(bs.models.ising(table, likelihood="exact", bias_scale=1e3))
+    for name in ("bias", "weight"):
+        idata["posterior"][name].values[:] = 0.0
+    # By sums over the weight and both biases of the exact likelihood, slab over spike
+    w, b = np.linspace(-6, 6, 241), np.linspace(-3, 3, 61)
+    weight, one, other = np.meshgrid(w, b, b, indexing="ij")
+    n = len(table)
+    total = np.log(1 + np.exp(one) + np.exp(other) + np.exp(one + other + weight))
+    likelihood = n * (0.5 * one + 0.5 * other + 0.25 * weight - total)
+    marginal = logsumexp(likelihood, axis=(1, 2))
+    marginal = np.exp(marginal - marginal.max())
+    expected = np.trapezoid(marginal * stats.norm.pdf(w), w) / marginal[120]
+    limits = bs.evidence_limits(idata)
+    # Laplace's approximation of the integral over a weight with a standard deviation of 0.37
+    assert limits["smallest"].iloc[0] == pytest.approx(expected, rel=0.05)
+    assert limits.attrs["rows"] == n
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_sampled_states_without_a_dependence_have_the_smallest_bayes_factor(likelihood):
+    with bs.models.ising(balanced(), likelihood=likelihood):
+        idata = pm.sample(
+            1500,
+            tune=300,
+            chains=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    limits, edges = bs.evidence_limits(idata), bs.edge_table(idata)
+    # Three pairs, the standard error of whose logarithms is about 0.02
+    np.testing.assert_allclose(
+        np.log(edges["bayes_factor"] / limits["smallest"].mean()), 0, atol=0.1
+    )

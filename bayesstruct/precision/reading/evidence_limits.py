@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.evidence_limits import Limits, least_strength, register_limits
+from bayesstruct.core.evidence_limits import (
+    Limits,
+    bayes_factor_of,
+    least_strength,
+    register_limits,
+)
 from bayesstruct.core.readers import variables
 from bayesstruct.graphs.groups import CONSTANTS, parameter_draws
 from bayesstruct.graphs.posteriors.reading import read_edges
@@ -38,13 +43,13 @@ def spike_slab_limits(idata: "xr.DataTree") -> Limits:
         diagonal[posterior.source] * diagonal[posterior.target]
     )
     grid = np.geomspace(own.min(), own.max(), _SIZES) if np.ptp(own) > 0 else own[:1]
-    odds = _Odds(idata, posterior, scales.nominal)
+    nominal = _nominal(idata, scales.nominal)
 
     def log_ratio(r):
         on_grid = log_spike_slab_factor(r, rows - 1, grid, **options)
         return np.interp(np.log(own), np.log(grid), on_grid)
 
-    smallest = odds.factor(log_ratio(0.0))
+    smallest = bayes_factor_of(log_ratio(0.0), nominal, posterior.prior)
 
     def strength(threshold):
         ratios = np.array([log_ratio(r) for r in _STRENGTHS])
@@ -66,12 +71,12 @@ def wishart_limits(idata: "xr.DataTree") -> Limits:
         np.maximum((shape + rows - 1) / diagonal[at], 1.0)
         for at in (posterior.source, posterior.target)
     ]
-    odds = _Odds(idata, posterior, posterior.prior)
+    nominal = _nominal(idata, posterior.prior)
 
     def log_factor(r):
         return log_wishart_factor(r, rows - 1, *ends, shape)
 
-    smallest = odds.factor(log_factor(0.0))
+    smallest = bayes_factor_of(log_factor(0.0), nominal, posterior.prior)
     shift = np.log(smallest) - log_factor(0.0)
 
     def strength(threshold):
@@ -81,34 +86,13 @@ def wishart_limits(idata: "xr.DataTree") -> Limits:
     return Limits(posterior.source, posterior.target, smallest, strength, _MEASURE, rows)
 
 
-class _Odds:
-    """Turns ratios of marginal likelihoods into Bayes factors.
-
-    Parameters
-    ----------
-    idata : xarray.DataTree
-    posterior : EdgePosterior
-    nominal : (pairs,) ndarray of float
-        Probability of each edge before a matrix is restricted to be positive definite. If edge probabilities are drawn, their draws
-        count instead: Bayes factors contain what the other edges say about them.
-    """
-
-    def __init__(self, idata, posterior, nominal):
-        self.prior, self.fixed = posterior.prior, posterior.fixed
-        self.nominal = np.asarray(nominal, float)[None]
-        if "edge_probability" in variables(idata):
-            (drawn,) = parameter_draws(idata, "edge_probability")
-            drawn = drawn[np.linspace(0, len(drawn) - 1, _DRAWS).astype(int)]
-            self.nominal = drawn.reshape(len(drawn), -1)
-
-    def factor(self, log_ratio: np.ndarray) -> np.ndarray:
-        """Bayes factors of pairs from logarithms of ratios; NaN of edges that are required or forbidden."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            odds = self.nominal / (1.0 - self.nominal) * np.exp(log_ratio)
-            absent = (1.0 / (1.0 + odds)).mean(axis=0)
-            present = (1.0 / (1.0 + 1.0 / odds)).mean(axis=0)
-            factor = present / absent * (1.0 - self.prior) / self.prior
-        return np.where(self.fixed | np.isnan(self.prior), np.nan, factor)
+def _nominal(idata, otherwise):
+    """Probabilities of the edges before a matrix is restricted to be positive definite, (draws or 1, pairs or 1)."""
+    if "edge_probability" not in variables(idata):
+        return np.asarray(otherwise, float)[None]
+    (drawn,) = parameter_draws(idata, "edge_probability")
+    drawn = drawn[np.linspace(0, len(drawn) - 1, _DRAWS).astype(int)]
+    return drawn.reshape(len(drawn), -1)
 
 
 def _rows(idata) -> int:
