@@ -61,7 +61,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
-from bayesstruct.networks.priors.records import SetMask
+from bayesstruct.networks.priors.records import NetworkScore, SetMask
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def bayesian_network(
             counted=row_counts is not None,
         )
         table: Any = checked.table
-        was_set, observe = checked.was_set, _SCORES[checked.score]
+        score, was_set, observe = checked.score, checked.was_set, _SCORES[checked.score]
     else:
         options = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
         refuse_options_of_rows(interventions=interventions, **options)
@@ -276,6 +276,7 @@ def bayesian_network(
         if was_set is not None and was_set.any():
             SetMask(was_set.astype("int64")).record()
         observe(table, was_set, dag, size, max_parents)
+        NetworkScore.of(score, size).record()
         record_codes(missing_codes)
         if was_set is not None:
             remember_rows(coding_of(table), observe_other_rows, "interventions")

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 import bayesstruct as bs
 
-from bayesstruct.precision.exact.pairs import log_spike_slab_factor, log_wishart_factor
+from bayesstruct.core.evidence_limits import log_wishart_factor
+from bayesstruct.precision.exact.pairs import log_spike_slab_factor
 
 
 def prior_draws(model, n=40):
@@ -195,3 +196,35 @@ def test_sampled_states_without_a_dependence_have_the_smallest_bayes_factor(like
     np.testing.assert_allclose(
         np.log(edges["bayes_factor"] / limits["smallest"].mean()), 0, atol=0.1
     )
+
+
+def log_odds_of_an_arc(table, **options):
+    """Logarithm of the Bayes factor of an arc either way between two columns, from all graphs."""
+    exact = bs.exact.dag_posterior(table, **options).arc_probabilities.to_numpy()
+    present = exact[0, 1] + exact[1, 0]
+    return np.log(present / (1 - present)) - np.log(2)  # three graphs of equal probability
+
+
+@pytest.mark.parametrize("score", ["bge", "gaussian"])
+def test_two_columns_of_numbers_in_a_network_are_exact(score):
+    table = without_dependence(50, 2)
+    limits = bs.evidence_limits(prior_draws(bs.models.bayesian_network(table, score=score), 3))
+    assert np.log(limits["smallest"]).item() == pytest.approx(
+        log_odds_of_an_arc(table, score=score), abs=1e-8
+    )
+    # A table with the least correlation that is included
+    r = limits["included_from"].item()
+    z = ((table - table.mean()) / table.std()).to_numpy()
+    strong = pd.DataFrame({"a": z[:, 0], "b": r * z[:, 0] + np.sqrt(1 - r**2) * z[:, 1]})
+    assert log_odds_of_an_arc(strong, score=score) == pytest.approx(np.log(10), abs=1e-5)
+
+
+@pytest.mark.parametrize("score", ["bdeu", "bde", "multinomial", "logistic"])
+def test_two_columns_of_states_in_a_network_are_exact(score):
+    cells = np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 1], [1, 1]])
+    table = pd.DataFrame(np.tile(cells, (8, 1)), columns=list("ab"))
+    limits = bs.evidence_limits(prior_draws(bs.models.bayesian_network(table, score=score), 3))
+    assert np.log(limits["smallest"]).item() == pytest.approx(
+        log_odds_of_an_arc(table, score=score), abs=1e-8
+    )
+    assert np.isnan(limits["included_from"]).all()

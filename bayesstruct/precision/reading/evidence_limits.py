@@ -9,13 +9,14 @@ from bayesstruct.core.evidence_limits import (
     Limits,
     bayes_factor_of,
     least_strength,
+    log_wishart_factor,
     register_limits,
 )
 from bayesstruct.core.readers import variables
 from bayesstruct.graphs.groups import CONSTANTS, parameter_draws
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import EdgeScales, OrderedColumns
-from bayesstruct.precision.exact.pairs import log_spike_slab_factor, log_wishart_factor
+from bayesstruct.precision.exact.pairs import log_spike_slab_factor
 from bayesstruct.precision.priors.records import WishartPrior
 
 if TYPE_CHECKING:
