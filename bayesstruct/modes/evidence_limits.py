@@ -100,7 +100,8 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
         raise wrong_type(idata)
     check_threshold(threshold)
     limits = limits_of(idata)
-    names = np.array([str(name) for name in idata["constant_data"]["node"].values], dtype=object)
+    nodes = idata["constant_data"].to_dataset()["node"].values
+    names = np.array([str(node) for node in nodes.tolist()], dtype=object)
     table = pd.DataFrame(
         {
             "source": names[limits.source],

@@ -56,7 +56,7 @@ def log_spike_slab_factor(
 
     r, size = np.broadcast_arrays(np.asarray(r, float), np.asarray(size, float))
     finest = 0.1 * min(spike_scale, float(1.0 / np.sqrt(rows + 2.0)))
-    top = np.arcsinh(_REACH * slab_scale / finest)
+    top = float(np.arcsinh(_REACH * slab_scale / finest))
     s = np.linspace(-top, top, 2 * _HALF + 1)
     w, log_step = finest * np.sinh(s), np.log(np.cosh(s))
     most = np.arcsinh(float(np.abs(w).max() * size.max()))
@@ -65,7 +65,7 @@ def log_spike_slab_factor(
     out = np.empty(r.shape)
     for place in np.ndindex(r.shape):
         x = w * size[place]
-        pull = 2.0 * r[place] * x * (1.0 - min(rate / size[place], 1.0))
+        pull = 2.0 * r[place] * x * (1.0 - min(rate / float(size[place]), 1.0))
         base = shape(np.arcsinh(np.abs(x))) - pull + log_step
         slab, spike = (
             logsumexp(base - 0.5 * (w / scale) ** 2) - np.log(scale)
