@@ -228,3 +228,40 @@ def test_two_columns_of_states_in_a_network_are_exact(score):
         log_odds_of_an_arc(table, score=score), abs=1e-8
     )
     assert np.isnan(limits["included_from"]).all()
+
+
+def test_graphs_alone_of_two_columns_are_those_of_a_g_wishart_matrix():
+    table = without_dependence(60, 2)
+    with bs.models.gaussian_graphical(table, prior="pseudo_likelihood") as model:
+        prior = pm.sample_prior_predictive(20, var_names=["edge"], random_seed=1)
+    observed = xr.Dataset({"correlation": (("node", "node_"), table.corr().to_numpy())})
+    assert "correlation" in model.named_vars
+    idata = xr.DataTree.from_dict(
+        {
+            "posterior": prior["prior"].to_dataset(),
+            "constant_data": prior["constant_data"].to_dataset(),
+            "observed_data": observed,
+        }
+    )
+    limits = bs.evidence_limits(idata)
+    exact = bs.exact.gaussian_graphs(table).edge_probabilities.to_numpy()[0, 1]
+    # Two columns: the pseudo-likelihood of a pair is exact
+    assert limits["smallest"].item() == pytest.approx(exact / (1 - exact), rel=1e-9)
+
+
+@pytest.mark.chain
+def test_sampled_graphs_alone_have_the_smallest_bayes_factor():
+    table = without_dependence(80, 4)
+    with bs.models.gaussian_graphical(table, prior="pseudo_likelihood"):
+        idata = pm.sample(
+            200,
+            tune=50,
+            chains=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    limit = bs.evidence_limits(idata)["smallest"].iloc[0]
+    edges = bs.edge_table(idata).set_index(["source", "target"]).loc[("a", "b")]
+    # The graph of the other pairs varies, and with it the number of neighbours
+    assert np.log(edges["bayes_factor"] / limit) == pytest.approx(0.0, abs=0.35)
