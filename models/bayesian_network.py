@@ -61,7 +61,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
-from bayesstruct.networks.priors.records import SetMask
+from bayesstruct.networks.priors.records import NetworkScore, SetMask
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 
 if TYPE_CHECKING:
@@ -250,12 +250,13 @@ def bayesian_network(
             counted=row_counts is not None,
         )
         table: Any = checked.table
-        was_set, observe = checked.was_set, _SCORES[checked.score]
+        local, was_set, observe = checked.score, checked.was_set, _SCORES[checked.score]
     else:
         options = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
         refuse_options_of_rows(interventions=interventions, **options)
         if score != "bge":
             raise ValueError(f"`cov` goes with score='bge', not with {score!r}, which needs rows")
+        local = score
         table, was_set, observe = CovarianceTable.read(cov, n), None, _gaussian
     max_parents = max_parents_of(table, max_parents)
     with pm.Model(coords=table.coords | {"ordered_pair": table.arc_names}) as model:
@@ -276,6 +277,7 @@ def bayesian_network(
         if was_set is not None and was_set.any():
             SetMask(was_set.astype("int64")).record()
         observe(table, was_set, dag, size, max_parents)
+        NetworkScore.of(local, size).record()
         record_codes(missing_codes)
         if was_set is not None:
             remember_rows(coding_of(table), observe_other_rows, "interventions")

@@ -32,6 +32,7 @@ from bayesstruct.fields.model_parts.fields import (
     field_potentials,
     observe_states,
     record_field,
+    record_slab,
 )
 from bayesstruct.fields.model_parts.groups import (
     add_group_weights,
@@ -326,6 +327,7 @@ def _spike_slab(table, potentials, options, unit):
     slab = options.get("slab", "normal")
     weight = SpikeAndSlab("weight", inclusion, scale, slab=slab, dims="pair")
     included("edge", weight, dims="pair")
+    record_slab(scale, slab, potentials)
     return weight, implied, 0.0
 
 

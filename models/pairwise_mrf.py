@@ -40,6 +40,7 @@ from bayesstruct.fields.model_parts.fields import (
     field_potentials,
     observe_states,
     record_field,
+    record_slab,
 )
 from bayesstruct.fields.model_parts.groups import (
     add_group_weights,
@@ -369,6 +370,7 @@ def _spike_slab(table, family, options):
         scale = scale * _relative_scale(family)
         weight = SpikeAndSlab("weight", inclusion, scale, slab=slab, dims="pair")
         included("edge", weight, dims="pair")
+        record_slab(scale, slab, family)
         return weight, implied, 0.0
     pm.modelcontext(None).add_coord("cell", _cell_labels(table, family))
     groups = family.edge_of_weight

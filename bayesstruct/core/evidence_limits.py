@@ -14,7 +14,14 @@ from bayesstruct.core.families import import_chapters
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Limits", "least_strength", "limits_of", "register_limits"]
+__all__ = [
+    "Limits",
+    "bayes_factor_of",
+    "least_strength",
+    "limits_of",
+    "log_wishart_factor",
+    "register_limits",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +86,27 @@ def limits_of(idata: "xr.DataTree") -> Limits:
             return read(idata)
     raise ValueError(
         f"the Bayes factors that a table can reach are known for {', '.join(_KNOWN)}, as far as the result records its prior: "
-        "results of versions before 0.1 may not"
+        "a result that was sampled earlier may not, nor one of a part of a model"
     )
+
+
+def bayes_factor_of(log_ratio: np.ndarray, nominal: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Bayes factors of pairs from logarithms of ratios of marginal likelihoods; NaN where nothing is tested.
+
+    Parameters
+    ----------
+    log_ratio : (pairs,) ndarray of float
+    nominal : (draws, pairs) ndarray of float
+        Probability of each edge in draws of the posterior; one draw if they are known.
+    prior : (pairs,) ndarray of float
+        Prior probability that the model implies.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = nominal / (1.0 - nominal) * np.exp(log_ratio)
+        absent = (1.0 / (1.0 + odds)).mean(axis=0)
+        present = (1.0 / (1.0 + 1.0 / odds)).mean(axis=0)
+        factor = present / absent * (1.0 - prior) / prior
+    return np.where(np.isin(prior, (0, 1)) | np.isnan(prior), np.nan, factor)
 
 
 def least_strength(
@@ -104,3 +130,40 @@ def least_strength(
         reached = log_factor(middle) >= np.log(threshold)
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     return np.where(beyond, np.nan, high)
+
+
+def log_wishart_factor(
+    r: "np.ndarray | float", rows: float, first: np.ndarray, other: np.ndarray, shape: np.ndarray
+) -> np.ndarray:
+    r"""Logarithm of the Bayes factor of an edge under a G-Wishart(shape, I) distribution.
+
+    Parameters
+    ----------
+    r : float or ndarray
+        Sample correlation of the two columns.
+    rows : float
+        Degrees of freedom of their scatter matrix.
+    first, other : ndarray of float
+        Diagonal elements of that matrix, plus 1.
+    shape : ndarray of float
+        Degrees of freedom of the prior; of a pair inside of a larger graph, plus the number of common neighbours.
+
+    Returns
+    -------
+    ndarray
+
+    Notes
+    -----
+    With b degrees of freedom and scale matrix D the normalising constant of a full 2 x 2 matrix over that of a diagonal one is
+    :math:`\sqrt\pi \, \Gamma(\tfrac{b + 1}{2}) / \Gamma(\tfrac b2) \; (D_{11} D_{22} / 4)^{-1/2} (1 - \rho^2)^{-(b + 1) / 2}`,
+    :math:`\rho` the correlation of D. The Bayes factor is this ratio with the posterior's b and D over that with the prior's.
+    """
+    r = np.asarray(r, float) * np.sqrt((1.0 - 1.0 / first) * (1.0 - 1.0 / other))
+    ratio = _log_gamma_step(shape + rows) - _log_gamma_step(shape)
+    return ratio - 0.5 * np.log(first * other) - 0.5 * (shape + rows + 1.0) * np.log1p(-(r**2))
+
+
+def _log_gamma_step(b):
+    from scipy.special import gammaln
+
+    return gammaln(0.5 * (b + 1.0)) - gammaln(0.5 * b)

@@ -24,7 +24,9 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.gaussian_graphical` with ``prior="spike_slab"`` or ``"g_wishart"`` and normal rows.
+        Result of :func:`bayesstruct.models.gaussian_graphical` with ``prior="spike_slab"`` or ``"g_wishart"`` and rows that are not t
+        distributed, or ``"pseudo_likelihood"`` without missing values; of :func:`bayesstruct.models.ising` and ``pairwise_mrf`` with normal slabs, one weight for each pair and
+        at most 45 columns; or of :func:`bayesstruct.models.bayesian_network`, whose pairs are joined by an arc either way.
     threshold : float, above 1
         Bayes factor from which a pair is included; excluded at its reciprocal.
 
@@ -40,7 +42,8 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
         can_be_excluded
             Whether that is at most 1 / `threshold`.
         included_from
-            Least absolute dependence in the table, as ``attrs["measure"]`` names it, whose Bayes factor is `threshold`.
+            Least absolute dependence in the table, as ``attrs["measure"]`` names it, whose Bayes factor is `threshold`. NaN where
+            no dependence has it, and for networks of states.
 
         ``attrs["rows"]`` is the number of rows.
 
@@ -67,6 +70,20 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     :math:`f(b) = \Gamma(\tfrac{b + 1}{2}) / \Gamma(\tfrac b2)` and :math:`d_i = (b + c + n - 1) / K_{ii}` it
     is :math:`f(b + c + n - 1) / f(b + c) \; (d_i d_j)^{-1/2}`, which falls as one over the root of n. Exact for two columns.
 
+    *Graphs alone* (``prior="pseudo_likelihood"``): the root of the product of two such factors, b = 3, one for the regression of each end; c is the
+    expected number of its neighbours, and :math:`d_i` and :math:`d_j` are the elements of :math:`I + (n - 1) R` given those neighbours that are
+    probable, R the correlations.
+
+    *Markov random fields*, a weight w with a Normal(0, v^2) slab: the Savage-Dickey ratio with the curvature I of the log likelihood (or
+    log pseudo-likelihood) in w, biases and the weights of the probable edges being unknown, at the posterior means and where w is
+    estimated as zero: :math:`(1 + v^2 I)^{-1/2}`. Where values are missing, I is multiplied by the share of rows in which both columns
+    were observed.
+
+    *Bayesian networks*: the score of a column with one parent over that without, of two columns that are independent
+    in the table, and exact for these two. Under BGe, a Wishart distribution, it is as above with b the equivalent sample size plus 2
+    and :math:`d_i = 1 + (n - 1) / t`, t the scale of the prior; under a BIC :math:`n^{-k / 2}` for k parameters; under BDeu and BDe that of
+    expected counts. Other parents are left out: of states they make it smaller.
+
     If edge probabilities are drawn, Bayes factors contain what the other edges say about them, and so do these.
 
     See Also
@@ -87,7 +104,8 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
         raise wrong_type(idata)
     check_threshold(threshold)
     limits = limits_of(idata)
-    names = np.array([str(name) for name in idata["constant_data"]["node"].values], dtype=object)
+    nodes = idata["constant_data"].to_dataset()["node"].values
+    names = np.array([str(node) for node in nodes.tolist()], dtype=object)
     table = pd.DataFrame(
         {
             "source": names[limits.source],

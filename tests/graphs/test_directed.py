@@ -259,3 +259,49 @@ def test_distinct_rows_without_columns_and_in_order():
     found = distinct_rows(rows)
     np.testing.assert_array_equal(found.rows, [[0, 1], [1, 0], [1, 1]])
     np.testing.assert_array_equal(found.rows[found.index], rows)
+
+
+# --- directions ------------------------------------------------------------------------------
+
+
+def one_way(arcs, p=3):
+    matrix = np.zeros((p, p), int)
+    for a, b in arcs:
+        matrix[a, b] = 1
+    return matrix
+
+
+def test_every_reader_tells_an_arc_from_its_reverse(tmp_path):
+    there, back = one_way([(0, 1)]), one_way([(1, 0), (1, 2)])
+    idata = dag_posterior(np.array([[there, there], [there, back]]))
+    assert structure.n_edges(idata).values.tolist() == [[1, 1], [1, 2]]
+    table = bs.arc_table(idata).set_index(["source", "target"])["probability"]
+    assert len(table) == 6
+    assert (table["v0", "v1"], table["v1", "v0"]) == (0.75, 0.25)
+    graphs = bs.graph_probabilities(idata)
+    assert graphs["arcs"].tolist() == [1, 2]
+    for key, expected in zip(graphs["key"], (there, back), strict=True):
+        assert nx.utils.graphs_equal(
+            nx.DiGraph(structure.graph_from_key(idata, key).edges),
+            nx.DiGraph(to_graph(expected).edges),
+        )
+    for graph in (bs.median_graph(idata), bs.map_graph(idata)):
+        assert list(graph.edges) == [("v0", "v1")]
+    weighted = bs.to_networkx(idata)
+    assert isinstance(weighted, nx.DiGraph)
+    assert weighted.edges["v1", "v0"]["probability"] == 0.25
+    right, wrong = (bs.compare(idata, [arc]) for arc in (("v0", "v1"), ("v1", "v0")))
+    assert (right.shd, right.recall, wrong.shd, wrong.recall) == (0, 1, 1, 0)
+    distance = structure.graph_distance(idata, [("v1", "v0")])
+    assert distance.values.tolist() == [[1, 1], [1, 1]]
+    # A reversed arc is one difference: three draws differ by it, the fourth by the other arc
+    assert structure.expected_shd(idata, [("v1", "v0")]) == pytest.approx(1.0)
+    bins = structure.calibration_table(idata, [("v0", "v1")]).set_index("low")
+    assert bins["count"].sum() == 6
+    assert bins.loc[0.7, "observed"] == 1
+    structure.write_edge_list(idata, tmp_path / "arcs.csv")
+    written = pd.read_csv(tmp_path / "arcs.csv").set_index(["source", "target"])["probability"]
+    assert (written["v0", "v1"], written["v1", "v0"]) == (0.75, 0.25)
+    for undirected in (bs.edge_table, bs.inclusion_probabilities, bs.credible_edges):
+        with pytest.raises(ValueError, match=r"bs\.arc_table"):
+            undirected(idata)

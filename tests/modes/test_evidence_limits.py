@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 import bayesstruct as bs
 
-from bayesstruct.precision.exact.pairs import log_spike_slab_factor, log_wishart_factor
+from bayesstruct.core.evidence_limits import log_wishart_factor
+from bayesstruct.precision.exact.pairs import log_spike_slab_factor
 
 
 def prior_draws(model, n=40):
@@ -150,3 +151,117 @@ def test_what_is_not_known_is_refused():
         bs.evidence_limits(3)
     with pytest.raises(ValueError, match="threshold"):
         bs.evidence_limits(known_precision(), threshold=1)
+
+
+def balanced(columns=3, repeats=15):
+    """Binary columns that are exactly independent in the table."""
+    cells = np.indices((2,) * columns).reshape(columns, -1).T
+    return pd.DataFrame(np.tile(cells, (repeats, 1)), columns=list("abcd")[:columns])
+
+
+def test_binary_columns_by_integration():
+    table = balanced(2, 30)
+    idata = prior_draws(bs.models.ising(table, likelihood="exact", bias_scale=1e3))
+    for name in ("bias", "weight"):
+        idata["posterior"][name].values[:] = 0.0
+    # By sums over the weight and both biases of the exact likelihood, slab over spike
+    w, b = np.linspace(-6, 6, 241), np.linspace(-3, 3, 61)
+    weight, one, other = np.meshgrid(w, b, b, indexing="ij")
+    n = len(table)
+    total = np.log(1 + np.exp(one) + np.exp(other) + np.exp(one + other + weight))
+    likelihood = n * (0.5 * one + 0.5 * other + 0.25 * weight - total)
+    marginal = logsumexp(likelihood, axis=(1, 2))
+    marginal = np.exp(marginal - marginal.max())
+    expected = np.trapezoid(marginal * stats.norm.pdf(w), w) / marginal[120]
+    limits = bs.evidence_limits(idata)
+    # Laplace's approximation of the integral over a weight with a standard deviation of 0.37
+    assert limits["smallest"].iloc[0] == pytest.approx(expected, rel=0.05)
+    assert limits.attrs["rows"] == n
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_sampled_states_without_a_dependence_have_the_smallest_bayes_factor(likelihood):
+    with bs.models.ising(balanced(), likelihood=likelihood):
+        idata = pm.sample(
+            1500,
+            tune=300,
+            chains=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    limits, edges = bs.evidence_limits(idata), bs.edge_table(idata)
+    # Three pairs, the standard error of whose logarithms is about 0.02
+    np.testing.assert_allclose(
+        np.log(edges["bayes_factor"] / limits["smallest"].mean()), 0, atol=0.1
+    )
+
+
+def log_odds_of_an_arc(table, **options):
+    """Logarithm of the Bayes factor of an arc either way between two columns, from all graphs."""
+    exact = bs.exact.dag_posterior(table, **options).arc_probabilities.to_numpy()
+    present = exact[0, 1] + exact[1, 0]
+    return np.log(present / (1 - present)) - np.log(2)  # three graphs of equal probability
+
+
+@pytest.mark.parametrize("score", ["bge", "gaussian"])
+def test_two_columns_of_numbers_in_a_network_are_exact(score):
+    table = without_dependence(50, 2)
+    limits = bs.evidence_limits(prior_draws(bs.models.bayesian_network(table, score=score), 3))
+    assert np.log(limits["smallest"]).item() == pytest.approx(
+        log_odds_of_an_arc(table, score=score), abs=1e-8
+    )
+    # A table with the least correlation that is included
+    r = limits["included_from"].item()
+    z = ((table - table.mean()) / table.std()).to_numpy()
+    strong = pd.DataFrame({"a": z[:, 0], "b": r * z[:, 0] + np.sqrt(1 - r**2) * z[:, 1]})
+    assert log_odds_of_an_arc(strong, score=score) == pytest.approx(np.log(10), abs=1e-5)
+
+
+@pytest.mark.parametrize("score", ["bdeu", "bde", "multinomial", "logistic"])
+def test_two_columns_of_states_in_a_network_are_exact(score):
+    cells = np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 1], [1, 1]])
+    table = pd.DataFrame(np.tile(cells, (8, 1)), columns=list("ab"))
+    limits = bs.evidence_limits(prior_draws(bs.models.bayesian_network(table, score=score), 3))
+    assert np.log(limits["smallest"]).item() == pytest.approx(
+        log_odds_of_an_arc(table, score=score), abs=1e-8
+    )
+    assert np.isnan(limits["included_from"]).all()
+
+
+def test_graphs_alone_of_two_columns_are_those_of_a_g_wishart_matrix():
+    table = without_dependence(60, 2)
+    with bs.models.gaussian_graphical(table, prior="pseudo_likelihood") as model:
+        prior = pm.sample_prior_predictive(20, var_names=["edge"], random_seed=1)
+    observed = xr.Dataset({"correlation": (("node", "node_"), table.corr().to_numpy())})
+    assert "correlation" in model.named_vars
+    idata = xr.DataTree.from_dict(
+        {
+            "posterior": prior["prior"].to_dataset(),
+            "constant_data": prior["constant_data"].to_dataset(),
+            "observed_data": observed,
+        }
+    )
+    limits = bs.evidence_limits(idata)
+    exact = bs.exact.gaussian_graphs(table).edge_probabilities.to_numpy()[0, 1]
+    # Two columns: the pseudo-likelihood of a pair is exact
+    assert limits["smallest"].item() == pytest.approx(exact / (1 - exact), rel=1e-9)
+
+
+@pytest.mark.chain
+def test_sampled_graphs_alone_have_the_smallest_bayes_factor():
+    table = without_dependence(80, 4)
+    with bs.models.gaussian_graphical(table, prior="pseudo_likelihood"):
+        idata = pm.sample(
+            200,
+            tune=50,
+            chains=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+    limit = bs.evidence_limits(idata)["smallest"].iloc[0]
+    edges = bs.edge_table(idata).set_index(["source", "target"]).loc[("a", "b")]
+    # The graph of the other pairs varies, and with it the number of neighbours
+    assert np.log(edges["bayes_factor"] / limit) == pytest.approx(0.0, abs=0.35)

@@ -778,6 +778,28 @@ FAULTS = [
         "near = seen / draws, (seen + 1) / draws",
         "networks/exact/test_posterior.py",
     ),
+    # what tables say
+    Fault(
+        "predictability: the variance of a column given all others is not inverted",
+        "bayesstruct/precision/reading/predictability.py",
+        "return 1.0 - 1.0 / (whole * own)",
+        "return 1.0 - own / whole",
+        "modes/test_predictability.py",
+    ),
+    Fault(
+        "limits: the prior odds that a model implies are left out",
+        "bayesstruct/core/evidence_limits.py",
+        "factor = present / absent * (1.0 - prior) / prior",
+        "factor = present / absent",
+        "modes/test_evidence_limits.py",
+    ),
+    Fault(
+        "limits: the prior's constant of a G-Wishart matrix is left out",
+        "bayesstruct/core/evidence_limits.py",
+        "ratio = _log_gamma_step(shape + rows) - _log_gamma_step(shape)",
+        "ratio = _log_gamma_step(shape + rows)",
+        "modes/test_evidence_limits.py",
+    ),
     # neighbourhoods
     Fault(
         "or-rule: the product is added",

@@ -30,7 +30,7 @@ from bayesstruct.fields.kernels.exact_sums import ExactSums
 from bayesstruct.fields.kernels.potentials import Potentials
 from bayesstruct.fields.priors.interactions import interaction_strengths
 from bayesstruct.fields.priors.random_fields import IncompletePairwiseMRF, PairwiseMRF, PairwiseRV
-from bayesstruct.fields.priors.records import FieldPotentials
+from bayesstruct.fields.priors.records import FieldPotentials, FieldSlab
 from bayesstruct.graphs.own_models import EdgeParts, edge_parts, prior_mean, refuse_negligible
 from bayesstruct.graphs.priors.blocks import block_edge_probability
 from bayesstruct.graphs.records import CompositeLikelihood, EdgeEnds, EdgePrior
@@ -55,6 +55,7 @@ __all__ = [
     "field_potentials",
     "observe_states",
     "record_field",
+    "record_slab",
 ]
 
 _ROWS = ("observation", "node")
@@ -300,6 +301,12 @@ def record_field(potentials: Potentials, implied: "ArrayLike", negligible: float
     EdgeEnds.in_model(*potentials.ends).record()
     for constants in _constants(potentials, implied, negligible):
         constants.record()
+
+
+def record_slab(scale: "float | np.ndarray", slab: str, potentials: Potentials) -> None:
+    """Record the slab of models with one weight for each pair, if it is normal."""
+    if slab == "normal":
+        FieldSlab(np.broadcast_to(scale, len(potentials.ends[0])).astype(float)).record()
 
 
 def _constants(potentials, implied, negligible) -> tuple[Recorded, ...]:

@@ -8,7 +8,20 @@ import numpy as np
 from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.fields.kernels.potentials import KINDS, Potentials
 
-__all__ = ["FieldPotentials"]
+__all__ = ["FieldPotentials", "FieldSlab"]
+
+
+@dataclass(frozen=True)
+class FieldSlab(Recorded):
+    """Normal slab of the weights of a Markov random field with one weight for each pair.
+
+    Attributes
+    ----------
+    scale : (pairs,) ndarray of float
+        Standard deviation of the weight of each pair with an edge.
+    """
+
+    scale: np.ndarray = constant("slab_scales", "pair")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from bayesstruct.core.evidence_limits import limits_of
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.evidence import STRONG
 from bayesstruct.graphs.graphs import check_fraction
+from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import EdgePrior, RelationPrior, RelationScales, is_nodewise
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["NODEWISE_NOTE", "credible_edges", "edge_table"]
 
@@ -123,7 +123,7 @@ def _weight_summary(posterior: EdgePosterior, ci_prob: float) -> dict[str, np.nd
 
 def _limit_note(idata: "xr.DataTree | GraphPosterior", group: str) -> list[str]:
     """Say so where no edge can be excluded, whatever the table is, for lack of rows."""
-    if isinstance(idata, EdgePosterior) or group != "posterior":
+    if isinstance(idata, GraphPosterior) or group != "posterior":
         return []
     try:
         limits = limits_of(idata)

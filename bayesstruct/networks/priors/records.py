@@ -6,7 +6,31 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["NetworkStates", "SetMask"]
+__all__ = ["SCORES", "NetworkScore", "NetworkStates", "SetMask"]
+
+#: Local scores of networks; results record their positions.
+SCORES = ("bge", "bdeu", "bde", "gaussian", "multinomial", "logistic")
+
+
+@dataclass(frozen=True)
+class NetworkScore(Recorded):
+    """Local score of a network: what its parameters integrate to.
+
+    Attributes
+    ----------
+    kind : int
+        Position in `SCORES`.
+    size : float
+        Rows that the prior is worth, or the prior weight of each cell; 1 for scores without a prior.
+    """
+
+    kind: int = constant("network_score")
+    size: float = constant("network_score_size")
+
+    @classmethod
+    def of(cls, score: str, size: float) -> "NetworkScore":
+        """Constants of a score by its name."""
+        return cls(SCORES.index(score), float(size))
 
 
 @dataclass(frozen=True)

@@ -6,48 +6,11 @@ and their scatter matrix has diagonal elements s, t and the correlation r.
 
 import numpy as np
 
-__all__ = ["log_spike_slab_factor", "log_wishart_factor"]
+__all__ = ["log_spike_slab_factor"]
 
 _NODES = np.linspace(-10.0, 10.0, 81)  # standard deviations around a mode
 _HALF = 2000  # elements of the matrix on each side of zero
 _REACH = 10.0  # standard deviations of the slab
-
-
-def log_wishart_factor(
-    r: "np.ndarray | float", rows: float, first: np.ndarray, other: np.ndarray, shape: np.ndarray
-) -> np.ndarray:
-    r"""Logarithm of the Bayes factor of an edge under a G-Wishart(shape, I) distribution.
-
-    Parameters
-    ----------
-    r : float or ndarray
-        Sample correlation of the two columns.
-    rows : float
-        Degrees of freedom of their scatter matrix.
-    first, other : ndarray of float
-        Diagonal elements of that matrix, plus 1.
-    shape : ndarray of float
-        Degrees of freedom of the prior; of a pair inside of a larger graph, plus the number of common neighbours.
-
-    Returns
-    -------
-    ndarray
-
-    Notes
-    -----
-    With b degrees of freedom and scale matrix D the normalising constant of a full 2 x 2 matrix over that of a diagonal one is
-    :math:`\sqrt\pi \, \Gamma(\tfrac{b + 1}{2}) / \Gamma(\tfrac b2) \; (D_{11} D_{22} / 4)^{-1/2} (1 - \rho^2)^{-(b + 1) / 2}`,
-    :math:`\rho` the correlation of D. The Bayes factor is this ratio with the posterior's b and D over that with the prior's.
-    """
-    r = np.asarray(r, float) * np.sqrt((1.0 - 1.0 / first) * (1.0 - 1.0 / other))
-    ratio = _log_gamma_step(shape + rows) - _log_gamma_step(shape)
-    return ratio - 0.5 * np.log(first * other) - 0.5 * (shape + rows + 1.0) * np.log1p(-(r**2))
-
-
-def _log_gamma_step(b):
-    from scipy.special import gammaln
-
-    return gammaln(0.5 * (b + 1.0)) - gammaln(0.5 * b)
 
 
 def log_spike_slab_factor(
@@ -93,7 +56,7 @@ def log_spike_slab_factor(
 
     r, size = np.broadcast_arrays(np.asarray(r, float), np.asarray(size, float))
     finest = 0.1 * min(spike_scale, float(1.0 / np.sqrt(rows + 2.0)))
-    top = np.arcsinh(_REACH * slab_scale / finest)
+    top = float(np.arcsinh(_REACH * slab_scale / finest))
     s = np.linspace(-top, top, 2 * _HALF + 1)
     w, log_step = finest * np.sinh(s), np.log(np.cosh(s))
     most = np.arcsinh(float(np.abs(w).max() * size.max()))
@@ -102,7 +65,7 @@ def log_spike_slab_factor(
     out = np.empty(r.shape)
     for place in np.ndindex(r.shape):
         x = w * size[place]
-        pull = 2.0 * r[place] * x * (1.0 - min(rate / size[place], 1.0))
+        pull = 2.0 * r[place] * x * (1.0 - min(rate / float(size[place]), 1.0))
         base = shape(np.arcsinh(np.abs(x))) - pull + log_step
         slab, spike = (
             logsumexp(base - 0.5 * (w / scale) ** 2) - np.log(scale)

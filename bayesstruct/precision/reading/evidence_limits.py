@@ -5,18 +5,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.evidence_limits import Limits, least_strength, register_limits
+from bayesstruct.core.evidence_limits import (
+    Limits,
+    bayes_factor_of,
+    least_strength,
+    log_wishart_factor,
+    register_limits,
+)
 from bayesstruct.core.readers import variables
 from bayesstruct.graphs.groups import CONSTANTS, parameter_draws
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.records import EdgeScales, OrderedColumns
-from bayesstruct.precision.exact.pairs import log_spike_slab_factor, log_wishart_factor
+from bayesstruct.graphs.records import EdgeScales, OrderedColumns, is_nodewise
+from bayesstruct.precision.exact.pairs import log_spike_slab_factor
 from bayesstruct.precision.priors.records import WishartPrior
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["spike_slab_limits", "wishart_limits"]
+__all__ = ["graph_limits", "spike_slab_limits", "wishart_limits"]
 
 _SIZES = 12  # of which limits are computed, between which they are interpolated
 _STRENGTHS = np.linspace(0.0, 0.98, 80) ** 1.5  # partial correlations
@@ -38,13 +44,13 @@ def spike_slab_limits(idata: "xr.DataTree") -> Limits:
         diagonal[posterior.source] * diagonal[posterior.target]
     )
     grid = np.geomspace(own.min(), own.max(), _SIZES) if np.ptp(own) > 0 else own[:1]
-    odds = _Odds(idata, posterior, scales.nominal)
+    nominal = _nominal(idata, scales.nominal)
 
     def log_ratio(r):
         on_grid = log_spike_slab_factor(r, rows - 1, grid, **options)
         return np.interp(np.log(own), np.log(grid), on_grid)
 
-    smallest = odds.factor(log_ratio(0.0))
+    smallest = bayes_factor_of(log_ratio(0.0), nominal, posterior.prior)
 
     def strength(threshold):
         ratios = np.array([log_ratio(r) for r in _STRENGTHS])
@@ -66,12 +72,12 @@ def wishart_limits(idata: "xr.DataTree") -> Limits:
         np.maximum((shape + rows - 1) / diagonal[at], 1.0)
         for at in (posterior.source, posterior.target)
     ]
-    odds = _Odds(idata, posterior, posterior.prior)
+    nominal = _nominal(idata, posterior.prior)
 
     def log_factor(r):
         return log_wishart_factor(r, rows - 1, *ends, shape)
 
-    smallest = odds.factor(log_factor(0.0))
+    smallest = bayes_factor_of(log_factor(0.0), nominal, posterior.prior)
     shift = np.log(smallest) - log_factor(0.0)
 
     def strength(threshold):
@@ -81,34 +87,64 @@ def wishart_limits(idata: "xr.DataTree") -> Limits:
     return Limits(posterior.source, posterior.target, smallest, strength, _MEASURE, rows)
 
 
-class _Odds:
-    """Turns ratios of marginal likelihoods into Bayes factors.
+def graph_limits(idata: "xr.DataTree") -> Limits:
+    """Limits of graphs alone: of regressions of both ends on their neighbours in the graph of the probable edges."""
+    posterior, rows = read_edges(idata), _rows(idata)
+    source, target = posterior.source, posterior.target
+    correlation = idata["observed_data"].to_dataset()["correlation"].values
+    scatter = np.eye(len(correlation)) + (rows - 1) * correlation
+    joined = np.zeros(correlation.shape, bool)
+    joined[source, target] = joined[target, source] = posterior.probability > 0.5
+    own, others = _residuals(scatter, joined)
+    number = np.zeros(correlation.shape)
+    number[source, target] = number[target, source] = posterior.probability
 
-    Parameters
-    ----------
-    idata : xarray.DataTree
-    posterior : EdgePosterior
-    nominal : (pairs,) ndarray of float
-        Probability of each edge before a matrix is restricted to be positive definite. If edge probabilities are drawn, their draws
-        count instead: Bayes factors contain what the other edges say about them.
-    """
+    def log_factor(r):
+        terms = []
+        for i, j in ((source, target), (target, source)):
+            shape = 3.0 + number[i].sum(axis=1) - number[i, j]
+            terms.append(log_wishart_factor(r, rows - 1, own[i, j], others[i, j], shape))
+        return 0.5 * (terms[0] + terms[1])
 
-    def __init__(self, idata, posterior, nominal):
-        self.prior, self.fixed = posterior.prior, posterior.fixed
-        self.nominal = np.asarray(nominal, float)[None]
-        if "edge_probability" in variables(idata):
-            (drawn,) = parameter_draws(idata, "edge_probability")
-            drawn = drawn[np.linspace(0, len(drawn) - 1, _DRAWS).astype(int)]
-            self.nominal = drawn.reshape(len(drawn), -1)
+    smallest = bayes_factor_of(log_factor(0.0), _nominal(idata, posterior.prior), posterior.prior)
+    shift = np.log(smallest) - log_factor(0.0)
 
-    def factor(self, log_ratio: np.ndarray) -> np.ndarray:
-        """Bayes factors of pairs from logarithms of ratios; NaN of edges that are required or forbidden."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            odds = self.nominal / (1.0 - self.nominal) * np.exp(log_ratio)
-            absent = (1.0 / (1.0 + odds)).mean(axis=0)
-            present = (1.0 / (1.0 + 1.0 / odds)).mean(axis=0)
-            factor = present / absent * (1.0 - self.prior) / self.prior
-        return np.where(self.fixed | np.isnan(self.prior), np.nan, factor)
+    def strength(threshold):
+        found = least_strength(lambda r: log_factor(r) + shift, threshold, 0.999, len(smallest))
+        return np.where(np.isnan(smallest), np.nan, found)
+
+    return Limits(source, target, smallest, strength, _MEASURE, rows)
+
+
+def _residuals(scatter, joined) -> tuple[np.ndarray, np.ndarray]:
+    """Scatter of column i, and of j, given the neighbours of i but j, (p, p) each."""
+    p = len(scatter)
+    own, others = np.empty((p, p)), np.empty((p, p))
+    for i in range(p):
+        own[i], others[i] = _given(scatter, i, np.flatnonzero(joined[i]))
+        for j in np.flatnonzero(joined[i]):
+            rest = np.flatnonzero(joined[i] & (np.arange(p) != j))
+            own_of, others_of = _given(scatter, i, rest)
+            own[i, j], others[i, j] = own_of, others_of[j]
+    return own, others
+
+
+def _given(scatter, i, rest):
+    """Scatter of column i, and of every column, given some others."""
+    cross = scatter[rest]
+    left = np.diagonal(scatter) - (cross * np.linalg.solve(scatter[np.ix_(rest, rest)], cross)).sum(
+        axis=0
+    )
+    return left[i], left
+
+
+def _nominal(idata, otherwise):
+    """Probabilities of the edges before a matrix is restricted to be positive definite, (draws or 1, pairs or 1)."""
+    if "edge_probability" not in variables(idata):
+        return np.asarray(otherwise, float)[None]
+    (drawn,) = parameter_draws(idata, "edge_probability")
+    drawn = drawn[np.linspace(0, len(drawn) - 1, _DRAWS).astype(int)]
+    return drawn.reshape(len(drawn), -1)
 
 
 def _rows(idata) -> int:
@@ -160,5 +196,11 @@ def _has_rows(idata, constants) -> bool:
     return "rows" in constants or (observed and "observation" in idata["observed_data"].dims)
 
 
+def _is_alone(idata) -> bool:
+    known = "edge" in variables(idata) and is_nodewise(idata) and "rows" in idata[CONSTANTS]
+    return known and "correlation" in variables(idata, "observed_data")
+
+
+register_limits("graphs alone of tables without missing values", _is_alone, graph_limits)
 register_limits("spike-and-slab models of numbers", _is(EdgeScales), spike_slab_limits)
 register_limits("G-Wishart models of numbers", _is(WishartPrior), wishart_limits)
