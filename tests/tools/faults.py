@@ -759,10 +759,24 @@ FAULTS = [
     ),
     Fault(
         "expected-shd: the product counted once",
-        "bayesstruct/graphs/comparison.py",
-        "float((p + q - 2 * p * q)[upper].sum())",
-        "float((p + q - p * q)[upper].sum())",
-        "graphs/test_comparison.py",
+        "bayesstruct/graphs/distances.py",
+        "return float((p + q - 2 * p * q).sum())",
+        "return float((p + q - p * q).sum())",
+        "graphs/test_comparison.py graphs/test_two_results.py",
+    ),
+    Fault(
+        "two results: ties count for the first",
+        "bayesstruct/graphs/comparisons/results.py",
+        "(apart > 0).mean(axis=0)",
+        "(apart >= 0).mean(axis=0)",
+        "graphs/test_two_results.py",
+    ),
+    Fault(
+        "bootstrap: arcs that may be reversed count in both directions",
+        "bayesstruct/graphs/comparisons/bootstrap.py",
+        "share = share - 0.5 * (samples & samples.swapaxes(1, 2)).mean(axis=0)",
+        "share = share - 0.0 * (samples & samples.swapaxes(1, 2)).mean(axis=0)",
+        "modes/test_bootstrap.py",
     ),
     Fault(
         "shd: a reversed arc counts twice",
