@@ -90,11 +90,8 @@ def test_only_the_application_imports_models():
         for name in importers("bayesstruct.models")
         if not is_within(name, "bayesstruct.models")
     }
-    assert outside == {
-        "bayesstruct.app.cli",
-        "bayesstruct.app.compile",
-        "bayesstruct.app.learn",
-    }
+    assert outside
+    assert all(is_within(name, "bayesstruct.app") for name in outside)
 
 
 def test_models_are_imported_by_their_installed_name():

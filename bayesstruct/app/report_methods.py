@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.papers import cited, reference
-from bayesstruct.app.report_models import Described, model_options
+from bayesstruct.app.report_options import Described, model_options
 from bayesstruct.app.report_text import Block, Bullets, Paragraph, plain
 from bayesstruct.data.errors import count
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED
