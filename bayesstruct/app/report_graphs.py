@@ -53,7 +53,8 @@ def _has_edges(result: Result) -> bool:
 def _edges(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.edges import edge_table
 
-    return with_evidence(edge_table(result.graph))
+    # the whole result, where there is one: it knows which Bayes factors are possible at all
+    return with_evidence(edge_table(result.idata if "edge" in result.drawn else result.graph))
 
 
 def _edge_cells(table: "pd.DataFrame") -> dict[str, list[str]]:

@@ -154,7 +154,7 @@ class ArcPosterior(GraphPosterior):
         return np.concatenate([np.zeros(0), *means])
 
     def adjacencies(self) -> dict[str, np.ndarray]:
-        """Pairs of variables with an arc either way: ends, prior probability, and Bayes factor."""
+        """Pairs of variables with an arc either way, as `GraphPosterior.adjacencies` says."""
         one = np.flatnonzero(self.source < self.target)
         source, target = self.source[one], self.target[one]
         other = self.position[source, target]
@@ -166,8 +166,14 @@ class ArcPosterior(GraphPosterior):
         ess = np.concatenate([indicator_ess(drawn[..., at]) for at in blocks(np.arange(len(one)))])
         floor = 1 / (typical_ess(ess, self.n_draws) + 1)
         factor, bound = bayes_factors_of(present, 1 - present, prior, floor)
-        ends = {"source": source, "target": target}
-        return ends | {"prior": prior, "factor": factor, "bound": bound}
+        return {
+            "source": source,
+            "target": target,
+            "probability": present,
+            "prior": prior,
+            "factor": factor,
+            "bound": bound,
+        }
 
     def median_lines(self, threshold: float) -> np.ndarray:
         """Arcs at least as probable as `threshold`."""

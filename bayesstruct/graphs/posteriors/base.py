@@ -137,13 +137,13 @@ class GraphPosterior(ABC):
 
     @abstractmethod
     def adjacencies(self) -> dict[str, np.ndarray]:
-        """Pairs of variables that may be joined: ends, prior probability and Bayes factor.
+        """Pairs of variables that may be joined: ends, probabilities and Bayes factor.
 
         Returns
         -------
         dict of arrays
-            ``source`` and ``target`` as positions, ``prior``, ``factor`` (NaN where nothing was
-            tested), and ``bound``, whether the factor is no more than a bound.
+            ``source`` and ``target`` as positions, ``probability``, ``prior``, ``factor`` (NaN where nothing was
+            tested), ``bound`` (whether the factor is no more than a bound).
         """
 
     # Graphs

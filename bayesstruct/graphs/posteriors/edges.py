@@ -142,10 +142,16 @@ class EdgePosterior(GraphPosterior):
         return prior
 
     def adjacencies(self) -> dict[str, np.ndarray]:
-        """Edges: ends, prior probability and Bayes factor."""
+        """Edges: ends, probability, prior probability, Bayes factor, and whether that is a bound."""
         factor, bound = self.bayes_factors()
-        ends = {"source": self.source, "target": self.target}
-        return ends | {"prior": self.prior, "factor": factor, "bound": bound}
+        return {
+            "source": self.source,
+            "target": self.target,
+            "probability": self.probability,
+            "prior": self.prior,
+            "factor": factor,
+            "bound": bound,
+        }
 
     def median_lines(self, threshold: float) -> np.ndarray:
         """Edges at least as probable as `threshold`."""
