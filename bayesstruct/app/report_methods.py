@@ -88,10 +88,13 @@ def data_sentence(result: "Result") -> str:
 
 
 def _variables(result: "Result") -> int:
-    sizes = result.idata["posterior"].sizes
-    if "node" in sizes and "groups" in _groups(result):
-        return int(sizes["node"])
-    return int(result.job.frame.shape[1])
+    own = model_options(result.job.options)
+    others = {own.get(name) for name in _NO_VARIABLES if isinstance(own.get(name), str)}
+    return sum(name not in others for name in result.job.frame.columns)
+
+
+#: Options that name a column that is no variable of the model.
+_NO_VARIABLES = ("group", "row_counts", "series")
 
 
 def _groups(result: "Result") -> str:

@@ -251,7 +251,7 @@ def command(options: dict) -> str:
     bundled = options["source"].startswith(SACHS)
     words += [] if bundled else [shlex.quote(options["source"])]
     words += ["--model", options["model"]]
-    for name, value in model_options(options).items():
+    for name, value in options.get("given") or model_options(options).items():
         words += _option(name, value)
     for name in _OWN:
         if options.get(name) is not None:
@@ -261,8 +261,9 @@ def command(options: dict) -> str:
     for name in ("columns", "drop"):
         if options.get(name):
             words += [f"--{name}", shlex.quote(",".join(map(str, options[name])))]
-    for code in options.get("missing") or []:  # runs of earlier versions have none
-        words += ["--missing", shlex.quote(str(code))]
+    for name in ("missing", "states"):  # runs of earlier versions have none
+        words += _option(name, options.get(name) or [])
+    words += ["--cov"] * bool(options.get("cov"))
     if options.get("encoding", "utf-8") != "utf-8":
         words += ["--encoding", shlex.quote(options["encoding"])]
     return " ".join(words)

@@ -244,6 +244,10 @@ def test_the_command_repeats_the_options():
         "bayesstruct learn my_table.csv --model ising --edge-probability 0.25 --no-standardize --required 'a,b c' --required c,d "
         "--draws 30 --tune 10 --chains 2 --seed 7 --columns 'a,b c'"
     )
+    as_written = [["potentials", "ordinal"], ["required", "a,b c"]]
+    again = command(job.options | {"given": as_written, "states": ["low<high"], "columns": []})
+    assert "--model ising --potentials ordinal --required 'a,b c' --draws" in again
+    assert again.endswith("--states 'low<high'")
 
 
 # ---- marks -----------------------------------------------------------------------------------
