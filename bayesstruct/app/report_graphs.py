@@ -441,8 +441,8 @@ CONNECTIONS = Part(
     (
         Drawing(
             "graph.png",
-            "The connections that were found: those with a Bayes factor of at least 10, and required ones. A line without a head is one whose "
-            "direction is undecided.",
+            "The connections that were found: those with a Bayes factor of at least 10, and required ones. Where both directions are drawn, or a "
+            "line without a head, the direction is undecided.",
             _draw_graph,
             _network_size,
         ),

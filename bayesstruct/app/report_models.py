@@ -60,6 +60,8 @@ def _rows(o: Options) -> str:
 
 
 def _standardised(o: Options) -> str:
+    if o.get("marginals") == "rank":
+        return ""  # their values do not matter
     value = o.get("standardize", True)
     how = {
         "conditional": "Columns were divided by their standard deviations given all other columns.",
