@@ -101,7 +101,13 @@ def _groups(result: "Result") -> str:
     posterior = result.idata["posterior"]
     if "difference" not in posterior or "group" not in posterior.sizes:
         return ""
-    return f"{posterior.sizes['group']} groups"
+    from bayesstruct.graphs.records import RowGroups
+
+    if not RowGroups.is_in(result.idata):
+        return f"{posterior.sizes['group']} groups"
+    rows = np.bincount(RowGroups.read(result.idata).index, minlength=posterior.sizes["group"])
+    named = ", ".join(f"{g}: {n}" for g, n in zip(posterior["group"].values, rows, strict=True))
+    return f"{posterior.sizes['group']} groups ({named})"
 
 
 def missing_values(result: "Result") -> str:
@@ -181,7 +187,13 @@ def _counted(finding: "Finding") -> str:
     number = [int(kinds.isin(names).sum()) for names in _KINDS]
     verbs = _DIFFERENT if "verdict" in finding.table else _PRESENT.get(finding.part.noun, _FOUND)
     parts = [f"{n} {verb}" for n, verb in zip(number, verbs, strict=True) if n or verb != verbs[3]]
-    return f"Of {len(kinds)} possible {finding.part.noun}, {', '.join(parts[:-1])} and {parts[-1]}."
+    counted = (
+        f"Of {len(kinds)} possible {finding.part.noun}, {', '.join(parts[:-1])} and {parts[-1]}."
+    )
+    if "direction" not in finding.table:
+        return counted
+    decided = finding.table["direction"][kinds == INCLUDED] == "decided"
+    return f"{counted} Of {int(decided.sum())} of those found one direction was at least ten times as probable as the other."
 
 
 _KINDS = ((INCLUDED, "differs"), (EXCLUDED, "is equal"), (UNDECIDED,), (FIXED,))
