@@ -1,14 +1,17 @@
 """Posterior predictive checks of a report: does the model reproduce what the table shows?"""
 
+import contextlib
+import logging
 import warnings
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesstruct.app.report_correlations import LEVEL, check_correlations
+from bayesstruct.app.report_options import model_options
 from bayesstruct.app.report_parts import Drawing, Result
 from bayesstruct.core.readers import variables
 
@@ -88,6 +91,7 @@ def _weights_suffice(result: Result) -> bool:
         and not {"column_by_order", "degrees", "states"} & result.recorded
         and "x" in variables(result.idata, "observed_data")
         and result.job.options["model"].endswith("gaussian_graphical")
+        and "row_counts" not in model_options(result.job.options)
     )
 
 
@@ -95,21 +99,17 @@ def _by_weights(result: Result) -> Fit:
     if "difference" in result.drawn:
         return _by_groups(result)
     weights = result.idata["posterior"]["weight"].values
-    found = _correlations(result, result.job.frame, weights)
-    return _of_correlations([("", found)])
+    return _of_correlations([("", _correlations(result, _observed(result), weights))])
 
 
 def _by_groups(result: Result) -> Fit:
     """Check the correlations of each group by the weights of the group."""
-    import pandas as pd
-
     from bayesstruct.graphs.records import RowGroups
     from bayesstruct.graphs.tables.differences import one_group
 
     names = [str(g) for g in result.idata["posterior"]["group"].values]
     index = RowGroups.read(result.idata).index
-    x = result.idata["observed_data"]["x"]
-    frame = pd.DataFrame(_observed(result), columns=[*map(str, x["node"].values)])
+    frame = _observed(result)
     found = []
     for number, name in enumerate(names):
         weights = one_group(result.idata, name)["posterior"]["weight"].values
@@ -117,12 +117,16 @@ def _by_groups(result: Result) -> Fit:
     return _of_correlations(found)
 
 
-def _observed(result: Result) -> np.ndarray:
+def _observed(result: Result) -> "pd.DataFrame":
+    """Return the table of the model: the columns of the file that are its variables, NaN where a value is missing."""
+    import pandas as pd
+
     from bayesstruct.core.missing import MissingMask
     from bayesstruct.graphs.replicates import constants_of
 
-    x = result.idata["observed_data"]["x"].values
-    return np.where(MissingMask.mask(constants_of(result.idata), x.shape), np.nan, x)
+    x = result.idata["observed_data"]["x"]
+    values = np.where(MissingMask.mask(constants_of(result.idata), x.shape), np.nan, x.values)
+    return pd.DataFrame(values, columns=[*map(str, x["node"].values)])
 
 
 def _correlations(result: Result, frame: "pd.DataFrame", weights: Any):
@@ -178,6 +182,20 @@ def _replicated(result: Result) -> Any:
     return _draw(result)
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out what was said when the model was made, and which variables are drawn."""
+    log = logging.getLogger("pymc")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(before)
+
+
 def _draw(result: Result) -> Any:
     import pymc as pm
     import xarray as xr
@@ -187,8 +205,7 @@ def _draw(result: Result) -> Any:
     count = int(np.clip(BUDGET // max(values, 1), MIN_TABLES, MAX_TABLES))
     step = max(1, posterior.sizes["chain"] * posterior.sizes["draw"] // count)
     thinned = xr.DataTree.from_dict({"posterior": posterior.isel(draw=slice(None, None, step))})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on what was said when the model was made
+    with _quiet():
         drawn = pm.sample_posterior_predictive(
             thinned,
             model=result.model,

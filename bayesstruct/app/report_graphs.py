@@ -53,7 +53,8 @@ def _has_edges(result: Result) -> bool:
 def _edges(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.edges import edge_table
 
-    return with_evidence(edge_table(result.graph))
+    # the whole result, where there is one: it knows which Bayes factors are possible at all
+    return with_evidence(edge_table(result.idata if "edge" in result.drawn else result.graph))
 
 
 def _edge_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
@@ -243,12 +244,15 @@ def _difference_headlines(table: "pd.DataFrame") -> list[str]:
     ]
 
 
+def _differ(result: Result, table) -> "pd.Series":
+    return table["verdict"] == "differs"
+
+
 def _draw_differences(result: Result, table, ax) -> None:
     from bayesstruct.graphs.plots.differences import plot_difference
 
-    found = table.loc[table["verdict"] == "differs", "probability"]
-    least = float(np.clip(found.min(), 1e-9, 1 - 1e-12)) if len(found) else 1 - 1e-12
-    plot_difference(result.idata, ax=ax, min_probability=least)
+    least = table.loc[_differ(result, table), "probability"].min()
+    plot_difference(result.idata, ax=ax, min_probability=float(np.clip(least, 1e-9, 1 - 1e-12)))
     _entitle(ax, f"Bayes factor of a difference of at least {STRONG:g}, paler = less probable")
 
 
@@ -269,9 +273,10 @@ DIFFERENCES = Part(
     (
         Drawing(
             "differences.png",
-            "Pairs that differ between the groups, by a Bayes factor of at least 10; grey lines are edges without such a difference.",
+            "Pairs that differ between the groups, by a Bayes factor of at least 10; grey lines are edges of which that is not so.",
             _draw_differences,
             _network_size,
+            lambda result, table: bool(_differ(result, table).any()),
         ),
     ),
     words=frozenset({0, 3, 4}),
@@ -436,8 +441,8 @@ CONNECTIONS = Part(
     (
         Drawing(
             "graph.png",
-            "The connections that were found: those with a Bayes factor of at least 10, and required ones. A line without a head is one whose "
-            "direction is undecided.",
+            "The connections that were found: those with a Bayes factor of at least 10, and required ones. Where both directions are drawn, or a "
+            "line without a head, the direction is undecided.",
             _draw_graph,
             _network_size,
         ),

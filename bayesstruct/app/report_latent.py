@@ -270,9 +270,8 @@ LINKS = Part(
 
 def _behaviours(result: Result) -> "pd.DataFrame":
     from bayesstruct.features.reading.tables import feature_count_probabilities
-    from bayesstruct.series.reading import state_probabilities
 
-    table = state_probabilities(result.idata)
+    table = result.states
     table.attrs["counts"] = feature_count_probabilities(result.idata)
     return table
 
@@ -323,7 +322,7 @@ def _emissions(result: Result) -> "pd.DataFrame":
 
     from bayesstruct.series.reading import RecordedSeries
 
-    states = _behaviours(result)
+    states = result.states
     chain, draw = states.attrs["reference"]
     one = result.idata["posterior"].isel(chain=chain, draw=draw)
     units = RecordedSeries.read(result.idata)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.papers import cited, reference
-from bayesstruct.app.report_models import Described, model_options
+from bayesstruct.app.report_options import Described, model_options
 from bayesstruct.app.report_text import Block, Bullets, Paragraph, plain
 from bayesstruct.data.errors import count
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED
@@ -88,17 +88,26 @@ def data_sentence(result: "Result") -> str:
 
 
 def _variables(result: "Result") -> int:
-    sizes = result.idata["posterior"].sizes
-    if "node" in sizes and "groups" in _groups(result):
-        return int(sizes["node"])
-    return int(result.job.frame.shape[1])
+    own = model_options(result.job.options)
+    others = {own.get(name) for name in _NO_VARIABLES if isinstance(own.get(name), str)}
+    return sum(name not in others for name in result.job.frame.columns)
+
+
+#: Options that name a column that is no variable of the model.
+_NO_VARIABLES = ("group", "row_counts", "series")
 
 
 def _groups(result: "Result") -> str:
     posterior = result.idata["posterior"]
     if "difference" not in posterior or "group" not in posterior.sizes:
         return ""
-    return f"{posterior.sizes['group']} groups"
+    from bayesstruct.graphs.records import RowGroups
+
+    if not RowGroups.is_in(result.idata):
+        return f"{posterior.sizes['group']} groups"
+    rows = np.bincount(RowGroups.read(result.idata).index, minlength=posterior.sizes["group"])
+    named = ", ".join(f"{g}: {n}" for g, n in zip(posterior["group"].values, rows, strict=True))
+    return f"{posterior.sizes['group']} groups ({named})"
 
 
 def missing_values(result: "Result") -> str:
@@ -178,7 +187,13 @@ def _counted(finding: "Finding") -> str:
     number = [int(kinds.isin(names).sum()) for names in _KINDS]
     verbs = _DIFFERENT if "verdict" in finding.table else _PRESENT.get(finding.part.noun, _FOUND)
     parts = [f"{n} {verb}" for n, verb in zip(number, verbs, strict=True) if n or verb != verbs[3]]
-    return f"Of {len(kinds)} possible {finding.part.noun}, {', '.join(parts[:-1])} and {parts[-1]}."
+    counted = (
+        f"Of {len(kinds)} possible {finding.part.noun}, {', '.join(parts[:-1])} and {parts[-1]}."
+    )
+    if "direction" not in finding.table:
+        return counted
+    decided = finding.table["direction"][kinds == INCLUDED] == "decided"
+    return f"{counted} Of {int(decided.sum())} of those found one direction was at least ten times as probable as the other."
 
 
 _KINDS = ((INCLUDED, "differs"), (EXCLUDED, "is equal"), (UNDECIDED,), (FIXED,))

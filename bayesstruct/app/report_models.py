@@ -1,109 +1,15 @@
-"""What each model says of a table and which priors it has, in the sentences of a methods section."""
-
-import inspect
+"""What each model of graphs says of a table and which priors it has, in the sentences of a methods section."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from bayesstruct.app.papers import cited
+from bayesstruct.app.report_latent_models import LATENT_MODELS
+from bayesstruct.app.report_options import Described, Options
 
 if TYPE_CHECKING:
     from bayesstruct.app.report_parts import Result
 
-__all__ = ["Described", "Options", "describe", "model_options"]
-
-#: Options of runs of earlier versions that were no member of "model_options".
-_FORMER = ("prior", "edge_probability", "rate")
-
-
-@dataclass(frozen=True)
-class Described:
-    """A model in words.
-
-    Attributes
-    ----------
-    question : str
-        What the model asks.
-    sentences : tuple of str
-        Model and priors with their parameters, and citations in parentheses.
-    papers : tuple of str
-        Keys of the papers that the sentences cite.
-    """
-
-    question: str
-    sentences: tuple[str, ...]
-    papers: tuple[str, ...]
-
-
-def model_options(options: dict) -> dict[str, Any]:
-    """Return the options of the model function that were given, by name."""
-    if "model_options" in options:
-        given = options["model_options"]
-    else:
-        given = {name: options.get(name) for name in _FORMER}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-class Options:
-    """Options of a model as given, or their defaults, written for readers."""
-
-    def __init__(self, result: "Result"):
-        self.result = result
-        self.given = model_options(result.job.options)
-        self.used: list[str] = []
-
-    @cached_property
-    def defaults(self) -> dict[str, Any]:
-        """Defaults of the options of the model function."""
-        from bayesstruct import models
-
-        function = getattr(models, self.result.job.options["model"])
-        return {n: p.default for n, p in inspect.signature(function).parameters.items()}
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return an option, its default, or `default` if that is None."""
-        value = self.given.get(name, self.defaults.get(name))
-        return default if value is None or value is inspect.Parameter.empty else value
-
-    def number(self, name: str, default: Any = None) -> str:
-        """Write an option that is a number, or a matrix of them, or a distribution."""
-        value = self.get(name, default)
-        if isinstance(value, bool | int | float):
-            return f"{value:g}"
-        return value if isinstance(value, str) else "as given for each pair"
-
-    def scaled(self, name: str, default: str, given: str = "{}") -> str:
-        """Write an option that has a prior unless it is given."""
-        value = self.get(name)
-        return default if value is None else given.format(self.number(name))
-
-    def cite(self, *keys: str) -> str:
-        """Cite papers, and remember them."""
-        self.used += [key for key in keys if key not in self.used]
-        return cited(*keys)
-
-    @property
-    def implied(self) -> str:
-        """Prior probability of an edge that the model implies, or its range."""
-        from bayesstruct.graphs.records import EdgePrior
-
-        if not EdgePrior.is_in(self.result.idata):
-            return "that the model implies"
-        prior = np.asarray(EdgePrior.read(self.result.idata).prior, float)
-        free = prior[(prior > 0) & (prior < 1)]
-        return _range(free if len(free) else prior)
-
-
-def _range(values: np.ndarray) -> str:
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return "that the data decide on"
-    low, high = values.min(), values.max()
-    return f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
+__all__ = ["describe"]
 
 
 def describe(result: "Result") -> Described:
@@ -154,6 +60,8 @@ def _rows(o: Options) -> str:
 
 
 def _standardised(o: Options) -> str:
+    if o.get("marginals") == "rank":
+        return ""  # their values do not matter
     value = o.get("standardize", True)
     how = {
         "conditional": "Columns were divided by their standard deviations given all other columns.",
@@ -509,138 +417,6 @@ def _constraints(o: Options) -> str:
     return f"Known constraints on the arcs were imposed ({', '.join(names)})." if names else ""
 
 
-# ---- latent features -------------------------------------------------------------------------
-
-
-def _buffet(o: Options, what: str, of: str, default: str = "Gamma(1, 1)") -> str:
-    alpha = o.scaled(
-        "alpha",
-        f"with the prior {default} for the expected number of {what} of {of}",
-        "with {} " + f"expected {what} of {of}",
-    )
-    extra = [
-        f"{name} {o.number(name)}"
-        for name, plain in (("concentration", 1.0), ("discount", 0.0))
-        if o.get(name, plain) != plain
-    ]
-    return f"an Indian buffet process {o.cite('griffiths')} {alpha}{' (' + ', '.join(extra) + ')' if extra else ''}"
-
-
-def _latent_features(o: Options):
-    return "which hidden binary features are behind the table, and how many?", [
-        "A latent feature model was used: each row has any number of binary features, and its values are normal around the sum of the loadings of its "
-        f"features (baseline {o.number('baseline')}).",
-        f"The features had as prior {_buffet(o, 'features', 'a row')}.",
-        f"Loadings were normal; the noise standard deviation was {_scale(o, 'noise', 'half-normal')} and that of the loadings "
-        f"{_scale(o, 'loading_scale', 'half-normal')}"
-        f"{', with the root mean square of the observed values as scale' if _free(o, 'noise', 'loading_scale') else ''}.",
-    ]
-
-
-def _scale(o: Options, name: str, default: str) -> str:
-    return o.scaled(name, default)
-
-
-def _free(o: Options, *names: str) -> bool:
-    return any(o.get(name) is None for name in names)
-
-
-def _factors(o: Options, scores: str, what: str):
-    return f"which {what} do only some rows have, and how many are there?", [
-        f"A sparse factor model was used {o.cite('knowles')}: each row has any number of {what} with {scores} scores, and its values are normal around "
-        "the sum of scores times loadings. Columns were standardised.",
-        f"Which rows have which {what} had as prior {_buffet(o, what, 'a row')}.",
-        f"The noise standard deviation was {_scale(o, 'noise', 'half-normal with scale 1 for each column')} and that of the normal loadings "
-        f"{_scale(o, 'loading_scale', 'half-normal with scale 1')}.",
-    ]
-
-
-def _hidden_causes(o: Options):
-    return "which hidden causes make binary variables occur together?", [
-        f"A noisy-or model of hidden causes was used {o.cite('wood')}: each variable has any number of binary causes, each of which brings it about "
-        "with the same probability where it is active.",
-        f"Which variables have which causes had as prior {_buffet(o, 'causes', 'a variable')}.",
-        f"The probability that an active cause brings about a variable was {_scale(o, 'strength', 'Beta(4, 2)')}, that of an occurrence without a cause "
-        f"{_scale(o, 'leak', 'Beta(1, 9)')}, and that of an active cause {_scale(o, 'base_rate', 'Beta(1, 2)')}.",
-    ]
-
-
-def _link_prediction(o: Options):
-    probit = o.get("link") == "probit"
-    return "which links are missing, and which features of the objects explain them?", [
-        f"A latent feature model of links was used {o.cite('miller')}: objects have any number of binary features, and the {o.get('link')} of the "
-        "probability of a link is a bias plus a weight for each pair of features.",
-        f"The features had as prior {_buffet(o, 'features', 'an object', 'Gamma(2, 2)')}.",
-        f"Weights were normal with standard deviation {_scale(o, 'weight_scale', 'half-normal with scale ' + ('1.2' if probit else '2'))}, the bias "
-        f"normal with standard deviation {o.number('bias_scale', 2.4 if probit else 4)}.",
-    ]
-
-
-def _factorization(o: Options):
-    return "which hidden features of rows and columns explain the ratings?", [
-        f"A binary matrix factorisation was used {o.cite('meeds')}: rows and columns have any number of binary features, and a rating is normal around a "
-        "bias plus a weight for each pair of features.",
-        f"The features had as priors {_buffet(o, 'features', 'a row', 'Gamma(2, 2)')}, and likewise for the columns.",
-        f"The noise standard deviation was {_scale(o, 'noise', 'half-normal with the standard deviation of the ratings as scale')}, that of the normal "
-        f"weights {_scale(o, 'weight_scale', 'half-normal with twice that')}.",
-    ]
-
-
-def _clustering(o: Options):
-    return "which overlapping groups explain the similarities of the objects?", [
-        f"Additive clustering was used {o.cite('navarro')}: objects are in any number of groups, and a similarity is normal around a bias plus the "
-        "weights of all groups that two objects share.",
-        f"The groups had as prior {_buffet(o, 'groups', 'an object', 'Gamma(2, 2)')}.",
-        f"The noise standard deviation was {_scale(o, 'noise', 'half-normal with the standard deviation of the similarities as scale')}, the scale of the "
-        f"half-normal weights {_scale(o, 'weight_scale', 'half-normal with twice that')}.",
-    ]
-
-
-def _complexes(o: Options):
-    return "which overlapping groups make their members linked?", [
-        f"A model of overlapping complexes was used {o.cite('chu')}: objects are in any number of complexes, and each complex that two objects share links "
-        "them with a probability of its own, 1 - exp(-w).",
-        f"The complexes had as prior {_buffet(o, 'complexes', 'an object', 'Gamma(2, 2)')}.",
-        f"The weights w were half-normal with scale {_scale(o, 'weight_scale', 'half-normal with scale 2')}, the bias half-normal with scale "
-        f"{o.number('leak_scale')}.",
-    ]
-
-
-def _aspects(o: Options):
-    return "which hidden aspects of the options explain the choices between them?", [
-        f"Elimination by aspects {o.cite('tversky', 'gorur')} was used: options have any number of binary aspects with weights, and of two options one "
-        f"is chosen by the aspects that the other does not have, or at random with probability {o.number('lapse')}.",
-        f"The aspects had as prior {_buffet(o, 'aspects', 'an option', 'Gamma(2, 2)')}.",
-    ]
-
-
-def _transitions(o: Options):
-    return "which behaviours do the series switch among, and which do they share?", [
-        f"A hidden Markov model with shared behaviours was used {o.cite('fox')}: each series switches among a set of behaviours of its own, in each of "
-        "which the columns are normal. Columns were standardised over all series.",
-        f"Which series have which behaviours had as prior {_buffet(o, 'behaviours', 'a series')}.",
-        f"Transition probabilities had Dirichlet priors with concentration {o.number('transition_concentration')} and {o.number('stickiness')} more for "
-        f"staying; means of behaviours were normal with standard deviation {o.number('mean_scale')} and variances inverse-gamma"
-        f"({o.number('variance_shape')}, {o.number('variance_rate')}).",
-    ]
-
-
-def _mixture(o: Options):
-    family = o.get("family")
-    kinds = {"gaussian": "linear", "logistic": "logistic", "poisson": "Poisson"}
-    return (
-        "in which clusters of rows does the response depend on its predictors in different ways?",
-        [
-            f"A Dirichlet process mixture of {kinds[family]} regressions was used {o.cite('hannah')}: rows belong to clusters, each with normal predictors and "
-            "coefficients of its own.",
-            f"The partition had a Chinese restaurant process as prior, with the mass {o.scaled('alpha', 'Gamma(1, 1)')}.",
-            f"Variances within clusters had inverse-gamma priors with shape 2 and a mean of {o.number('within')} times the variance in the table; the prior "
-            f"of the means counted as {o.number('mean_strength')} rows, and coefficients had the prior standard deviation "
-            f"{o.number('coefficient_scale', 0.5 if family == 'poisson' else 2)} on standardised columns.",
-        ],
-    )
-
-
 _MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
     "gaussian_graphical": _gaussian_graphical,
     "locally_constant_gaussian_graphical": _locally_constant,
@@ -652,15 +428,5 @@ _MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
     "ising": _ising,
     "pairwise_mrf": _pairwise_mrf,
     "bayesian_network": _bayesian_network,
-    "latent_features": _latent_features,
-    "link_prediction": _link_prediction,
-    "binary_matrix_factorization": _factorization,
-    "additive_clustering": _clustering,
-    "protein_complexes": _complexes,
-    "hidden_causes": _hidden_causes,
-    "sparse_factor_analysis": lambda o: _factors(o, "normal", "factors"),
-    "infinite_ica": lambda o: _factors(o, "Laplace-distributed", "components"),
-    "elimination_by_aspects": _aspects,
-    "markov_transitions": _transitions,
-    "dp_glm": _mixture,
+    **LATENT_MODELS,
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesstruct.app.report_fit import Fit
 from bayesstruct.app.report_methods import data_sentence, methods
-from bayesstruct.app.report_models import Described, model_options
+from bayesstruct.app.report_options import Described, model_options
 from bayesstruct.app.report_parts import (
     ERROR,
     ESS_PER_CHAIN,

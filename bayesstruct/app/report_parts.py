@@ -89,6 +89,13 @@ class Result:
             return read_graphs(symmetrize(self.idata, "and"))
         return read_graphs(self.idata)
 
+    @cached_property
+    def states(self) -> "pd.DataFrame":
+        """Probabilities of the behaviours of series, row by row."""
+        from bayesstruct.series.reading import state_probabilities
+
+        return state_probabilities(self.idata)
+
     @property
     def sizes(self) -> dict[str, int]:
         """Number of chains, and of draws of each."""

@@ -23,10 +23,10 @@ from bayesstruct.app.folder import Job
 from bayesstruct.app.papers import PAPERS, cited
 from bayesstruct.app.report_files import RESULTS
 from bayesstruct.app.report_fit import _table_of, check_fit
-from bayesstruct.app.report_graphs import found_graph
+from bayesstruct.app.report_graphs import EDGES, found_graph
 from bayesstruct.app.report_models import describe
 from bayesstruct.app.report_page import command
-from bayesstruct.app.report_parts import Result, unsure
+from bayesstruct.app.report_parts import Finding, Result, unsure, with_evidence
 from bayesstruct.app.report_text import (
     Bullets,
     Code,
@@ -41,7 +41,7 @@ from bayesstruct.app.report_text import (
     to_markdown,
 )
 from bayesstruct.models.catalogue import MODELS
-from bayesstruct.modes.check import check
+from bayesstruct.modes.check import Check, check
 
 NAMES = [
     "a|b",
@@ -62,6 +62,10 @@ def job_of(model, frame, **options):
 
 def result_of(job, idata, model=None):
     return Result(idata, job, model, check(idata))
+
+
+def undiagnosed(job, idata):
+    return Result(idata, job, None, Check())
 
 
 class Reader(HTMLParser):
@@ -184,7 +188,7 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
     frame = np.zeros((20, 3))
     for prior in MODELS[model].priors or (None,):
         options = {"prior": prior} if prior else {}
-        told = describe(result_of(job_of(model, frame, model_options=options), plain_result))
+        told = describe(undiagnosed(job_of(model, frame, model_options=options), plain_result))
         text = " ".join(told.sentences)
         assert told.question.endswith("?")
         assert re.search(r"\d", text)
@@ -219,7 +223,7 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
 )
 def test_options_that_were_given_are_in_the_description(model, options, said, plain_result):
     job = job_of(model, np.zeros((20, 3)), model_options=options)
-    assert said in " ".join(describe(result_of(job, plain_result)).sentences)
+    assert said in " ".join(describe(undiagnosed(job, plain_result)).sentences)
 
 
 def test_options_of_runs_of_earlier_versions_are_read(plain_result):
@@ -228,7 +232,7 @@ def test_options_of_runs_of_earlier_versions_are_read(plain_result):
     )
     del job.options["model_options"]
     assert "Laplace prior with rate 3 " in " ".join(
-        describe(result_of(job, plain_result)).sentences
+        describe(undiagnosed(job, plain_result)).sentences
     )
     assert "--model gaussian_graphical --prior laplace --rate 3.0" in command(job.options)
 
@@ -244,6 +248,10 @@ def test_the_command_repeats_the_options():
         "bayesstruct learn my_table.csv --model ising --edge-probability 0.25 --no-standardize --required 'a,b c' --required c,d "
         "--draws 30 --tune 10 --chains 2 --seed 7 --columns 'a,b c'"
     )
+    as_written = [["potentials", "ordinal"], ["required", "a,b c"]]
+    again = command(job.options | {"given": as_written, "states": ["low<high"], "columns": []})
+    assert "--model ising --potentials ordinal --required 'a,b c' --draws" in again
+    assert again.endswith("--states 'low<high'")
 
 
 # ---- marks -----------------------------------------------------------------------------------
@@ -260,6 +268,14 @@ def test_rows_are_marked_where_chains_disagree_and_it_matters():
     # enough draws; too few; chains disagree; never changed; error below .01; stuck apart
     assert unsure(table, 4).tolist() == [False, True, True, False, False, True]
     assert not unsure(table.drop(columns="ess"), 4).any()
+
+
+def test_remarks_on_tables_are_shown_but_that_on_bounds_which_is_explained():
+    table = bs.edge_table(bernoulli_posterior([1.0, 0.1, 0.5], draws=40))
+    own = "With 160 rows no edge can be excluded."
+    assert any("are bounds" in note for note in table.attrs["notes"])
+    table.attrs["notes"] = [*table.attrs["notes"], own]
+    assert Finding(EDGES, with_evidence(table), 4).notes == [own]
 
 
 # ---- reports on results made by hand ---------------------------------------------------------
@@ -306,6 +322,16 @@ def test_text_table_and_picture_mean_the_same_by_found(sure, tmp_path):
     assert "Interrupted before its end" in text
     assert any(f"{NAMES[0]} -- {NAMES[1]}" in cell for cell in page.cells)
     assert f"| {NAMES[0]} -- {NAMES[1]} | 1.000 |" in text
+
+
+@pytest.mark.chain
+def test_a_run_that_was_stopped_at_once_has_a_report(tmp_path):
+    idata = bernoulli_posterior([0.9, 0.1, 0.5], chains=1, draws=2)
+    frame = np.random.default_rng(0).normal(size=(9, 3))
+    summary, text, _ = written(tmp_path, job_of("ising", frame), idata, partial=True)
+    assert not summary.converged
+    assert "1 chain of 2" in text
+    assert "Interrupted before its end" in text
 
 
 @pytest.mark.chain
@@ -489,12 +515,12 @@ def test_effects_are_those_of_do_if_they_are_asked_for(tmp_path):
 
 @pytest.mark.chain
 def test_long_tables_are_cut(tmp_path):
-    p = 40 * 39 // 2
+    p = 22 * 21 // 2
     probability = np.where(np.arange(p) % 37 == 0, 0.99, 0.02)
     idata = bernoulli_posterior(probability, chains=2, draws=20)
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 40)))
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 22)))
     summary, text, page = written(tmp_path, job_of("gaussian_graphical", frame), idata)
-    assert "780 possible edges" in summary.headlines[0]
-    assert "The first 20 of 780 rows; all are in `edges.csv`" in text
+    assert "231 possible edges" in summary.headlines[0]
+    assert "The first 20 of 231 rows; all are in `edges.csv`" in text
     assert len(page.cells) < 300
-    assert len(pd.read_csv(tmp_path / "edges.csv")) == 780
+    assert len(pd.read_csv(tmp_path / "edges.csv")) == 231
