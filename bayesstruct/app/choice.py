@@ -11,7 +11,7 @@ import numpy as np
 from bayesstruct.app.folder import InputError
 from bayesstruct.app.intake import APART, check_apart, is_text, names_rows
 from bayesstruct.app.pairs import is_list, square
-from bayesstruct.app.values import FORMATS, read_options, split_names
+from bayesstruct.app.values import FORMATS, read_options, reads, split_names
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import MAX_LEVELS
 from bayesstruct.models.catalogue import MODELS
@@ -149,7 +149,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         for model, more in _FITTING[kind]
         if names <= {option.name for option in OPTIONS[model]}
     ]
-    fitting = [one for one in known if _reads(*one)]
+    fitting = [one for one in known if reads(*one)]
     ready = [one for one in fitting if not _needed(*one)]
     if not ready:
         if known:
@@ -167,17 +167,6 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
 def _named(option: str, word: str) -> list[str]:
     """Return the columns that an option names."""
     return split_names(f"--{option}", word) if option == "covariates" else [word]
-
-
-def _reads(model, given) -> bool:
-    """Whether a model knows the values of all options."""
-    required = [(option.name, "x") for option in OPTIONS[model] if option.required]
-    have = {name for name, _ in given}
-    try:
-        read_options(model, [*given, *(pair for pair in required if pair[0] not in have)])
-    except InputError:
-        return False
-    return True
 
 
 def _needed(model, given) -> list[tuple[str, str]]:

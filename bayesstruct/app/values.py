@@ -17,10 +17,12 @@ from bayesstruct.models.options import OPTIONS, Option
 __all__ = [
     "FORMATS",
     "KNOWN",
+    "check_without_model",
     "command_words",
     "option_rows",
     "owners",
     "read_options",
+    "reads",
     "rows_of_file",
     "split_names",
     "unknown",
@@ -104,6 +106,36 @@ def read_options(model: str, given: Sequence[tuple[str, str]], common: Iterable[
         option = absent[0]
         raise InputError(f"{model} needs {option.flag} {FORMATS[option.kind]}: {option.help}")
     return {name: _value(records[name], own) for name, own in words.items()}
+
+
+def reads(model: str, given: Sequence[tuple[str, str]]) -> bool:
+    """Whether a model has all options that are given, and knows their values; it may need more."""
+    have = {name for name, _ in given}
+    more = [(option.name, "x") for option in OPTIONS[model] if option.required]
+    try:
+        read_options(model, [*given, *(pair for pair in more if pair[0] not in have)])
+    except InputError:
+        return False
+    return True
+
+
+def check_without_model(given: Sequence[tuple[str, str]]) -> None:
+    """Refuse options that no model takes, before the table is read.
+
+    Raises
+    ------
+    InputError
+        With what is wrong.
+    """
+    names = {name for name, _ in given}
+    having = [model for model, own in OPTIONS.items() if names <= {option.name for option in own}]
+    if not having:
+        flags = " and ".join(sorted(f"--{name.replace('_', '-')}" for name in names))
+        raise InputError(
+            f"no model has {flags} together: leave one out, or name a --model for what it has"
+        )
+    if not any(reads(model, given) for model in having):
+        read_options(having[0], given)
 
 
 def _value(option: Option, words: list[str]) -> Any:
