@@ -25,6 +25,7 @@ __all__ = [
     "reads",
     "rows_of_file",
     "split_names",
+    "table_words",
     "unknown",
 ]
 
@@ -389,12 +390,24 @@ def command_words(options: Mapping) -> list[str]:
         words += [f"--{name.replace('_', '-')}", value]
     for name in ("draws", "tune", "chains", "seed"):
         words += [f"--{name}", str(options[name])]
+    return words + table_words(options)
+
+
+def table_words(options: Mapping) -> list[str]:
+    """Return the words that say how the table is read."""
+    bundled = options["source"].endswith("(bundled)")
+    words = []
     for name in ("missing", "states"):
         for value in options[name]:
             words += [f"--{name}", value]
     for name in ("columns", "drop"):
-        words += [f"--{name}", ",".join(options[name])] if options[name] else []
-    if options["log"] != bundled:
+        words += [f"--{name}", ",".join(map(_quoted, options[name]))] if options[name] else []
+    if options["log"] is not None and options["log"] != bundled:
         words.append("--log" if options["log"] else "--no-log")
     words += ["--cov"] * options["cov"]
     return words + (["--encoding", options["encoding"]] if options["encoding"] != "utf-8" else [])
+
+
+def _quoted(name: str) -> str:
+    """Return a name as `split_names` reads it."""
+    return f'"{name}"' if "," in name else name
