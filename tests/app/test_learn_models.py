@@ -129,6 +129,8 @@ OPTIONS_GIVEN = {
     "grid": ("locally_constant_gaussian_graphical", NUMBERS, "--neighbours 2x2", lambda f: (f, {"neighbours": (2, 2)})),
     "listed links": ("link_prediction", LINES, "--unobserved a,c", lambda f: (nx.to_pandas_adjacency(GRAPH, nodelist=[*"abcde"]), {"unobserved": [("a", "c")]})),
     "directed links": ("link_prediction", LINES, "--directed yes", lambda f: (nx.to_pandas_adjacency(nx.DiGraph([*f.itertuples(index=False)]), nodelist=[*"abcde"]), {"directed": True})),
+    "named ratings": ("binary_matrix_factorization", NUMBERS.assign(who=[f"p{i}" for i in range(N)])[["who", *"abcd"]], "", lambda f: (f.set_index("who"), {})),
+    "truth values": ("gaussian_graphical", NUMBERS.assign(d=NUMBERS["a"] > NUMBERS["b"]), "--marginals rank", lambda f: (f, {"marginals": "rank"})),
     "one series": ("markov_transitions", NUMBERS, "", lambda f: ([f], {})),
 }  # fmt: skip
 
