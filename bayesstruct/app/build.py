@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.app.intake import codes_of
+from bayesstruct.app.intake import apart, codes_of
 from bayesstruct.models.catalogue import MODELS
 from bayesstruct.models.options import OPTIONS
 
@@ -52,9 +52,12 @@ def build(job: "Job") -> "pm.Model":
         return function([frame], **own)
     model = function(frame, **own)
     if job.options["missing"]:
+        variables = [name for name in frame if name not in apart(job.options["model_options"])]
+        codes = codes_of(job.options["missing"], variables)
+        if isinstance(codes, dict):
+            codes = {name: own for name, own in codes.items() if name in variables}
         with model:
-            # Of the file; in the frame these values are missing.
-            record_codes(codes_of(job.options["missing"], frame.columns))
+            record_codes(codes)  # of the file; in the frame these values are missing
     return model
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 from bayesstruct.app.folder import InputError
 from bayesstruct.app.intake import APART, check_apart, is_text, names_rows
 from bayesstruct.app.pairs import is_list, square
-from bayesstruct.app.values import FORMATS, read_options, split_names
+from bayesstruct.app.values import FORMATS, read_options, reads, split_names, table_words
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import MAX_LEVELS
 from bayesstruct.models.catalogue import MODELS
@@ -30,6 +30,8 @@ _LISTS = {
     "from to": "links",
     "winner loser": "wins",
 }
+#: Names of columns that say when the values of a row were observed, if they ascend.
+_TIMES = frozenset("time t date day step year month week hour minute second trial visit".split())
 _DISCRETE = ("score", "bdeu")
 #: Models for each kind of table, and the options that they need for it; the plainest first.
 _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
@@ -46,6 +48,11 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("infinite_ica", ()),
         ("dp_glm", ()),
         ("markov_transitions", ()),
+    ),
+    "series": (
+        ("markov_transitions", ()),
+        ("gaussian_graphical", ()),
+        ("bayesian_network", ()),
     ),
     "counts": (("gaussian_graphical", (("marginals", "rank"),)), ("bayesian_network", ())),
     "two states": (
@@ -86,6 +93,10 @@ class Choice:
     model : str
     given : list of (str, str)
         Options that were given, and those that the model needs for such a table.
+    time : str or None
+        Column of the times of the rows, which is no variable.
+    labels : list of str
+        Columns of text that may be names of groups, since the other columns are no text.
     others : list of (str, list of (str, str))
         Other models that fit, with their options; those that need another one have it with a word in capitals.
     """
@@ -94,19 +105,36 @@ class Choice:
     counts: dict[str, int]
     model: str
     given: list[tuple[str, str]]
+    time: str | None
+    labels: list[str]
     others: list[tuple[str, list[tuple[str, str]]]]
 
-    def lines(self, source: str) -> list[str]:
-        """Say what was chosen, and name the commands of the others."""
+    def lines(self, options: Mapping) -> list[str]:
+        """Say what was chosen, and name the commands of the others.
+
+        Parameters
+        ----------
+        options : mapping
+            Of the command, with what was given on the table.
+        """
         held = ", ".join(f"{number} of {kind}" for kind, number in self.counts.items())
         what = f"columns: {held}" if held else f"a table of {self.kind}"
-        words = _words(self.given)
-        lines = [f"No --model given; {what}. Running {' '.join(['--model', self.model, *words])}."]
-        if self.others:
-            lines.append("Others that fit:")
+        dropped = [*options["drop"], *filter(None, [self.time])]
+        words = " ".join(["--model", self.model, *_words(self.given)])
+        if self.time:
+            what += f"; rows in the order of {self.time!r}, a series"
+            words += f" --drop {shlex.quote(self.time)}"
+        lines = [f"No --model given; {what}. Running {words}."]
+        lines += [
+            f"If {name!r} names the group of each row, add --group {shlex.quote(name)}."
+            for name in self.labels
+        ]
+        lines += ["Others that fit:"] * bool(self.others)
+        read = shlex.join(table_words({**options, "drop": dropped}))
         for model, given in self.others:
-            command = shlex.join(["bayesstruct", "learn", source, "--model", model])
-            lines += [f"  {' '.join([command, *_words(given)])}", f"      {MODELS[model].purpose}"]
+            command = shlex.join(["bayesstruct", "learn", options["source"], "--model", model])
+            lines += [" ".join(filter(None, [f"  {command}", *_words(given), read]))]
+            lines += [f"      {MODELS[model].purpose}"]
         return lines
 
 
@@ -133,24 +161,32 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     """
     kind = _kind_of_pairs(frame)
     counts: dict[str, int] = {}
+    time, labels = None, []
     if kind is None:
         named = {name: _named(name, word) for name, word in given if name in APART}
         check_apart(frame, named)
         apart = {column for columns in named.values() for column in columns}
         apart |= {word for option, word in given if option == "interventions"}
         kinds = {name: kind_of(str(name), frame[name]) for name in frame if name not in apart}
+        time, series = _times(frame, kinds)
+        for name in filter(None, (time, series)):
+            kinds.pop(name, None)
+        if series and "series" not in named:
+            given = [*given, ("series", series)]
         _refuse(kinds)
+        texts = [str(name) for name in kinds if is_text(frame[name])]
+        labels = texts if "group" not in named and len(texts) < len(kinds) / 2 else []
         for each in kinds.values():
             counts[each] = counts.get(each, 0) + 1
-        kind = _kind_of_table({*kinds.values()})
+        kind = "series" if time else _kind_of_table({*kinds.values()})
     names = {name for name, _ in given}
     known = [
         (model, [*given, *(pair for pair in more if pair[0] not in names)])
         for model, more in _FITTING[kind]
         if names <= {option.name for option in OPTIONS[model]}
     ]
-    fitting = [one for one in known if _reads(*one)]
-    ready = [one for one in fitting if not _needed(*one)]
+    fitting = [one for one in known if reads(*one)]
+    ready = [one for one in fitting if not _needed(*one, one_series=kind == "series")]
     if not ready:
         if known:
             read_options(*known[0])  # raises with what is wrong
@@ -160,8 +196,12 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
             f"no model for a table of {kind} runs with {flags}: name one with --model ({fit}), or leave an option out"
         )
     model, own = ready[0]
-    others = [(name, [*rest, *_needed(name, rest)]) for name, rest in fitting if name != model]
-    return Choice(kind, counts, model, own, others)
+    others = [
+        (name, [*rest, *_needed(name, rest, one_series=kind == "series")])
+        for name, rest in fitting
+        if name != model
+    ]
+    return Choice(kind, counts, model, own, time, labels, others)
 
 
 def _named(option: str, word: str) -> list[str]:
@@ -169,25 +209,39 @@ def _named(option: str, word: str) -> list[str]:
     return split_names(f"--{option}", word) if option == "covariates" else [word]
 
 
-def _reads(model, given) -> bool:
-    """Whether a model knows the values of all options."""
-    required = [(option.name, "x") for option in OPTIONS[model] if option.required]
-    have = {name for name, _ in given}
-    try:
-        read_options(model, [*given, *(pair for pair in required if pair[0] not in have)])
-    except InputError:
-        return False
-    return True
-
-
-def _needed(model, given) -> list[tuple[str, str]]:
+def _needed(model, given, *, one_series=False) -> list[tuple[str, str]]:
     """Options that a model cannot do without and that were not given; series are usually several."""
     have = {name for name, _ in given}
     return [
         (option.name, FORMATS[option.kind])
         for option in OPTIONS[model]
-        if (option.required or option.name == "series") and option.name not in have
+        if (option.required or (option.name == "series" and not one_series))
+        and option.name not in have
     ]
+
+
+def _times(frame, kinds) -> tuple[str | None, str | None]:
+    """Return the column of the times of the rows of one or several series, and the column that names the series.
+
+    A column of times has such a name and ascends; where it begins again, another column has to have another value.
+    """
+    for name in kinds:
+        rest = [kind for other, kind in kinds.items() if other != name]
+        if str(name).lower() not in _TIMES or is_text(frame[name]) or frame[name].isna().any():
+            continue
+        again = np.diff(frame[name]) <= 0
+        if not again.any() and {*rest} <= {"numbers", "counts", "ordered states"}:
+            return str(name), None
+        part = np.concatenate([[0], np.cumsum(again)])
+        for other in frame:
+            own = frame[other].groupby(part).nunique(dropna=False)
+            if (
+                other != name
+                and (own == 1).all()
+                and frame[other].nunique() == len(own) < len(part) / 2
+            ):
+                return str(name), str(other)
+    return None, None
 
 
 def kind_of(name: str, column: "pd.Series") -> str:

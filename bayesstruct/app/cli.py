@@ -13,7 +13,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from bayesstruct.app.folder import InputError
-from bayesstruct.app.values import KNOWN, option_rows, read_options, split_names, unknown
+from bayesstruct.app.values import (
+    KNOWN,
+    check_without_model,
+    option_rows,
+    read_options,
+    split_names,
+    unknown,
+)
 from bayesstruct.models.catalogue import MODELS, TABLES
 
 __all__ = ["app", "main"]
@@ -352,6 +359,8 @@ def learn(
     try:
         if model is not None:
             read_options(model, context.obj["given"])
+        else:
+            check_without_model(context.obj["given"])
         for name, word in (("columns", columns), ("drop", drop)):
             options[name] = split_names(f"--{name}", word) if word else []
     except InputError as error:

@@ -270,8 +270,11 @@ def _restored(values: "np.ndarray", layout: dict) -> "pd.DataFrame":
             frame[name] = column
         else:
             frame[name] = pd.Series(column, index=frame.index).astype("object")
+            truths = all(isinstance(label, bool) for label in own["labels"])
             if own["kind"] == "text":
                 frame[name] = frame[name].astype("str")
+            elif truths and (codes >= 0).all():
+                frame[name] = frame[name].astype("bool")
     return frame
 
 

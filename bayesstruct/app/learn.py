@@ -122,8 +122,11 @@ def _choose(table, options):
     choice = choose(frame, options["given"])
     options["model"], options["given"] = choice.model, choice.given
     if table is not None:
-        for line in choice.lines(str(table)):
+        for line in choice.lines(options):
             typer.echo(line)
+    if choice.time:
+        options["drop"] = [*options["drop"], choice.time]
+        frame = frame.drop(columns=choice.time)
     return frame
 
 

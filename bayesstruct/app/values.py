@@ -17,12 +17,15 @@ from bayesstruct.models.options import OPTIONS, Option
 __all__ = [
     "FORMATS",
     "KNOWN",
+    "check_without_model",
     "command_words",
     "option_rows",
     "owners",
     "read_options",
+    "reads",
     "rows_of_file",
     "split_names",
+    "table_words",
     "unknown",
 ]
 
@@ -104,6 +107,36 @@ def read_options(model: str, given: Sequence[tuple[str, str]], common: Iterable[
         option = absent[0]
         raise InputError(f"{model} needs {option.flag} {FORMATS[option.kind]}: {option.help}")
     return {name: _value(records[name], own) for name, own in words.items()}
+
+
+def reads(model: str, given: Sequence[tuple[str, str]]) -> bool:
+    """Whether a model has all options that are given, and knows their values; it may need more."""
+    have = {name for name, _ in given}
+    more = [(option.name, "x") for option in OPTIONS[model] if option.required]
+    try:
+        read_options(model, [*given, *(pair for pair in more if pair[0] not in have)])
+    except InputError:
+        return False
+    return True
+
+
+def check_without_model(given: Sequence[tuple[str, str]]) -> None:
+    """Refuse options that no model takes, before the table is read.
+
+    Raises
+    ------
+    InputError
+        With what is wrong.
+    """
+    names = {name for name, _ in given}
+    having = [model for model, own in OPTIONS.items() if names <= {option.name for option in own}]
+    if not having:
+        flags = " and ".join(sorted(f"--{name.replace('_', '-')}" for name in names))
+        raise InputError(
+            f"no model has {flags} together: leave one out, or name a --model for what it has"
+        )
+    if not any(reads(model, given) for model in having):
+        read_options(having[0], given)
 
 
 def _value(option: Option, words: list[str]) -> Any:
@@ -357,12 +390,24 @@ def command_words(options: Mapping) -> list[str]:
         words += [f"--{name.replace('_', '-')}", value]
     for name in ("draws", "tune", "chains", "seed"):
         words += [f"--{name}", str(options[name])]
+    return words + table_words(options)
+
+
+def table_words(options: Mapping) -> list[str]:
+    """Return the words that say how the table is read."""
+    bundled = options["source"].endswith("(bundled)")
+    words = []
     for name in ("missing", "states"):
         for value in options[name]:
             words += [f"--{name}", value]
     for name in ("columns", "drop"):
-        words += [f"--{name}", ",".join(options[name])] if options[name] else []
-    if options["log"] != bundled:
+        words += [f"--{name}", ",".join(map(_quoted, options[name]))] if options[name] else []
+    if options["log"] is not None and options["log"] != bundled:
         words.append("--log" if options["log"] else "--no-log")
     words += ["--cov"] * options["cov"]
     return words + (["--encoding", options["encoding"]] if options["encoding"] != "utf-8" else [])
+
+
+def _quoted(name: str) -> str:
+    """Return a name as `split_names` reads it."""
+    return f'"{name}"' if "," in name else name

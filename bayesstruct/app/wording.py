@@ -36,6 +36,10 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match], str]], ...] = (
     ),
     (r"by states= or ordered categories", "by --states 'COLUMN=no<yes'"),
     (r"(?<![\w-])states=(?!\w)", "--states"),
+    (r"make it an ordered category", "write its states in order, --states 'COLUMN=1<2<3'"),
+    (r", as in np\.log\(data\)", " with --log"),
+    (r"(?<=use )pairwise_mrf\b", "--model pairwise_mrf"),
+    (r"leave it out, or make it the index", "leave it out with --drop"),
     (r"`missing_codes=?`", "--missing"),
     (r"`states=?`", "--states"),
     (r"pass data\.T", "write its columns as rows"),
@@ -46,7 +50,7 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match], str]], ...] = (
     (r",? for example with data\.dropna\(how='all'\)", ""),
     (r": pandas\.get_dummies\([^()]*\)", ""),
     # What only says how it is done in Python.
-    (r" \((in pandas )?(data|pandas|cov)[.\[]([^()]|\([^()]*\))*\)", ""),
+    (r" \((in pandas )?(data|pandas|cov)[.\[]([^()]|\(([^()]|\([^()]*\))*\))*\)", ""),
 )
 
 

@@ -374,6 +374,9 @@ def word_problems(frame: "pandas.DataFrame") -> list[str]:
     for name, column in frame.items():
         if pd.api.types.is_numeric_dtype(column):
             continue
+        if pd.api.types.is_datetime64_any_dtype(column):
+            dates.append(str(name))
+            continue
         cells = [str(cell).strip() for cell in column.dropna()]
         others = sorted({cell for cell in cells if not reads_as_number(cell)})
         if cells and all(map(_DATE.fullmatch, cells)):

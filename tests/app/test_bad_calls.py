@@ -84,7 +84,7 @@ BAD = {
     "rate of another prior": ("words", "--model ising --rate 2", ["--rate goes with --prior laplace"]),
     "blocks of edges": ("numbers", "--model gaussian_graphical --edge-probability blocks", ["g_wishart"]),
     "no fitting model": ("words", "--response u", ["no model for a table of two states", "--response"]),
-    "no model with all": ("numbers", "--tiers a;b,c,d --response a", ["--response and --tiers", "--model"]),
+    "no model with all": ("numbers", "--tiers a;b,c,d --response a", ["no model has --response and --tiers together"]),
     # ---- columns
     "unknown column": ("numbers", "--columns a,b,e", ["--columns: unknown column 'e'", "a, b, c, d"]),
     "unknown dropped column": ("numbers", "--drop dd", ["--drop: unknown column 'dd'", "did you mean 'd'?"]),

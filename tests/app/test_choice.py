@@ -20,6 +20,18 @@ LABELLED = pd.DataFrame(np.eye(4)[::-1], columns=[*"abcd"])
 LABELLED.insert(0, "name", [*"abcd"])
 
 
+PLAIN = {
+    "source": "t.csv",
+    "missing": [],
+    "states": [],
+    "columns": [],
+    "drop": [],
+    "log": None,
+    "cov": False,
+    "encoding": "utf-8",
+}
+
+
 @pytest.mark.parametrize(
     ("column", "kind"),
     [
@@ -81,17 +93,48 @@ def test_the_plainest_model_that_has_the_options_runs(frame, given, model, more)
     assert model not in [name for name, _ in choice.others]
 
 
+def test_rows_in_the_order_of_time_are_a_series():
+    one = choose(NUMBERS.assign(time=range(N)), [])
+    assert (one.model, one.given, one.time) == ("markov_transitions", [], "time")
+    assert "--model markov_transitions --drop time" in one.lines(PLAIN)[0]
+    three = NUMBERS.assign(day=[*range(20)] * 3, who=np.repeat([*"pqr"], 20))
+    found = choose(three, [])
+    assert (found.model, found.given, found.time) == (
+        "markov_transitions",
+        [("series", "who")],
+        "day",
+    )
+    given = choose(three, [("series", "who")])
+    assert (given.model, given.given, given.time) == (
+        "markov_transitions",
+        [("series", "who")],
+        "day",
+    )
+    mixed = choose(NUMBERS.assign(day=RNG.permutation(N)), [])
+    assert (mixed.model, mixed.time) == ("gaussian_graphical", None)
+    graph = choose(NUMBERS.assign(year=range(N)), [("prior", "laplace")])
+    assert (graph.model, graph.time) == ("gaussian_graphical", "year")
+
+
 def test_the_others_are_named_with_their_commands():
-    lines = choose(WORDS.assign(n=range(N)), [("row_counts", "n")]).lines("my votes.csv")
+    lines = choose(WORDS.assign(n=range(N)), [("row_counts", "n")]).lines(
+        PLAIN | {"source": "my votes.csv", "drop": ["who"]}
+    )
     text = "\n".join(lines)
     assert lines[0].startswith("No --model given; columns: 3 of two states. Running --model ising")
     assert (
-        "bayesstruct learn 'my votes.csv' --model bayesian_network --row-counts n --score bdeu"
+        "bayesstruct learn 'my votes.csv' --model bayesian_network --row-counts n --score bdeu --drop who"
         in text
     )
-    numbers = "\n".join(choose(NUMBERS, []).lines("t.csv"))
+    numbers = "\n".join(choose(NUMBERS, []).lines(PLAIN))
     assert "--model grouped_gaussian_graphical --group COLUMN" in numbers
     assert "--model dp_glm --response COLUMN" in numbers
+
+
+def test_a_column_of_text_among_numbers_may_be_a_group():
+    text = "\n".join(choose(NUMBERS.join(WORDS["u"]), []).lines(PLAIN))
+    assert "If 'u' names the group of each row, add --group u." in text
+    assert "--group" not in "\n".join(choose(WORDS, []).lines(PLAIN))
 
 
 @pytest.mark.parametrize(

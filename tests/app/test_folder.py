@@ -40,6 +40,10 @@ def job(frame, **options):
     return Job({**OPTIONS, "digest": cli_folder.digest(frame), **options}, frame)
 
 
+def test_truth_values_stay_so():
+    assert cli_folder.as_stored(EVERY)["flag"].dtype == bool
+
+
 @pytest.mark.parametrize("frame", [NUMBERS, EVERY, SQUARE], ids=["numbers", "every", "square"])
 def test_a_table_comes_back_as_it_was(frame, tmp_path):
     cli_folder.write(tmp_path, job(frame))

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 
 from typer.testing import CliRunner
 
@@ -128,6 +129,8 @@ OPTIONS_GIVEN = {
     "grid": ("locally_constant_gaussian_graphical", NUMBERS, "--neighbours 2x2", lambda f: (f, {"neighbours": (2, 2)})),
     "listed links": ("link_prediction", LINES, "--unobserved a,c", lambda f: (nx.to_pandas_adjacency(GRAPH, nodelist=[*"abcde"]), {"unobserved": [("a", "c")]})),
     "directed links": ("link_prediction", LINES, "--directed yes", lambda f: (nx.to_pandas_adjacency(nx.DiGraph([*f.itertuples(index=False)]), nodelist=[*"abcde"]), {"directed": True})),
+    "named ratings": ("binary_matrix_factorization", NUMBERS.assign(who=[f"p{i}" for i in range(N)])[["who", *"abcd"]], "", lambda f: (f.set_index("who"), {})),
+    "truth values": ("gaussian_graphical", NUMBERS.assign(d=NUMBERS["a"] > NUMBERS["b"]), "--marginals rank", lambda f: (f, {"marginals": "rank"})),
     "one series": ("markov_transitions", NUMBERS, "", lambda f: ([f], {})),
 }  # fmt: skip
 
@@ -152,3 +155,46 @@ def test_the_comparison_notices_another_model():
     one, other = (bs.models.ising(WORDS, edge_probability=p) for p in (0.5, 0.4))
     with pytest.raises(AssertionError):
         assert_same_model(one, other)
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("name", ["ising", "link_prediction", "markov_transitions"])
+def test_a_run_writes_its_results_and_is_continued(name, tmp_path):
+    words, *_ = file_of(name, tmp_path)
+    result = command("learn", *words, "--out", tmp_path / "out", *FEW)
+    assert result.exit_code == 0, (result.output, result.exception)
+    with xr.open_datatree(tmp_path / "out" / "posterior.nc", engine="h5netcdf") as idata:
+        assert dict(idata["posterior"].sizes)["draw"] == 20
+        assert len(bs.summary(idata).table)
+    (tmp_path / "out" / "posterior.nc").unlink()
+    again = command("learn", "--resume", tmp_path / "out", "--no-progress", "--cores=1")
+    assert again.exit_code == 0, (again.output, again.exception)
+    assert (tmp_path / "out" / "posterior.nc").exists()
+    same = command("learn", *words, "--out", tmp_path / "out", *FEW)
+    assert "its draws are used again" in same.stderr
+
+
+@pytest.mark.chain
+def test_regressions_that_were_stopped_are_drawn_again_from_their_seed(tmp_path, monkeypatch):
+    words, *_ = file_of("gaussian_neighbourhoods", tmp_path)
+    job_of(words, tmp_path / "stopped", monkeypatch)
+    monkeypatch.undo()
+    assert command("learn", "--resume", tmp_path / "stopped", "--no-progress").exit_code == 0
+    assert command("learn", *words, "--out", tmp_path / "whole", *FEW).exit_code == 0
+    one, other = (
+        xr.open_datatree(tmp_path / each / "posterior.nc", engine="h5netcdf")["posterior"].load()
+        for each in ("stopped", "whole")
+    )
+    assert one.sizes["draw"] == 20
+    for variable, values in other.data_vars.items():
+        np.testing.assert_array_equal(one[variable], values)
+
+
+@pytest.mark.chain
+def test_without_a_model_the_plainest_runs_and_the_others_are_named(tmp_path):
+    WORDS.to_csv(tmp_path / "votes.csv", index=False)
+    result = command("learn", tmp_path / "votes.csv", "--out", tmp_path / "out", *FEW)
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "columns: 3 of two states. Running --model ising" in result.stdout
+    assert f"bayesstruct learn {tmp_path / 'votes.csv'} --model hidden_causes" in result.stdout
+    assert cli_folder.read(tmp_path / "out").options["model"] == "ising"
