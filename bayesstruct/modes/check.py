@@ -198,8 +198,8 @@ def check(idata: "xr.DataTree") -> Check:
         rows = [_variable_row(name, values) for name, values in parts]
         return Check([*rows, *_divergences(idata)])
     if has_no_graph(idata):
-        parts = plain_quantities(idata["posterior"].to_dataset())
-        return Check([*(_variable_row(name, v) for name, v in parts), *_divergences(idata)])
+        plain = plain_quantities(idata["posterior"].to_dataset())
+        return Check([*(_variable_row(name, v) for name, v in plain), *_divergences(idata)])
     posterior = read(idata)
     what = posterior.line
     known = *other_forms(posterior), *labelled_blocks(posterior.draws)

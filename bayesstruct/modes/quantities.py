@@ -107,7 +107,7 @@ def quantities(
             f"none of these quantities varies: {', '.join(parts)}. bs.check(idata) says whether they have converged"
         )
     shares = _shares([len(own) for own in moving.values()], limit)
-    chosen = {}
+    chosen: dict[str, np.ndarray] = {}
     for (name, (draws, labels)), share in zip(parts.items(), shares, strict=True):
         own = moving[name]
         worst = own[np.argsort(-_slowness(draws[..., own]), kind="stable")[:share]]

@@ -175,6 +175,9 @@ CASES = {
     "grouped": (
         "grouped_gaussian_graphical", numbers(missing=4), {"group": [*"ab"] * 20}, _differences, True,
     ),
+    "gaussian_pseudo": (
+        "gaussian_graphical", numbers(), {"prior": "pseudo_likelihood"}, _edges, True,
+    ),
     "gaussian_chain": ("locally_constant_gaussian_graphical", numbers(missing=3), {}, _edges, True),
     "gaussian_nodes": ("node_selection_gaussian_graphical", numbers(), {}, _edges, True),
     "gaussian_nodes_laplace": (
@@ -202,6 +205,7 @@ CASES = {
     "ising": ("ising", codes(missing=3), {}, _edges, True),
     "ising_exact": ("ising", codes(), {"likelihood": "exact"}, _edges, True),
     "ising_laplace": ("ising", codes(missing=3), {"prior": "laplace"}, _edges, True),
+    "ising_groups": ("ising", codes(missing=3), {"group": [*"ab"] * 30}, _differences, False),
     "ordinal": ("pairwise_mrf", codes(states=3), {"potentials": "ordinal"}, _edges, True),
     "full": ("pairwise_mrf", codes(states=3), {}, _edges, True),
     "full_group_laplace": ("pairwise_mrf", codes(states=3), {"prior": "group_laplace"}, _edges, True),
