@@ -512,7 +512,7 @@ def _effects(result: Result) -> "pd.DataFrame":
     """Effect of each column on each, if it is raised by one standard deviation."""
     import pandas as pd
 
-    from bayesstruct.networks.reading import do
+    from bayesstruct.networks.reading.effects import do
 
     parts = []
     frame = result.job.frame

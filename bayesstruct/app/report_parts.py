@@ -84,7 +84,7 @@ class Result:
         from bayesstruct.graphs.posteriors.reading import read_graphs
 
         if "arc" in self.drawn and "arc_acyclic" not in self.recorded:
-            from bayesstruct.neighbourhoods.reading import symmetrize
+            from bayesstruct.neighbourhoods.reading.symmetrize import symmetrize
 
             return read_graphs(symmetrize(self.idata, "and"))
         return read_graphs(self.idata)
