@@ -1107,6 +1107,35 @@ FAULTS = [
         'if old["digest"] != old["digest"]:',
         "app/test_cli.py",
     ),
+    # figures
+    Fault(
+        "figure-sign: edges of negative weight have the colour of positive ones",
+        "bayesstruct/graphs/plots/evidence.py",
+        "negative = included & (weight < 0)",
+        "negative = included & (weight < -1)",
+        "graphs/plots/test_evidence.py",
+    ),
+    Fault(
+        "figure-order: rows of a matrix are reordered, and its columns are not",
+        "bayesstruct/graphs/plots/evidence.py",
+        "p, around = len(names), np.ix_(rows, rows)",
+        "p, around = len(names), np.ix_(rows, np.arange(len(rows)))",
+        "graphs/plots/test_evidence.py",
+    ),
+    Fault(
+        "figure-scores: sum scores begin at the number of items",
+        "bayesstruct/fields/reading/predictive.py",
+        'summary.insert(0, "score", np.arange(low, high + 1, step))',
+        'summary.insert(0, "score", np.arange(low, high + 1, step) - low + len(names))',
+        "fields/reading/test_predictive.py",
+    ),
+    Fault(
+        "figure-links: pairs without a direction are drawn once",
+        "bayesstruct/features/reading/link_plots.py",
+        "return np.where(links.counted.T, matrix.T, matrix)",
+        "return np.where(links.counted, matrix.T, matrix)",
+        "features/reading/test_link_plots.py",
+    ),
 ]
 
 
