@@ -47,7 +47,7 @@ def test_each_setting_is_its_own_run_and_the_bayes_factor_of_two_columns_is_the_
     error = 1 / np.sqrt(result.table.ess * exact * (1 - exact))  # of the log odds
     assert (abs(np.log(result.table.bayes_factor / factors)) < 4 * error).all()
     assert error.max() < 0.25
-    assert result.table.prior.tolist() == [0.2, 0.5]
+    assert result.table.prior_probability.tolist() == [0.2, 0.5]
 
 
 @pytest.mark.chain
@@ -189,6 +189,13 @@ def test_models_without_graphs_and_other_functions_are_refused():
         bs.sensitivity("ising", scale=[1, 2])
     with pytest.raises(TypeError, match="With scale=1: <lambda> returned int"):
         bs.sensitivity(lambda data, scale: scale, two_columns(), scale=[1, 2])
+
+
+def test_an_option_may_be_called_prior(compared):
+    table = compared(prior=["a", "b"]).table
+    assert table.columns.is_unique
+    assert table["prior"].tolist() == ["a"] * 3 + ["b"] * 3
+    assert (table["prior_probability"] == 0.5).all()
 
 
 def test_failures_of_sampling_name_the_setting(compared, monkeypatch):

@@ -772,7 +772,7 @@ FAULTS = [
         "graphs/test_two_results.py",
     ),
     Fault(
-        "bootstrap: arcs that may be reversed count in both directions",
+        "bootstrap-support: arcs that may be reversed count in both directions",
         "bayesstruct/graphs/comparisons/bootstrap.py",
         "share = share - 0.5 * (samples & samples.swapaxes(1, 2)).mean(axis=0)",
         "share = share - 0.0 * (samples & samples.swapaxes(1, 2)).mean(axis=0)",

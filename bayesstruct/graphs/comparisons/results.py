@@ -180,7 +180,7 @@ def compare_results(
         )
     if not weighted:
         notes.append("There are no differences of weights: one of the models has none.")
-    table = table.drop(columns=["prior_a", "prior_b"])
+    table = table.drop(columns=["prior_probability_a", "prior_probability_b"])
     apart = (table["probability_a"] - table["probability_b"]).abs()
     table = table.iloc[np.argsort(-apart, kind="stable")].reset_index(drop=True)
     return ResultComparison(
@@ -247,11 +247,11 @@ def _joined(a, b) -> "pd.DataFrame":
     joined = parts[0].join(parts[1], how="outer", sort=False)
     for end in ("_a", "_b"):
         absent = joined[f"probability{end}"].isna()
-        filled = {"probability": 0.0, "prior": 0.0, "evidence": FIXED, "bound": False}
+        filled = {"probability": 0.0, "prior_probability": 0.0, "evidence": FIXED, "bound": False}
         for column, value in filled.items():
             joined[column + end] = joined[column + end].where(~absent, value)
         joined[f"bound{end}"] = joined[f"bound{end}"].astype(bool)
-    columns = ["probability", "bayes_factor", "bound", "evidence", "prior"]
+    columns = ["probability", "bayes_factor", "bound", "evidence", "prior_probability"]
     return joined[[f"{column}{end}" for column in columns for end in ("_a", "_b")]].reset_index()
 
 
@@ -310,10 +310,13 @@ def _prior_notes(table) -> list[str]:
             f"{int(fixed.sum())} of {len(table)} were required, forbidden or not considered in one model and tested in the other."
         )
     tested = table[(table["evidence_a"] != FIXED) & (table["evidence_b"] != FIXED)]
-    odds = [tested[f"prior_{one}"] / (1 - tested[f"prior_{one}"]) for one in "ab"]
+    odds = [
+        tested[f"prior_probability_{one}"] / (1 - tested[f"prior_probability_{one}"])
+        for one in "ab"
+    ]
     apart = np.abs(np.log(odds[0] / odds[1]))
     if (apart > np.log(_PRIOR_RATIO)).any():
-        means = [tested[f"prior_{one}"].mean() for one in "ab"]
+        means = [tested[f"prior_probability_{one}"].mean() for one in "ab"]
         notes.append(
             f"The prior probabilities differ (on average {means[0]:.2g} in a, {means[1]:.2g} in b), and with them the posterior probabilities, "
             "also where the data agree: compare the Bayes factors, and see bs.sensitivity."

@@ -44,7 +44,7 @@ class Sensitivity:
         ``excluded``, and whether the chains have ``converged`` (`bayesstruct.check`).
     table : pandas.DataFrame
         One row for each setting and edge: ``setting`` (its number), the options, ``source``, ``target``,
-        ``probability``, ``prior`` (the prior probability that the setting implies), ``bayes_factor``, ``bound`` (whether it is no more than a bound),
+        ``probability``, ``prior_probability`` (that the setting implies), ``bayes_factor``, ``bound`` (whether it is no more than a bound),
         ``evidence`` ("included", "excluded", "undecided", or "fixed" where nothing was tested), ``mean`` (of the weight,
         if the model has weights), ``ess`` and ``r_hat``.
     edges : pandas.DataFrame
@@ -75,22 +75,22 @@ class Sensitivity:
         import pandas as pd
 
         with pd.option_context("display.max_columns", None, "display.width", 120):
-            tables = [self.shown().head(_ROWS).to_string(index=False), self.settings.to_string()]
+            tables = [self.shown(_ROWS).to_string(index=False), self.settings.to_string()]
         return "\n\n".join([self._headline(), *self._cut(), *tables, *self.notes])
 
     def _repr_html_(self):
         texts = [f"<p>{escape(text)}</p>" for text in self._cut()]
         notes = [f"<p>{escape(text)}</p>" for text in self.notes]
-        tables = [self.shown().head(_ROWS).to_html(index=False), self.settings.to_html()]
+        tables = [self.shown(_ROWS).to_html(index=False), self.settings.to_html()]
         return "".join([f"<p><b>{escape(self._headline())}</b></p>", *texts, *tables, *notes])
 
-    def shown(self) -> "pd.DataFrame":
-        """Return the table of edges for readers: ranges as text, in which bounds are marked."""
+    def shown(self, rows: int | None = None) -> "pd.DataFrame":
+        """Return the table of edges, or its first rows, for readers: ranges as text, in which bounds are marked."""
         import pandas as pd
 
         bound = self.table.set_index(["setting", "source", "target"])["bound"]
-        rows = []
-        for row in self.edges.itertuples():
+        lines = []
+        for row in self.edges.head(rows or len(self.edges)).itertuples():
             ends = row.source, row.target
             factors = ["", ""]
             if row.lowest_at >= 0:
@@ -100,7 +100,7 @@ class Sensitivity:
                 ]
             within = " (within Monte Carlo error)" if row.changes and not row.clear else ""
             probability = f"{row.lowest_probability:.2f} to {row.highest_probability:.2f}"
-            rows.append([*ends, probability, *factors, row.evidence + within])
+            lines.append([*ends, probability, *factors, row.evidence + within])
         columns = [
             "source",
             "target",
@@ -109,7 +109,7 @@ class Sensitivity:
             "highest Bayes factor",
             "evidence",
         ]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(lines, columns=columns)
 
     def _headline(self) -> str:
         changing, tested = (
@@ -130,7 +130,7 @@ class Sensitivity:
 
 
 def evidence_table(idata: "xr.DataTree | GraphPosterior", threshold: float) -> "pd.DataFrame":
-    """Return what one result says of each line: its edge or arc table, with prior, evidence and bounds.
+    """Return what one result says of each line: its edge or arc table, with prior probabilities, evidence and bounds.
 
     Parameters
     ----------
@@ -148,10 +148,10 @@ def evidence_table(idata: "xr.DataTree | GraphPosterior", threshold: float) -> "
     table = (arc_table if posterior.directed else edge_table)(posterior)
     prior = dict(zip(zip(*posterior.ends(), strict=True), posterior.prior, strict=True))
     ends = zip(table["source"], table["target"], strict=True)
-    table["prior"] = [float(prior[pair]) for pair in ends]
+    table["prior_probability"] = [float(prior[pair]) for pair in ends]
     table["bound"] = table.index.isin(table.attrs["bayes_factor_bounds"])
     table["evidence"] = evidence(table["bayes_factor"], threshold)
-    columns = ["source", "target", "probability", "prior", "bayes_factor", "bound", "evidence"]
+    columns = "source target probability prior_probability bayes_factor bound evidence".split()
     return table[[*columns, *(c for c in ("mean", "ess", "r_hat") if c in table)]]
 
 
