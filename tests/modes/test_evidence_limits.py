@@ -99,7 +99,9 @@ def test_g_wishart_of_a_pair_with_a_common_neighbour_is_exact():
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("prior", ["spike_slab", "g_wishart", "laplace"])
+@pytest.mark.parametrize(
+    "prior", ["spike_slab", "g_wishart", pytest.param("laplace", marks=pytest.mark.slow)]
+)
 def test_a_sampled_table_without_a_dependence_has_the_smallest_bayes_factor(prior):
     with bs.models.gaussian_graphical(without_dependence(60, 3), prior=prior, standardize=True):
         idata = pm.sample(
