@@ -24,7 +24,7 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.gaussian_graphical` with ``prior="spike_slab"`` or ``"g_wishart"`` and rows that are not t
+        Result of :func:`bayesstruct.models.gaussian_graphical` with ``prior="spike_slab"``, ``"g_wishart"`` or ``"laplace"`` (with a known rate) and rows that are not t
         distributed, or ``"pseudo_likelihood"`` without missing values; of :func:`bayesstruct.models.ising` and ``pairwise_mrf`` with normal slabs, one weight for each pair and
         at most 45 columns; or of :func:`bayesstruct.models.bayesian_network`, whose pairs are joined by an arc either way.
     threshold : float, above 1
@@ -69,6 +69,9 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     *G-Wishart* with b degrees of freedom and c common neighbours, that is the expected number in the posterior, as if they were all joined to each other: with
     :math:`f(b) = \Gamma(\tfrac{b + 1}{2}) / \Gamma(\tfrac b2)` and :math:`d_i = (b + c + n - 1) / K_{ii}` it
     is :math:`f(b + c + n - 1) / f(b + c) \; (d_i d_j)^{-1/2}`, which falls as one over the root of n. Exact for two columns.
+
+    *Laplace prior*: the posterior odds, under the same m(w) and the Laplace density of w, that the partial correlation is beyond
+    `negligible`, over the prior odds that positive definite matrices imply.
 
     *Graphs alone* (``prior="pseudo_likelihood"``): the root of the product of two such factors, b = 3, one for the regression of each end; c is the
     expected number of its neighbours, and :math:`d_i` and :math:`d_j` are the elements of :math:`I + (n - 1) R` given those neighbours that are

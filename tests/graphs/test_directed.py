@@ -296,9 +296,9 @@ def test_every_reader_tells_an_arc_from_its_reverse(tmp_path):
     assert distance.values.tolist() == [[1, 1], [1, 1]]
     # A reversed arc is one difference: three draws differ by it, the fourth by the other arc
     assert structure.expected_shd(idata, [("v1", "v0")]) == pytest.approx(1.0)
-    bins = structure.calibration_table(idata, [("v0", "v1")]).set_index("low")
+    bins = structure.calibration_table(idata, [("v0", "v1")])
     assert bins["count"].sum() == 6
-    assert bins.loc[0.7, "observed"] == 1
+    assert bins.set_index("predicted").loc[0.75, "observed"] == 1
     structure.write_edge_list(idata, tmp_path / "arcs.csv")
     written = pd.read_csv(tmp_path / "arcs.csv").set_index(["source", "target"])["probability"]
     assert (written["v0", "v1"], written["v1", "v0"]) == (0.75, 0.25)

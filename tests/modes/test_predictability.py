@@ -324,7 +324,7 @@ def sampled_posteriors(n, tables):
 
 @pytest.mark.calibration
 def test_intervals_cover_the_truth_as_often_as_they_say(full):
-    tables = 100
+    tables = 100 if full else 60
     results = sampled_posteriors(40, tables) if full else exact_posteriors(40, tables)
     inside = []
     for truth, idata in results:
@@ -333,6 +333,6 @@ def test_intervals_cover_the_truth_as_often_as_they_say(full):
         # A column without edges has an R2 of exactly 0
         low, high = found["hdi_low"].to_numpy() - 1e-12, found["hdi_high"].to_numpy() + 1e-12
         inside.append((low <= r2) & (r2 <= high))
-    # Three shares of one table are dependent: the standard error is at most that of 100 tables, 0.04.
+    # Three shares of one table are dependent: the standard error is at most that of 60 tables, 0.053.
     # Shortest intervals of 400 draws are a little too short.
-    assert np.mean(inside) == pytest.approx(0.79, abs=0.1)
+    assert np.mean(inside) == pytest.approx(0.79, abs=0.12)

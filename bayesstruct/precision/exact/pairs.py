@@ -6,7 +6,7 @@ and their scatter matrix has diagonal elements s, t and the correlation r.
 
 import numpy as np
 
-__all__ = ["log_spike_slab_factor"]
+__all__ = ["log_laplace_odds", "log_spike_slab_factor"]
 
 _NODES = np.linspace(-10.0, 10.0, 81)  # standard deviations around a mode
 _HALF = 2000  # elements of the matrix on each side of zero
@@ -75,14 +75,76 @@ def log_spike_slab_factor(
     return out
 
 
+def log_laplace_odds(
+    r: "np.ndarray | float",
+    rows: float,
+    size: np.ndarray,
+    *,
+    rate: float,
+    diagonal_rate: float,
+    negligible: float,
+) -> np.ndarray:
+    r"""Logarithm of the posterior odds that a partial correlation is not negligible under a Laplace prior.
+
+    Parameters
+    ----------
+    r, rows, size
+        As of `log_spike_slab_factor`, with the rate of the diagonal elements.
+    rate, diagonal_rate : float
+        Of the element w and of the diagonal elements.
+    negligible : float
+        Bound of the absolute partial correlation.
+
+    Returns
+    -------
+    ndarray
+
+    Notes
+    -----
+    With :math:`k = w^2 / l + g / a`, g is a Gamma(:math:`\nu / 2 + 1`) variable and :math:`u = b l` has the density under the
+    integral of `log_spike_slab_factor`; the partial correlation :math:`w / \sqrt{k l}` is beyond :math:`\epsilon` if
+    :math:`g u < a b w^2 (\epsilon^{-2} - 1)`.
+    """
+    from scipy.special import gammainc, gammaincc, logsumexp
+
+    r, size = np.broadcast_arrays(np.asarray(r, float), np.asarray(size, float))
+    power, bound = 0.5 * rows + 1.0, negligible**-2.0 - 1.0
+    out = np.empty(r.shape)
+    for place in np.ndindex(r.shape):
+        x = _signed_grid(min(0.02 * power**0.5, 0.1 * size[place] / rate), 4.0 * power + 40.0)
+        square = x[0][:, None] ** 2
+        logs, u = _moment_terms(square, power)
+        logs = (
+            logs
+            - (2.0 * r[place] * x[0] * (1.0 - min(diagonal_rate / float(size[place]), 1.0)))[
+                :, None
+            ]
+        )
+        logs += (x[1] - rate * np.abs(x[0]) / size[place])[:, None]
+        with np.errstate(divide="ignore"):
+            parts = [np.log(share(power, square * bound / u)) for share in (gammainc, gammaincc)]
+        beyond, inside = (logsumexp(logs + own) for own in parts)
+        out[place] = beyond - inside
+    return out
+
+
+def _signed_grid(finest: float, most: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values dense around zero, and logarithms of their steps."""
+    s = np.linspace(-1.0, 1.0, 801) * float(np.arcsinh(most / finest))
+    return finest * np.sinh(s), np.log(np.cosh(s))
+
+
 def _log_moment(x: np.ndarray, power: float) -> np.ndarray:
     """Logarithm of the integral of u^(power - 1) exp(-u - x^2 / u), but for a constant of `power`."""
     from scipy.special import logsumexp
 
-    square = x[:, None] ** 2
+    return logsumexp(_moment_terms(x[:, None] ** 2, power)[0], axis=1)
+
+
+def _moment_terms(square: np.ndarray, power: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the terms of the sum that stands for the integral of `_log_moment`, and the u of each."""
     mode = 0.5 * (power + np.sqrt(power**2 + 4.0 * square))
     width = 1.0 / np.sqrt(mode + square / mode)
     v = np.log(mode) + width * _NODES
     u = np.exp(v)
-    logs = power * v - u - square / u
-    return logsumexp(logs, axis=1) + np.log(width[:, 0])
+    return power * v - u - square / u + np.log(width), u

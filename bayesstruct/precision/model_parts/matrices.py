@@ -34,7 +34,7 @@ from bayesstruct.precision.priors.implied import (
     implied_nonnegligible_probability,
 )
 from bayesstruct.precision.priors.precision import GraphicalLasso, GraphicalSpikeSlab
-from bayesstruct.precision.priors.records import WishartPrior
+from bayesstruct.precision.priors.records import LaplaceRates, WishartPrior
 
 __all__ = ["MATRICES", "OPTIONS", "beta_shapes", "start_of", "warn_of_slab"]
 
@@ -89,6 +89,9 @@ def _laplace(table, rate, diagonal_rate, negligible):
         table.p, negligible, first, diagonal_rate=diagonal_rate
     )
     negligible_edges(table, precision, negligible, implied)
+    if not learned:
+        diagonal = 0.5 * rate if diagonal_rate is None else diagonal_rate
+        LaplaceRates(float(rate), float(diagonal), float(negligible)).record()
     return precision
 
 

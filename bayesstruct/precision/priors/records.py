@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["WishartPrior"]
+__all__ = ["LaplaceRates", "WishartPrior"]
 
 
 @dataclass(frozen=True)
@@ -17,3 +17,20 @@ class WishartPrior(Recorded):
     """
 
     degrees_of_freedom: float = constant("wishart_degrees")
+
+
+@dataclass(frozen=True)
+class LaplaceRates(Recorded):
+    """Laplace prior of the elements of a precision matrix.
+
+    Attributes
+    ----------
+    rate, diagonal_rate : float
+        Rates of the elements beside the diagonal and on it.
+    negligible : float
+        Absolute partial correlation up to which there is no edge.
+    """
+
+    rate: float = constant("laplace_rate")
+    diagonal_rate: float = constant("laplace_diagonal_rate")
+    negligible: float = constant("laplace_negligible")

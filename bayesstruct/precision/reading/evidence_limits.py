@@ -16,13 +16,13 @@ from bayesstruct.core.readers import variables
 from bayesstruct.graphs.groups import CONSTANTS, parameter_draws
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import EdgeScales, OrderedColumns, is_nodewise
-from bayesstruct.precision.exact.pairs import log_spike_slab_factor
-from bayesstruct.precision.priors.records import WishartPrior
+from bayesstruct.precision.exact.pairs import log_laplace_odds, log_spike_slab_factor
+from bayesstruct.precision.priors.records import LaplaceRates, WishartPrior
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["graph_limits", "spike_slab_limits", "wishart_limits"]
+__all__ = ["graph_limits", "laplace_limits", "spike_slab_limits", "wishart_limits"]
 
 _SIZES = 12  # of which limits are computed, between which they are interpolated
 _STRENGTHS = np.linspace(0.0, 0.98, 80) ** 1.5  # partial correlations
@@ -39,16 +39,40 @@ def spike_slab_limits(idata: "xr.DataTree") -> Limits:
         "slab_scale": scales.slab_scale,
         "rate": scales.diagonal_rate,
     }
-    diagonal = _diagonal(idata)
-    own = (0.5 * (rows - 1) + 1.0) / np.sqrt(
-        diagonal[posterior.source] * diagonal[posterior.target]
-    )
-    grid = np.geomspace(own.min(), own.max(), _SIZES) if np.ptp(own) > 0 else own[:1]
     nominal = _nominal(idata, scales.nominal)
 
+    def of_sizes(r, sizes):
+        return log_spike_slab_factor(r, rows - 1, sizes, **options)
+
+    return _interpolated(idata, posterior, rows, of_sizes, nominal)
+
+
+def laplace_limits(idata: "xr.DataTree") -> Limits:
+    """Limits under the Laplace prior, under which an edge is a partial correlation that is not negligible."""
+    posterior, rows = read_edges(idata), _rows(idata)
+    rates = LaplaceRates.read(posterior.constants)
+    options = {
+        "rate": rates.rate,
+        "diagonal_rate": rates.diagonal_rate,
+        "negligible": rates.negligible,
+    }
+
+    def of_sizes(r, sizes):
+        return log_laplace_odds(r, rows - 1, sizes, **options)
+
+    # These are odds, which contain those of the prior
+    return _interpolated(idata, posterior, rows, of_sizes, np.array([[0.5]]))
+
+
+def _interpolated(idata, posterior, rows, of_sizes, nominal) -> Limits:
+    """Limits of pairs whose ratios depend on the product of two precisions, at some values of which they are computed."""
+    diagonal = _diagonal(idata)
+    product = diagonal[posterior.source] * diagonal[posterior.target]
+    own = (0.5 * (rows - 1) + 1.0) / np.sqrt(product)
+    grid = np.geomspace(own.min(), own.max(), _SIZES) if np.ptp(own) > 0 else own[:1]
+
     def log_ratio(r):
-        on_grid = log_spike_slab_factor(r, rows - 1, grid, **options)
-        return np.interp(np.log(own), np.log(grid), on_grid)
+        return np.interp(np.log(own), np.log(grid), of_sizes(r, grid))
 
     smallest = bayes_factor_of(log_ratio(0.0), nominal, posterior.prior)
 
@@ -203,4 +227,5 @@ def _is_alone(idata) -> bool:
 
 register_limits("graphs alone of tables without missing values", _is_alone, graph_limits)
 register_limits("spike-and-slab models of numbers", _is(EdgeScales), spike_slab_limits)
+register_limits("Laplace priors of numbers", _is(LaplaceRates), laplace_limits)
 register_limits("G-Wishart models of numbers", _is(WishartPrior), wishart_limits)
