@@ -42,7 +42,7 @@ def plot_difference(
     groups : pair of str, optional
         The two groups to subtract; needed if there are more than two.
     pos : mapping of name to (x, y), optional
-        Positions; by default those of :func:`bayesstruct.plot_graph`, so that pictures compare.
+        Positions; by default a circle, the same for the same variables, so that pictures compare.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
     min_probability : float, between 0 and 1

@@ -68,8 +68,11 @@ def look_of(
         fill = [colours[label] for label in labels]
     if predictability is not None:
         shares = np.array(_in_order(predictability, nodes, "predictability"), float)
-        if ((shares < 0) | (shares > 1)).any():
-            raise ValueError("`predictability` must be in [0, 1]")
+        wrong = [str(nodes[k]) for k in np.flatnonzero((shares < 0) | (shares > 1))]
+        if wrong:
+            raise ValueError(
+                f"`predictability` must be in [0, 1], that of {', '.join(wrong)} is not: clip it, as in `.clip(0, 1)`"
+            )
     return Look(fill, shares), colours
 
 

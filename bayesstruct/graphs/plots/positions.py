@@ -162,7 +162,8 @@ def _by_edges(graph: "nx.Graph", kind: str, random_seed: int) -> Positions:
         points[joined, 1] = share + (1 - share) * points[joined, 1]
         points[lonely, 1] = -1 + share * (points[lonely, 1] + 1) * 0.6
     if len(nodes) <= NAMED:
-        points = separate(points, _half_sizes([str(node) for node in nodes]))
+        half = _half_sizes([str(node) for node in nodes])
+        points = separate(points, half, rounds=200 if len(nodes) <= 100 else 60)
     return {node: (float(x), float(y)) for node, (x, y) in zip(nodes, points, strict=True)}
 
 

@@ -44,7 +44,7 @@ def corners(text, renderer):
     """Corners of a text as drawn, its frame included; turned where it is, shape (4, 2)."""
     frame = text.get_bbox_patch()
     if frame is not None:
-        return frame.get_window_extent(renderer).corners()[[0, 1, 3, 2]]
+        return frame.get_window_extent(renderer).corners()[[0, 2, 3, 1]]
     angle = np.radians(text.get_rotation())
     box = text.get_window_extent(renderer)
     middle = (box.p0 + box.p1) / 2
