@@ -66,14 +66,14 @@ def observed_values(
             "pm.sample_posterior_predictive(idata, extend_inferencedata=True) in the context of the model adds them"
         )
     wanted = [columns] if isinstance(columns, str) else columns
-    groups: dict[str, dict] = {
+    groups: dict[str, dict[str, xr.DataArray]] = {
         group: {} for group in ("observed_data", _PREDICTIVE, "log_likelihood")
     }
     for name in names:
         dim = "value" if len(names) == 1 else f"{name}_value"
         _add(groups, idata, name, dim, wanted)
-    if wanted and not groups["observed_data"]:
-        raise ValueError(f"no observed variable has columns, of which {wanted[0]!r} could be one")
+    if not groups["observed_data"]:
+        raise ValueError(f"{', '.join(names)} of this result has no columns: leave out `columns`")
     return _tree(idata, groups)
 
 

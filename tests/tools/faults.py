@@ -1094,6 +1094,20 @@ FAULTS = [
         "modes/test_check.py modes/test_check_directed.py",
     ),
     Fault(
+        "quantities: the entries that mix best are shown",
+        "bayesstruct/modes/quantities.py",
+        'worst = own[np.argsort(-_slowness(draws[..., own]), kind="stable")[:share]]',
+        'worst = own[np.argsort(_slowness(draws[..., own]), kind="stable")[:share]]',
+        "modes/test_quantities.py",
+    ),
+    Fault(
+        "observed: missing values are among them",
+        "bayesstruct/modes/observed.py",
+        "shown = ~np.isnan(observed.values.astype(float))",
+        "shown = np.ones(observed.shape, bool)",
+        "modes/test_observed.py",
+    ),
+    Fault(
         "excluded: undecided edges are among them",
         "bayesstruct/app/report.py",
         "int((factor > STRONG).sum()), int((factor < 1 / STRONG).sum())",
