@@ -158,7 +158,10 @@ def test_the_comparison_notices_another_model():
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("name", ["ising", "link_prediction", "markov_transitions"])
+@pytest.mark.parametrize(
+    "name",
+    ["ising", "link_prediction", pytest.param("markov_transitions", marks=pytest.mark.slow)],
+)
 def test_a_run_writes_its_results_and_is_continued(name, tmp_path):
     words, *_ = file_of(name, tmp_path)
     result = command("learn", *words, "--out", tmp_path / "out", *FEW)
