@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.folder import InputError
-from bayesstruct.app.intake import APART, check_apart, is_text, names_rows
+from bayesstruct.app.intake import check_apart, columns_of, is_text, names_rows
 from bayesstruct.app.pairs import is_list, square
-from bayesstruct.app.values import FORMATS, read_options, reads, split_names, table_words
+from bayesstruct.app.values import FORMATS, read_options, reads, table_words
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import MAX_LEVELS
 from bayesstruct.models.catalogue import MODELS
@@ -163,10 +163,9 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     counts: dict[str, int] = {}
     time, labels = None, []
     if kind is None:
-        named = {name: _named(name, word) for name, word in given if name in APART}
+        named = columns_of(given)
         check_apart(frame, named)
         apart = {column for columns in named.values() for column in columns}
-        apart |= {word for option, word in given if option == "interventions"}
         kinds = {name: kind_of(str(name), frame[name]) for name in frame if name not in apart}
         time, series = _times(frame, kinds)
         for name in filter(None, (time, series)):
@@ -202,11 +201,6 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         if name != model
     ]
     return Choice(kind, counts, model, own, time, labels, others)
-
-
-def _named(option: str, word: str) -> list[str]:
-    """Return the columns that an option names."""
-    return split_names(f"--{option}", word) if option == "covariates" else [word]
 
 
 def _needed(model, given, *, one_series=False) -> list[tuple[str, str]]:

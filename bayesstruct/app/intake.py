@@ -27,6 +27,8 @@ from bayesstruct.data.table import Table
 from bayesstruct.models.catalogue import MODELS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "apart",
     "check_apart",
     "codes_of",
+    "columns_of",
     "is_text",
     "names_rows",
     "read_file",
@@ -82,7 +85,7 @@ def read_file(table: Path | None, options: dict) -> "pd.DataFrame":
             frame = read_table(table, encoding=options["encoding"], missing_codes=codes)
     frame = _chosen(frame, options["columns"], options["drop"])
     raise_problems(word_problems(frame))
-    return _with_states(frame, options["states"])
+    return _with_states(frame, options["states"], columns_of(options["given"]))
 
 
 def _names_in(table, options) -> list[str]:
@@ -122,7 +125,18 @@ def _chosen(frame, columns, drop):
 # ---- states ----------------------------------------------------------------------------------
 
 
-def _with_states(frame, given):
+def columns_of(given: "Sequence[tuple[str, str]]") -> dict[str, list[str]]:
+    """Return the columns that are no variables, by the options that name them, as these were written."""
+    own = {
+        name: split_names(f"--{name}", word) if name == "covariates" else [word]
+        for name, word in given
+        if name in APART
+    }
+    set_by = [word for name, word in given if name == "interventions" and not is_file(word)]
+    return own | ({"interventions": set_by} if set_by else {})
+
+
+def _with_states(frame, given, apart_by):
     """Make categories of the columns whose states are written down: COLUMN=low<high, or low<high for all."""
     if not given:
         return frame
@@ -131,12 +145,13 @@ def _with_states(frame, given):
         raise InputError(
             f"--states is given for all columns {len(every)} times: name the column, as in --states 'size=small<large'"
         )
+    variables = [name for name in frame if not any(name in own for own in apart_by.values())]
     stated = {}
     for text in given:
         name, sign, rest = text.rpartition("=")
         if sign and name not in frame.columns:
             raise InputError(f"--states: {nearest('column', name, map(str, frame.columns))}")
-        for column in [name] if sign else frame.columns:
+        for column in [name] if sign else variables:
             if sign or column not in stated:
                 stated[column] = _categories(column, frame[column], rest)
     return frame.assign(**stated)

@@ -270,7 +270,8 @@ def _write(folder: Path, job: Job, idata, model, partial: bool) -> None:
         typer.echo(line)
     typer.echo(f"Written to {folder}/: {', '.join(summary.files)}")
     if not summary.converged:
-        _say("Note: not everything has converged; see report.md, and run with more --draws")
+        where = "see report.md, and " if "report.md" in summary.files else ""
+        _say(f"Note: not everything has converged; {where}run with more --draws")
 
 
 def _say_plan(folder: Path, job: Job) -> None:

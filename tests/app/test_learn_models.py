@@ -119,6 +119,7 @@ OPTIONS_GIVEN = {
     "ordered states": ("pairwise_mrf", SIZES, "--potentials ordinal --states small<medium<large", lambda f: (f.astype(ORDER), {"potentials": "ordinal"})),
     "norm": ("pairwise_mrf", SIZES, "--prior group_laplace --norm inf", lambda f: (f, {"prior": "group_laplace", "norm": np.inf})),
     "groups": ("ising", WORDS.assign(g=["x", "y", "y"] * (N // 3)), "--group g", lambda f: (f, {"group": "g"})),
+    "groups and states": ("ising", WORDS.assign(g=["x", "y", "y"] * (N // 3)), "--group g --states yes<no", lambda f: (f, {"group": "g", "states": {name: ["yes", "no"] for name in "uvw"}})),
     "counted rows": ("ising", COUNTED, "--row-counts count", lambda f: (f, {"row_counts": "count"})),
     "reversed states": ("ising", WORDS, "--states yes<no", lambda f: (f, {"states": ["yes", "no"]})),
     "known graph": ("ising", WORDS, "--graph u,v --likelihood exact --prior laplace", lambda f: (f, {"graph": [("u", "v")], "likelihood": "exact", "prior": "laplace"})),
@@ -158,7 +159,10 @@ def test_the_comparison_notices_another_model():
 
 
 @pytest.mark.chain
-@pytest.mark.parametrize("name", ["ising", "link_prediction", "markov_transitions"])
+@pytest.mark.parametrize(
+    "name",
+    ["ising", "link_prediction", pytest.param("markov_transitions", marks=pytest.mark.slow)],
+)
 def test_a_run_writes_its_results_and_is_continued(name, tmp_path):
     words, *_ = file_of(name, tmp_path)
     result = command("learn", *words, "--out", tmp_path / "out", *FEW)
