@@ -11,8 +11,8 @@ from bayesstruct.graphs.plots.differences import plot_difference
 from bayesstruct.graphs.plots.evidence import plot_evidence
 from bayesstruct.graphs.plots.forest import plot_edges
 from bayesstruct.graphs.plots.heatmap import plot_matrix
+from bayesstruct.graphs.plots.layouts.positions import layout
 from bayesstruct.graphs.plots.network import plot_graph
-from bayesstruct.graphs.plots.positions import layout
 from bayesstruct.graphs.plots.sensitivity import plot_sensitivity
 from bayesstruct.mixtures.reading.plots import plot_clusters
 from bayesstruct.precision.reading.plots import plot_correlations, plot_nodes

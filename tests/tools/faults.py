@@ -1109,10 +1109,10 @@ FAULTS = [
     ),
     Fault(
         "excluded: undecided edges are among them",
-        "bayesstruct/app/report.py",
-        "int((factor > STRONG).sum()), int((factor < 1 / STRONG).sum())",
-        "int((factor > STRONG).sum()), int((factor < STRONG).sum())",
-        "app/test_cli.py",
+        "bayesstruct/graphs/evidence.py",
+        "factor >= threshold, factor <= 1 / threshold]",
+        "factor >= threshold, factor <= threshold]",
+        "graphs/plots/test_evidence.py app/test_report.py",
     ),
     Fault(
         "digest: a folder of another table is continued",

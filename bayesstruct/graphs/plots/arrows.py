@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.plots.curves import BENDS, bends, control
-from bayesstruct.graphs.plots.positions import is_round
+from bayesstruct.graphs.plots.layouts.curves import BENDS, bends, control
+from bayesstruct.graphs.plots.layouts.positions import is_round
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bayesstruct.graphs.graphs import check_fraction
+from bayesstruct.graphs.plots.layouts.positions import resolve
 from bayesstruct.graphs.plots.network import draw_edges, legend_below, weight_handles
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
-from bayesstruct.graphs.plots.positions import resolve
 from bayesstruct.graphs.plots.style import FAINT, axes
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.tables.differences import difference_table

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.plots.labels import BARE, FRAMED, INSIDE, PADDING, TURNED, Arrangement
+from bayesstruct.graphs.plots.layouts.labels import (
+    BARE,
+    FRAMED,
+    INSIDE,
+    PADDING,
+    TURNED,
+    Arrangement,
+)
 from bayesstruct.graphs.plots.style import ink
 
 if TYPE_CHECKING:

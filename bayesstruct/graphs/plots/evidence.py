@@ -24,8 +24,8 @@ from bayesstruct.graphs.plots.grid import (
     name_sides,
     text_size,
 )
+from bayesstruct.graphs.plots.layouts.positions import Positions, resolve
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
-from bayesstruct.graphs.plots.positions import Positions, resolve
 from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, POSITIVE, axes
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
 from bayesstruct.graphs.posteriors.reading import read

@@ -10,7 +10,8 @@ from bayesstruct.graphs.evidence import FIXED, INCLUDED
 from bayesstruct.graphs.evidence import evidence as evidence_of
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.plots.arrows import ONE_WAY, PAIR, TWO_WAY, Arrow, Arrows
-from bayesstruct.graphs.plots.curves import bends, curve
+from bayesstruct.graphs.plots.layouts.curves import bends, curve
+from bayesstruct.graphs.plots.layouts.positions import Positions, is_round, place, resolve
 from bayesstruct.graphs.plots.legends import (
     DASHES,
     evidence_handles,
@@ -25,7 +26,6 @@ from bayesstruct.graphs.plots.legends import (
 )
 from bayesstruct.graphs.plots.nodes import draw_nodes, look_of, network_size, thinning
 from bayesstruct.graphs.plots.picture import Picture
-from bayesstruct.graphs.plots.positions import Positions, is_round, place, resolve
 from bayesstruct.graphs.plots.style import axes, ink
 from bayesstruct.graphs.posteriors.reading import read_graphs
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.graphs.plots.drawing import Look
-from bayesstruct.graphs.plots.labels import Arrangement
+from bayesstruct.graphs.plots.layouts.labels import Arrangement
+from bayesstruct.graphs.plots.layouts.positions import Positions
 from bayesstruct.graphs.plots.picture import Picture
-from bayesstruct.graphs.plots.positions import Positions
 from bayesstruct.graphs.plots.style import group_colours
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from bayesstruct.graphs.plots.drawing import Look, draw_arrangement
-from bayesstruct.graphs.plots.keys import Frame
-from bayesstruct.graphs.plots.labels import Arrangement, Page, arrange
-from bayesstruct.graphs.plots.positions import Positions, is_round
+from bayesstruct.graphs.plots.layouts.keys import Frame
+from bayesstruct.graphs.plots.layouts.labels import Arrangement, Page, arrange
+from bayesstruct.graphs.plots.layouts.positions import Positions, is_round
 from bayesstruct.graphs.plots.style import font_scale, settle
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch
 from tools.posteriors import posterior, sparse_posterior
 
 from bayesstruct.graphs.plots.arrows import spread
-from bayesstruct.graphs.plots.geometry import Boxes, meet, scale_to_fit
+from bayesstruct.graphs.plots.layouts.geometry import Boxes, meet, scale_to_fit
 from bayesstruct.plots import layout, plot_graph
 
 KINDS = "circle", "spring", "kamada_kawai"

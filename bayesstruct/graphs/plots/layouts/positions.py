@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from bayesstruct.graphs.plots.geometry import into_square, separate
+from bayesstruct.graphs.plots.layouts.geometry import into_square, separate
 from bayesstruct.graphs.plots.style import LINE, wrap
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def is_round(pos: Positions) -> bool:
 
 
 def _layers(graph: "nx.Graph") -> Positions:
-    from bayesstruct.graphs.plots.layers import layered
+    from bayesstruct.graphs.plots.layouts.layers import layered
 
     if not graph.is_directed():
         raise ValueError(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesstruct.graphs.plots.geometry import Boxes, meet, scale_to_fit
-from bayesstruct.graphs.plots.keys import Frame, Key, Measure, place_key
-from bayesstruct.graphs.plots.positions import NAMED
+from bayesstruct.graphs.plots.layouts.geometry import Boxes, meet, scale_to_fit
+from bayesstruct.graphs.plots.layouts.keys import Frame, Key, Measure, place_key
+from bayesstruct.graphs.plots.layouts.positions import NAMED
 from bayesstruct.graphs.plots.style import LINE, shorten, wrap
 
 UPRIGHT = 24  # nodes on a circle up to which names may be upright

@@ -1,0 +1,1 @@
+"""Where nodes, their names and the lines between them go."""
