@@ -97,7 +97,7 @@ def hold(ax, *, full=0.6):
     shapes = texts + discs
     for a, b in near(shapes):
         own = a < named and b - len(texts) == a
-        assert own or apart(shapes[a], shapes[b])
+        assert own or apart(shapes[a], shapes[b]), "not apart"
     everything = np.concatenate(discs + texts)
     legend = ax.get_legend()
     if legend is not None:
@@ -113,6 +113,15 @@ def hold(ax, *, full=0.6):
 def _close():
     yield
     plt.close("all")
+
+
+@pytest.mark.parametrize(("kind", "way"), [("circle", "outside"), ("spring", "framed")])
+def test_an_overlap_is_seen(kind, way):
+    ax = plot_graph(graph_of(6, "short"), layout=kind)
+    assert ax.get_axes_locator().arrangement.way == way
+    ax.texts[2].xy = ax.texts[1].xy
+    with pytest.raises(AssertionError, match="apart"):
+        hold(ax)
 
 
 LONGER = [
