@@ -808,7 +808,7 @@ FAULTS = [
         "modes/test_evidence_limits.py",
     ),
     Fault(
-        "limits: the prior's constant of a G-Wishart matrix is left out",
+        "limits-of-factors: the prior's constant of a G-Wishart matrix is left out",
         "bayesstruct/core/evidence_limits.py",
         "ratio = _log_gamma_step(shape + rows) - _log_gamma_step(shape)",
         "ratio = _log_gamma_step(shape + rows)",
