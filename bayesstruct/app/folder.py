@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayesstruct.app.report_files import RESULTS
+from bayesstruct.app.result_files import RESULTS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,14 +20,13 @@ import bayesstruct as bs
 
 from bayesstruct.app import report
 from bayesstruct.app.folder import Job
-from bayesstruct.app.papers import PAPERS, cited
-from bayesstruct.app.report_files import RESULTS
-from bayesstruct.app.report_fit import _table_of, check_fit
-from bayesstruct.app.report_graphs import EDGES, found_graph
-from bayesstruct.app.report_models import describe
-from bayesstruct.app.report_page import command
-from bayesstruct.app.report_parts import Finding, Result, unsure, with_evidence
-from bayesstruct.app.report_text import (
+from bayesstruct.app.report.fit import _table_of, check_fit
+from bayesstruct.app.report.graphs import EDGES, found_graph
+from bayesstruct.app.report.models import describe
+from bayesstruct.app.report.page import command
+from bayesstruct.app.report.papers import PAPERS, cited
+from bayesstruct.app.report.parts import Finding, Result, unsure, with_evidence
+from bayesstruct.app.report.text import (
     Bullets,
     Code,
     Details,
@@ -40,6 +39,7 @@ from bayesstruct.app.report_text import (
     to_html,
     to_markdown,
 )
+from bayesstruct.app.result_files import RESULTS
 from bayesstruct.models.catalogue import MODELS
 from bayesstruct.modes.check import Check, check
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.app.papers import cited
+from bayesstruct.app.report.papers import cited
 
 if TYPE_CHECKING:
-    from bayesstruct.app.report_parts import Result
+    from bayesstruct.app.report.parts import Result
 
 __all__ = ["Described", "Options", "model_options"]
 

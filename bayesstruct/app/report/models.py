@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bayesstruct.app.report_latent_models import LATENT_MODELS
-from bayesstruct.app.report_options import Described, Options
+from bayesstruct.app.report.latent_models import LATENT_MODELS
+from bayesstruct.app.report.options import Described, Options
 
 if TYPE_CHECKING:
-    from bayesstruct.app.report_parts import Result
+    from bayesstruct.app.report.parts import Result
 
 __all__ = ["describe"]
 

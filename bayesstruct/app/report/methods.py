@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.app.papers import cited, reference
-from bayesstruct.app.report_options import Described, model_options
-from bayesstruct.app.report_text import Block, Bullets, Paragraph, plain
+from bayesstruct.app.report.options import Described, model_options
+from bayesstruct.app.report.papers import cited, reference
+from bayesstruct.app.report.text import Block, Bullets, Paragraph, plain
 from bayesstruct.data.errors import count
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED
 
 if TYPE_CHECKING:
-    from bayesstruct.app.report_fit import Fit
-    from bayesstruct.app.report_parts import Finding, Result
+    from bayesstruct.app.report.fit import Fit
+    from bayesstruct.app.report.parts import Finding, Result
 
 __all__ = ["SACHS", "data_sentence", "methods", "missing_values"]
 

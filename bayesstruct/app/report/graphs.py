@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.app.report_parts import (
+from bayesstruct.app.report.parts import (
     FACTORS,
     Drawing,
     Part,
