@@ -328,16 +328,16 @@ def _blocks(result: Result) -> "pd.DataFrame":
 
 
 def _block_pairs(matrix: "pd.DataFrame") -> dict[str, list[str]]:
-    names = [*map(str, matrix.index)]
+    names, others = [*map(str, matrix.index)], [*map(str, matrix.columns)]
     values = matrix.to_numpy()
     together = []
     for row, name in zip(values, names, strict=True):
-        others = [
-            f"{names[j]} ({row[j]:.2f})"
+        beside = [
+            f"{others[j]} ({row[j]:.2f})"
             for j in np.argsort(-row, kind="stable")
-            if matrix.columns[j] != name and names[j] != name and row[j] > 0.5
+            if others[j] != name and row[j] > 0.5
         ]
-        together.append(", ".join(others[:8]) or "none")
+        together.append(", ".join(beside[:8]) or "none")
     return {"variable": names, "together with": together}
 
 
@@ -392,7 +392,9 @@ def _connections(result: Result) -> "pd.DataFrame":
             "forward": p[:, 0],
             "backward": p[:, 1],
             "bayes_factor": tested["factor"],
-            "direction": np.where(p[:, 0] > STRONG * p[:, 1], "decided", "undecided"),
+            "direction": np.where(
+                (p[:, 0] > 0) & (p[:, 0] >= STRONG * p[:, 1]), "decided", "undecided"
+            ),
             # the worse of both directions
             "ess": np.fmin.reduce(np.append(arcs["ess"].to_numpy(), np.nan)[at], axis=1),
             "r_hat": np.fmax.reduce(np.append(arcs["r_hat"].to_numpy(), np.nan)[at], axis=1),
