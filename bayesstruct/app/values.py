@@ -391,7 +391,7 @@ def command_words(options: Mapping) -> list[str]:
         words += [f"--{name.replace('_', '-')}", value]
     for name in ("draws", "tune", "chains", "seed"):
         words += [f"--{name}", str(options[name])]
-    return words + table_words(options)
+    return words + table_words(options) + ["--effects"] * bool(options.get("effects"))
 
 
 def table_words(options: Mapping) -> list[str]:

@@ -22,7 +22,7 @@ import bayesstruct as bs
 from bayesstruct.app import report
 from bayesstruct.app.folder import Job
 from bayesstruct.app.report.fit import _table_of, check_fit
-from bayesstruct.app.report.graphs import BLOCKS, EDGES, found_graph
+from bayesstruct.app.report.graphs import BLOCKS, EDGES, EFFECTS, found_graph
 from bayesstruct.app.report.methods import missing_values
 from bayesstruct.app.report.models import describe
 from bayesstruct.app.report.page import command
@@ -540,6 +540,24 @@ def test_effects_are_those_of_do_if_they_are_asked_for(tmp_path):
     assert row["effect"].item() == pytest.approx(right)
     assert row["to"].item() == pytest.approx(raised)
     assert "### Effects of each on each" in text
+
+
+def test_effects_of_states_of_text_are_written():
+    columns = {"set": ["a", "b"], "to": ["no", 2.5], "on": ["b", "a"], "state": ["x", "y"]}
+    table = pd.DataFrame(columns | dict.fromkeys(("effect", "effect_low", "effect_high"), 0.5))
+    table.attrs["ci_prob"] = 0.9
+    assert EFFECTS.cells(table)["set"] == ["a = no", "b = 2.5"]
+
+
+def test_the_picture_of_what_was_found_counts_the_forbidden_edges():
+    prior = [0.5, 0.0, 1.0]
+    idata = bernoulli_posterior([0.99, 0.0, 1.0], edge_prior=prior)
+    job = job_of("gaussian_graphical", np.zeros((9, 3)))
+    ax = Figure().add_subplot()
+    FigureCanvasAgg(ax.figure)
+    EDGES.drawings[0].draw(undiagnosed(job, idata), None, ax)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert {"required (not tested): 1", "forbidden (not tested): 1"} <= {*texts}
 
 
 @pytest.mark.chain

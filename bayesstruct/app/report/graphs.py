@@ -1,6 +1,5 @@
 """Parts of the report about graphs: edges, arcs, effects, differences, nodes, blocks of columns."""
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -143,7 +142,8 @@ def _is_found(factor: np.ndarray, prior: np.ndarray) -> np.ndarray:
 def _draw_graph(result: Result, table, ax) -> None:
     from bayesstruct.graphs.plots.network import plot_graph
 
-    graph = found_graph(result)
+    graph, posterior = found_graph(result), result.graph
+    graph.graph["forbidden"] = int((posterior.fixed & (posterior.prior == 0)).sum())
     plot_graph(graph, ax=ax, min_probability=_least(graph))
     _entitle(ax, f"Bayes factor of at least {STRONG:g}, paler = less probable")
 
@@ -519,7 +519,7 @@ def _effects(result: Result) -> "pd.DataFrame":
     parts = []
     frame = result.job.frame
     numbers = "weight" in result.drawn
-    for name in frame.columns:
+    for name in _nodes(result):
         values = frame[name].dropna()
         settings = (
             [float(values.mean() + values.std(ddof=1))]
@@ -551,7 +551,10 @@ def _effect_rows(effect, name, value):
 
 
 def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
-    set_to = list(starmap("{} = {:.4g}".format, _numbers(table)))
+    set_to = [
+        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in zip(table["set"], table["to"], strict=True)
+    ]
     states = {"state": [*map(str, table["state"])]} if "state" in table else {}
     return {
         "set": set_to,
@@ -560,10 +563,6 @@ def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
         "effect": fixed(table["effect"]),
         interval_title(table): interval(table, "effect_low", "effect_high"),
     }
-
-
-def _numbers(table):
-    return zip(table["set"], table["to"].astype(float), strict=True)
 
 
 EFFECTS = Part(
