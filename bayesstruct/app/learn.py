@@ -3,6 +3,7 @@
 import contextlib
 import re
 import secrets
+import shlex
 import sys
 import warnings
 
@@ -78,8 +79,7 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     try:
         with _notes_to(notes, options):
             job = _job(table, options)
-            if not overwrite:
-                cli_folder.refuse_other(folder, job)
+            stored = None if overwrite else cli_folder.refuse_other(folder, job)
             model = _model(job)
     except TableError as error:
         raise TableError(on_the_command_line(str(error), options["model"])) from error
@@ -89,6 +89,9 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     for note in notes:
         _say(f"Note: {note}")
     if not cli_folder.prepare(folder, job, overwrite=overwrite):
+        if stored is not None:  # the one setting of the report that the draws do not depend on
+            stored.options["effects"] = bool(options.get("effects"))
+            cli_folder.write(folder, stored)
         _say(f"Note: {folder} holds this run, finished: its draws are used again")
         return None
     if options["seed"] is None:
@@ -137,6 +140,11 @@ def _refuse_other_options(options: dict) -> None:
     kind, names = MODELS[model].table, {option.name for option in OPTIONS[model]}
     if options["log"] and (kind not in NUMBERS or options["cov"]):
         raise InputError(f"{'--cov' if options['cov'] else model} has no --log: leave it out")
+    if options.get("effects") and (model != "bayesian_network" or options["cov"]):
+        what = "--cov" if options["cov"] else model
+        raise InputError(
+            f"{what} has no --effects, which need the rows and --model bayesian_network: leave it out"
+        )
     if options["states"] and kind not in STATES and model != "gaussian_graphical":
         raise InputError(f"{model} has no --states, since its columns are not states: leave it out")
     if options["cov"] and "n" not in names:
@@ -198,7 +206,7 @@ def run(
         partial = _shortened(job, idata)
         _write(folder, job, idata, model, partial)
     if partial:
-        _say(f"Interrupted; to continue: bayesstruct learn --resume {folder}")
+        _say(f"Interrupted; to continue: bayesstruct learn --resume {shlex.quote(str(folder))}")
     return partial
 
 
