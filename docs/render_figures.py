@@ -1,4 +1,4 @@
-"""Draw every figure of networks at several sizes, to be looked at: `uv run python docs/render_figures.py FOLDER [WORD ...]`.
+"""Draw every figure of the package at several sizes, to be looked at: `uv run python docs/render_figures.py FOLDER [WORD ...]`.
 
 Nothing is sampled: results are made up. With words, only files whose names contain one of them are written.
 """
@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import matplotlib as mpl
-import networkx as nx
 import numpy as np
 
 mpl.use("Agg")
@@ -17,79 +16,26 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import xarray as xr
 
+from render_results import (
+    clusters,
+    coefficients,
+    dag,
+    features,
+    feedback,
+    grouped,
+    links,
+    replicated,
+    result,
+    selected,
+    series,
+    settings,
+    support,
+    truth,
+)
+
 import bayesstruct as bs
 
 SIZES = 6, 13, 30, 60, 100
-LONG = "Größe des Anteils, gemessen im Jahr 2020"  # 40 characters
-WINE = (
-    "alcohol malic_acid ash alcalinity_of_ash magnesium total_phenols flavanoids nonflavanoid_phenols "
-    "proanthocyanins color_intensity hue od280/od315_of_diluted_wines proline"
-).split()
-
-
-def names_of(p: int, kind: str) -> list[str]:
-    """Names of p variables: "short", or "long" with up to 40 characters."""
-    if kind == "short":
-        return [f"v{k + 1}" for k in range(p)]
-    if p == len(WINE):
-        return list(WINE)
-    stems = [
-        "nonflavanoid phenols in",
-        "worst_concave_points_of",
-        LONG[:24],
-        "how often I felt that I",
-    ]
-    return [f"{stems[k % 4]} {'item' if k % 3 else 'subscale'} {k + 1}" for k in range(p)]
-
-
-def result(p: int, kind: str = "short", seed: int = 0) -> xr.DataTree:
-    """Make up a result over undirected graphs: about 1.3 edges a node, most of them well determined."""
-    rng = np.random.default_rng(seed)
-    names, (i, j) = names_of(p, kind), np.triu_indices(p, 1)
-    present = rng.random(len(i)) < 2.6 / (p - 1)
-    probability = np.where(present, rng.beta(6, 0.7, len(i)), rng.beta(0.25, 8, len(i)))
-    edge = (rng.random((2, 100, len(i))) < probability).astype("int8")
-    centre = np.where(rng.random(len(i)) < 0.3, -1, 1) * rng.uniform(0.1, 0.5, len(i))
-    prior = np.full(len(i), 0.5)
-    first, last = np.flatnonzero(present)[[0, -1]]
-    edge[..., first], prior[first] = 1, 1.0
-    edge[..., -1 if last != len(i) - 1 else -2], prior[-1 if last != len(i) - 1 else -2] = 0, 0.0
-    draws = {
-        "edge": (("chain", "draw", "pair"), edge),
-        "weight": (("chain", "draw", "pair"), edge * (centre + 0.03 * rng.normal(size=edge.shape))),
-    }
-    constants = {
-        "edge_source": ("pair", i), "edge_target": ("pair", j), "edge_prior": ("pair", prior),
-        "location": ("node", np.zeros(p)), "scale": ("node", np.ones(p)),
-    }  # fmt: skip
-    labels = [f"{names[a]} -- {names[b]}" for a, b in zip(i, j, strict=True)]
-    coords = {"pair": labels, "node": names}
-    return xr.DataTree.from_dict(
-        {"posterior": xr.Dataset(draws, coords), "constant_data": xr.Dataset(constants, coords)}
-    )
-
-
-def dag(p: int, kind: str = "short", seed: int = 0) -> nx.DiGraph:
-    """Make up a directed acyclic graph with weights, at most three parents a node."""
-    rng = np.random.default_rng(seed)
-    names, graph = names_of(p, kind), nx.DiGraph()
-    graph.add_nodes_from(names)
-    for child in range(1, p):
-        near = np.arange(max(0, child - 12), child)
-        for parent in rng.choice(near, min(len(near), rng.integers(0, 4)), replace=False):
-            weight = rng.choice([-1, 1]) * rng.uniform(0.2, 0.9)
-            about = {"weight": weight, "probability": rng.uniform(0.5, 1)}
-            graph.add_edge(names[parent], names[child], **about)
-    return graph
-
-
-def feedback(p: int, kind: str = "short") -> nx.DiGraph:
-    """Make up a graph with arcs of both directions between some pairs."""
-    graph = dag(p, kind, 3)
-    for k, (a, b) in enumerate(list(graph.edges)):
-        if k % 3 == 0:
-            graph.add_edge(b, a, weight=0.3, probability=0.8)
-    return graph
 
 
 def side_by_side(idata: xr.DataTree):
@@ -119,6 +65,12 @@ def decorated(idata: xr.DataTree, kind):
     return bs.plot_graph(idata, layout=kind, groups=groups, predictability=rings)
 
 
+def two_results(p: int, kind: str):
+    """Draw the strength of nodes in two results."""
+    both = {"women": result(p, kind), "men": result(p, kind, 1)}
+    return bs.plot_centrality(both, ["strength", "closeness"])
+
+
 def dark(idata: xr.DataTree):
     """Draw in a dark theme, in larger letters."""
     with plt.style.context(["dark_background", {"font.size": 12, "font.family": "serif"}]):
@@ -144,7 +96,34 @@ def figures(p: int, kind: str):
     yield "dag_small", lambda: small_axes(graph)
     yield "evidence", lambda: bs.plot_evidence(idata)
     yield "edges", lambda: bs.plot_edges(idata)
+    yield "panels", lambda: bs.plot_evidence(idata, kind="panels")
     yield "matrix", lambda: bs.plot_matrix(idata)
+    yield "matrix_factors", lambda: bs.plot_matrix(idata, values="bayes_factor", order="alike")
+    yield "difference", lambda: bs.plot_difference(grouped(p, kind))
+    yield "calibration", lambda: bs.plot_calibration(idata, truth(p, kind))
+    yield "comparison", lambda: bs.plot_comparison(bs.compare(idata, result(p, kind, 1)))
+    yield "bootstrap", lambda: bs.plot_bootstrap_support(support(p, kind))
+    yield "sensitivity", lambda: bs.plot_sensitivity(settings(p, kind))
+    yield "centrality", lambda: bs.plot_centrality(idata)
+    yield "centrality_two", lambda: two_results(p, kind)
+    yield "co_membership", lambda: bs.plot_co_membership(idata)
+    yield from figures_of_families(p, kind)
+
+
+def figures_of_families(p: int, kind: str):
+    """All figures that one family of models has for itself, as functions by name."""
+    yield "nodes", lambda: bs.plot_nodes(selected(p, kind))
+    yield "support", lambda: bs.plot_support(coefficients(p, kind))
+    yield "correlations", lambda: bs.plot_correlations(replicated(p, kind, numbers=True))
+    yield "pair_tables", lambda: bs.plot_pair_tables(replicated(p, kind))
+    yield "item_rest", lambda: bs.plot_item_rest(replicated(p, kind))
+    yield "sum_scores", lambda: bs.plot_sum_scores(replicated(p, kind))
+    yield "features", lambda: bs.plot_features(features(p, kind))
+    yield "features_of_rows", lambda: bs.plot_features(features(p, kind, loadings=False))
+    yield "feature_count", lambda: bs.plot_feature_count(features(p, kind))
+    yield "links", lambda: bs.plot_links(links(p, kind))
+    yield "clusters", lambda: bs.plot_clusters(clusters(p, kind))
+    yield "states", lambda: bs.plot_states(series(p, kind))
 
 
 def main(folder: Path, words: list[str]) -> None:
@@ -157,7 +136,7 @@ def main(folder: Path, words: list[str]) -> None:
                 if words and not any(word in path.name for word in words):
                     continue
                 start = time.perf_counter()
-                figure = draw().figure
+                figure = np.ravel(draw())[0].figure
                 figure.savefig(path, dpi=80)
                 print(f"{path.name}: {time.perf_counter() - start:.2f} s")  # noqa: T201
                 plt.close("all")

@@ -14,6 +14,7 @@ from bayesstruct.fields.reading.predictive import (
 )
 from bayesstruct.graphs.plots.forest import name_rows
 from bayesstruct.graphs.plots.intervals import draw_observed, worst_first
+from bayesstruct.graphs.plots.legends import put_above
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.style import axes, shorten
 
@@ -75,6 +76,7 @@ def plot_pair_tables(
     some = f", the {len(table)} worst of {len(every):,}" if len(table) < len(every) else ""
     ax.set_xlabel(f"frequency of a pair of states{some}")
     ax.spines[["top", "right", "left"]].set_visible(False)
+    put_above(ax, ax.get_legend_handles_labels()[0])
     return ax
 
 
@@ -123,6 +125,7 @@ def plot_item_rest(
     name_rows(ax, labels)
     ax.set_xlabel("item-rest correlation")
     ax.spines[["top", "right", "left"]].set_visible(False)
+    put_above(ax, ax.get_legend_handles_labels()[0])
     return ax
 
 
@@ -156,6 +159,7 @@ def plot_sum_scores(
     ax.set_ylabel("share of the rows")
     ax.locator_params(axis="x", integer=True)
     ax.spines[["top", "right"]].set_visible(False)
+    put_above(ax, ax.get_legend_handles_labels()[0])
     return ax
 
 

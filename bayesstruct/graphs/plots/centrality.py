@@ -165,6 +165,7 @@ def _draw(ax, tables: Mapping, measure: str, nodes: list[str]) -> None:
         )
     if ax.get_xlim()[0] < 0 < ax.get_xlim()[1]:
         ax.axvline(0, color=NEUTRAL, lw=0.8, zorder=1)
+    ax.locator_params(axis="x", nbins=4)
     ax.grid(axis="y", color="0.92", lw=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)

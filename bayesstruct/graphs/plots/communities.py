@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs.nodes.communities import Communities, communities
-from bayesstruct.graphs.plots.style import NEGATIVE, axes, shorten
+from bayesstruct.graphs.plots.grid import colour_bar, draw_cells, grid_size, name_sides
+from bayesstruct.graphs.plots.style import NEGATIVE, axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,22 +46,13 @@ def plot_co_membership(found: Any, *, ax: "Axes | None" = None, **options: Any) 
         raise TypeError(
             f"`{next(iter(options))}` is an option of bs.communities, whose result was given: pass it there"
         )
-    nodes, p = list(found.table["node"]), len(found.table)
-    side = float(np.clip(2.6 + 0.22 * p, 4.0, 11.0))
-    ax = axes(ax, (side + 0.9, side))
-    image = ax.imshow(
-        found.co_membership.loc[nodes, nodes].to_numpy(), cmap="Greys", vmin=0, vmax=1
-    )
-    bar = ax.figure.colorbar(image, ax=ax, shrink=0.75, pad=0.02)
-    bar.set_label("probability of one community", fontsize="small")
-    bar.outline.set_visible(False)
+    nodes = list(found.table["node"])
+    ax = axes(ax, grid_size(nodes))
+    values = found.co_membership.loc[nodes, nodes].to_numpy()
+    image = draw_cells(ax, values, cmap="Greys", vmin=0, vmax=1)
+    colour_bar(ax, image, "probability of one community")
     _frame(ax, found.table["community"].to_numpy())
-    size = float(np.clip(10.5 - 0.07 * p, 5, 9.5))
-    short = shorten(nodes, 24)
-    ax.set_xticks(range(p), short, rotation=90, fontsize=size)
-    ax.set_yticks(range(p), short, fontsize=size)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
+    name_sides(ax, nodes)
     return ax
 
 

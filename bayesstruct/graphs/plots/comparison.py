@@ -1,7 +1,7 @@
 """Lines of a graph by two numbers between 0 and 1: two posteriors, or a posterior beside bootstrap samples."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -169,38 +169,51 @@ def _unit_square(
 
 
 def _name_points(ax: "Axes", x, y, names: Sequence[str], order: Sequence[int]) -> None:
-    """Write names beside points, each where it hides no other name; leave out those without space."""
+    """Write names beside points, or at the end of a thin line, where they hide no point and no name; leave out those without space."""
     settle(ax)
+    dots = ax.figure.get_figure(root=True).dpi / 72
     points = ax.transData.transform(np.column_stack([x, y]))
-    boxes: list[Any] = []
-    inside = ax.get_window_extent()
+    inside, taken = np.array(ax.get_window_extent().extents), np.zeros((0, 4))
     for k in order:
-        for (dx, dy), (ha, va) in _SIDES:
-            text = ax.annotate(
-                names[k],
-                (x[k], y[k]),
-                (dx, dy),
-                textcoords="offset points",
-                ha=ha,
-                va=va,
-                fontsize="x-small",
-            )
-            box = text.get_window_extent()
-            free = not any(box.overlaps(other) for other in boxes)
-            free &= inside.x0 <= box.x0 and box.x1 <= inside.x1
-            free &= inside.y0 <= box.y0 and box.y1 <= inside.y1
-            free &= not any(box.contains(*point) for point in points[list(order)])
-            if free:
-                boxes.append(box)
-                break
+        text = ax.annotate(
+            names[k], (x[k], y[k]), (0, 0), textcoords="offset points", va="center",
+            fontsize="x-small",
+            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": NEUTRAL, "shrinkA": 1, "shrinkB": 3},
+        )  # fmt: skip
+        size = np.array(text.get_window_extent().size) + 2
+        place = _free_place(points, k, size, inside, taken, dots)
+        if place is None:
             text.remove()
+            continue
+        (dx, dy), box = place
+        taken = np.vstack([taken, box])
+        text.set_position((dx, dy))
+        text.set_ha("left" if dx > 0 else "right" if dx < 0 else "center")
+        if np.hypot(dx, dy) < 10:
+            text.arrow_patch.set_visible(False)
 
 
-_SIDES = (
-    ((5, 0), ("left", "center")),
-    ((-5, 0), ("right", "center")),
-    ((0, 5), ("center", "bottom")),
-    ((0, -5), ("center", "top")),
-    ((5, 6), ("left", "bottom")),
-    ((-5, -6), ("right", "top")),
-)
+def _free_place(points: np.ndarray, k: int, size: np.ndarray, inside, taken, dots: float):
+    """Offset in points of the first place for a name of point k that is free, and its box in pixels; None without one."""
+    near = 4 * dots  # radius of a point
+    for distance in (6, 14, 24, 36, 50):
+        for turn in _TURNS:
+            offset = distance * np.array([np.cos(turn), np.sin(turn)]).round(6)
+            x, y = points[k] + dots * offset
+            left = x - (0 if offset[0] > 0 else size[0] if offset[0] < 0 else size[0] / 2)
+            if distance < 10 and offset[0] == 0:  # above or below the point
+                y += np.sign(offset[1]) * size[1] / 2
+            box = np.array([left, y - size[1] / 2, left + size[0], y + size[1] / 2])
+            if (box[:2] < inside[:2]).any() or (box[2:] > inside[2:]).any():
+                continue
+            over = (points > box[:2] - near) & (points < box[2:] + near)
+            over[k] &= distance >= 10
+            if over.all(axis=1).any():
+                continue
+            if not ((box[:2] < taken[:, 2:]) & (box[2:] > taken[:, :2])).all(axis=1).any():
+                return (offset[0], (y - points[k, 1]) / dots), box
+    return None
+
+
+#: Directions in which there may be names, those beside the point first.
+_TURNS = np.pi * np.array([0, 1, 0.25, 0.75, -0.25, -0.75, 0.5, -0.5])

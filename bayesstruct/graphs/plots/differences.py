@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesstruct.graphs.graphs import check_fraction
+from bayesstruct.graphs.plots.evidence import default_positions
 from bayesstruct.graphs.plots.layouts.positions import resolve
-from bayesstruct.graphs.plots.network import draw_edges, legend_below, weight_handles
-from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
-from bayesstruct.graphs.plots.style import FAINT, axes
+from bayesstruct.graphs.plots.network import add_lines, draw_edges, legend_below, weight_handles
+from bayesstruct.graphs.plots.nodes import draw_nodes, network_size, thinning
+from bayesstruct.graphs.plots.style import axes, ink
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.tables.differences import difference_table
 
@@ -23,7 +26,7 @@ def plot_difference(
     idata: "xr.DataTree",
     groups: tuple[str, str] | None = None,
     *,
-    pos: Mapping | None = None,
+    pos: "Mapping | Axes | None" = None,
     ax: "Axes | None" = None,
     min_probability: float = 0.5,
     max_difference: float | None = None,
@@ -41,8 +44,8 @@ def plot_difference(
         `group`.
     groups : pair of str, optional
         The two groups to subtract; needed if there are more than two.
-    pos : mapping of name to (x, y), optional
-        Positions; by default a circle, the same for the same variables, so that pictures compare.
+    pos : mapping of name to (x, y) or Axes, optional
+        Positions, such as the axes of another network; by default those of `plot_graph`: a circle for up to 15 variables.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
     min_probability : float, between 0 and 1
@@ -65,8 +68,6 @@ def plot_difference(
     --------
     >>> ax = plot_difference(idata)  # doctest: +SKIP
     """
-    from matplotlib.collections import LineCollection
-
     check_fraction("min_probability", min_probability)
     posterior = read_edges(idata)
     table = difference_table(idata, groups=groups)
@@ -77,12 +78,12 @@ def plot_difference(
             f"groups=({labels[0]!r}, {labels[1]!r})"
         )
     ax = axes(ax, network_size(posterior.variables))
-    pos = resolve(pos, posterior.variables)
+    pos = default_positions(posterior) if pos is None else resolve(pos, posterior.variables)
     differs = table["probability"] >= min_probability
     alike = table[~differs & (table["edge"] >= min_probability)]
-    ends = [(pos[a], pos[b]) for a, b in zip(alike["source"], alike["target"], strict=True)]
-    width = 0.8 * crowding(len(pos))
-    ax.add_collection(LineCollection(ends, colors=FAINT, linewidths=width, zorder=1), autolim=False)
+    at = {name: k for k, name in enumerate(pos)}
+    ends = np.array([alike["source"].map(at), alike["target"].map(at)], int).T
+    add_lines(ax, pos, ends, colors=ink(ax).faint, linewidths=thinning(ax, len(pos)), zorder=1)
     shown = table[differs]
     rows = zip(
         shown["source"], shown["target"], shown["difference"], shown["probability"], strict=True
@@ -98,8 +99,8 @@ def plot_difference(
 def _explain(ax: "Axes", table, largest: float | None, min_probability: float, p: int) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=FAINT, lw=0.8, label="edge without difference")]
+    handles = [Line2D([], [], color=ink(ax).faint, lw=1.0, label="edge without difference")]
     if largest is not None:
         signs = f"larger in {table['first'].iloc[0]}", f"larger in {table['second'].iloc[0]}"
-        handles = weight_handles(largest, p, signs=signs, quantity="difference") + handles
+        handles = weight_handles(largest, p, signs=signs, quantity="difference", ax=ax) + handles
     legend_below(ax, handles, f"P(difference) ≥ {min_probability:g}")

@@ -24,8 +24,10 @@ from bayesstruct.graphs.plots.grid import (
     name_sides,
     text_size,
 )
-from bayesstruct.graphs.plots.layouts.positions import Positions, resolve
-from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, legend_columns, network_size
+from bayesstruct.graphs.plots.layouts.positions import Positions, place, resolve
+from bayesstruct.graphs.plots.legends import put_below
+from bayesstruct.graphs.plots.network import add_lines
+from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
 from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, POSITIVE, axes
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
@@ -40,8 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["node_order", "plot_evidence", "square"]
 
 ONE_NETWORK, PANELS = 12, 25  # nodes up to which one network, or three, can be read
-GREY = "#808080"  # of undecided edges, on dark and on light backgrounds
-DASHED, DOTTED = (0, (4, 2)), (0, (1, 2))
+DASHED, DOTTED = (0, (5, 3)), (0, (1, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ def plot_evidence(
     *,
     kind: Literal["network", "panels", "matrix"] | None = None,
     order: Literal["table", "alike"] = "table",
-    pos: Mapping | None = None,
+    pos: "Mapping | Axes | None" = None,
     ax: "Axes | Sequence[Axes] | np.ndarray | None" = None,
 ) -> "Axes | np.ndarray":
     """Draw each edge as included, excluded or undecided, by its Bayes factor.
@@ -109,8 +110,9 @@ def plot_evidence(
     order : {"table", "alike"}
         Order of the rows of a matrix: that of the table, or such that variables that are probably
         connected are neighbours.
-    pos : mapping of name to (x, y), optional
-        Positions of a network or of panels; by default the circle of `layout`.
+    pos : mapping of name to (x, y) or Axes, optional
+        Positions of a network or of panels, such as the axes of another network; by default a circle for up to 15 variables and for
+        Bayesian networks, and those of `plot_graph` for others.
     ax : matplotlib.axes.Axes or sequence of three, optional
         Where to draw; three for panels.
 
@@ -145,16 +147,22 @@ def plot_evidence(
     rows = node_order(order, tested, len(names))
     if picture == "matrix":
         return _draw_matrix(axes(one, grid_size(names, bars=0)), kinds, tested, names, rows)
-    pos = resolve(pos, names)
-    places = np.array([pos[name] for name in names])
-    segments = np.stack([places[tested["source"]], places[tested["target"]]], axis=1)
+    pos = default_positions(posterior) if pos is None else resolve(pos, names)
+    ends = np.stack([tested["source"], tested["target"]], axis=1)
     if picture == "panels":
-        return _draw_panels(ax, kinds, segments, pos)
+        return _draw_panels(ax, kinds, ends, pos)
     one = axes(one, network_size(names))
-    _draw_lines(one, kinds, segments, len(names))
-    _explain(one, kinds, columns=2)
+    _draw_lines(one, kinds, ends, pos)
+    put_below(one, [_line(kind) for kind in kinds])
     draw_nodes(one, pos)
     return one
+
+
+def default_positions(posterior: "GraphPosterior") -> Positions:
+    """Positions of `plot_graph` for undirected graphs, and a circle for others, whose layers lines of all pairs would hide."""
+    if posterior.directed:
+        return resolve(None, posterior.variables)
+    return place(posterior.graph(posterior.median_lines(0.5)), None)
 
 
 def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:
@@ -247,53 +255,53 @@ def _kinds(
         negative = included & (weight < 0)
     sign = "" if weight is None or not included.any() else ", positive"
     unknown = (found == FIXED) & ~np.isin(prior, (0, 1))
-    ink, paper, between = _tones()
+    ink, paper, between, dashed, dotted = _tones()
     kinds = [
         Kind(f"included{sign} {strong}", INCLUDED, included & ~negative, POSITIVE, POSITIVE, 2.4),
         Kind(f"included, negative {strong}", INCLUDED, negative, NEGATIVE, NEGATIVE, 2.4),
         Kind("required (not tested)", INCLUDED, prior == 1, ink, ink, 2.4),
-        Kind(f"undecided {weak}", UNDECIDED, found == UNDECIDED, GREY, between, 1.0, DASHED),
+        Kind(f"undecided {weak}", UNDECIDED, found == UNDECIDED, dashed, between, 0.9, DASHED),
         Kind(
-            "prior probability not known", UNDECIDED, unknown, FAINT, between, 1.0, DOTTED, "...."
+            "prior probability not known", UNDECIDED, unknown, dashed, between, 0.9, DOTTED, "...."
         ),
-        Kind(f"excluded (BF ≤ 1/{limit})", EXCLUDED, found == EXCLUDED, FAINT, paper, 0.7, DOTTED),
+        Kind(f"excluded (BF ≤ 1/{limit})", EXCLUDED, found == EXCLUDED, dotted, paper, 0.7, DOTTED),
         Kind("forbidden (not tested)", EXCLUDED, prior == 0, "none", paper, 0, hatch="////"),
     ]
     always = {kinds[3], kinds[5], *(kinds[:1] if not negative.any() else ())}
     return [kind for kind in kinds if kind.chosen.any() or kind in always]
 
 
-def _tones() -> tuple[str, str, str]:
-    """Colours of text, of the background, and one between them, of the style of the user."""
+def _tones() -> list[str]:
+    """Colours of text, of the background, and three between them, of the style of the user: of cells, dashed and dotted lines."""
     import matplotlib as mpl
 
     from matplotlib.colors import to_hex, to_rgb
 
-    ink, paper = mpl.rcParams["text.color"], mpl.rcParams["axes.facecolor"]
-    red, green, blue = 0.15 * np.array(to_rgb(ink)) + 0.85 * np.array(to_rgb(paper))
-    return to_hex(ink), to_hex(paper), to_hex((red, green, blue))
+    ink, paper = (np.array(to_rgb(mpl.rcParams[name])) for name in ("text.color", "axes.facecolor"))
+    shades = (1.0, 0.0, 0.15, 0.45, 0.3)
+    return [to_hex(tuple(share * ink + (1 - share) * paper)) for share in shades]
 
 
 # --- networks --------------------------------------------------------------------------------
 
 
-def _draw_lines(ax: "Axes", kinds: list[Kind], segments: np.ndarray, p: int) -> None:
-    from matplotlib.collections import LineCollection
-
+def _draw_lines(ax: "Axes", kinds: list[Kind], ends: np.ndarray, pos: Positions) -> None:
     for above, kind in enumerate(reversed(kinds)):
         if kind.width and kind.chosen.any():
-            lines = LineCollection(
-                list(segments[kind.chosen]),
-                linewidths=kind.width * crowding(p),
+            add_lines(
+                ax,
+                pos,
+                ends[kind.chosen],
+                around=kind.panel != EXCLUDED,  # of which there are many, all faint
+                linewidths=kind.width * crowding(len(pos)),
                 colors=kind.colour,
                 linestyles=[kind.dashes],
                 zorder=1 + above / 10,
                 label=kind.label,
             )
-            ax.add_collection(lines, autolim=False)
 
 
-def _draw_panels(ax, kinds: list[Kind], segments: np.ndarray, pos: Positions) -> np.ndarray:
+def _draw_panels(ax, kinds: list[Kind], ends: np.ndarray, pos: Positions) -> np.ndarray:
     import matplotlib.pyplot as plt
 
     if ax is None:
@@ -307,14 +315,10 @@ def _draw_panels(ax, kinds: list[Kind], segments: np.ndarray, pos: Positions) ->
             if kind.panel == name
         ]
         panel.set_title(name, fontsize=text_size(1.1))
-        _draw_lines(panel, here, segments, len(pos))
-        _explain(panel, here, columns=1)
+        _draw_lines(panel, here, ends, pos)
+        put_below(panel, [_line(kind) for kind in here])
     for panel in panels:  # once all titles and legends have their room
         draw_nodes(panel, pos)
-    limits = np.array([(panel.get_xlim(), panel.get_ylim()) for panel in panels])
-    for panel in panels:  # one scale, so that the eye can go from one to the other
-        panel.set_xlim(limits[:, 0, 0].min(), limits[:, 0, 1].max())
-        panel.set_ylim(limits[:, 1, 0].min(), limits[:, 1, 1].max())
     return panels
 
 
@@ -328,19 +332,6 @@ def _line(kind: Kind):
         linestyle=kind.dashes,
         linewidth=max(kind.width, 1.2),
         label=kind.text,
-    )
-
-
-def _explain(ax: "Axes", kinds: list[Kind], columns: int) -> None:
-    handles = [_line(kind) for kind in kinds]
-    ax.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0),
-        ncols=legend_columns(ax, columns, 5.5) if len(handles) > 3 else 1,
-        frameon=False,
-        fontsize=text_size(0.9),
-        handlelength=3,
     )
 
 

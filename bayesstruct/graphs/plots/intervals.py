@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.plots.nodes import legend_columns
 from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def draw_observed(
     horizontal: bool = False,
     counted: "pd.DataFrame | None" = None,
 ) -> None:
-    """Draw observed values as dots, in two colours, over their predictive intervals as bars, and the legend.
+    """Draw observed values as dots, in two colours, over their predictive intervals as bars.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ def draw_observed(
     horizontal : bool
         Whether bars are horizontal.
     counted : pandas.DataFrame, optional
-        All values, for the numbers in the legend, if `table` has some of them.
+        All values, for the numbers in the labels of a legend, if `table` has some of them.
     """
     counted = table if counted is None else counted
     wide = float(np.clip(260 / len(table), 1.0, 4.0))
@@ -80,8 +79,6 @@ def draw_observed(
             zorder=3,
             label=f"observed, {name}: {(counted.inside == inside).sum():,}",
         )
-    columns = legend_columns(ax, 3, 5.5)
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderpad=0.2)
 
 
 def worst_first(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -138,6 +138,31 @@ def put_below(ax: "Axes", handles: list, title: str | None = None) -> None:
         picture.explain = explain
 
 
+def put_above(ax: "Axes", handles: list, most: int = 3, **style) -> None:
+    """Put a legend above the axes, in as many columns as have room, and over the names on the left if it must be.
+
+    Call it last: the room follows the axes as the layout leaves them.
+    """
+    settle(ax)
+    figure = ax.figure.get_figure(root=True)
+    box = ax.get_window_extent()
+    left = box.x0 if len(figure.axes) > 1 else figure.bbox.x0
+    for columns in range(min(most, len(handles)), 0, -1):
+        for side, limit in ((0, box.width), (1, box.x1 - left)):
+            legend = ax.legend(
+                handles=handles,
+                loc=("lower left", "lower right")[side],
+                bbox_to_anchor=(side, 1),
+                ncols=columns,
+                frameon=False,
+                borderpad=0.2,
+                columnspacing=1.2,
+                **style,
+            )
+            if legend.get_window_extent().width <= limit:
+                return
+
+
 def _explain(handles: list, title: str | None, ax: "Axes", width: float) -> None:
     """Make a legend that is at most so many pixels wide and takes a small part of the height, or as small a one as can be."""
     lowest, best = np.inf, None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["draw_edges", "legend_below", "plot_graph", "weight_handles"]
+__all__ = ["add_lines", "draw_edges", "legend_below", "plot_graph", "weight_handles"]
 
 ARROW = 0.6  # width of arrows against that of edges: heads take space
 PLAIN = 1.5  # points, of lines without weights
@@ -193,26 +193,48 @@ def _draw_lines(ax: "Axes", graph, pos, min_probability, max_weight) -> list:
 
 def draw_edges(ax: "Axes", edges: list, pos: Positions, max_weight: float | None):
     """Draw edges, strongest on top, and return the weight at full width (None: unweighted)."""
-    from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
     edges = sorted(edges, key=lambda edge: abs(edge[2].get("weight", 0)))
     weight, probability, dashes, colour, largest = _styles(ax, edges, max_weight)
     width = (PLAIN if largest is None else line_width(weight, largest)) * thinning(ax, len(pos))
-    lines = LineCollection(
-        [(pos[a], pos[b]) for a, b, _ in edges],
+    at = {name: k for k, name in enumerate(pos)}
+    add_lines(
+        ax,
+        pos,
+        np.array([(at[a], at[b]) for a, b, _ in edges], int).reshape(-1, 2),
         colors=[to_rgba(c, float(o)) for c, o in zip(colour, opacity(probability), strict=True)],
         linewidths=width,
         linestyles=dashes or "-",
-        clip_on=False,
         capstyle="butt" if "-" not in dashes else "round",
         zorder=2,
     )
-    ax.add_collection(lines, autolim=False)
-    at = {name: k for k, name in enumerate(pos)}
-    ends = np.array([(at[a], at[b]) for a, b, _ in edges], int).reshape(-1, 2)
-    Picture.on(ax, pos).follow(partial(_bend, lines, ends))
     return largest
+
+
+def add_lines(
+    ax: "Axes", pos: Positions, ends: np.ndarray, *, around: bool = True, **style: Any
+) -> None:
+    """Draw lines between nodes, around those in their way.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    pos : dict of name to (float, float)
+    ends : (n, 2) ndarray of int
+        Places of the ends among the nodes.
+    around : bool
+        False: straight, whatever is in their way, which is faster.
+    **style
+        Of ``LineCollection``.
+    """
+    from matplotlib.collections import LineCollection
+
+    points = np.array(list(pos.values()), float)
+    lines = LineCollection(list(points[ends]), clip_on=False, **style)
+    ax.add_collection(lines, autolim=False)
+    if around:
+        Picture.on(ax, pos).follow(partial(_bend, lines, ends))
 
 
 def _bend(lines, ends: np.ndarray, ax: "Axes", picture: Picture) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, UNDECIDED, axes, shorten
 
 if TYPE_CHECKING:
@@ -60,22 +61,22 @@ def plot_sensitivity(
     factors, bounds = _wide(result, "bayes_factor"), _wide(result, "bound").astype(bool)
     tested = factors.notna().all(axis=1)
     chosen, left_out = _chosen(result, edges, factors[tested].index)
-    ax = axes(ax, (7.2, 4.4))
+    names = sorted({name for pair in chosen for name in pair})
+    short = dict(zip(names, shorten(names, 18), strict=True))
+    sign = " → " if result.line == "arc" else " – "
+    labels = [f"{short[a]}{sign}{short[b]}" for a, b in chosen]
+    ax = axes(ax, (6.3 + 0.075 * max(map(len, labels), default=0), 4.4))
     where = _horizontal(ax, result)
     _band(ax, result.threshold)
     for pair in factors[tested].index.difference(chosen, sort=False):
         ax.plot(where, factors.loc[pair], color=FAINT, lw=0.8, zorder=2)
-    names = sorted({name for pair in chosen for name in pair})
-    short = dict(zip(names, shorten(names, 18), strict=True))
-    sign = " → " if result.line == "arc" else " – "
     for k, pair in enumerate(chosen):
         pen: dict[str, Any] = {
             "color": _COLOURS[k % len(_COLOURS)],
             "linestyle": _DASHES[k // len(_COLOURS) % len(_DASHES)],
         }
         values = factors.loc[pair].to_numpy()
-        label = f"{short[pair[0]]}{sign}{short[pair[1]]}"
-        ax.plot(where, values, marker="o", ms=3.5, lw=1.6, zorder=3, label=label, **pen)
+        ax.plot(where, values, marker="o", ms=3.5, lw=1.6, zorder=3, label=labels[k], **pen)
         _mark_bounds(ax, where, values, bounds.loc[pair].to_numpy(), pen["color"])
     _limits(ax, factors[tested].to_numpy(), result.threshold)
     ax.set(ylabel="Bayes factor", yscale="log")
@@ -167,7 +168,10 @@ def _limits(ax: "Axes", factors: np.ndarray, threshold: float) -> None:
 
 def _legend(ax: "Axes", result: "Sensitivity", named: int, grey: int, left_out: int) -> None:
     from matplotlib.lines import Line2D
+    from matplotlib.transforms import ScaledTranslation
 
+    beside = text_size(5.2) / 72  # inches, of the names of the band
+    shift = ScaledTranslation(beside, 0, ax.figure.get_figure(root=True).dpi_scale_trans)
     handles, labels = ax.get_legend_handles_labels()
     if grey:
         handles.append(Line2D([], [], color=FAINT, lw=0.8))
@@ -179,7 +183,8 @@ def _legend(ax: "Axes", result: "Sensitivity", named: int, grey: int, left_out: 
         handles,
         labels,
         loc="upper left",
-        bbox_to_anchor=(1.14, 1),
+        bbox_to_anchor=(1, 1),
+        bbox_transform=ax.transAxes + shift,
         frameon=False,
         fontsize="small",
         handlelength=3,

@@ -242,6 +242,7 @@ def _compared(means, labels, groups) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the two groups that are compared, for each pair of columns."""
     if groups is None:
         high, low = means.argmax(axis=0), means.argmin(axis=0)
+        low = np.where(high == low, (high + 1) % len(labels), low)  # all alike, as if forbidden
         return np.minimum(high, low), np.maximum(high, low)
     chosen = [group_label(label) for label in groups]
     if len(chosen) != 2 or len({*chosen}) < 2 or {*chosen} - {*labels}:

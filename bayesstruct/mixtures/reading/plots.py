@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.readers import register_figure
 from bayesstruct.features.reading.tables import feature_membership
-from bayesstruct.graphs.plots.grid import colour_bar, draw_cells, name_sides, text_size
+from bayesstruct.graphs.plots.grid import colour_bar, draw_cells, grid_size, name_sides, text_size
 from bayesstruct.graphs.plots.style import NEGATIVE, axes
 from bayesstruct.mixtures.reading.clusters import CLUSTER, co_clustering, read_clusters
 
@@ -64,14 +64,14 @@ def plot_clusters(
     cluster = member.argmax(axis=1)
     rows = np.lexsort((-member.max(axis=1), cluster))
     n = len(rows)
-    side = float(np.clip(3.5 + 0.15 * n, 4.5, 7))
-    ax = axes(ax, (side + 1.2, side))
+    names = [str(together.index[i]) for i in rows]
+    ax = axes(ax, grid_size(names) if n <= _NAMED else (8.2, 7))
     values = together.to_numpy()[np.ix_(rows, rows)]
     image = draw_cells(ax, values, cmap="Blues", vmin=0, vmax=1)
     colour_bar(ax, image, "probability of one cluster")
     _part(ax, cluster[rows])
     if n <= _NAMED:
-        name_sides(ax, [str(together.index[i]) for i in rows])
+        name_sides(ax, names)
         ax.grid(visible=False, which="both")
     else:
         ax.set(xticks=[], yticks=[], xlabel=f"{n:,} rows", ylabel=f"{n:,} rows")

@@ -10,6 +10,7 @@ from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, UNDECIDED, ev
 from bayesstruct.graphs.plots.forest import name_rows, pair_labels, print_beside
 from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.intervals import draw_intervals
+from bayesstruct.graphs.plots.legends import put_above
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes, settle, shorten
 from bayesstruct.precision.reading.nodes import node_table
@@ -149,13 +150,7 @@ def plot_nodes(idata: "xr.DataTree", n: int = 40, *, ax: "Axes | None" = None) -
         for kind, colour in _EVIDENCE.items()
         if kind != FIXED or (found == FIXED).any()
     ]
-    ax.legend(
-        handles=handles,
-        ncols=len(handles),
-        loc="lower left",
-        bbox_to_anchor=(0, 1.02),
-        frameon=False,
-    )
+    put_above(ax, handles, len(handles), handlelength=1.4)
     return ax
 
 
