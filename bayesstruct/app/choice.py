@@ -2,7 +2,7 @@
 
 import shlex
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -142,7 +142,11 @@ def _words(given) -> list[str]:
     return [f"--{name.replace('_', '-')} {shlex.quote(word)}" for name, word in given]
 
 
-def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
+def choose(
+    frame: "pd.DataFrame",
+    given: Sequence[tuple[str, str]],
+    models: Collection[str] = frozenset(MODELS),
+) -> Choice:
     """Return the plainest model for a table that has the options that were given.
 
     Parameters
@@ -151,6 +155,8 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         Of `bayesstruct.app.intake.read_file`.
     given : sequence of (str, str)
         Options of models, as they were written.
+    models : collection of str
+        Models to choose from.
 
     Raises
     ------
@@ -182,7 +188,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     known = [
         (model, [*given, *(pair for pair in more if pair[0] not in names)])
         for model, more in _FITTING[kind]
-        if names <= {option.name for option in OPTIONS[model]}
+        if model in models and names <= {option.name for option in OPTIONS[model]}
     ]
     fitting = [one for one in known if reads(*one)]
     ready = [one for one in fitting if not _needed(*one, one_series=kind == "series")]
@@ -190,6 +196,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         if known:
             read_options(*known[0])  # raises with what is wrong
         flags = " and ".join(sorted(f"--{name.replace('_', '-')}" for name in names))
+        flags = flags or f"an option of {' or '.join(models)}"
         fit = ", ".join(model for model, _ in _FITTING[kind])
         raise InputError(
             f"no model for a table of {kind} runs with {flags}: name one with --model ({fit}), or leave an option out"

@@ -307,6 +307,13 @@ def learn(
             "--cov", help="TABLE is a matrix of covariances or correlations; --n has the rows."
         ),
     ] = False,
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--effects",
+            help="Report the effect of setting each column on each other one (bayesian_network).",
+        ),
+    ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",
     draws: Annotated[int, typer.Option(min=20, help="Draws of each chain.")] = 1000,
     tune: Annotated[int, typer.Option(min=0, help="Warm-up iterations of each chain.")] = 1000,
@@ -355,6 +362,7 @@ def learn(
         "states": states or [],
         "encoding": encoding,
         "cov": cov,
+        "effects": effects,
     }
     try:
         if model is not None:

@@ -23,6 +23,7 @@ __all__ = [
     "InputError",
     "Job",
     "as_stored",
+    "change",
     "check",
     "check_run",
     "digest",
@@ -54,8 +55,8 @@ class Job:
     options : dict
         Plain JSON. ``model`` and ``model_options`` (by name, the prior always among them), ``draws``, ``tune``, ``chains``, ``seed``;
         how the table was read: ``source``, ``columns``, ``drop``, ``missing``, ``states``, ``encoding``, ``log`` (whether logarithms
-        were taken), ``cov`` (whether it is a covariance matrix); ``given``, the words of the model's options; ``digest`` of the
-        table, ``notes`` on it, and ``versions``.
+        were taken), ``cov`` (whether it is a covariance matrix); ``effects``, whether the report has the effect of each column on
+        each; ``given``, the words of the model's options; ``digest`` of the table, ``notes`` on it, and ``versions``.
     frame : DataFrame
         The table as it goes into the model.
     """
@@ -184,6 +185,21 @@ def write(folder: Path, job: Job) -> None:
     partial = folder / f"{SETTINGS}.partial"
     partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
     partial.replace(folder / SETTINGS)
+
+
+def change(folder: Path, **settings: bool) -> None:
+    """Change settings of a finished run that its draws do not depend on.
+
+    Parameters
+    ----------
+    folder : Path
+    **settings : bool
+        New values by name.
+    """
+    job = read(folder)
+    if any(job.options.get(name, False) != value for name, value in settings.items()):
+        job.options.update(settings)
+        write(folder, job)
 
 
 def read(folder: Path) -> Job:

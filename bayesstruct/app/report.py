@@ -11,6 +11,7 @@ from bayesstruct.app.report_fit import FIT_FILE, Fit, check_fit
 from bayesstruct.app.report_graphs import GRAPH_PARTS, found_graph
 from bayesstruct.app.report_latent import LATENT_PARTS
 from bayesstruct.app.report_models import describe
+from bayesstruct.app.report_nodes import NODE_PARTS
 from bayesstruct.app.report_page import Page
 from bayesstruct.app.report_parts import Drawing, Finding, Result, findings
 from bayesstruct.app.report_text import to_html, to_markdown
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "Summary", "console_table", "names_of_files", "write"]
 
 #: All parts that a report can have, in the order in which they are written; the first one is the main one.
-PARTS = (*GRAPH_PARTS, *LATENT_PARTS)
+PARTS = (*GRAPH_PARTS, *NODE_PARTS, *LATENT_PARTS)
 _POSTERIOR, _MARKDOWN, _HTML, _GRAPH = "posterior.nc", "report.md", "report.html", "graph.graphml"
 
 

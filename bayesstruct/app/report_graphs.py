@@ -1,6 +1,5 @@
 """Parts of the report about graphs: edges, arcs, effects, differences, nodes, blocks of columns."""
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +53,19 @@ def _edges(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.edges import edge_table
 
     # the whole result, where there is one: it knows which Bayes factors are possible at all
-    return with_evidence(edge_table(result.idata if "edge" in result.drawn else result.graph))
+    table = with_evidence(edge_table(result.idata if "edge" in result.drawn else result.graph))
+    return _with_limits(table, result, "an edge")
+
+
+def _with_limits(table: "pd.DataFrame", result: Result, what: str) -> "pd.DataFrame":
+    """Remember what a table of this size can say at all, in place of the remark on it."""
+    from bayesstruct.graphs.tables.limits import known_limits, limit_note, limit_sentence
+
+    limits = known_limits(result.idata)
+    said = limit_note(limits, what)
+    notes = [note for note in table.attrs.get("notes", ()) if note not in said]
+    table.attrs |= {"limits": limit_sentence(limits, what), "notes": notes}
+    return table
 
 
 def _edge_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
@@ -77,11 +88,16 @@ def _edge_explanation(table: "pd.DataFrame") -> list[str]:
         _UNDECIDED,
         "*Probability*: that the two variables are connected, given all others.",
         FACTORS,
+        *_limits_explanation(table),
         *_fixed_explanation(table, "edges.csv", "edge"),
     ]
     if "mean" in table:
         out.append("*Weight*: posterior mean, draws without the edge included.")
     return out
+
+
+def _limits_explanation(table) -> list[str]:
+    return [sentence] if (sentence := table.attrs.get("limits")) else []
 
 
 def _fixed_explanation(table, file, what) -> list[str]:
@@ -401,7 +417,7 @@ def _connections(result: Result) -> "pd.DataFrame":
     )
     table = table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
     table.attrs = arcs.attrs | {"bayes_factor_bounds": np.flatnonzero(table.pop("bound")).tolist()}
-    return with_evidence(table)
+    return _with_limits(with_evidence(table), result, "a connection")
 
 
 def _connection_headlines(table: "pd.DataFrame") -> list[str]:
@@ -436,6 +452,7 @@ CONNECTIONS = Part(
         "*Probability*: of a connection in either direction, the sum of those of both; the more probable direction is written first.",
         FACTORS.replace("the odds", "the odds of a connection"),
         "*Direction*: decided if it is at least ten times as probable as the other one. `arcs.csv` has each direction by itself.",
+        *_limits_explanation(table),
         *_fixed_explanation(table, "connections.csv", "connection"),
     ],
     (
@@ -456,7 +473,7 @@ CONNECTIONS = Part(
 def _arcs(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.arcs import arc_table
 
-    return with_evidence(arc_table(result.idata))
+    return _with_limits(with_evidence(arc_table(result.idata)), result, "a connection")
 
 
 def _arc_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
@@ -517,7 +534,7 @@ def _effects(result: Result) -> "pd.DataFrame":
     parts = []
     frame = result.job.frame
     numbers = "weight" in result.drawn
-    for name in frame.columns:
+    for name in result.graph.variables:
         values = frame[name].dropna()
         settings = (
             [float(values.mean() + values.std(ddof=1))]
@@ -549,7 +566,9 @@ def _effect_rows(effect, name, value):
 
 
 def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
-    set_to = list(starmap("{} = {:.4g}".format, _numbers(table)))
+    set_to = [
+        f"{name} = {_setting(value)}" for name, value in zip(table["set"], table["to"], strict=True)
+    ]
     states = {"state": [*map(str, table["state"])]} if "state" in table else {}
     return {
         "set": set_to,
@@ -560,8 +579,8 @@ def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
     }
 
 
-def _numbers(table):
-    return zip(table["set"], table["to"].astype(float), strict=True)
+def _setting(value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 EFFECTS = Part(

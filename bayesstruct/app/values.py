@@ -390,6 +390,7 @@ def command_words(options: Mapping) -> list[str]:
         words += [f"--{name.replace('_', '-')}", value]
     for name in ("draws", "tune", "chains", "seed"):
         words += [f"--{name}", str(options[name])]
+    words += ["--effects"] * bool(options.get("effects"))
     return words + table_words(options)
 
 
