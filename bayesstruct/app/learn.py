@@ -27,7 +27,7 @@ from bayesstruct.app.intake import (
 )
 from bayesstruct.app.values import read_options
 from bayesstruct.app.wording import on_the_command_line
-from bayesstruct.data.errors import TableError, TableWarning, count
+from bayesstruct.data.errors import TableError, TableWarning, count, warn
 from bayesstruct.data.table import Table
 from bayesstruct.models.catalogue import MODELS
 from bayesstruct.models.options import OPTIONS
@@ -126,6 +126,8 @@ def _choose(table, options):
     if table is not None:
         for line in choice.lines(options):
             typer.echo(line)
+        for remark in choice.remarks(options["columns"]):
+            warn(remark)
     if choice.time:
         options["drop"] = [*options["drop"], choice.time]
         frame = frame.drop(columns=choice.time)
