@@ -2,7 +2,7 @@
 
 import shlex
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,11 @@ _LISTS = {
 }
 #: Names of columns that say when the values of a row were observed, if they ascend.
 _TIMES = frozenset("time t date day step year month week hour minute second trial visit".split())
+#: Names of columns of numbers that say which series a row is of, if equal ones follow each other.
+_SERIES = frozenset(
+    "series subject participant person patient individual animal id unit track session who".split()
+)
+_SHORTEST = 3  # rows of a series
 _DISCRETE = ("score", "bdeu")
 #: Models for each kind of table, and the options that they need for it; the plainest first.
 _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
@@ -102,8 +107,9 @@ class Choice:
         Options that were given, and those that the model needs for such a table.
     time : str or None
         Column of the times of the rows, which is no variable.
-    labels : list of str
-        Columns of text that may be names of groups, since the other columns are no text.
+    labels : dict of str to list of str
+        Columns that are variables of this model and may be no variables, since their values may name the groups of the rows, or
+        the series; with the options that say so, "group" and "series".
     others : list of (str, list of (str, str))
         Other models that fit, with their options; those that need another one have it with a word in capitals.
     """
@@ -113,7 +119,7 @@ class Choice:
     model: str
     given: list[tuple[str, str]]
     time: str | None
-    labels: list[str]
+    labels: dict[str, list[str]]
     others: list[tuple[str, list[tuple[str, str]]]]
 
     def lines(self, options: Mapping) -> list[str]:
@@ -132,10 +138,6 @@ class Choice:
             what += f"; rows in the order of {self.time!r}, a series"
             words += f" --drop {shlex.quote(self.time)}"
         lines = [f"No --model given; {what}. Running {words}."]
-        lines += [
-            f"If {name!r} names the group of each row, add --group {shlex.quote(name)}."
-            for name in self.labels
-        ]
         lines += ["Others that fit:"] * bool(self.others)
         read = shlex.join(table_words({**options, "drop": dropped}))
         for model, given in self.others:
@@ -144,12 +146,31 @@ class Choice:
             lines += [f"      {MODELS[model].purpose}"]
         return lines
 
+    def remarks(self, columns: Sequence[str]) -> list[str]:
+        """Say which columns count as variables and may be labels of rows.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Those that were named to be used, of which nothing has to be said.
+        """
+        return [
+            f"column {name!r} counts as one more variable: if it names the {' or the '.join(options)} of each row, add "
+            f"{' or '.join(f'--{option} {shlex.quote(name)}' for option in options)}; if it is not to be used, --drop {shlex.quote(name)}"
+            for name, options in self.labels.items()
+            if name not in columns
+        ]
+
 
 def _words(given) -> list[str]:
     return [f"--{name.replace('_', '-')} {shlex.quote(word)}" for name, word in given]
 
 
-def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
+def choose(
+    frame: "pd.DataFrame",
+    given: Sequence[tuple[str, str]],
+    models: Collection[str] = frozenset(MODELS),
+) -> Choice:
     """Return the plainest model for a table that has the options that were given.
 
     Parameters
@@ -158,6 +179,8 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         Of `bayesstruct.app.intake.read_file`.
     given : sequence of (str, str)
         Options of models, as they were written.
+    models : collection of str
+        Models to choose from.
 
     Raises
     ------
@@ -168,7 +191,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     """
     kind = _kind_of_pairs(frame)
     counts: dict[str, int] = {}
-    time, labels = None, []
+    time, labels = None, {}
     if kind is None:
         named = columns_of(given)
         check_apart(frame, named)
@@ -179,9 +202,9 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
             kinds.pop(name, None)
         if series and "series" not in named:
             given = [*given, ("series", series)]
-        _refuse(kinds)
-        texts = [str(name) for name in kinds if is_text(frame[name])]
-        labels = texts if "group" not in named and len(texts) < len(kinds) / 2 else []
+        _refuse(kinds, _in_runs(frame, kinds))
+        if not time and not {"group", "series"} & {*named}:
+            labels = _labels(frame, kinds)
         for each in kinds.values():
             counts[each] = counts.get(each, 0) + 1
         kind = "series" if time else _kind_of_table({*kinds.values()})
@@ -189,7 +212,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     known = [
         (model, [*given, *(pair for pair in more if pair[0] not in names)])
         for model, more in _FITTING[kind]
-        if names <= {option.name for option in OPTIONS[model]}
+        if model in models and names <= {option.name for option in OPTIONS[model]}
     ]
     fitting = [one for one in known if reads(*one)]
     ready = [one for one in fitting if not _needed(*one, one_series=kind == "series")]
@@ -197,6 +220,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         if known:
             read_options(*known[0])  # raises with what is wrong
         flags = " and ".join(sorted(f"--{name.replace('_', '-')}" for name in names))
+        flags = flags or f"an option of {' or '.join(models)}"
         fit = ", ".join(model for model, _ in _FITTING[kind])
         raise InputError(
             f"no model for a table of {kind} runs with {flags}: name one with --model ({fit}), or leave an option out"
@@ -207,7 +231,59 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         for name, rest in fitting
         if name != model
     ]
+    fewer = [
+        _first_choice(frame, [*given, (option, name)], models)
+        for name, options in labels.items()
+        for option in options
+    ]
+    others = [one for one in fewer if one] + [
+        (name, own)
+        for name, own in others
+        if not (labels and {("group", "COLUMN"), ("series", "COLUMN")} & {*own})
+    ]
     return Choice(kind, counts, model, own, time, labels, others)
+
+
+def _first_choice(frame, given, models) -> tuple[str, list[tuple[str, str]]] | None:
+    """Return the plainest model with these options and what it needs; None if there is none."""
+    try:
+        choice = choose(frame, given, models)
+    except (TableError, InputError):
+        return None
+    return choice.model, choice.given
+
+
+def _labels(frame, kinds) -> dict[str, list[str]]:
+    """Columns that may name the group, or the series, of each row: text among numbers, and columns of equal values one after another."""
+    series = _in_runs(frame, kinds)
+    texts = [name for name in kinds if is_text(frame[name]) and not _is_ordered(frame[name])]
+    groups = texts if len(texts) < len(kinds) / 2 else []
+    found = {
+        str(name): ["group"] * (name in groups) + ["series"] * (name in series) for name in kinds
+    }
+    return {name: options for name, options in found.items() if options}
+
+
+def _is_ordered(column) -> bool:
+    return str(column.dtype) == "category" and column.cat.ordered
+
+
+def _in_runs(frame, kinds) -> list[str]:
+    """Columns that may name series: equal values follow each other, and all other columns, two or more, are numbers."""
+    found = []
+    for name in kinds:
+        rest = {kind for other, kind in kinds.items() if other != name}
+        usable = is_text(frame[name]) or str(name).lower() in _SERIES
+        if not usable or len(kinds) < 3 or not rest <= {"numbers", "counts", "ordered states"}:
+            continue
+        if "numbers" not in rest or frame[name].isna().any():
+            continue
+        values = frame[name].astype(str).to_numpy()
+        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        lengths = np.diff(np.append(starts, len(values)))
+        if 2 <= len(starts) == len({*values}) and lengths.min() >= _SHORTEST:
+            found.append(str(name))
+    return found
 
 
 def _needed(model, given, *, one_series=False) -> list[tuple[str, str]]:
@@ -279,13 +355,14 @@ def _of_states(number: int, ordered: bool) -> str:
     return "ordered states" if ordered else "states without an order"
 
 
-def _refuse(kinds: dict[str, str]) -> None:
+def _refuse(kinds: dict[str, str], series: Sequence[str]) -> None:
     """Refuse columns that are no variables."""
     refuse_names_of_rows([name for name, kind in kinds.items() if kind == "names of rows"])
     if texts := [name for name, kind in kinds.items() if kind == "text"]:
         raise TableError(
             f"{column_list(texts)} {'holds' if len(texts) == 1 else 'hold'} text with more than {MAX_LEVELS} different values, "
             f"too many for states: {leave_out(texts)}"
+            + "".join(f", or learn series by --series {name}" for name in texts if name in series)
         )
 
 

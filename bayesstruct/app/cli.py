@@ -308,13 +308,14 @@ def learn(
             "--cov", help="TABLE is a matrix of covariances or correlations; --n has the rows."
         ),
     ] = False,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",
     effects: Annotated[
         bool,
         typer.Option(
-            "--effects", help="Report the effect of setting each column on each (bayesian_network)."
+            "--effects",
+            help="Report the effect of setting each column on each other one (bayesian_network).",
         ),
     ] = False,
+    encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",
     draws: Annotated[int, typer.Option(min=20, help="Draws of each chain.")] = 1000,
     tune: Annotated[int, typer.Option(min=0, help="Warm-up iterations of each chain.")] = 1000,
     chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 4,

@@ -24,6 +24,7 @@ __all__ = [
     "InputError",
     "Job",
     "as_stored",
+    "change",
     "check",
     "check_run",
     "digest",
@@ -185,6 +186,21 @@ def write(folder: Path, job: Job) -> None:
     partial = folder / f"{SETTINGS}.partial"
     partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
     partial.replace(folder / SETTINGS)
+
+
+def change(folder: Path, **settings: bool) -> None:
+    """Change settings of a finished run that its draws do not depend on.
+
+    Parameters
+    ----------
+    folder : Path
+    **settings : bool
+        New values by name.
+    """
+    job = read(folder)
+    if any(job.options.get(name, False) != value for name, value in settings.items()):
+        job.options.update(settings)
+        write(folder, job)
 
 
 def read(folder: Path) -> Job:

@@ -29,7 +29,7 @@ from bayesstruct.app.intake import (
 )
 from bayesstruct.app.values import read_options
 from bayesstruct.app.wording import on_the_command_line
-from bayesstruct.data.errors import TableError, TableWarning, count
+from bayesstruct.data.errors import TableError, TableWarning, count, warn
 from bayesstruct.data.table import Table
 from bayesstruct.models.catalogue import MODELS
 from bayesstruct.models.options import OPTIONS
@@ -79,7 +79,8 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     try:
         with _notes_to(notes, options):
             job = _job(table, options)
-            stored = None if overwrite else cli_folder.refuse_other(folder, job)
+            if not overwrite:
+                cli_folder.refuse_other(folder, job)
             model = _model(job)
     except TableError as error:
         raise TableError(on_the_command_line(str(error), options["model"])) from error
@@ -89,10 +90,8 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     for note in notes:
         _say(f"Note: {note}")
     if not cli_folder.prepare(folder, job, overwrite=overwrite):
-        if stored is not None:  # the one setting of the report that the draws do not depend on
-            stored.options["effects"] = bool(options.get("effects"))
-            cli_folder.write(folder, stored)
         _say(f"Note: {folder} holds this run, finished: its draws are used again")
+        cli_folder.change(folder, effects=options["effects"])
         return None
     if options["seed"] is None:
         job.options["seed"] = secrets.randbits(31)
@@ -123,11 +122,14 @@ def _choose(table, options):
         options["model"] = "gaussian_graphical"
         return None
     frame = read_file(table, options)
-    choice = choose(frame, options["given"])
+    only = {"bayesian_network"} if options["effects"] else {*MODELS}
+    choice = choose(frame, options["given"], only)
     options["model"], options["given"] = choice.model, choice.given
     if table is not None:
         for line in choice.lines(options):
             typer.echo(line)
+        for remark in choice.remarks(options["columns"]):
+            warn(remark)
     if choice.time:
         options["drop"] = [*options["drop"], choice.time]
         frame = frame.drop(columns=choice.time)
@@ -138,13 +140,16 @@ def _refuse_other_options(options: dict) -> None:
     """Refuse options of tables that the model does not have."""
     model = options["model"]
     kind, names = MODELS[model].table, {option.name for option in OPTIONS[model]}
+    if options["effects"] and model != "bayesian_network":
+        raise InputError(
+            f"{model} has no --effects, since its lines have no direction: use --model bayesian_network, or leave it out"
+        )
+    if options["effects"] and options["cov"]:
+        raise InputError(
+            "--effects needs the rows of the table, since a matrix of covariances has no means: leave out --effects or --cov"
+        )
     if options["log"] and (kind not in NUMBERS or options["cov"]):
         raise InputError(f"{'--cov' if options['cov'] else model} has no --log: leave it out")
-    if options.get("effects") and (model != "bayesian_network" or options["cov"]):
-        what = "--cov" if options["cov"] else model
-        raise InputError(
-            f"{what} has no --effects, which need the rows and --model bayesian_network: leave it out"
-        )
     if options["states"] and kind not in STATES and model != "gaussian_graphical":
         raise InputError(f"{model} has no --states, since its columns are not states: leave it out")
     if options["cov"] and "n" not in names:

@@ -54,6 +54,9 @@ def folder(tmp_path_factory):
 BAD = {
     # ---- options of other models, and unknown ones
     "option of another model": ("words", "--model ising --response u", ["ising has no --response (dp_glm has it)", "it has --prior"]),
+    "effects of edges": ("numbers", "--model gaussian_graphical --effects", ["gaussian_graphical has no --effects", "--model bayesian_network"]),
+    "effects without rows": ("correlations", "--model bayesian_network --cov --n 40 --effects", ["--effects needs the rows"]),
+    "effects, another option": ("numbers", "--effects --rate 2", ["no model for a table of numbers runs with --rate"]),
     "near option": ("words", "--model ising --likelyhood exact", ["ising has no --likelyhood", "did you mean --likelihood?"]),
     "near common option": ("words", "--model ising --overwritten", ["did you mean --overwrite?"]),
     "unknown option": ("numbers", "--colour red", ["no model has --colour", "bayesstruct learn --help"]),

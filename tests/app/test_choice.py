@@ -90,7 +90,7 @@ def test_the_plainest_model_that_has_the_options_runs(frame, given, model, more)
     choice = choose(frame, given)
     assert (choice.model, choice.given) == (model, [*given, *more])
     read_options(choice.model, choice.given)
-    assert model not in [name for name, _ in choice.others]
+    assert (choice.model, choice.given) not in choice.others
 
 
 def test_rows_in_the_order_of_time_are_a_series():
@@ -132,9 +132,46 @@ def test_the_others_are_named_with_their_commands():
 
 
 def test_a_column_of_text_among_numbers_may_be_a_group():
-    text = "\n".join(choose(NUMBERS.join(WORDS["u"]), []).lines(PLAIN))
-    assert "If 'u' names the group of each row, add --group u." in text
-    assert "--group" not in "\n".join(choose(WORDS, []).lines(PLAIN))
+    choice = choose(NUMBERS.join(WORDS["u"]), [])
+    (remark,) = choice.remarks([])
+    assert remark.startswith("column 'u' counts as one more variable: if it names the group of")
+    assert "add --group u; if it is not to be used, --drop u" in remark
+    assert choice.remarks([*"abcu"]) == []  # it was asked for
+    assert choice.others[0] == ("grouped_gaussian_graphical", [("group", "u")])
+    assert "--group COLUMN" not in "\n".join(choice.lines(PLAIN))
+    text = "\n".join([*choose(WORDS, []).lines(PLAIN), *choose(WORDS, []).remarks([])])
+    assert "--group" not in text
+
+
+def test_a_column_of_two_words_beside_answers_may_be_a_group():
+    choice = choose(ANSWERS.join(WORDS["u"]), [])
+    ordinal = [("potentials", "ordinal")]
+    assert (choice.model, choice.given) == ("pairwise_mrf", ordinal)
+    assert choice.others[0] == ("pairwise_mrf", [("group", "u"), *ordinal])
+    assert "--model pairwise_mrf --group u --potentials ordinal" in "\n".join(choice.lines(PLAIN))
+    sizes = pd.Categorical(WORDS["u"], ["no", "yes"], ordered=True)
+    assert choose(ANSWERS.assign(u=sizes), []).labels == {}  # its order was given
+
+
+def test_equal_labels_one_after_another_may_name_series():
+    runs = NUMBERS.assign(fox=np.repeat([*"pqr"], 20))
+    choice = choose(runs, [])
+    assert choice.labels == {"fox": ["group", "series"]}
+    assert ("markov_transitions", [("series", "fox")]) in choice.others
+    assert "add --group fox or --series fox" in choice.remarks([])[0]
+    numbered = choose(NUMBERS.assign(subject=np.repeat([1, 2, 3], 20)), [])
+    assert numbered.labels == {"subject": ["series"]}
+    assert numbered.others[0] == ("markov_transitions", [("series", "subject")])
+    for other in (
+        NUMBERS.assign(fox=[*"pqr"] * 20),  # no runs
+        NUMBERS.assign(grade=np.repeat([1, 2, 3], 20)),  # a number with another name
+        NUMBERS[["a"]].assign(fox=np.repeat([*"pqr"], 20)),  # one column is left
+        ANSWERS.assign(fox=np.repeat([*"pqr"], 20)),  # no series of states
+    ):
+        assert not any("series" in options for options in choose(other, []).labels.values())
+    many = NUMBERS.assign(fox=np.repeat([f"f{i:02d}" for i in range(20)], 3))
+    with pytest.raises(TableError, match="--drop fox, or learn series by --series fox"):
+        choose(pd.concat([many, many.assign(fox=many["fox"] + "x")]), [])
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_a_saved_result_is_read_without_pymc(run):
 def test_the_report_says_what_was_asked_found_and_trusted(run):
     text = (run[0] / "report.md").read_text()
     for part in (
-        "80 observations of 4 variables; no missing values",
+        "80 observations of 4 variables, without missing values",
         "edges the nominal probability 0.5",
         "6 possible edges",
         "| a -- b | 1.000 | > ",

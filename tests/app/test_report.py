@@ -12,6 +12,8 @@ import pymc as pm
 import pytest
 import xarray as xr
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from tools.compliance import CASES, build
 from tools.dags import dag_posterior, random_dags
 from tools.features import shuffled_features
@@ -210,7 +212,7 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
             {"slab_scale": 3.25, "edge_probability": 0.125},
             "3.25 with an edge",
         ),
-        ("gaussian_graphical", {"edge_probability": 0.125}, "nominal probability 0.125"),
+        ("gaussian_graphical", {"edge_probability": 0.125}, "nominal prior probability 0.125"),
         ("gaussian_graphical", {"prior": "laplace", "rate": 7}, "rate 7 (Wang 2012), and diagonal"),
         ("gaussian_graphical", {"prior": "laplace", "rate": 7}, "exponential prior with rate 3.5"),
         ("gaussian_graphical", {"marginals": "student"}, "multivariate t"),
@@ -243,11 +245,11 @@ def test_automatic_units_are_in_the_description():
 
 
 def test_distributions_are_written_as_such(plain_result):
-    own = {"beta:1,4": "Beta(1, 4)", "blocks": "of a stochastic block model"}
+    own = {"beta:1,4": "which had the prior Beta(1, 4).", "blocks": "a stochastic block model"}
     for word, said in own.items():
         job = job_of("ising", np.zeros((9, 3)), model_options={"edge_probability": word})
         text = " ".join(describe(undiagnosed(job, plain_result)).sentences)
-        assert f"the prior probability {said}." in text
+        assert said in text
 
 
 def test_values_that_look_like_templates_stay_as_they_are():
@@ -265,10 +267,10 @@ def test_blocks_of_many_columns_are_listed():
 def test_nothing_is_missing_on_the_diagonal_of_pairs():
     square = np.where(np.eye(3, dtype=bool), np.nan, 1.0)
     job = job_of("additive_clustering", square)
-    assert missing_values(undiagnosed(job, None)) == "no missing values"
+    assert missing_values(undiagnosed(job, None)) == "without missing values"
     square[0, 1] = square[1, 0] = np.nan
     job = job_of("additive_clustering", square)
-    assert missing_values(undiagnosed(job, None)).startswith("2 missing values (33.3%)")
+    assert missing_values(undiagnosed(job, None)).startswith("with 2 missing values (33.3%)")
 
 
 def test_the_command_repeats_the_options():
@@ -372,13 +374,13 @@ def test_the_methods_paragraph_has_the_numbers_of_the_run(sure, tmp_path):
     paragraph = text.split("## For the methods section of a paper\n\n")[1].split("\n\n")[0]
     verdict = check(sure)
     for part in (
-        "30 observations of 5 variables; 3 missing values (2.0%)",
+        "30 observations of 5 variables, with 3 missing values (2.0%)",
         "1.75 with an edge",
         "prior probability of an edge is then 0.500",
-        "bayesstruct 9.8.7 and PyMC 6.5.4 (Abril-Pla et al. 2023) (python 3.13.1)",
+        "bayesstruct 9.8.7 and PyMC 6.5.4 (Abril-Pla et al. 2023) (Python 3.13.1)",
         "4 chains of 250 draws each, after 10 warm-up iterations (seed 7)",
         f"R-hat was {max(r.r_hat for r in verdict.rows):.3f}",
-        f"sample size {min(r.ess_bulk for r in verdict.rows):,.0f}",
+        f"sample size was {min(r.ess_bulk for r in verdict.rows):,.0f}",
         "(Wang 2015)",
         "(Vehtari et al. 2021)",
     ):
@@ -540,6 +542,73 @@ def test_effects_are_those_of_do_if_they_are_asked_for(tmp_path):
     assert row["effect"].item() == pytest.approx(right)
     assert row["to"].item() == pytest.approx(raised)
     assert "### Effects of each on each" in text
+    measures = {*pd.read_csv(tmp_path / "centrality.csv")["measure"]}
+    assert measures == {"out_strength", "in_strength", "expected_influence"}
+    given = {*pd.read_csv(tmp_path / "predictability.csv")["given"]}
+    assert given == {"all others", "parents"}
+    assert "smallest Bayes factor that a connection can have" in text
+
+
+@pytest.mark.chain
+@pytest.mark.usefixtures("python_mode")
+def test_effects_of_text_are_of_each_state(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.choice(["lo", "hi"], 40), "b": rng.choice([0.0, 1.0, 2.0], 40)})
+    with bs.models.bayesian_network(frame, score="bdeu"):
+        idata = pm.sample_prior_predictive(20, random_seed=1)
+    idata["posterior"] = idata["prior"]
+    job = job_of("bayesian_network", frame, effects=True, model_options={"score": "bdeu"})
+    _, text, _ = written(tmp_path, job, idata)
+    table = pd.read_csv(tmp_path / "effects.csv")
+    assert len(table) == 2 * 3 + 3 * 2
+    assert "| a = lo | b | " in text
+    assert "| b = 2 | a | " in text
+    assert {*pd.read_csv(tmp_path / "centrality.csv")["measure"]} == {"out_degree", "in_degree"}
+
+
+@pytest.mark.chain
+@pytest.mark.usefixtures("python_mode")
+def test_nodes_have_the_numbers_of_their_readers(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 4)), columns=[*"abcd"])
+    with bs.models.gaussian_graphical(frame):
+        idata = pm.sample_prior_predictive(60, random_seed=1)
+    idata["posterior"] = idata["prior"]
+    summary, text, _ = written(tmp_path, job_of("gaussian_graphical", frame), idata)
+    predicted = pd.read_csv(tmp_path / "predictability.csv").set_index("node")
+    right = bs.predictability(idata).set_index("node")
+    pd.testing.assert_series_equal(
+        predicted["value"], right["value"].sort_values(ascending=False), check_exact=False
+    )
+    best = predicted.index[0]
+    line = next(line for line in summary.headlines if line.startswith("The other variables"))
+    assert line.endswith(f"to {predicted['value'].iloc[0]:.0%} ({best}).")
+    assert f"| {best} | R2 | {predicted['value'].iloc[0]:.3f} |" in text
+    central = pd.read_csv(tmp_path / "centrality.csv")
+    strength = bs.centrality(idata, ["strength", "expected_influence"])
+    pd.testing.assert_frame_equal(central, strength, check_exact=False)
+    assert (tmp_path / "centrality.png").exists()
+    limits = bs.evidence_limits(idata)
+    smallest = limits["smallest"]
+    assert smallest.min() > 0.1
+    assert f"is {smallest.min():.2g} to {smallest.max():.2g}, by pair: no edge can be" in text
+    assert f"of about {limits['included_from'].median():.2f} or more" in text
+    assert text.count("no edge can be excluded") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "clause"),
+    [
+        (0.2, "each edge had the prior probability 0.2"),
+        ("beta:1,4", "all edges had the same prior probability, which had the prior Beta(1, 4)"),
+        ("blocks", "the prior probabilities of edges had a stochastic block model as prior"),
+        ([[0, 0.3], [0.3, 0]], "each edge had a prior probability of its own, as given"),
+    ],
+)
+def test_the_prior_of_edges_is_a_clause(value, clause, plain_result):
+    options = {"prior": "g_wishart", "edge_probability": value}
+    job = job_of("gaussian_graphical", np.zeros((20, 3)), model_options=options)
+    assert f"; {clause}." in " ".join(describe(undiagnosed(job, plain_result)).sentences)
 
 
 def test_effects_of_states_of_text_are_written():

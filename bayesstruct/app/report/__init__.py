@@ -11,6 +11,7 @@ from bayesstruct.app.report.fit import FIT_FILE, Fit, check_fit
 from bayesstruct.app.report.graphs import GRAPH_PARTS, found_graph
 from bayesstruct.app.report.latent import LATENT_PARTS
 from bayesstruct.app.report.models import describe
+from bayesstruct.app.report.nodes import NODE_PARTS
 from bayesstruct.app.report.page import Page
 from bayesstruct.app.report.parts import Drawing, Finding, Result, findings
 from bayesstruct.app.report.text import to_html, to_markdown
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "Summary", "console_table", "names_of_files", "write"]
 
 #: All parts that a report can have, in the order in which they are written; the first one is the main one.
-PARTS = (*GRAPH_PARTS, *LATENT_PARTS)
+PARTS = (*GRAPH_PARTS, *NODE_PARTS, *LATENT_PARTS)
 _POSTERIOR, _MARKDOWN, _HTML, _GRAPH = "posterior.nc", "report.md", "report.html", "graph.graphml"
 
 

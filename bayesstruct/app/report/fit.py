@@ -167,7 +167,7 @@ def _replicated(result: Result) -> Any:
     Raises
     ------
     _NoTables
-        If there is no model, it has no predictive draws, or not all of its parameters were stored: PyMC would draw the
+        If there is no model, it has no predictive draws, or not all parameters of its rows were stored: PyMC would draw the
         others from their priors.
     """
     if PREDICTIVE in result.idata.children:
@@ -176,10 +176,23 @@ def _replicated(result: Result) -> Any:
         raise _NoTables("it needs the model")
     if result.job.options["model"] == "gaussian_graphical" and "weight" not in result.drawn:
         raise _NoTables("graphs alone have no predictive distribution")
-    lost = [v.name for v in result.model.free_RVs if v.name not in result.drawn]
+    lost = _lost(result)
     if lost:
         raise _NoTables(f"`{lost[0]}` was not stored")
     return _draw(result)
+
+
+def _lost(result: Result) -> list[str]:
+    """Return the names of the parameters that replicated tables need and that were not stored.
+
+    Latent values are not among them: a new row has latent values of its own.
+    """
+    from pytensor.graph.traversal import ancestors
+
+    free = result.model.free_RVs
+    stored = [v for v in free if v.name in result.drawn]
+    needed = {*ancestors(result.model.observed_RVs, blockers=stored)}
+    return [v.name for v in free if v in needed and v not in stored]
 
 
 @contextlib.contextmanager

@@ -53,7 +53,19 @@ def _edges(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.edges import edge_table
 
     # the whole result, where there is one: it knows which Bayes factors are possible at all
-    return with_evidence(edge_table(result.idata if "edge" in result.drawn else result.graph))
+    table = with_evidence(edge_table(result.idata if "edge" in result.drawn else result.graph))
+    return _with_limits(table, result, "an edge")
+
+
+def _with_limits(table: "pd.DataFrame", result: Result, what: str) -> "pd.DataFrame":
+    """Remember what a table of this size can say at all, in place of the remark on it."""
+    from bayesstruct.graphs.tables.limits import known_limits, limit_note, limit_sentence
+
+    limits = known_limits(result.idata)
+    said = limit_note(limits, what)
+    notes = [note for note in table.attrs.get("notes", ()) if note not in said]
+    table.attrs |= {"limits": limit_sentence(limits, what), "notes": notes}
+    return table
 
 
 def _edge_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
@@ -76,11 +88,16 @@ def _edge_explanation(table: "pd.DataFrame") -> list[str]:
         _UNDECIDED,
         "*Probability*: that the two variables are connected, given all others.",
         FACTORS,
+        *_limits_explanation(table),
         *_fixed_explanation(table, "edges.csv", "edge"),
     ]
     if "mean" in table:
         out.append("*Weight*: posterior mean, draws without the edge included.")
     return out
+
+
+def _limits_explanation(table) -> list[str]:
+    return [sentence] if (sentence := table.attrs.get("limits")) else []
 
 
 def _fixed_explanation(table, file, what) -> list[str]:
@@ -403,7 +420,7 @@ def _connections(result: Result) -> "pd.DataFrame":
     )
     table = table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
     table.attrs = arcs.attrs | {"bayes_factor_bounds": np.flatnonzero(table.pop("bound")).tolist()}
-    return with_evidence(table)
+    return _with_limits(with_evidence(table), result, "a connection")
 
 
 def _connection_headlines(table: "pd.DataFrame") -> list[str]:
@@ -438,6 +455,7 @@ CONNECTIONS = Part(
         "*Probability*: of a connection in either direction, the sum of those of both; the more probable direction is written first.",
         FACTORS.replace("the odds", "the odds of a connection"),
         "*Direction*: decided if it is at least ten times as probable as the other one. `arcs.csv` has each direction by itself.",
+        *_limits_explanation(table),
         *_fixed_explanation(table, "connections.csv", "connection"),
     ],
     (
@@ -458,7 +476,7 @@ CONNECTIONS = Part(
 def _arcs(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.arcs import arc_table
 
-    return with_evidence(arc_table(result.idata))
+    return _with_limits(with_evidence(arc_table(result.idata)), result, "a connection")
 
 
 def _arc_cells(table: "pd.DataFrame") -> dict[str, list[str]]:

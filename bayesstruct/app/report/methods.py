@@ -47,7 +47,9 @@ def methods(
         _convergence(result),
         *_rule(findings),
         *(
-            [f"Posterior predictive check {cited('gelman')}: {' '.join(fit.sentences)}"]
+            [
+                f"The fit was judged by posterior predictive checks {cited('gelman')}: {' '.join(fit.sentences)}"
+            ]
             if compared
             else []
         ),
@@ -81,11 +83,11 @@ def data_sentence(result: "Result") -> str:
     else:
         size = f"{count(n, 'observation')} of {count(_variables(result), 'variable')}"
     logs = ", logarithms taken" if result.job.options.get("log") else ""
-    return f"{size}{logs}; {missing_values(result)}"
+    return f"{size}{logs}, {missing_values(result)}"
 
 
 def _variables(result: "Result") -> int:
-    others = {*apart(model_options(result.job.options))}
+    others = {own for own in apart(model_options(result.job.options)) if isinstance(own, str)}
     return sum(name not in others for name in result.job.frame.columns)
 
 
@@ -109,8 +111,8 @@ def missing_values(result: "Result") -> str:
         empty = empty[~np.eye(len(empty), dtype=bool)]
     missing = int(empty.sum())
     if not missing:
-        return "no missing values"
-    share = f"{count(missing, 'missing value')} ({missing / empty.size:.1%})"
+        return "without missing values"
+    share = f"with {count(missing, 'missing value')} ({missing / empty.size:.1%})"
     return f"{share}, {_treated(result)}"
 
 
@@ -130,11 +132,15 @@ def _treated(result: "Result") -> str:
     return "imputed inside the model"
 
 
+#: Packages whose names are written in another way than in a list of packages.
+_WRITTEN = {"python": "Python", "pytensor": "PyTensor", "numba": "Numba", "numpy": "NumPy"}
+
+
 def _sampling(result: "Result") -> str:
     options = result.job.options
     versions = options["versions"]
     others = ", ".join(
-        f"{name} {number}"
+        f"{_WRITTEN.get(name, name)} {number}"
         for name, number in versions.items()
         if name not in ("bayesstruct", "pymc")
     )
@@ -152,17 +158,17 @@ def _convergence(result: "Result") -> str:
     r_hat, bulk = r_hat[~np.isnan(r_hat)], bulk[np.isfinite(bulk)]
     worst = f"the largest R-hat was {r_hat.max():.3f}" if len(r_hat) else "R-hat is not defined"
     least = (
-        f"the smallest effective sample size {bulk.min():,.0f}"
+        f"the smallest effective sample size was {bulk.min():,.0f}"
         if len(bulk)
         else "effective sample sizes are not defined"
     )
     bad = sum(not row.ok for row in rows)
     verdict = (
-        f"all {len(rows)} quantities that were followed had converged"
+        f"all {len(rows)} quantities that were monitored had converged"
         if not bad
-        else f"{bad} of the {len(rows)} quantities that were followed had not converged, or had too few draws to tell"
+        else f"{bad} of the {len(rows)} quantities that were monitored had not converged, or had too few draws to tell"
     )
-    return f"By rank-normalised R-hat and effective sample sizes {cited('vehtari')} {verdict}; {worst} and {least}."
+    return f"Convergence was judged by rank-normalised R-hat and effective sample sizes {cited('vehtari')}: {verdict}; {worst}, and {least}."
 
 
 def _rule(findings: "list[Finding]") -> list[str]:
@@ -171,7 +177,7 @@ def _rule(findings: "list[Finding]") -> list[str]:
     if not counted:
         return [line for f in findings[:1] for line in f.part.headlines(f.table)]
     return [
-        f"Bayes factors (posterior over prior odds) of at least {STRONG:g} were taken as evidence for what was tested, and of at most 1/{STRONG:g} as evidence against it.",
+        f"A Bayes factor (posterior over prior odds) of at least {STRONG:g} counted as evidence for what was tested, and one of at most 1/{STRONG:g} as evidence against it.",
         *map(_counted, counted),
     ]
 
@@ -181,14 +187,20 @@ def _counted(finding: "Finding") -> str:
     kinds = finding.table["verdict" if "verdict" in finding.table else "evidence"]
     number = [int(kinds.isin(names).sum()) for names in _KINDS]
     verbs = _DIFFERENT if "verdict" in finding.table else _PRESENT.get(finding.part.noun, _FOUND)
-    parts = [f"{n} {verb}" for n, verb in zip(number, verbs, strict=True) if n or verb != verbs[3]]
+    parts = [
+        f"{n or 'none'} {verb.replace('were', 'was', 1) if n == 1 else verb}"
+        for n, verb in zip(number, verbs, strict=True)
+        if n or verb != verbs[3]
+    ]
     counted = (
         f"Of {len(kinds)} possible {finding.part.noun}, {', '.join(parts[:-1])} and {parts[-1]}."
     )
     if "direction" not in finding.table:
         return counted
     decided = finding.table["direction"][kinds == INCLUDED] == "decided"
-    return f"{counted} Of {int(decided.sum())} of those that were found, one direction was at least ten times as probable as the other."
+    if not len(decided):
+        return counted
+    return f"{counted} For {int(decided.sum()) or 'none'} of those found, one direction was at least ten times as probable as the other."
 
 
 _KINDS = ((INCLUDED, "differs"), (EXCLUDED, "is equal"), (UNDECIDED,), (FIXED,))

@@ -88,8 +88,8 @@ def _spike_slab_elements(o: Options):
     return [
         f"Off-diagonal elements of the precision matrix had a normal spike-and-slab prior {o.cite('wang2015')} with standard deviations "
         f"{o.number('spike_scale')} without and {o.number('slab_scale')} with an edge, diagonal elements an exponential prior with rate "
-        f"{o.number('diagonal_rate', 0.5)}, and edges the nominal probability {o.number('edge_probability')}; since precision matrices are positive "
-        f"definite, the prior probability of an edge is then {o.implied}."
+        f"{o.number('diagonal_rate', 0.5)}, and {o.edges('nominal ')}; since precision matrices are positive definite, the prior probability of an "
+        f"edge is then {o.implied}."
     ]
 
 
@@ -122,15 +122,14 @@ def _horseshoe_elements(o: Options):
 
 def _g_wishart_elements(o: Options):
     return [
-        f"Given the graph, the precision matrix had a G-Wishart({o.number('degrees_of_freedom')}, I) prior {o.cite('boom')}; edges had the prior "
-        f"probability {o.number('edge_probability')}."
+        f"Given the graph, the precision matrix had a G-Wishart({o.number('degrees_of_freedom')}, I) prior {o.cite('boom')}; {o.edges()}."
     ]
 
 
 def _pseudo_elements(o: Options):
     return [
         "The likelihood was approximated by the root of the product of the marginal densities of each column given its neighbours, as if columns had "
-        f"a Wishart(3, I) precision matrix (in the manner of {_bare(o, 'leppa')}); edges had the prior probability {o.number('edge_probability')}."
+        f"a Wishart(3, I) precision matrix (in the manner of {_bare(o, 'leppa')}); {o.edges()}."
     ]
 
 
@@ -148,7 +147,7 @@ _ELEMENTS: dict[str, Callable[[Options], list[str]]] = {
 
 
 def _learned(o: Options) -> str:
-    if "edge_probability" not in o.result.drawn:
+    if "edge_probability" not in o.result.drawn or o.is_said:
         return ""
     return "The edge probability was a parameter with that prior."
 
@@ -239,7 +238,7 @@ def _grouped(o: Options):
         _standardised(o),
         f"Elements of the precision matrices had normal spike-and-slab priors {o.cite('wang2015')} with standard deviations "
         f"{o.number('spike_scale')} without and {o.number('slab_scale')} with an edge, diagonal elements exponential priors with rate "
-        f"{o.number('diagonal_rate')}, and edges the nominal probability {o.number('edge_probability')}.",
+        f"{o.number('diagonal_rate')}; {o.edges('nominal ')}.",
         differ,
     ]
 
@@ -319,8 +318,8 @@ def _ising(o: Options):
 
 def _slab(o: Options, unit: float, citation: str) -> str:
     return (
-        f"Weights had spike-and-slab priors: zero without an edge, {o.get('slab', 'normal')} with scale {o.number('slab_scale', unit)} with one"
-        f"{' ' + citation if citation else ''}; edges had the prior probability {o.number('edge_probability', 0.5)}."
+        f"Weights had spike-and-slab priors: zero without an edge, {o.get('slab', 'normal')} with scale {o.number('slab_scale', unit)} with an "
+        f"edge{' ' + citation if citation else ''}; {o.edges(default=0.5)}."
     )
 
 
@@ -352,9 +351,9 @@ def _field_groups(o: Options, unit: float) -> list[str]:
 _POTENTIALS = {
     "full": "a weight for each pair of states",
     "ising": "one weight for equal states",
-    "generalized_ising": "one weight for each state that two columns have in common",
-    "ordinal": "one weight, times the product of the two states counted from 0",
-    "blume_capel": "one weight, times the product of the two states counted from 0, and Blume-Capel biases",
+    "generalized_ising": "one weight for each state that the two have in common",
+    "ordinal": "one weight, which multiplies the product of their states, counted from 0",
+    "blume_capel": "one weight, which multiplies the product of their states, counted from 0 (with Blume-Capel biases)",
 }
 
 
@@ -371,8 +370,8 @@ def _pairwise_mrf(o: Options):
         if ordinal:
             weights += " The scale is that of two binary columns; pairs with more states have proportionally smaller ones."
     return _ASKED, [
-        f"A pairwise Markov random field was used, with {_POTENTIALS[o.get('potentials')]} for each pair of columns {o.cite(source)}; two variables "
-        "are connected if these are not zero.",
+        f"A pairwise Markov random field was used {o.cite(source)}: each pair of columns has {_POTENTIALS[o.get('potentials')]}, and two variables "
+        "are connected if this interaction is not zero.",
         _field_likelihood(o),
         weights,
         f"Biases had normal priors with standard deviation {o.number('bias_scale')}.",
@@ -388,21 +387,23 @@ def _bayesian_network(o: Options):
     sample_size = o.number("equivalent_sample_size", 1)
     likelihoods = {
         "bge": lambda: (
-            "linear regressions with normal noise on standardised columns, with the marginal likelihood BGe "
-            f"{o.cite('geiger', 'kuipers2014')} (prior of the means worth {sample_size} row)"
+            "each column, standardised, follows a linear regression on its parents with normal noise. Graphs were weighed by the marginal likelihood "
+            f"BGe {o.cite('geiger', 'kuipers2014')}, with a prior of the means that is worth {sample_size} row{'s' * (sample_size != '1')}"
         ),
         "bdeu": lambda: (
-            "a table of probabilities for each configuration of the parents, with the marginal likelihood BDeu "
-            f"{o.cite('heckerman1995')} (equivalent sample size {sample_size})"
+            "each column has a distribution of its own for each configuration of its parents. Graphs were weighed by the marginal likelihood BDeu "
+            f"{o.cite('heckerman1995')} with equivalent sample size {sample_size}"
         ),
         "bde": lambda: (
-            "a table of probabilities for each configuration of the parents, with a Dirichlet prior of "
-            f"{o.number('pseudo_count', 1)} for each cell {o.cite('heckerman1995')}"
+            "each column has a distribution of its own for each configuration of its parents, with a Dirichlet prior of "
+            f"{o.number('pseudo_count', 1)} for each state. Graphs were weighed by their marginal likelihood {o.cite('heckerman1995')}"
         ),
     }
     described = likelihoods.get(
         score,
-        lambda: "regressions or tables of each column given its parents, weighed by exp(-BIC / 2)",
+        lambda: (
+            "each column has a distribution given its parents, a regression or a table. Graphs were weighed by exp(-BIC / 2)"
+        ),
     )()
     priors = {
         "uniform": "All graphs had the same prior probability",
@@ -414,7 +415,7 @@ def _bayesian_network(o: Options):
     limit = o.get("max_parents")
     parents = f", with at most {limit} parents of a column" if limit is not None else ""
     return "which directed acyclic graphs explain the table, and which effects do they imply?", [
-        f"Bayesian networks were compared, directed acyclic graphs with {described}.",
+        f"Bayesian networks, which are directed acyclic graphs, were compared: {described}.",
         f"{priors[o.get('prior')]}{parents}.",
         _constraints(o),
         f"Values that were set by an intervention carried no information about their own column {o.cite('cooper')}."

@@ -79,6 +79,31 @@ class Options:
         value = self.get(name)
         return f"had the prior {default}" if value is None else f"was {self.number(name)}"
 
+    def edges(self, kind: str = "", default: Any = None) -> str:
+        """Say which prior probability edges had, in a clause.
+
+        Parameters
+        ----------
+        kind : str
+            Of probability, with a space behind it.
+        default : float, optional
+        """
+        value = self.get("edge_probability", default)
+        if isinstance(value, bool | int | float):
+            return f"each edge had the {kind}prior probability {value:g}"
+        if value == "blocks":
+            return f"the {kind}prior probabilities of edges had a stochastic block model as prior"
+        if self.is_said:
+            a, b = (float(number) for number in str(value).partition(":")[2].split(","))
+            return f"all edges had the same {kind}prior probability, which had the prior Beta({a:g}, {b:g})"
+        return f"each edge had a {kind}prior probability of its own, as given"
+
+    @property
+    def is_said(self) -> bool:
+        """Whether `edges` says which prior the probability of edges had, if it is a parameter."""
+        value = self.get("edge_probability")
+        return isinstance(value, str) and (value == "blocks" or value.startswith("beta:"))
+
     def cite(self, *keys: str) -> str:
         """Cite papers, and remember them."""
         self.used += [key for key in keys if key not in self.used]

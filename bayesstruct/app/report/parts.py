@@ -96,11 +96,60 @@ class Result:
 
         return state_probabilities(self.idata)
 
+    @cached_property
+    def predicted(self) -> "pd.DataFrame | None":
+        """How well each variable of a graph is predicted by all others, None if that is not known."""
+        from bayesstruct.modes.predictability import predictability
+
+        if not {"edge", "arc"} & self.drawn:
+            return None
+        try:
+            return predictability(self.idata)
+        except ValueError:  # a result without parameters, or without the table
+            return None
+
+    @cached_property
+    def central(self) -> "pd.DataFrame | None":
+        """How central each node of a graph is, None if the result has no graph."""
+        import pandas as pd
+
+        from bayesstruct.graphs.nodes.centrality import centrality
+        from bayesstruct.graphs.tables.differences import one_group
+
+        if not {"edge", "arc"} & self.drawn:
+            return None
+        if "difference" not in self.drawn:
+            return _centrality(self.graph)
+        parts = []
+        for name in map(str, self.idata["posterior"]["group"].values):
+            own = one_group(self.idata, name)
+            parts.append(centrality(own, ("strength", "expected_influence")))
+            parts[-1].insert(0, "group", name)
+        table = pd.concat(parts, ignore_index=True)
+        table.attrs = parts[0].attrs
+        return table
+
     @property
     def sizes(self) -> dict[str, int]:
         """Number of chains, and of draws of each."""
         sizes = self.idata["posterior"].sizes
         return {"chain": sizes["chain"], "draw": sizes["draw"]}
+
+
+def _centrality(graph: Any) -> "pd.DataFrame":
+    """Measures of centrality that the report has, the main one first: of weights, where there are some."""
+    from bayesstruct.graphs.nodes.centrality import centrality
+
+    of_weights, of_lines = ("strength", "expected_influence"), ("degree",)
+    if graph.directed:
+        of_weights = ("out_strength", "in_strength", "expected_influence")
+        of_lines = ("out_degree", "in_degree")
+    try:
+        return centrality(graph, of_weights)
+    except ValueError:  # lines have no weights
+        table = centrality(graph, of_lines)
+    table.attrs["notes"] = []  # on lengths, which degrees do not have
+    return table
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,17 @@ import numpy as np
 
 from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
+from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 from bayesstruct.graphs.tables.edges import NODE_READERS
+from bayesstruct.graphs.tables.limits import known_limits, limit_note
 from bayesstruct.graphs.units import units_note
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 __all__ = ["arc_table"]
 
@@ -105,11 +106,13 @@ def arc_table(
         columns |= _weight_summary(posterior, ci_prob)
     table = pd.DataFrame(columns | {"ess": ess, "r_hat": posterior.indicator_rhat()})
     table, bounds = most_probable_first(table, bound)
+    whole = posterior.acyclic and not isinstance(idata, GraphPosterior)
+    limits = limit_note(known_limits(idata), "a connection") if whole else []
     table.attrs = {
         "estimator": posterior.estimator.name,
         "ci_prob": ci_prob,
         "bayes_factor_bounds": bounds,
-        "notes": _notes(posterior, bounds),
+        "notes": [*_notes(posterior, bounds), *limits],
     }
     return table
 

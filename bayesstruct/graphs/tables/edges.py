@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.evidence_limits import limits_of
 from bayesstruct.core.readers import register_summary, variables
-from bayesstruct.graphs.evidence import STRONG
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.edges import GROUP, EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import EdgePrior, RelationPrior, RelationScales, is_nodewise
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
+from bayesstruct.graphs.tables.limits import known_limits, limit_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,11 +99,13 @@ def edge_table(
         }
     )
     table, bounds = most_probable_first(table, bound)
+    whole = not isinstance(idata, GraphPosterior) and group == "posterior"
+    limits = limit_note(known_limits(idata)) if whole else []
     table.attrs = {
         "estimator": posterior.estimator.name,
         "ci_prob": ci_prob,
         "bayes_factor_bounds": bounds,
-        "notes": [*_notes(posterior, bounds), *_limit_note(idata, group)],
+        "notes": [*_notes(posterior, bounds), *limits],
     }
     return table
 
@@ -119,23 +120,6 @@ def _weight_summary(posterior: EdgePosterior, ci_prob: float) -> dict[str, np.nd
     weights = posterior.weights.values.reshape(posterior.n_draws, -1).astype(float)
     interval = az.hdi(weights.T, prob=ci_prob)
     return {"mean": weights.mean(axis=0), "hdi_low": interval[:, 0], "hdi_high": interval[:, 1]}
-
-
-def _limit_note(idata: "xr.DataTree | GraphPosterior", group: str) -> list[str]:
-    """Say so where no edge can be excluded, whatever the table is, for lack of rows."""
-    if isinstance(idata, GraphPosterior) or group != "posterior":
-        return []
-    try:
-        limits = limits_of(idata)
-    except ValueError:  # not known of every result
-        return []
-    known = limits.smallest[~np.isnan(limits.smallest)]
-    if not len(known) or known.min() <= 1.0 / STRONG:
-        return []
-    return [
-        f"With {limits.rows} rows and this prior the smallest Bayes factor that an edge can have is {known.min():.2g}: no edge can be "
-        f"excluded at 1/{STRONG:g}. See bs.evidence_limits(idata)."
-    ]
 
 
 def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:

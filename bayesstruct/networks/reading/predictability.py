@@ -31,6 +31,10 @@ def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[
 
 
 def _of_numbers(idata, posterior, chosen):
+    if "noise_variance" not in posterior.draws:
+        raise ValueError(
+            "this result has no `noise_variance`, of which predictability is made: store it too"
+        )
     chain, draw = np.array(chosen).T
     weight = posterior.weights(np.arange(posterior.n_lines))[chain, draw]
     away = np.eye(len(posterior.variables)) - posterior.matrix(weight).mT  # rows are children
