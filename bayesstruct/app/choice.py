@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.folder import InputError
-from bayesstruct.app.intake import check_apart, columns_of, is_text, names_rows
+from bayesstruct.app.intake import TIMES, check_apart, columns_of, is_text, names_rows
 from bayesstruct.app.pairs import is_list, square
 from bayesstruct.app.values import FORMATS, read_options, reads, table_words
 from bayesstruct.data.errors import TableError, column_list
@@ -30,8 +30,6 @@ _LISTS = {
     "from to": "links",
     "winner loser": "wins",
 }
-#: Names of columns that say when the values of a row were observed, if they ascend.
-_TIMES = frozenset("time t date day step year month week hour minute second trial visit".split())
 _DISCRETE = ("score", "bdeu")
 #: Models for each kind of table, and the options that they need for it; the plainest first.
 _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
@@ -97,6 +95,8 @@ class Choice:
         Column of the times of the rows, which is no variable.
     labels : list of str
         Columns of text that may be names of groups, since the other columns are no text.
+    clocks : list of str
+        Columns that may be the times of the rows, though not in this order.
     others : list of (str, list of (str, str))
         Other models that fit, with their options; those that need another one have it with a word in capitals.
     """
@@ -107,6 +107,7 @@ class Choice:
     given: list[tuple[str, str]]
     time: str | None
     labels: list[str]
+    clocks: list[str]
     others: list[tuple[str, list[tuple[str, str]]]]
 
     def lines(self, options: Mapping) -> list[str]:
@@ -125,10 +126,19 @@ class Choice:
             what += f"; rows in the order of {self.time!r}, a series"
             words += f" --drop {shlex.quote(self.time)}"
         lines = [f"No --model given; {what}. Running {words}."]
+        for name in self.labels:
+            lines += [f"If {name!r} names the group of each row, add --group {shlex.quote(name)}."]
+            if "numbers" in self.counts:
+                lines += [
+                    f"If it names the time series of each row, add --series {shlex.quote(name)}."
+                ]
         lines += [
-            f"If {name!r} names the group of each row, add --group {shlex.quote(name)}."
-            for name in self.labels
+            f"If {name!r} is the time of each row of a series, sort the rows by it (within each series), and give "
+            f"--model markov_transitions --drop {shlex.quote(name)}."
+            for name in self.clocks
         ]
+        if self.kind == "states without an order":
+            lines += ["If states of text have an order, write it: --states 'COLUMN=low<mid<high'."]
         lines += ["Others that fit:"] * bool(self.others)
         read = shlex.join(table_words({**options, "drop": dropped}))
         for model, given in self.others:
@@ -161,7 +171,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
     """
     kind = _kind_of_pairs(frame)
     counts: dict[str, int] = {}
-    time, labels = None, []
+    time, labels, clocks = None, [], []
     if kind is None:
         named = columns_of(given)
         check_apart(frame, named)
@@ -175,6 +185,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         _refuse(kinds)
         texts = [str(name) for name in kinds if is_text(frame[name])]
         labels = texts if "group" not in named and len(texts) < len(kinds) / 2 else []
+        clocks = _clocks(frame, kinds) if time is None and "group" not in named else []
         for each in kinds.values():
             counts[each] = counts.get(each, 0) + 1
         kind = "series" if time else _kind_of_table({*kinds.values()})
@@ -200,7 +211,7 @@ def choose(frame: "pd.DataFrame", given: Sequence[tuple[str, str]]) -> Choice:
         for name, rest in fitting
         if name != model
     ]
-    return Choice(kind, counts, model, own, time, labels, others)
+    return Choice(kind, counts, model, own, time, labels, clocks, others)
 
 
 def _needed(model, given, *, one_series=False) -> list[tuple[str, str]]:
@@ -221,7 +232,7 @@ def _times(frame, kinds) -> tuple[str | None, str | None]:
     """
     for name in kinds:
         rest = [kind for other, kind in kinds.items() if other != name]
-        if str(name).lower() not in _TIMES or is_text(frame[name]) or frame[name].isna().any():
+        if str(name).lower() not in TIMES or is_text(frame[name]) or frame[name].isna().any():
             continue
         again = np.diff(frame[name]) <= 0
         if not again.any() and {*rest} <= {"numbers", "counts", "ordered states"}:
@@ -236,6 +247,15 @@ def _times(frame, kinds) -> tuple[str | None, str | None]:
             ):
                 return str(name), str(other)
     return None, None
+
+
+def _clocks(frame, kinds) -> list[str]:
+    """Return columns of numbers that have the name of a time."""
+    return [
+        str(name)
+        for name, kind in kinds.items()
+        if str(name).lower() in TIMES and kind in ("numbers", "counts") and not is_text(frame[name])
+    ]
 
 
 def kind_of(name: str, column: "pd.Series") -> str:
@@ -326,9 +346,13 @@ def _kind_of_pairs(frame) -> str | None:
 
 
 def _refuse_covariances(matrix) -> None:
-    """Say how matrices of correlations are learned, since the number of rows must be given."""
-    if np.allclose(np.diag(matrix), 1) and np.nanmax(abs(matrix)) <= 1 + 1e-9:
+    """Say how matrices of correlations and covariances are learned, since the number of rows must be given."""
+    diagonal = np.diag(matrix)
+    unit = np.allclose(diagonal, 1) and np.nanmax(abs(matrix)) <= 1 + 1e-9
+    complete = not np.isnan(matrix).any() and (diagonal > 0).all()
+    if unit or (complete and np.linalg.eigvalsh(matrix)[0] > -1e-9 * diagonal.max()):
+        kind = "correlations" if unit else "covariances"
         raise TableError(
-            "The table is one of correlations, or of similarities: learn the first with --cov --n ROWS --model gaussian_graphical, "
+            f"The table is one of {kind}, or of similarities: learn the first with --cov --n ROWS --model gaussian_graphical, "
             "the second with --model additive_clustering"
         )

@@ -174,7 +174,12 @@ def write(folder: Path, job: Job) -> None:
     """Store table and settings; the settings last, since they make the folder a run."""
     import numpy as np
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be made ({error.strerror}): choose another folder with --out"
+        ) from error
     values, layout = _plain(job.frame)
     with (folder / TABLE).open("wb") as file:
         np.savez_compressed(file, values=values)

@@ -341,8 +341,8 @@ _POTENTIALS = {
     "full": "a weight for each pair of states",
     "ising": "one weight for equal states",
     "generalized_ising": "one weight for each state that two columns have in common",
-    "ordinal": "one weight, times the product of the two states counted from 0",
-    "blume_capel": "one weight, times the product of the two states counted from 0, and Blume-Capel biases",
+    "ordinal": "the product of the two states (counted from 0) times one weight",
+    "blume_capel": "Blume-Capel biases, and the product of the two states (counted from 0) times one weight",
 }
 
 
@@ -360,7 +360,7 @@ def _pairwise_mrf(o: Options):
             weights += " The scale is that of two binary columns; pairs with more states have proportionally smaller ones."
     return _ASKED, [
         f"A pairwise Markov random field was used, with {_POTENTIALS[o.get('potentials')]} for each pair of columns {o.cite(source)}; two variables "
-        "are connected if these are not zero.",
+        "are connected if a weight between them is not zero.",
         _field_likelihood(o),
         weights,
         f"Biases had normal priors with standard deviation {o.number('bias_scale')}.",
