@@ -8,12 +8,14 @@ import hashlib
 import json
 import os
 import shutil
+import zipfile
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesstruct.app.report_files import RESULTS
+from bayesstruct.models.catalogue import MODELS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,7 +214,20 @@ def read(folder: Path) -> Job:
         matches = options.pop("format") == FORMAT and digest(frame) == options["digest"]
         if not matches or any(name not in options for name in DECISIVE):
             raise ValueError("its parts do not belong together")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+        if options["model"] not in MODELS:
+            raise ValueError(f"there is no model {options['model']!r}")
+        for name in ("draws", "tune", "chains", "seed"):
+            if not isinstance(options[name], int):
+                raise ValueError(f"{name} are no whole number: {options[name]!r}")
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+    ) as error:
         raise InputError(
             f"the run in {folder} cannot be read ({error}): start again in another folder"
         ) from error
